@@ -1,0 +1,58 @@
+"""What can go wrong in the engine, each with what to do about it.
+
+DuologError
+├─ ConfigError
+│  ├─ JavaMissing            no Java, or one that is too old for Spark
+│  ├─ KernelMissing          the wheel was built without the kernel jar
+│  └─ ConnectorMissing       a jar of the Kafka connector cannot be had, or is not the pinned one
+└─ QueryError
+   ├─ SourceTopicMissing     a topic that the topology reads does not exist
+   ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
+   ├─ SlotsMissing           real-time mode does not fit the free slots
+   └─ QueryFailed            Spark ended the query; keeps Spark's error class
+"""
+
+from duolog.core.errors import ConfigError, QueryError
+
+
+class JavaMissing(ConfigError):
+    """There is no Java on this machine, or one that is too old for Spark."""
+
+
+class KernelMissing(ConfigError):
+    """The kernel jar is not where the package keeps it."""
+
+
+class ConnectorMissing(ConfigError):
+    """A jar of the Kafka connector cannot be had, or is not the one that was pinned."""
+
+
+class SourceTopicMissing(QueryError):
+    """A topic that the topology reads does not exist."""
+
+
+class CheckpointMismatch(QueryError):
+    """The checkpoint was written by another plan, or with another number of tasks."""
+
+
+class SlotsMissing(QueryError):
+    """A real-time query holds its slots all the time, and there are not enough free ones."""
+
+
+class QueryFailed(QueryError):
+    """Spark ended the query.
+
+    `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), empty where it has none.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        query_id: str = "",
+        detail: str = "",
+        hint: str = "",
+        error_class: str = "",
+    ) -> None:
+        super().__init__(message, query_id=query_id, detail=detail, hint=hint)
+        self.error_class = error_class

@@ -1,0 +1,178 @@
+"""The one Spark session of this process: started once, kept warm, stopped at the end.
+
+Start to first row costs seconds (JVM, jars, first plan), so every query of a process shares it.
+What is set here binds the meaning of a query and is the same for all of them:
+
+    ANSI off, UTC           expressions mean what the plan says, wherever the machine stands
+    adaptive execution off  a replayed micro-batch splits its rows as the first run did
+    RocksDB, changelog      state is on disk, a commit writes what changed, memory is bounded
+    operator check off      Spark admits the chain of stateful operators; the planner owns the checks
+
+Thread rule: `open_session` and `close_session` may be called from any thread.
+"""
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from py4j.java_gateway import JavaGateway
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from duolog.core.units import KIB, MIB
+from duolog.engine.errors import KernelMissing
+from duolog.engine.jars import connector_jars, kernel_jar
+from duolog.engine.java import ensure_java
+from duolog.engine.settings import EngineConfig
+
+_ROCKSDB: Final = "spark.sql.streaming.stateStore.rocksdb"
+_MEANING: Final = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.streaming.unsupportedOperationCheck": "false",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
+    f"{_ROCKSDB}.boundedMemoryUsage": "true",
+    "spark.sql.streaming.numRecentProgressUpdates": "50",
+    "spark.sql.streaming.stopTimeout": "60s",
+    "spark.sql.streaming.realTimeMode.minBatchDuration": "1000ms",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+@dataclass(slots=True)
+class _Opened:
+    spark: SparkSession
+    scratch: ExitStack
+    java_process: Any
+
+
+_lock = threading.Lock()
+_opened: _Opened | None = None
+
+
+def open_session(config: EngineConfig, *, extra: Mapping[str, str] | None = None) -> SparkSession:
+    """Return the session of this process, started on the first call.
+
+    A later call gets the same session, whatever its config says: a process has one JVM.
+
+    Raises:
+        JavaMissing: there is no Java that Spark can run on.
+        ConnectorMissing: the Kafka connector cannot be had.
+        KernelMissing: the wheel holds no kernel.
+    """
+    global _opened  # noqa: PLW0603 - a process can hold only one JVM, and so one session
+    with _lock:
+        if _opened is None:
+            _opened = _start(config, extra or {})
+            atexit.register(close_session)
+        return _opened.spark
+
+
+def close_session() -> None:
+    """Stop the session and its JVM, and remove their scratch files. Does nothing when closed."""
+    global _opened
+    with _lock:
+        opened, _opened = _opened, None
+    if opened is None:
+        return
+    opened.spark.stop()
+    _end_java(opened.java_process)
+    opened.scratch.close()
+
+
+def slots_of(spark: SparkSession) -> int:
+    """Return how many Spark tasks run at once: what a real-time query must fit into."""
+    return spark.sparkContext.defaultParallelism
+
+
+def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Opened:
+    ensure_java()
+    jars = (*connector_jars(config.connector), kernel_jar())
+    # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    with ExitStack() as undo:
+        scratch = Path(tempfile.mkdtemp(prefix="duolog-spark-"))
+        undo.callback(shutil.rmtree, scratch, ignore_errors=True)
+        conf = SparkConf(loadDefaults=False)
+        conf.setAll(list(session_conf(config, jars, scratch, extra).items()))
+        gateway = _launch_java(conf, _log_file(config, undo), scratch)
+        undo.callback(_end_java, gateway.proc)
+        context = SparkContext(conf=conf, gateway=gateway)
+        spark = SparkSession(context)
+        _register_kernel(spark)
+        kept = undo.pop_all()
+    return _Opened(spark, kept, gateway.proc)
+
+
+def session_conf(
+    config: EngineConfig, jars: tuple[Path, ...], scratch: Path, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """Return Spark's settings for `config`; what `extra` names wins."""
+    log4j = Path(__file__).with_name("log4j2.properties")
+    return (
+        _MEANING
+        | {
+            "spark.master": config.master,
+            "spark.app.name": "duolog",
+            "spark.jars": ",".join(str(jar) for jar in jars),
+            "spark.driver.memory": f"{config.driver_memory_bytes // KIB}k",
+            "spark.driver.extraJavaOptions": (
+                f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch} "
+                "-XX:+UseG1GC"
+            ),
+            "spark.local.dir": str(scratch / "local"),
+            "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+            f"{_ROCKSDB}.maxMemoryUsageMB": str(config.state_memory_bytes_max // MIB),
+        }
+        | dict(extra)
+    )
+
+
+def _log_file(config: EngineConfig, undo: ExitStack) -> IO[bytes] | None:
+    if config.log_path is None:
+        return None
+    config.log_path.parent.mkdir(parents=True, exist_ok=True)
+    return undo.enter_context(config.log_path.open("ab"))
+
+
+def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Path) -> JavaGateway:
+    # The JVM works in its scratch directory: a stray file (derby.log, …) is removed with it.
+    popen = {"cwd": str(scratch)} | ({"stdout": log, "stderr": log} if log else {})
+    gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
+    return gateway
+
+
+def _end_java(process: Any) -> None:
+    # The gateway ends when its standard input does.
+    if process is None or process.poll() is not None:
+        return
+    process.stdin.close()
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _register_kernel(spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to a Java class
+    try:
+        jvm.org.duolog.kernel.Kernel.register(spark._jsparkSession)  # noqa: SLF001
+    except TypeError as error:  # py4j: a package is not callable, so there is no such class
+        raise KernelMissing("the kernel jar has no kernel in it", detail=str(error)) from error

@@ -1,0 +1,151 @@
+"""The settings of the engine as rows, and the frozen form that the engine works with.
+
+Kafka's names where Kafka Streams has the setting; units stand in the fields of `EngineConfig`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from duolog.core.settings import Importance, Kind, Setting, Settings, Value, at_least
+from duolog.core.units import GIB, MIB, MINUTE_MS
+
+Mode = Literal["auto", "micro-batch", "real-time"]
+
+EPOCH_MS_DEFAULT: Final = MINUTE_MS
+"""Length of an epoch in real-time mode: what is computed again, at most, after a crash."""
+OFFSETS_PER_TRIGGER_MAX_DEFAULT: Final = 500_000
+CACHE_BYTES_MAX_DEFAULT: Final = 10 * MIB
+STATE_MEMORY_BYTES_MAX_DEFAULT: Final = 256 * MIB
+DRIVER_MEMORY_BYTES_DEFAULT: Final = 2 * GIB
+AUTO_LAG_RECORDS_MAX_DEFAULT: Final = 10_000
+# Slots are not cores: a real-time query holds one for each source partition and each task of each
+# level, waiting most of the time. Threads that wait cost nothing.
+MASTER_DEFAULT: Final = "local[64]"
+
+ENGINE_SETTINGS: Final = Settings(
+    (
+        Setting(
+            "master",
+            MASTER_DEFAULT,
+            Kind.STRING,
+            "Spark master. In local[n], n counts slots and not cores.",
+            importance=Importance.HIGH,
+        ),
+        Setting(
+            "tasks",
+            0,
+            Kind.INT,
+            "Tasks of an application; 0 takes the largest partition count of its source topics. "
+            "Fixed by the first start.",
+            at_least(0),
+        ),
+        Setting(
+            "epoch.ms",
+            EPOCH_MS_DEFAULT,
+            Kind.LONG,
+            "Length of an epoch in real-time mode: what is computed again, at most, after a crash.",
+            at_least(1000),
+        ),
+        Setting(
+            "max.offsets.per.trigger",
+            OFFSETS_PER_TRIGGER_MAX_DEFAULT,
+            Kind.LONG,
+            "Records that one micro-batch reads at most.",
+            at_least(1),
+        ),
+        Setting(
+            "statestore.cache.max.bytes",
+            CACHE_BYTES_MAX_DEFAULT,
+            Kind.LONG,
+            "Write-back cache of aggregates in micro-batches; 0 emits every update.",
+            at_least(0),
+        ),
+        Setting(
+            "state.memory.max.bytes",
+            STATE_MEMORY_BYTES_MAX_DEFAULT,
+            Kind.LONG,
+            "Memory that the state stores of one process share.",
+            at_least(16 * MIB),
+        ),
+        Setting(
+            "driver.memory.bytes",
+            DRIVER_MEMORY_BYTES_DEFAULT,
+            Kind.LONG,
+            "Heap of the JVM; read once, when the session starts.",
+            at_least(512 * MIB),
+        ),
+        Setting(
+            "auto.lag.records.max",
+            AUTO_LAG_RECORDS_MAX_DEFAULT,
+            Kind.LONG,
+            "Mode auto goes live in real time once it is behind by no more than this.",
+            at_least(1),
+        ),
+        Setting(
+            "connector",
+            "",
+            Kind.STRING,
+            "Another Kafka connector: a directory of jars, or group:artifact:version@sha256 items.",
+            importance=Importance.LOW,
+        ),
+    ),
+    subject="engine setting",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """What the engine is told once: where the broker is, where checkpoints go, and the limits."""
+
+    bootstrap_servers: str
+    checkpoint_dir: Path
+    master: str = MASTER_DEFAULT
+    tasks: int = 0
+    epoch_ms: int = EPOCH_MS_DEFAULT
+    offsets_per_trigger_max: int = OFFSETS_PER_TRIGGER_MAX_DEFAULT
+    cache_bytes_max: int = CACHE_BYTES_MAX_DEFAULT
+    state_memory_bytes_max: int = STATE_MEMORY_BYTES_MAX_DEFAULT
+    driver_memory_bytes: int = DRIVER_MEMORY_BYTES_DEFAULT
+    auto_lag_records_max: int = AUTO_LAG_RECORDS_MAX_DEFAULT
+    connector: str = ""
+    log_path: Path | None = None
+    """Where the JVM's output goes; None leaves it on the terminal."""
+    client_options: Mapping[str, str] = field(default_factory=dict)
+    """Kafka client settings for source and sink alike (`security.protocol`, …)."""
+
+    @classmethod
+    def from_settings(
+        cls,
+        given: Mapping[str, str],
+        *,
+        bootstrap_servers: str,
+        checkpoint_dir: Path,
+        log_path: Path | None = None,
+    ) -> "EngineConfig":
+        """Read settings by their outside names.
+
+        Raises:
+            ConfigError: a name is unknown, or a value is not allowed.
+        """
+        values = ENGINE_SETTINGS.parse(given)
+        return cls(
+            bootstrap_servers=bootstrap_servers,
+            checkpoint_dir=checkpoint_dir,
+            log_path=log_path,
+            master=str(values["master"]),
+            tasks=_whole(values["tasks"]),
+            epoch_ms=_whole(values["epoch.ms"]),
+            offsets_per_trigger_max=_whole(values["max.offsets.per.trigger"]),
+            cache_bytes_max=_whole(values["statestore.cache.max.bytes"]),
+            state_memory_bytes_max=_whole(values["state.memory.max.bytes"]),
+            driver_memory_bytes=_whole(values["driver.memory.bytes"]),
+            auto_lag_records_max=_whole(values["auto.lag.records.max"]),
+            connector=str(values["connector"]),
+        )
+
+
+def _whole(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
