@@ -1,0 +1,42 @@
+"""The build hook: compiles the kernel into the wheel.
+
+    jvm/*.java  ──javac──►  src/duolog/engine/kernel.jar  ──►  the wheel, or the editable install
+
+javac needs the jars of the installed pyspark and of Spark's Kafka connector, so that this hook
+runs without build isolation (`pip install --no-build-isolation`), and fetches the connector jars
+first. Whoever installs the finished wheel needs a Java runtime and no JDK.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+KERNEL = "src/duolog/engine/kernel.jar"
+
+
+class KernelHook(BuildHookInterface[Any]):
+    """Compiles `jvm/` before the files of the wheel are gathered."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Leave a kernel of the current sources at its place, or raise and leave none."""
+        root = Path(self.root)
+        _run(root, "-m", "duolog.engine.jars")
+        _run(root, str(root / "jvm/build.py"), "--out", str(root / KERNEL))
+        build_data["artifacts"].append(KERNEL)
+
+    def clean(self, versions: list[str]) -> None:
+        """Remove the kernel."""
+        (Path(self.root) / KERNEL).unlink(missing_ok=True)
+
+
+def _run(root: Path, *arguments: str) -> None:
+    """Run this Python with Duolog's sources, which are not installed yet."""
+    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+    done = subprocess.run([sys.executable, *arguments], cwd=root, env=environment, check=False)
+    if done.returncode:
+        # The program has said what is missing; pip shows it above this line.
+        sys.exit(f"error: the kernel was not built: {' '.join(arguments)} failed")

@@ -1,0 +1,45 @@
+# What the scripts share: messages, the right Python, the JDK, and an installed .venv.
+# Sourced by the scripts beside it, from the root of the project.
+
+readonly VENV=.venv
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+  say "error: $1"
+  shift
+  local line
+  for line in "$@"; do say "$line"; done
+  exit 1
+}
+
+# Sets PYTHON to a Python of 3.11 or later: the one that $PYTHON names, else the first on PATH.
+need_python() {
+  local candidate candidates=(python3.11 python3.12 python3.13 python3 python)
+  if [ -n "${PYTHON:-}" ]; then candidates=("$PYTHON"); fi
+  for candidate in "${candidates[@]}"; do
+    if "$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      PYTHON=$candidate
+      return
+    fi
+  done
+  die "Duolog needs Python 3.11 or later, with venv and pip, and none of these is: ${candidates[*]}" \
+    "hint: install the packages python3.11 and python3.11-venv (Debian, Ubuntu) or python3.11 (Fedora)," \
+    "      or set PYTHON to the path of such a Python."
+}
+
+# Checks that javac of 17 or later is there: in JAVA_HOME, else on PATH.
+need_jdk() {
+  local javac=javac found version
+  if [ -n "${JAVA_HOME:-}" ]; then javac=$JAVA_HOME/bin/javac; fi
+  found=$("$javac" -version 2>&1) || found="no $javac"
+  version=${found#javac }
+  version=${version%%.*}
+  if [[ $version =~ ^[0-9]+$ ]] && [ "$version" -ge 17 ]; then return; fi
+  die "Duolog needs a JDK of 17 or later (Spark runs on it, and javac compiles the kernel): found $found" \
+    "hint: install the package openjdk-17-jdk-headless (Debian, Ubuntu) or java-17-openjdk-devel (Fedora)," \
+    "      or set JAVA_HOME to the folder of a JDK."
+}
+
+# Runs scripts/install, which returns at once when nothing has changed.
+need_installed() { scripts/install --quiet; }

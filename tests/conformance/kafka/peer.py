@@ -1,0 +1,153 @@
+"""A real Apache Kafka broker on a free port: the judge of Duolog's broker, and a peer to measure.
+
+    fetch (Maven, once) ──► jars in the user's cache ──► StorageTool format ──► kafka.Kafka
+
+In tests, ask for the fixture `kafka_peer`. By hand, `python tests/conformance/kafka/peer.py DATA_DIR`
+prints the address and serves until Ctrl-C.
+"""
+
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+HERE: Final = Path(__file__).parent
+START_TIMEOUT_S: Final = 60
+FETCH_TIMEOUT_S: Final = 900
+CLUSTER_ID: Final = "abcdefghijklmnopqrstuA"
+JVM_OPTIONS: Final = ("-Xms256m", "-Xmx1g", "-XX:+UseG1GC")
+
+
+class PeerFailed(Exception):
+    """The peer could not be fetched or started; the text says why."""
+
+
+class KafkaPeer:
+    """A broker process of Apache Kafka, KRaft, one node, in `data_dir`."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.bootstrap_servers = ""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Fetch, format and start, and wait for the first connection.
+
+        Raises:
+            PeerFailed: with the last lines of the broker's output.
+        """
+        libs = fetch()
+        port, controller_port = _free_ports(2)
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        properties = self._write_properties(port, controller_port)
+        if not (self.data_dir / "log" / "meta.properties").exists():
+            tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
+            _run(_java(libs, *tool), timeout_s=START_TIMEOUT_S)
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                _java(libs, "kafka.Kafka", str(properties)), stdout=output, stderr=output
+            )
+        self._await_connection(port)
+        self.bootstrap_servers = f"127.0.0.1:{port}"
+
+    def stop(self) -> None:
+        """Stop the broker, cleanly if it obeys within 20 s."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    @property
+    def _output(self) -> Path:
+        return self.data_dir / "broker.out"
+
+    def _write_properties(self, port: int, controller_port: int) -> Path:
+        path = self.data_dir / "server.properties"
+        broker, controller = f"127.0.0.1:{port}", f"127.0.0.1:{controller_port}"
+        path.write_text(
+            (HERE / "server.properties").read_text()
+            + f"listeners=PLAINTEXT://{broker},CONTROLLER://{controller}\n"
+            + f"advertised.listeners=PLAINTEXT://{broker}\n"
+            + f"controller.quorum.voters=1@{controller}\n"
+            + f"log.dirs={self.data_dir / 'log'}\n"
+        )
+        return path
+
+    def _await_connection(self, port: int) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            except OSError:
+                time.sleep(0.1)
+            else:
+                return
+        self.stop()
+        last_lines = self._output.read_text(errors="replace").splitlines()[-20:]
+        raise PeerFailed("Apache Kafka did not start:\n" + "\n".join(last_lines))
+
+
+def fetch() -> Path:
+    """Return the folder of Kafka's jars, fetched on the first call on a machine.
+
+    Raises:
+        PeerFailed: Maven is missing or failed; the text holds its message.
+    """
+    return Path(_run([str(HERE / "fetch")], timeout_s=FETCH_TIMEOUT_S).strip().splitlines()[-1])
+
+
+def _java(libs: Path, *arguments: str) -> list[str]:
+    log = f"-Dlog4j2.configurationFile=file:{HERE / 'log4j2.properties'}"
+    return ["java", *JVM_OPTIONS, log, "-cp", f"{libs}/*", *arguments]
+
+
+def _run(command: list[str], *, timeout_s: float) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+    if done.returncode:
+        raise PeerFailed(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nothing listens on. All are held until the last is found."""
+    with ExitStack() as held:
+        ports = []
+        for _ in range(count):
+            listener = held.enter_context(socket.socket())
+            listener.bind(("127.0.0.1", 0))
+            ports.append(listener.getsockname()[1])
+        return ports
+
+
+if __name__ == "__main__":
+    with KafkaPeer(Path(sys.argv[1]).resolve()) as peer:
+        print(peer.bootstrap_servers, flush=True)  # noqa: T201 - the answer of this program
+        try:
+            while True:
+                time.sleep(60)
+        except KeyboardInterrupt:
+            pass

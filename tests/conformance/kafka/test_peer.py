@@ -1,0 +1,19 @@
+"""The peer itself: a judge that does not work judges nothing."""
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from conformance.kafka.peer import KafkaPeer
+
+
+def test_a_client_writes_to_the_real_kafka_and_sees_its_topic(kafka_peer: KafkaPeer) -> None:
+    producer = Producer({"bootstrap.servers": kafka_peer.bootstrap_servers})
+    producer.produce("peer_works", value=b"yes")
+    unsent = producer.flush(20)
+
+    metadata = AdminClient({"bootstrap.servers": kafka_peer.bootstrap_servers}).list_topics(
+        "peer_works", timeout=10
+    )
+
+    assert unsent == 0
+    assert list(metadata.topics["peer_works"].partitions) == [0]
