@@ -12,7 +12,6 @@ that judges changes cannot quietly test less.
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pytest
@@ -65,7 +64,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     from duolog.engine.session import close_session, open_session  # noqa: PLC0415 - starts no JVM
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
 
-    directory: Path = tmp_path_factory.mktemp("spark")
+    directory = tmp_path_factory.mktemp("spark")
     config = EngineConfig(
         bootstrap_servers="", checkpoint_dir=directory, log_path=directory / "spark.log"
     )
