@@ -1,0 +1,75 @@
+"""A real broker for a test, gone when the test is over."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Self
+
+from duolog.runtime.supervisor import BrokerProcess
+
+
+class EmbeddedCluster:
+    """A broker process on a free port of 127.0.0.1, as a context manager.
+
+    Without `data_dir` its data lie in a temporary directory that goes with it. A cluster that was
+    killed or stopped comes back with `restart`, on the same address and the same data.
+
+    Args:
+        data_dir: the broker's data directory; kept.
+        settings: broker settings by name, as texts, such as `{"durability": "os"}`.
+    """
+
+    def __init__(
+        self, data_dir: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._temporary: TemporaryDirectory[str] | None = None
+        if data_dir is None:
+            self._temporary = TemporaryDirectory(prefix="duolog-cluster-")
+            data_dir = Path(self._temporary.name) / "broker"
+        self.broker = BrokerProcess(data_dir, settings=settings)
+
+    def __enter__(self) -> Self:
+        try:
+            self.broker.start()
+        except BaseException:
+            self._forget()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.broker.stop()
+        self._forget()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.broker.bootstrap_servers
+
+    @property
+    def data_dir(self) -> Path:
+        return self.broker.data_dir
+
+    @property
+    def pid(self) -> int:
+        return self.broker.pid
+
+    def kill(self) -> None:
+        """End the broker with SIGKILL."""
+        self.broker.kill()
+
+    def stop(self) -> None:
+        """Stop the broker cleanly; the data stay until the `with` block ends."""
+        self.broker.stop()
+
+    def restart(self) -> None:
+        """Start the broker again, on the same address and data; stops it first if it runs."""
+        self.broker.restart()
+
+    def _forget(self) -> None:
+        if self._temporary is not None:
+            self._temporary.cleanup()

@@ -1,0 +1,138 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.supervisor import BrokerProcess
+
+STAND_IN = """
+import os, signal, sys, threading
+address = sys.argv[sys.argv.index("--listen") + 1].replace(":0", ":4567")
+def watch():
+    while os.read(0, 100):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=watch, daemon=True).start()
+def stop(*_):
+    print("stopped in order", file=sys.stderr, flush=True)
+    os._exit(0)
+signal.signal(signal.SIGTERM, stop)
+print(" ".join(sys.argv[1:]), file=sys.stderr, flush=True)
+print(f"duolog broker ready on {address}", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def stand_in(directory: Path, text: str = STAND_IN) -> tuple[str, ...]:
+    path = directory / "stand_in.py"
+    path.write_text(text)
+    return (sys.executable, str(path))
+
+
+def gone(pid: int) -> bool:
+    """Say whether the process ended: not there, or a zombie that init has yet to collect."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state == "Z"
+
+
+def test_start_returns_when_the_broker_says_that_it_is_ready_and_where(tmp_path: Path) -> None:
+    program = stand_in(tmp_path)
+
+    with BrokerProcess(tmp_path / "data", settings={"a": "1"}, program=program) as broker:
+        assert not gone(broker.pid)
+        assert broker.bootstrap_servers == "127.0.0.1:4567"
+
+    assert not broker.running
+    log = broker.log_path.read_text()
+    assert f"--data {tmp_path / 'data'} --listen 127.0.0.1:0 --set a=1" in log
+
+
+def test_stop_lets_the_broker_end_in_order(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path))
+    broker.start()
+
+    status = broker.stop()
+
+    assert status == 0
+    assert "stopped in order" in broker.log_path.read_text()
+
+
+def test_stop_kills_a_broker_that_does_not_end(tmp_path: Path) -> None:
+    deaf = STAND_IN.replace("os._exit(0)", "pass")
+    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path, deaf))
+    broker.start()
+
+    status = broker.stop(timeout_s=0.2)
+
+    assert status == -signal.SIGKILL
+
+
+def test_a_killed_broker_comes_back_on_the_same_address(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path))
+    broker.start()
+    first = broker.pid
+
+    broker.kill()
+    broker.restart()
+
+    assert first != broker.pid
+    assert broker.bootstrap_servers == "127.0.0.1:4567"
+    assert "--listen 127.0.0.1:4567" in broker.log_path.read_text()
+    broker.stop()
+
+
+def test_a_broker_that_ends_at_once_is_an_error_with_its_last_words(tmp_path: Path) -> None:
+    broken = "import sys; sys.exit('error: the log directory is locked')"
+    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path, broken))
+
+    with pytest.raises(BrokerUnavailable, match="did not start") as caught:
+        broker.start()
+
+    assert caught.value.detail == "error: the log directory is locked"
+    assert str(broker.log_path) in caught.value.hint
+    assert not broker.running
+
+
+def test_a_broker_that_is_not_ready_in_time_is_ended(tmp_path: Path) -> None:
+    slow = "import time; time.sleep(60)"
+    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path, slow))
+
+    with pytest.raises(BrokerUnavailable, match="not ready in time"):
+        broker.start(timeout_s=0.2)
+
+    assert not broker.running
+
+
+def test_the_broker_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    parent = tmp_path / "parent.py"
+    parent.write_text(
+        dedent(f"""
+        import time
+        from pathlib import Path
+        from duolog.runtime.supervisor import BrokerProcess
+        broker = BrokerProcess(Path({str(tmp_path / "data")!r}), program={stand_in(tmp_path)!r})
+        broker.start()
+        print(broker.pid, flush=True)
+        time.sleep(60)
+        """)
+    )
+    with subprocess.Popen([sys.executable, str(parent)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        broker_pid = int(process.stdout.readline())
+
+        os.kill(process.pid, signal.SIGKILL)
+
+        deadline = time.monotonic() + 10
+        while not gone(broker_pid):
+            assert time.monotonic() < deadline, f"broker {broker_pid} outlived its parent"
+            time.sleep(0.02)
