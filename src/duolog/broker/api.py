@@ -1,0 +1,111 @@
+"""What a file of `apis/` declares, and what its handler is given.
+
+A cold API has `handle(request, context)`: the request is a kio entity, decoded; the handler
+calls `context.reply(...)` exactly once, at once or later. Produce and Fetch have `handle_frame`
+instead and read the bytes themselves.
+
+A handler runs on the broker's loop and holds it: it must not wait for anything. What it raises
+becomes an error answer to that request, never a dropped connection.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duolog.protocol.headers import RequestHeader
+
+if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
+    from duolog.broker.connection import Connection, Slot
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[Any, "RequestContext"], None]
+FrameHandler = Callable[["Broker", "Connection", RequestHeader, memoryview], None]
+"""Takes the whole content of a frame; makes its own slot. Raises MalformedRequest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API key: its versions, and what handles a request.
+
+    `listed` differs from `versions` only where Kafka lists versions that it refuses (KAFKA-18659).
+    """
+
+    key: int
+    name: str
+    versions: range
+    handle: Handler | None = None
+    handle_frame: FrameHandler | None = None
+    listed: range | None = None
+
+    @property
+    def advertised(self) -> range:
+        return self.versions if self.listed is None else self.listed
+
+
+class RequestContext:
+    """One request of a cold API on its way to its answer."""
+
+    __slots__ = ("_slot", "api", "broker", "client_id", "connection", "header", "replied", "request")
+
+    def __init__(
+        self, broker: "Broker", connection: "Connection", slot: "Slot", api: Api, header: RequestHeader
+    ) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.api = api
+        self.header = header
+        self.client_id = header.client_id or ""
+        self.request: Any = None
+        self.replied = False
+        self._slot = slot
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def client_host(self) -> str:
+        """The client's address, as Kafka shows it: `/127.0.0.1`."""
+        return f"/{self.connection.host}"
+
+    def reply(self, response: Any) -> None:  # noqa: ANN401
+        """Answer the request.
+
+        `response` is a kio response entity of this version, or a mapping of field names to
+        plain values (see `protocol.messages.build`): fields that this version does not have
+        are left out, fields that are not given take the schema's default.
+        """
+        assert not self.replied, f"{self.api.name} was answered twice"
+        body = self.broker.messages.encode_response(self.header, response)
+        self.replied = True
+        self.connection.complete(self._slot, body)
+
+    def reply_bytes(self, frame: bytes) -> None:
+        """Answer with a whole frame: size, header and body."""
+        assert not self.replied, f"{self.api.name} was answered twice"
+        self.replied = True
+        self.connection.complete(self._slot, frame)
+
+    def reply_error(self, code: int, message: str | None = None) -> None:
+        """Answer every entity of the request with one error."""
+        self.reply(self.broker.messages.error_response(self.header, self.request, code, message))
+
+
+def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memoryview) -> None:
+    """Decode the request and run the handler; what it raises becomes an error answer.
+
+    Raises:
+        MalformedRequest: the bytes are no such request.
+    """
+    assert api.handle is not None
+    context.request = broker.messages.decode_request(context.header, body)
+    try:
+        api.handle(context.request, context)
+    except Exception as error:  # noqa: BLE001  One of the four edges: the request.
+        broker.refuse(context, error)
+
+
+Fields = Mapping[str, Any]

@@ -1,0 +1,236 @@
+"""The broker: what the APIs work on, and the life of the whole.
+
+    Broker.start  opens what waits to be replayed, then listens
+    one round     poll → handlers → write, commit → answers → sends   (loop.py, round.py)
+    Broker.stop   closes connections, writes and syncs what is staged, closes the logs cleanly
+
+Threads: all of it runs on the loop's thread; the group commit has its own.
+"""
+
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from duolog.broker.connection import Connection
+from duolog.broker.errors import kafka_code
+from duolog.broker.listener import Listener
+from duolog.broker.loop import Loop, Timers
+from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.round import Callback, Rounds
+from duolog.broker.router import Router, find_apis
+from duolog.broker.settings import BrokerSettings
+from duolog.broker.topic_configs import TopicConfigs
+from duolog.broker.topics import Partition, Topic, Topics
+from duolog.core.clock import Clock
+from duolog.core.errors import DuologError
+from duolog.core.ids import TopicPartition
+from duolog.core.units import SECOND_MS
+from duolog.protocol.messages import Messages
+
+if TYPE_CHECKING:
+    from duolog.broker.api import RequestContext
+    from duolog.broker.fetch_waiters import FetchWaiter
+    from duolog.log.group_commit import GroupCommit
+    from duolog.log.log_manager import LogManager
+    from duolog.log.partition_log import PartitionLog
+    from duolog.record.batch import Record
+
+logger = logging.getLogger(__name__)
+
+_REPLAY_BYTES: Final = 1024 * 1024
+
+
+class Broker:
+    """One broker over one data directory."""
+
+    def __init__(
+        self,
+        *,
+        log_manager: "LogManager",
+        group_commit: Callable[[Callable[[], None]], "GroupCommit"],
+        clock: Clock,
+        settings: BrokerSettings,
+    ) -> None:
+        """Make a broker that does not listen yet.
+
+        `group_commit` makes the group commit from the function that wakes the loop.
+        """
+        self.clock = clock
+        self.settings = settings
+        self.node_id = settings.integer("node.id")
+        self.cluster_id: str = log_manager.cluster_id
+        self.frame_bytes_max = settings.integer("socket.request.max.bytes")
+        self.fetch_bytes_max = settings.integer("fetch.max.bytes")
+        self.loop = Loop(clock)
+        self.loop.after_round = self._after_round
+        self.messages = Messages()
+        self.router = Router(find_apis())
+        self.topics = Topics(log_manager, TopicConfigs(settings))
+        self.producer_ids = ProducerIds(log_manager)
+        self.group_commit = group_commit(self.loop.wake)
+        self.rounds = Rounds(self.group_commit, self._grown)
+        self.connections: set[Connection] = set()
+        self.connections_to_flush: list[Connection] = []
+        self.advertised: tuple[str, int] = ("127.0.0.1", 0)
+        self.groups: Any = None
+        """The group coordinator's shell, `broker.groups.Groups`; made by `start`."""
+        self._log_manager = log_manager
+        self._waiters_to_check: set[FetchWaiter] = set()
+        self._listener: Listener | None = None
+
+    @property
+    def timers(self) -> Timers:
+        return self.loop.timers
+
+    def log(self, topic: str, partition: int) -> "PartitionLog":
+        """Return the log of one partition.
+
+        Raises:
+            UnknownTopic: there is none.
+        """
+        return self.topics.partition(topic, partition).log
+
+    def start(self, listening: socket.socket, advertised: tuple[str, int]) -> None:
+        """Load what is kept in logs and begin to accept; the loop must then be run."""
+        from duolog.broker.groups import Groups  # noqa: PLC0415  It names Broker.
+
+        self.advertised = advertised
+        self.groups = Groups(self)
+        self.groups.start()
+        self._plan_retention()
+        self._listener = Listener(self, listening)
+
+    def run(self) -> None:
+        """Serve until `loop.stop` is called."""
+        self.loop.run()
+
+    def stop(self) -> None:
+        """Close everything; when this returns, all that was acknowledged or staged is synced."""
+        if self._listener is not None:
+            self._listener.close()
+        if self.groups is not None:
+            self.groups.stop()
+        for connection in list(self.connections):
+            connection.close("broker stops")
+        self.rounds.finish()
+        self.group_commit.close()
+        self.rounds.finish()
+        self._log_manager.close()
+        self.loop.close()
+
+    def append_internal(
+        self,
+        topic: str,
+        partition: int,
+        batch: bytearray,
+        on_durable: Callable[[Exception | None], None],
+    ) -> None:
+        """Append a batch of the broker's own and call back on the loop when it is on the disk.
+
+        The callback gets the error when it is not. `batch` must not be touched again.
+        """
+        found = self.topics.partition(topic, partition)
+        if self.rounds.failure is not None:
+            on_durable(self.rounds.failure)
+            return
+        found.log.append(memoryview(batch))
+        self.rounds.dirty.add(found)
+        self.rounds.pending.append(Callback(on_durable))
+
+    def replay_internal(self, topic: str, partition: int) -> "Iterator[Record]":
+        """Read all records of a partition from its start; data records only."""
+        from duolog.record.batch import decode_records, read_header  # noqa: PLC0415
+
+        log = self.log(topic, partition)
+        offset = log.log_start_offset
+        while offset < log.log_end_offset:
+            data = bytes(log.read_bytes(offset, _REPLAY_BYTES, up_to_offset=log.log_end_offset))
+            assert data, f"{topic}-{partition} ends before its log end offset"
+            position = 0
+            while position < len(data):
+                header = read_header(data, position)
+                batch = memoryview(data)[position : position + header.size_bytes]
+                yield from (record for record in decode_records(batch) if record.offset >= offset)
+                offset = header.last_offset + 1
+                position += header.size_bytes
+
+    def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> Topic:
+        """Create a topic, at the wish of a client or of the broker itself."""
+        topic = self.topics.create(name, partitions, configs)
+        logger.info("created topic", extra={"topic": name, "partitions": partitions})
+        return topic
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; who waits for its records is told that it is gone."""
+        self.rounds.finish()
+        topic = self.topics.delete(name)
+        for partition in topic.partitions:
+            self._waiters_to_check.update(partition.waiters)
+        if self.groups is not None:
+            self.groups.topic_deleted(name)
+        logger.info("deleted topic", extra={"topic": name})
+
+    def refuse(self, context: "RequestContext", error: Exception) -> None:
+        """Answer a request whose handler failed, and log what nobody could expect."""
+        code, message = kafka_code(error)
+        if not isinstance(error, DuologError):
+            logger.error(
+                "request failed",
+                extra={"api": context.api.name, "version": context.version},
+                exc_info=error,
+            )
+        if not context.replied:
+            context.reply_error(code, message)
+
+    def _grown(self, partition: Partition) -> None:
+        if partition.waiters:
+            self._waiters_to_check.update(partition.waiters)
+
+    def _after_round(self) -> None:
+        """Write, answer, wake and send until nothing is left that does not wait for others."""
+        rounds = self.rounds
+        while True:
+            rounds.finish()
+            if self._waiters_to_check:
+                waiters, self._waiters_to_check = self._waiters_to_check, set()
+                for waiter in waiters:
+                    waiter.check()
+            if not self.connections_to_flush:
+                return
+            connections, self.connections_to_flush = self.connections_to_flush, []
+            for connection in connections:
+                connection.flush()
+
+    def _plan_retention(self) -> None:
+        interval_ms = self.settings.integer("log.retention.check.interval.ms")
+        self.timers.call_later(interval_ms / SECOND_MS, self._retain)
+
+    def _retain(self) -> None:
+        """Delete segments that are too old or too much; one topic a round, so as not to stall."""
+        names = [topic.name for topic in self.topics]
+
+        def next_topic() -> None:
+            topic = self.topics.get(names.pop()) if names else None
+            for partition in topic.partitions if topic else ():
+                self._delete_old_segments(partition)
+            if names:
+                self.timers.call_later(0.0, next_topic)
+            else:
+                self._plan_retention()
+
+        next_topic()
+
+    def _delete_old_segments(self, partition: Partition) -> None:
+        try:
+            partition.log.delete_old_segments(self.clock.now_ms())
+        except (OSError, DuologError):
+            logger.exception(
+                "retention failed", extra={"topic_partition": str(partition.topic_partition)}
+            )
+
+    def topic_partitions(self) -> Iterator[TopicPartition]:
+        """Return every partition that is served."""
+        for topic in self.topics:
+            for partition in topic.partitions:
+                yield partition.topic_partition

@@ -1,0 +1,241 @@
+"""One client's connection: a receive buffer, slots for answers, a queue to send.
+
+    recv_into → buffer → every whole frame → handlers → slots → send queue → one send
+
+Invariants:
+- Answers leave in the order of the requests: each request takes a slot, and only a run of
+  answered slots at the head moves to the send queue.
+- The receive buffer is moved or reused only by the next `recv`. Record batches are staged as
+  slices of it, and the round that staged them has written them before the loop polls again.
+- A client that does not read gets no more handled: while something waits to be sent, or too
+  many slots are open, the connection is not read, so that it holds a bounded amount of memory.
+
+A frame that cannot be read closes this connection with one log line, and no other.
+"""
+
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from struct import error as struct_error
+from typing import TYPE_CHECKING, Final
+
+from duolog.broker.api import RequestContext, handle_cold
+from duolog.broker.loop import HANG_UP, READ, WRITE
+from duolog.broker.sending import FileSpan, SendQueue
+from duolog.core.units import KIB, MIB
+from duolog.protocol.errors import MalformedRequest
+from duolog.protocol.frames import SIZE_BYTES, next_frame_end
+from duolog.protocol.headers import RequestHeader, is_flexible
+from duolog.protocol.wire import skip_tagged_fields
+
+if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+Data = bytes | list[bytes | FileSpan]
+
+_BUFFER_BYTES: Final = 16 * KIB
+_BUFFER_BYTES_USUAL: Final = 1 * MIB
+"""A larger buffer is given back when it has run empty."""
+
+_SLOTS_MAX: Final = 1024
+_HEAD: Final = Struct(">hhih")
+"""api_key, api_version, correlation_id, length of client_id."""
+
+
+class Slot:
+    """The place of one answer in the order of its connection."""
+
+    __slots__ = ("data",)
+
+    def __init__(self) -> None:
+        self.data: Data | None = None
+
+
+class Connection:
+    """One client's connection."""
+
+    def __init__(self, broker: "Broker", connection_socket: socket.socket, address: str) -> None:
+        self.broker = broker
+        self.host = address.rpartition(":")[0]
+        self.address = address
+        self.closed = False
+        self.on_close: list[Callable[[], None]] = []
+        self.slots: deque[Slot] = deque()
+        self._socket = connection_socket
+        self._fd = connection_socket.fileno()
+        self._queue = SendQueue(connection_socket)
+        self._buffer = bytearray(_BUFFER_BYTES)
+        self._start = self._end = 0
+        self._events = READ
+        self._flushing_due = False
+        broker.loop.register(self._fd, READ, self._on_ready)
+
+    def complete(self, slot: Slot, data: Data) -> None:
+        """Answer a slot; the answer leaves at the end of the round, when its turn has come."""
+        if self.closed:
+            _release(data)
+            return
+        assert slot.data is None, "a request was answered twice"
+        slot.data = data
+        if self.slots[0] is slot:
+            self.flush_soon()
+        elif not isinstance(data, bytes):
+            for piece in data:
+                if isinstance(piece, FileSpan):
+                    piece.pin()
+
+    def flush_soon(self) -> None:
+        if not self._flushing_due:
+            self._flushing_due = True
+            self.broker.connections_to_flush.append(self)
+
+    def flush(self) -> None:
+        """Send the answers whose turn has come, then go on with frames that had to wait."""
+        self._flushing_due = False
+        if self.closed:
+            return
+        slots, queue = self.slots, self._queue
+        while slots:
+            data = slots[0].data
+            if data is None:
+                break
+            slots.popleft()
+            queue.add(data)
+        try:
+            sent = queue.send()
+        except OSError as error:
+            self.close(f"send failed: {error}")
+            return
+        if sent and self._end > self._start:
+            self._handle_frames()
+        self._watch()
+
+    def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
+        """Close the connection; what was not sent is dropped."""
+        if self.closed:
+            return
+        self.closed = True
+        self.broker.loop.unregister(self._fd)
+        self.broker.connections.discard(self)
+        self._socket.close()
+        self._queue.clear()
+        for slot in self.slots:
+            if slot.data is not None:
+                _release(slot.data)
+        self.slots.clear()
+        # Staged slices of the buffer keep it alive until they are written.
+        self._buffer = bytearray()
+        self._start = self._end = 0
+        logger.log(level, "closed connection", extra={"client": self.address, "reason": reason})
+        for callback in self.on_close:
+            callback()
+
+    def _on_ready(self, events: int) -> None:
+        if events & WRITE:
+            self.flush_soon()
+        if events & READ and self._events & READ:
+            self._receive()
+        elif events & HANG_UP:
+            self.close("hung up")
+
+    def _receive(self) -> None:
+        self._make_room()
+        try:
+            size = self._socket.recv_into(memoryview(self._buffer)[self._end :])
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(f"receive failed: {error}")
+            return
+        if size == 0:
+            cut_off = self._end > self._start
+            self.close(
+                "frame is cut off" if cut_off else "closed by the client",
+                level=logging.WARNING if cut_off else logging.DEBUG,
+            )
+            return
+        self._end += size
+        self._handle_frames()
+        self._watch()
+
+    def _make_room(self) -> None:
+        """Move the beginning of a frame to the front, and grow when the buffer is full."""
+        buffer = self._buffer
+        waiting = self._end - self._start
+        if not waiting:
+            self._start = self._end = 0
+            if len(buffer) > _BUFFER_BYTES_USUAL:
+                self._buffer = bytearray(_BUFFER_BYTES)
+            return
+        if len(buffer) - self._end >= len(buffer) // 2:
+            return
+        if waiting > len(buffer) // 2:
+            # It doubles as bytes arrive: a size that is only claimed costs no memory.
+            self._buffer = bytearray(2 * len(buffer))
+        with memoryview(buffer) as old, memoryview(self._buffer) as new:
+            new[:waiting] = old[self._start : self._end]
+        self._start, self._end = 0, waiting
+
+    def _handle_frames(self) -> None:
+        """Handle every whole frame in the buffer, unless the client must first read."""
+        buffer = self._buffer
+        view = memoryview(buffer)
+        frame_bytes_max = self.broker.frame_bytes_max
+        try:
+            while len(self.slots) < _SLOTS_MAX and not self._queue:
+                frame_end = next_frame_end(buffer, self._start, self._end, frame_bytes_max)
+                if frame_end < 0:
+                    return
+                frame = view[self._start + SIZE_BYTES : frame_end]
+                self._start = frame_end
+                self._handle_frame(frame)
+                if self.closed:
+                    return
+        except MalformedRequest as error:
+            self.close(f"{error.message} {error.detail}".strip(), level=logging.WARNING)
+
+    def _handle_frame(self, frame: memoryview) -> None:
+        try:
+            key, version, correlation_id, client_id_size = _HEAD.unpack_from(frame)
+        except struct_error as error:
+            raise MalformedRequest("frame is shorter than a request header") from error
+        position = 10 + client_id_size if client_id_size > 0 else 10
+        api = self.broker.router.find(key, version)
+        if is_flexible(key, version):
+            position = skip_tagged_fields(frame, position)
+        if api.handle_frame is not None:
+            api.handle_frame(self.broker, self, frame, version, correlation_id, position)
+            return
+        client_id = None
+        if client_id_size >= 0:
+            client_id = str(frame[10 : 10 + client_id_size], "utf-8", "replace")
+        header = RequestHeader(key, version, correlation_id, client_id, position)
+        slot = Slot()
+        self.slots.append(slot)
+        context = RequestContext(self.broker, self, slot, api, header)
+        handle_cold(self.broker, api, context, frame[position:])
+
+    def _watch(self) -> None:
+        """Ask the loop for what the connection can use now."""
+        if self.closed:
+            return
+        if self._queue:
+            events = WRITE
+        elif len(self.slots) >= _SLOTS_MAX:
+            events = 0
+        else:
+            events = READ
+        if events != self._events:
+            self._events = events
+            self.broker.loop.modify(self._fd, events)
+
+
+def _release(data: Data) -> None:
+    if not isinstance(data, bytes):
+        for piece in data:
+            if isinstance(piece, FileSpan):
+                piece.release()

@@ -1,0 +1,35 @@
+"""The edge of the broker: what a client is told about an error."""
+
+from duolog.core.errors import ConfigError, KafkaError, LogError
+from duolog.protocol.error_codes import ErrorCode
+
+
+class InvalidTopic(KafkaError):
+    """A name that no topic can have."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+class UnknownTopic(KafkaError):
+    """A topic, or a partition of it, that is not there."""
+
+    def __init__(self, message: str, *, code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
+        super().__init__(message, code=code, retriable=True)
+
+
+def kafka_code(error: Exception) -> tuple[int, str | None]:
+    """Return the code and the message that a client is given for `error`.
+
+    A message is given only for operating errors: what an unexpected error says may hold
+    something of another client's.
+    """
+    match error:
+        case KafkaError():
+            return error.code, error.message
+        case ConfigError():
+            return ErrorCode.INVALID_CONFIG, " ".join(filter(None, (error.message, error.hint)))
+        case LogError() | OSError():
+            return ErrorCode.KAFKA_STORAGE_ERROR, None
+        case _:
+            return ErrorCode.UNKNOWN_SERVER_ERROR, None

@@ -1,0 +1,73 @@
+"""The listening socket: makes a connection of each client.
+
+When the process has no file descriptor left, accepting pauses for a second instead of turning
+in a circle, and goes on when connections have gone.
+"""
+
+import errno
+import logging
+import socket
+from typing import TYPE_CHECKING, Final
+
+from duolog.broker.connection import Connection
+from duolog.broker.loop import READ
+
+if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+_ACCEPTS_MAX: Final = 64
+_PAUSE_S: Final = 1.0
+_NO_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Listener:
+    """Accepts connections for a broker."""
+
+    def __init__(self, broker: "Broker", listening: socket.socket) -> None:
+        self._broker = broker
+        self._socket = listening
+        self._fd = listening.fileno()
+        self._connections_max = broker.settings.integer("max.connections")
+        self._open = True
+        listening.setblocking(False)
+        broker.loop.register(self._fd, READ, self._on_ready)
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._broker.loop.modify(self._fd, 0)
+            self._broker.loop.unregister(self._fd)
+            self._socket.close()
+
+    def _on_ready(self, _events: int) -> None:
+        for _ in range(_ACCEPTS_MAX):
+            try:
+                accepted, address = self._socket.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _NO_DESCRIPTORS:
+                    self._pause(error)
+                    return
+                continue
+            self._admit(accepted, f"{address[0]}:{address[1]}")
+
+    def _admit(self, accepted: socket.socket, address: str) -> None:
+        if len(self._broker.connections) >= self._connections_max:
+            accepted.close()
+            logger.warning("too many connections; refused one", extra={"client": address})
+            return
+        accepted.setblocking(False)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._broker.connections.add(Connection(self._broker, accepted, address))
+
+    def _pause(self, error: OSError) -> None:
+        logger.warning("cannot accept connections now", extra={"error": str(error)})
+        self._broker.loop.modify(self._fd, 0)
+        self._broker.timers.call_later(_PAUSE_S, self._resume)
+
+    def _resume(self) -> None:
+        if self._open:
+            self._broker.loop.modify(self._fd, READ)

@@ -1,0 +1,186 @@
+"""The event loop: one thread, one epoll, a heap of timers and an eventfd.
+
+    poll → what is ready → timers that are due → calls from other threads → after_round → poll
+
+`after_round` runs once for all that was ready: the place where a burst becomes one write.
+
+Threads: everything runs on the thread that called `run`, except `call_soon_threadsafe` and
+`wake`, which any thread may call.
+
+Source: reference measurements: raw epoll ties with uvloop in throughput and has a third of its
+p99 on large batches; it also allows sendfile and needs no package.
+"""
+
+import heapq
+import logging
+import os
+import select
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from duolog.core.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+READ: Final = select.EPOLLIN
+WRITE: Final = select.EPOLLOUT
+HANG_UP: Final = select.EPOLLHUP | select.EPOLLERR
+
+_EVENTS_MAX: Final = 512
+_CANCELLED_TIMERS_MAX: Final = 64
+
+
+class Timer:
+    """A call at a time to come."""
+
+    __slots__ = ("_timers", "at", "callback")
+
+    def __init__(self, at: float, callback: Callable[[], None], timers: "Timers") -> None:
+        self.at = at
+        self.callback: Callable[[], None] | None = callback
+        self._timers = timers
+
+    def __lt__(self, other: "Timer") -> bool:
+        return self.at < other.at
+
+    def cancel(self) -> None:
+        """Make sure that the call does not happen; may be called again, and after it did."""
+        if self.callback is not None:
+            self.callback = None
+            self._timers.forget_one()
+
+
+class Timers:
+    """Calls at times to come, on the loop's thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[Timer] = []
+        self._cancelled = 0
+
+    def call_at(self, at: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` when the monotonic clock has reached `at`, in seconds."""
+        timer = Timer(at, callback, self)
+        heapq.heappush(self._heap, timer)
+        return timer
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        return self.call_at(self._clock.monotonic() + seconds, callback)
+
+    def seconds_to_next(self) -> float | None:
+        """Return how long nothing is due, or None when nothing is planned."""
+        while self._heap and self._heap[0].callback is None:
+            heapq.heappop(self._heap)
+            self._cancelled -= 1
+        if not self._heap:
+            return None
+        return max(0.0, self._heap[0].at - self._clock.monotonic())
+
+    def run_due(self) -> None:
+        """Run what is due now; what a callback plans for now waits for the next round."""
+        if not self._heap:
+            return
+        now = self._clock.monotonic()
+        due = []
+        while self._heap and self._heap[0].at <= now:
+            due.append(heapq.heappop(self._heap))
+        for timer in due:
+            callback, timer.callback = timer.callback, None
+            if callback is None:
+                self._cancelled -= 1
+                continue
+            _guarded(callback)
+
+    def forget_one(self) -> None:
+        """Count a cancelled timer, and sweep when they are most of the heap.
+
+        Long polls cancel nearly every timer that they plan; without a sweep the heap would
+        keep each of them until it is due.
+        """
+        self._cancelled += 1
+        if self._cancelled > _CANCELLED_TIMERS_MAX and self._cancelled * 2 > len(self._heap):
+            self._heap = [timer for timer in self._heap if timer.callback is not None]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
+
+
+class Loop:
+    """The broker's event loop."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.timers = Timers(clock)
+        self.after_round: Callable[[], None] = _nothing
+        self._epoll = select.epoll()
+        self._callbacks: dict[int, Callable[[int], None]] = {}
+        self._calls: deque[Callable[[], None]] = deque()
+        self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._running = False
+        self.register(self._wake_fd, READ, self._on_wake)
+
+    def register(self, fd: int, events: int, callback: Callable[[int], None]) -> None:
+        """Call `callback(events)` whenever `fd` is ready; level-triggered."""
+        self._callbacks[fd] = callback
+        self._epoll.register(fd, events)
+
+    def modify(self, fd: int, events: int) -> None:
+        self._epoll.modify(fd, events)
+
+    def unregister(self, fd: int) -> None:
+        del self._callbacks[fd]
+        self._epoll.unregister(fd)
+
+    def wake(self) -> None:
+        """End the current wait, from any thread."""
+        os.eventfd_write(self._wake_fd, 1)
+
+    def call_soon_threadsafe(self, callback: Callable[[], None]) -> None:
+        """Run `callback` on the loop's thread, from any thread."""
+        self._calls.append(callback)
+        self.wake()
+
+    def run(self) -> None:
+        """Serve until `stop`."""
+        self._running = True
+        self.after_round()
+        while self._running:
+            self.run_once()
+
+    def run_once(self, seconds_max: float | None = None) -> None:
+        """Wait for something and handle all that is ready: one round."""
+        wait = self.timers.seconds_to_next()
+        if wait is None or (seconds_max is not None and seconds_max < wait):
+            wait = seconds_max
+        callbacks = self._callbacks
+        for fd, events in self._epoll.poll(wait, _EVENTS_MAX):
+            # A connection that another one's callback closed in this round is gone already.
+            callback = callbacks.get(fd)
+            if callback is not None:
+                callback(events)
+        self.timers.run_due()
+        while self._calls:
+            _guarded(self._calls.popleft())
+        self.after_round()
+
+    def stop(self) -> None:
+        """Leave `run` after the current round; from any thread or a signal handler."""
+        self._running = False
+        self.wake()
+
+    def close(self) -> None:
+        self._epoll.close()
+        os.close(self._wake_fd)
+
+    def _on_wake(self, _events: int) -> None:
+        os.eventfd_read(self._wake_fd)
+
+
+def _guarded(callback: Callable[[], None]) -> None:
+    try:
+        callback()
+    except Exception:  # A timer's failure must not stop the broker; it is logged with its trace.
+        logger.exception("a call on the loop failed")
+
+
+def _nothing() -> None:
+    return

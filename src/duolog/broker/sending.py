@@ -1,0 +1,130 @@
+"""What a connection still has to send: bytes, and spans of segment files.
+
+Bytes that stand next to each other leave in one `send`; a span leaves by `sendfile`, so that
+records go from the page cache to the socket without passing through Python. A span that cannot
+be sent at once keeps a duplicate of its file descriptor: the segment may be deleted or closed
+meanwhile, and a number that was reused would send another file's bytes.
+"""
+
+import os
+import socket
+from collections import deque
+from typing import Final
+
+from duolog.core.units import KIB, MIB
+
+_TURN_BYTES_MAX: Final = 4 * MIB
+"""A reader that is as fast as we are gets no more in one turn: others wait too."""
+
+_JOIN_BYTES_MAX: Final = 256 * KIB
+
+
+class FileSpan:
+    """Some bytes of a file that is open."""
+
+    __slots__ = ("_owned", "fd", "position", "size_bytes")
+
+    def __init__(self, fd: int, position: int, size_bytes: int) -> None:
+        self.fd = fd
+        self.position = position
+        self.size_bytes = size_bytes
+        self._owned = False
+
+    def pin(self) -> None:
+        """Make the span independent of who opened the file."""
+        if not self._owned:
+            self.fd = os.dup(self.fd)
+            self._owned = True
+
+    def release(self) -> None:
+        if self._owned:
+            os.close(self.fd)
+            self._owned = False
+
+
+class SendQueue:
+    """Pieces in order, and how far they have got."""
+
+    __slots__ = ("_pieces", "_socket")
+
+    def __init__(self, connection_socket: socket.socket) -> None:
+        self._socket = connection_socket
+        self._pieces: deque[bytes | memoryview | FileSpan] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def add(self, data: "bytes | list[bytes | FileSpan]") -> None:
+        if isinstance(data, bytes):
+            self._pieces.append(data)
+        else:
+            self._pieces.extend(data)
+
+    def send(self) -> bool:
+        """Send what the socket takes now; tell whether all is sent.
+
+        Raises:
+            OSError: the connection is broken, or a file is shorter than its span.
+        """
+        pieces = self._pieces
+        budget = _TURN_BYTES_MAX
+        try:
+            while pieces and budget > 0:
+                first = pieces[0]
+                if isinstance(first, FileSpan):
+                    budget -= self._send_span(first)
+                else:
+                    budget -= self._send_bytes()
+        except BlockingIOError:
+            pass
+        for piece in pieces:
+            if isinstance(piece, FileSpan):
+                piece.pin()
+        return not pieces
+
+    def clear(self) -> None:
+        for piece in self._pieces:
+            if isinstance(piece, FileSpan):
+                piece.release()
+        self._pieces.clear()
+
+    def _send_span(self, span: FileSpan) -> int:
+        sent = os.sendfile(
+            self._socket.fileno(), span.fd, span.position, min(span.size_bytes, _TURN_BYTES_MAX)
+        )
+        if sent == 0:
+            raise OSError("segment file is shorter than the span that was promised")
+        span.position += sent
+        span.size_bytes -= sent
+        if span.size_bytes == 0:
+            span.release()
+            self._pieces.popleft()
+        return sent
+
+    def _send_bytes(self) -> int:
+        data = self._take_bytes()
+        # MSG_MORE keeps the header of a fetch answer and the records behind it in one packet.
+        flags = socket.MSG_MORE if self._pieces else 0
+        try:
+            sent = self._socket.send(data, flags)
+        except BlockingIOError:
+            self._pieces.appendleft(data)
+            raise
+        if sent < len(data):
+            self._pieces.appendleft(memoryview(data)[sent:])
+        return sent
+
+    def _take_bytes(self) -> bytes | memoryview:
+        pieces = self._pieces
+        first = pieces.popleft()
+        assert not isinstance(first, FileSpan)
+        size = len(first)
+        run: list[bytes | memoryview] = [first]
+        while pieces and size < _JOIN_BYTES_MAX:
+            piece = pieces[0]
+            if isinstance(piece, FileSpan):
+                break
+            run.append(piece)
+            size += len(piece)
+            pieces.popleft()
+        return first if len(run) == 1 else b"".join(run)

@@ -1,0 +1,168 @@
+"""The topics that the broker serves, by name and by id, with what each request needs ready.
+
+Topics and their partitions are objects that live as long as the topic: the produce path finds a
+partition by the bytes of the name, without decoding them. A topic's part of a Metadata answer
+is kept as bytes for each version, and dropped when the topic changes.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from duolog.broker.errors import UnknownTopic
+from duolog.broker.topic_configs import TopicConfig, TopicConfigs
+from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name
+from duolog.core.errors import KafkaError
+from duolog.core.ids import TopicPartition
+from duolog.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from duolog.broker.fetch_waiters import FetchWaiter
+    from duolog.log.log_manager import LogManager, TopicEntry
+    from duolog.log.partition_log import PartitionLog
+
+PARTITIONS_MAX: Final = 10_000
+
+
+class Partition:
+    """One partition as the broker serves it: its log and who waits for it to grow."""
+
+    __slots__ = ("index", "log", "topic", "waiters")
+
+    def __init__(self, topic: "Topic", index: int, log: "PartitionLog") -> None:
+        self.topic = topic
+        self.index = index
+        self.log = log
+        self.waiters: set[FetchWaiter] = set()
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic.name, self.index)
+
+
+class Topic:
+    """One incarnation of a topic."""
+
+    def __init__(self, entry: "TopicEntry", config: TopicConfig) -> None:
+        self.name: Final = entry.name
+        self.name_bytes: Final = entry.name.encode()
+        self.id: Final[UUID] = entry.id
+        self.internal: Final = entry.name in INTERNAL_TOPICS
+        self.configs: Mapping[str, str] = entry.configs
+        self.config = config
+        self.partitions: list[Partition] = []
+        self.metadata_bytes: dict[int, bytes] = {}
+        """The topic's part of a Metadata answer, by version; cleared when the topic changes."""
+
+    def partition(self, index: int) -> Partition | None:
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+class Topics:
+    """All topics of the broker."""
+
+    def __init__(self, log_manager: "LogManager", configs: TopicConfigs) -> None:
+        self.configs = configs
+        self._log_manager = log_manager
+        self._by_name: dict[str, Topic] = {}
+        self.by_name_bytes: dict[bytes, Topic] = {}
+        self.by_id: dict[UUID, Topic] = {}
+        for entry in log_manager.topics():
+            self._add(entry)
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self._by_name.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def get(self, name: str) -> Topic | None:
+        return self._by_name.get(name)
+
+    def find(self, name: str) -> Topic:
+        """Return the topic called `name`.
+
+        Raises:
+            UnknownTopic: there is none.
+        """
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise UnknownTopic(f'topic "{name}" does not exist') from None
+
+    def partition(self, name: str, index: int) -> Partition:
+        """Return one partition.
+
+        Raises:
+            UnknownTopic: there is no such topic, or it has no such partition.
+        """
+        found = self.find(name).partition(index)
+        if found is None:
+            raise UnknownTopic(f'topic "{name}" has no partition {index}')
+        return found
+
+    def check_new(self, name: str, partitions: int, configs: Mapping[str, str]) -> None:
+        """Refuse what `create` would refuse.
+
+        Raises:
+            KafkaError: the name is no name or is taken, or the partition count is out of range.
+            ConfigError: a config is unknown or has a value that is not allowed.
+        """
+        check_topic_name(name)
+        if name in self._by_name:
+            raise KafkaError(f'topic "{name}" already exists', code=ErrorCode.TOPIC_ALREADY_EXISTS)
+        _check_partitions(partitions)
+        self.configs.check(configs)
+
+    def create(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
+        """Create a topic; when this returns it is on the disk."""
+        self.check_new(name, partitions, configs)
+        return self._add(self._log_manager.create_topic(name, partitions, dict(configs)))
+
+    def delete(self, name: str) -> Topic:
+        """Delete a topic and its records; return what it was."""
+        topic = self.find(name)
+        self._log_manager.delete_topic(name)
+        del self._by_name[name]
+        del self.by_name_bytes[topic.name_bytes]
+        del self.by_id[topic.id]
+        return topic
+
+    def add_partitions(self, name: str, count: int) -> None:
+        """Grow a topic to `count` partitions."""
+        topic = self.find(name)
+        _check_partitions(count)
+        self._log_manager.add_partitions(name, count)
+        self._open_partitions(topic, count)
+
+    def alter_configs(self, name: str, configs: Mapping[str, str]) -> None:
+        """Replace what is set for a topic."""
+        topic = self.find(name)
+        self.configs.check(configs)
+        self._log_manager.alter_configs(name, dict(configs))
+        topic.configs = dict(configs)
+        topic.config = self.configs.for_produce(configs)
+        topic.metadata_bytes.clear()
+
+    def _add(self, entry: "TopicEntry") -> Topic:
+        topic = Topic(entry, self.configs.for_produce(entry.configs))
+        self._open_partitions(topic, entry.partitions)
+        self._by_name[topic.name] = topic
+        self.by_name_bytes[topic.name_bytes] = topic
+        self.by_id[topic.id] = topic
+        return topic
+
+    def _open_partitions(self, topic: Topic, count: int) -> None:
+        for index in range(len(topic.partitions), count):
+            log = self._log_manager.log(topic.name, index)
+            topic.partitions.append(Partition(topic, index, log))
+        topic.metadata_bytes.clear()
+
+
+def _check_partitions(count: int) -> None:
+    if not 0 < count <= PARTITIONS_MAX:
+        raise KafkaError(
+            f"a topic cannot have {count} partitions",
+            code=ErrorCode.INVALID_PARTITIONS,
+            hint=f"A topic has 1 to {PARTITIONS_MAX} partitions.",
+        )

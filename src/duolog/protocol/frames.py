@@ -1,0 +1,38 @@
+"""Frames: a size as i32, then as many bytes.
+
+The receive buffer is read in place. `next_frame` looks at one position and says where the
+frame ends, that it is not whole yet, or that it can be no frame at all.
+
+Source: Kafka `NetworkReceive`; `socket.request.max.bytes` bounds a frame.
+"""
+
+from typing import Final
+
+from duolog.protocol.errors import MalformedRequest
+from duolog.protocol.wire import INT32
+
+SIZE_BYTES: Final = 4
+HEADER_BYTES_MIN: Final = 8
+"""Key, version and correlation id: no request is shorter."""
+
+
+def next_frame_end(buffer: bytearray, start: int, end: int, frame_bytes_max: int) -> int:
+    """Return the position behind the frame at `start`, or -1 when it is not whole yet.
+
+    Raises:
+        MalformedRequest: the size is no size of a request.
+    """
+    if end - start < SIZE_BYTES:
+        return -1
+    (size,) = INT32.unpack_from(buffer, start)
+    if size < HEADER_BYTES_MIN or size > frame_bytes_max:
+        raise MalformedRequest(
+            f"frame of {size} bytes", detail=f"a frame has 8 to {frame_bytes_max} bytes"
+        )
+    frame_end: int = start + SIZE_BYTES + size
+    return frame_end if frame_end <= end else -1
+
+
+def write_frame(header: bytes, body: bytes) -> bytes:
+    """Return header and body as one frame."""
+    return INT32.pack(len(header) + len(body)) + header + body

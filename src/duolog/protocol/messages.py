@@ -1,0 +1,117 @@
+"""The bridge to kio: bytes to request entities, and answers to bytes, for the cold APIs.
+
+kio has one module for each message and version, about a thousand. A schema is loaded at the
+first request of its API and version, so a broker that only produces and fetches loads none.
+
+An answer may be a kio entity, or a mapping of the schema's field names to plain values:
+
+    {"throttle_time": 0, "topics": [{"name": "a", "error_code": 3}]}
+
+From a mapping, fields that the version does not have are left out, and fields that are not
+given take the schema's default, or the zero of their type. So one handler serves all versions.
+Times are milliseconds; ids are UUIDs; error codes are numbers.
+
+Source: kio 0.6 (reading is native, 0.2 to 11 us; writing is Python, 10 to 100 us).
+"""
+
+import io
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from duolog.protocol.encoder import encoder
+from duolog.protocol.error_reply import mirror_error
+from duolog.protocol.errors import MalformedRequest
+from duolog.protocol.frames import write_frame
+from duolog.protocol.headers import RequestHeader, response_header
+
+Fields = Mapping[str, Any]
+
+_Reader = Callable[[memoryview, int], tuple[Any, int]]
+
+_MODULES: Final = {
+    0: "produce", 1: "fetch", 2: "list_offsets", 3: "metadata", 8: "offset_commit",
+    9: "offset_fetch", 10: "find_coordinator", 11: "join_group", 12: "heartbeat",
+    13: "leave_group", 14: "sync_group", 15: "describe_groups", 16: "list_groups",
+    18: "api_versions", 19: "create_topics", 20: "delete_topics", 21: "delete_records",
+    22: "init_producer_id", 23: "offset_for_leader_epoch", 24: "add_partitions_to_txn",
+    25: "add_offsets_to_txn", 26: "end_txn", 28: "txn_offset_commit", 32: "describe_configs",
+    33: "alter_configs", 35: "describe_log_dirs", 37: "create_partitions", 42: "delete_groups",
+    43: "elect_leaders", 44: "incremental_alter_configs", 47: "offset_delete",
+    60: "describe_cluster", 61: "describe_producers", 68: "consumer_group_heartbeat",
+    69: "consumer_group_describe", 74: "list_config_resources", 75: "describe_topic_partitions",
+}  # fmt: skip
+
+
+def entity_type(api_key: int, version: int, kind: str) -> type[Any]:
+    """Return kio's class of a `"request"` or a `"response"`."""
+    name = _MODULES[api_key]
+    module = import_module(f"kio.schema.{name}.v{version}.{kind}")
+    class_name = "".join(word.capitalize() for word in name.split("_")) + kind.capitalize()
+    found: type[Any] = getattr(module, class_name)
+    return found
+
+
+class Messages:
+    """Decodes requests and encodes answers; keeps what it has loaded."""
+
+    def __init__(self) -> None:
+        self._readers: dict[tuple[int, int], _Reader] = {}
+        self._response_types: dict[tuple[int, int], type[Any]] = {}
+
+    def decode_request(self, header: RequestHeader, body: memoryview) -> Any:  # noqa: ANN401
+        """Return the entity of a request's body.
+
+        Raises:
+            MalformedRequest: the bytes are not of this message and version.
+        """
+        key = header.api_key, header.api_version
+        read = self._readers.get(key)
+        if read is None:
+            from kio._kio_native import entity_reader  # noqa: PLC0415  kio.serial loads asyncio.
+
+            read = self._readers[key] = entity_reader(entity_type(*key, "request"))
+        try:
+            entity, _ = read(body, 0)
+        except Exception as error:  # kio raises errors of several families for bad bytes.
+            raise MalformedRequest(
+                "request cannot be decoded",
+                detail=f"api {header.api_key} version {header.api_version}: {error}",
+            ) from error
+        return entity
+
+    def encode_response(self, header: RequestHeader, response: Any) -> bytes:  # noqa: ANN401
+        """Return a whole frame: size, header and body."""
+        if isinstance(response, Mapping):
+            body = encoder(self.response_type(header))(response)
+        else:
+            body = _entity_bytes(response)
+        return write_frame(
+            response_header(header.api_key, header.api_version, header.correlation_id), body
+        )
+
+    def error_response(
+        self,
+        header: RequestHeader,
+        request: Any,  # noqa: ANN401
+        code: int,
+        message: str | None = None,
+    ) -> Fields:
+        """Return the answer that gives one error to the request, or to each of its entities."""
+        return mirror_error(self.response_type(header), request, code, message)
+
+    def response_type(self, header: RequestHeader) -> type[Any]:
+        """Return kio's class of the answer to a request."""
+        key = header.api_key, header.api_version
+        found = self._response_types.get(key)
+        if found is None:
+            found = self._response_types[key] = entity_type(*key, "response")
+        return found
+
+
+def _entity_bytes(entity: Any) -> bytes:  # noqa: ANN401
+    from kio.serial import entity_writer  # noqa: PLC0415
+
+    buffer = io.BytesIO()
+    entity_writer(type(entity))(buffer, entity)
+    return buffer.getvalue()
