@@ -23,7 +23,7 @@ need_python() {
       return
     fi
   done
-  die "Duolog needs Python 3.11 or later, with venv and pip, and none of these is: ${candidates[*]}" \
+  die "Duolog needs Python 3.11 or later, with venv and pip; tried ${candidates[*]}" \
     "hint: install the packages python3.11 and python3.11-venv (Debian, Ubuntu) or python3.11 (Fedora)," \
     "      or set PYTHON to the path of such a Python."
 }
