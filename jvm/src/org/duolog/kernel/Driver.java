@@ -1,0 +1,125 @@
+package org.duolog.kernel;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.util.LongAccumulator;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Runs the same chain in memory: records in, records of the sinks out, state kept in between.
+ *
+ * <p>{@link #pipe} carries one record through all levels; {@link #add} and {@link #run} carry several
+ * as one micro-batch. Nothing of Spark runs but its expressions. Threads: one at a time. Source:
+ * Kafka Streams TopologyTestDriver.
+ */
+public final class Driver {
+  private final SparkSession spark;
+  private final List<Ingress> ingresses;
+  private final List<Level> levels;
+  private final List<MemoryHandle> handles = new ArrayList<>();
+  private final String[] sinks;
+  private final boolean realTime;
+  private final LongAccumulator corruptRecords;
+  private final Map<String, List<SourceRecord>> waiting = new TreeMap<>();
+
+  /** A record of a sink topic. */
+  public record Output(String topic, byte[] key, byte[] value, long ts) {}
+
+  public Driver(SparkSession spark, String specJson) {
+    this.spark = spark;
+    Spec spec = Spec.parse(specJson);
+    Topology topology = new Topology(spec, spark);
+    ingresses = topology.ingresses();
+    levels = topology.levels();
+    realTime = spec.realTime();
+    corruptRecords = topology.corruptRecords();
+    sinks = new String[spec.sinks().size()];
+    spec.sinks().forEach(sink -> sinks[sink.id()] = sink.topic());
+    for (Level level : levels) {
+      MemoryHandle handle = new MemoryHandle();
+      handles.add(handle);
+      level.setHandle(handle);
+      level.init(OutputMode.Update(), TimeMode.None());
+    }
+  }
+
+  /** One record through the whole chain. */
+  public List<Output> pipe(
+      String topic, int partition, long offset, long ts, byte[] key, byte[] value) {
+    add(topic, partition, offset, ts, key, value);
+    return run();
+  }
+
+  /** A record for the next micro-batch. */
+  public void add(
+      String topic, int partition, long offset, long ts, byte[] key, byte[] value) {
+    waiting
+        .computeIfAbsent(topic, unused -> new ArrayList<>())
+        .add(new SourceRecord(key, value, partition, offset, ts));
+  }
+
+  /** The micro-batch of what was added; in real time, one record after the other. */
+  public List<Output> run() {
+    SparkSession.setActiveSession(spark);
+    List<Envelope> records = new ArrayList<>();
+    for (Ingress ingress : ingresses) {
+      List<SourceRecord> input = waiting.getOrDefault(ingress.topic(), List.of());
+      ingress.call(input.iterator()).forEachRemaining(records::add);
+    }
+    waiting.clear();
+    for (int i = 0; i < levels.size(); i++) {
+      records = through(levels.get(i), handles.get(i), records);
+    }
+    return records.stream().map(this::output).toList();
+  }
+
+  /** How many records could not be read. */
+  public long corruptRecords() {
+    return corruptRecords.sum();
+  }
+
+  private List<Envelope> through(Level level, MemoryHandle handle, List<Envelope> records) {
+    List<Envelope> results = new ArrayList<>();
+    if (realTime) {
+      for (Envelope record : records) {
+        call(level, handle, record.getGrouping(), List.of(record), results);
+      }
+      return results;
+    }
+    Map<Long, List<Envelope>> tasks = new TreeMap<>();
+    for (Envelope record : records) {
+      tasks.computeIfAbsent(record.getGrouping(), unused -> new ArrayList<>()).add(record);
+    }
+    tasks.forEach((grouping, group) -> call(level, handle, grouping, group, results));
+    return results;
+  }
+
+  private static void call(
+      Level level,
+      MemoryHandle handle,
+      long grouping,
+      List<Envelope> records,
+      List<Envelope> results) {
+    handle.select(grouping);
+    level
+        .handleInputRows(grouping, CollectionConverters.asScala(records.iterator()), null)
+        .foreach(
+            record -> {
+              results.add(record);
+              return null;
+            });
+  }
+
+  private Output output(Envelope record) {
+    if (!record.isForSink()) {
+      throw new IllegalStateException("no level took the records of edge " + record.getEdge());
+    }
+    return new Output(
+        sinks[record.sink()], record.getKey(), record.getValue(), record.getTs());
+  }
+}

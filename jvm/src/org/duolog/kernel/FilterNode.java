@@ -1,0 +1,53 @@
+package org.duolog.kernel;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Keeps the records for which the predicate holds; a null value holds never.
+ *
+ * <p>Of a table, both sides of a change are filtered; a change without sides goes no further, and
+ * one that lost its new side is a deletion. Source: Kafka Streams KStreamFilter, KTableFilter;
+ * ksqlDB SqlPredicate for null values.
+ */
+final class FilterNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final Program predicate;
+  private final boolean table;
+  private final int keyColumns;
+  private final int valueColumns;
+  private transient Operands operands;
+
+  FilterNode(Program predicate, boolean table, int keyColumns, int valueColumns) {
+    this.predicate = own(predicate);
+    this.table = table;
+    this.keyColumns = keyColumns;
+    this.valueColumns = valueColumns;
+  }
+
+  @Override
+  void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    operands = new Operands(keyColumns, valueColumns, 0);
+  }
+
+  @Override
+  boolean needsOld() {
+    return table;
+  }
+
+  @Override
+  void process(Change change) {
+    UnsafeRow value = kept(change, change.value);
+    UnsafeRow old = table ? kept(change, change.old) : null;
+    if (value != null || old != null) {
+      forward(out.set(change.key, value, old, change.ts));
+    }
+  }
+
+  private UnsafeRow kept(Change change, UnsafeRow row) {
+    boolean keep =
+        row != null && predicate.test(operands.of(change.key, row, null, change.ts));
+    return keep ? row : null;
+  }
+}

@@ -1,0 +1,50 @@
+package org.duolog.kernel;
+
+import java.util.List;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The SQL functions over {@link KafkaBytes}, compiled into expressions like Spark's own. */
+final class Functions {
+  private Functions() {}
+
+  static void register(SparkSession spark) {
+    FunctionRegistry registry =
+        ((org.apache.spark.sql.classic.SparkSession) spark).sessionState().functionRegistry();
+    encoder(registry, "duolog_int_be", "ofInt", DataTypes.IntegerType);
+    encoder(registry, "duolog_bigint_be", "ofLong", DataTypes.LongType);
+    encoder(registry, "duolog_double_be", "ofDouble", DataTypes.DoubleType);
+    decoder(registry, "duolog_int", "toInt", DataTypes.IntegerType);
+    decoder(registry, "duolog_bigint", "toLong", DataTypes.LongType);
+    decoder(registry, "duolog_double", "toDouble", DataTypes.DoubleType);
+  }
+
+  private static void encoder(
+      FunctionRegistry registry, String name, String method, DataType from) {
+    register(registry, name, method, from, DataTypes.BinaryType);
+  }
+
+  private static void decoder(FunctionRegistry registry, String name, String method, DataType to) {
+    register(registry, name, method, DataTypes.BinaryType, to);
+  }
+
+  private static void register(
+      FunctionRegistry registry, String name, String method, DataType from, DataType to) {
+    Seq<AbstractDataType> inputs =
+        CollectionConverters.asScala(List.<AbstractDataType>of(from)).toSeq();
+    registry.createOrReplaceTempFunction(
+        name,
+        (Seq<Expression> arguments) ->
+            new StaticInvoke(
+                KafkaBytes.class, to, method, arguments, inputs, true, true, true, Option.empty()),
+        "scala_udf");
+  }
+}

@@ -1,0 +1,84 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import org.apache.kafka.common.utils.Utils;
+import org.apache.spark.TaskContext;
+import org.apache.spark.unsafe.hash.Murmur3_x86_32;
+
+/**
+ * The numbers that Spark groups by: one for each (sub-topology, task).
+ *
+ * <pre>  grouping = (slot * tasks + task) << 20 | salt      slot = sub-topology + 1, or 0 = to a sink
+ * </pre>
+ *
+ * <p>Spark hashes the grouping number to choose the Spark partition. The salt is searched so that
+ * task {@code t} always lands in Spark partition {@code t % shufflePartitions}: otherwise three of
+ * four tasks may share one partition. {@link #check} asserts it where the records arrive.
+ *
+ * <p>Threads: immutable. Source: Spark's HashPartitioning (Murmur3, seed 42, pmod); Kafka's
+ * BuiltInPartitioner for the task of a key.
+ */
+final class Grouping implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final int SALT_BITS = 20;
+  private static final int SPARK_HASH_SEED = 42;
+  static final int TO_SINK = -1;
+
+  private final int tasks;
+  private final int sparkPartitions;
+  private final long[] values;
+
+  Grouping(int subtopologies, int tasks, int sparkPartitions) {
+    this.tasks = tasks;
+    this.sparkPartitions = sparkPartitions;
+    this.values = new long[(subtopologies + 1) * tasks];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = salted(i, i % tasks % sparkPartitions);
+    }
+  }
+
+  long of(int subtopology, int task) {
+    return values[(subtopology + 1) * tasks + task];
+  }
+
+  int subtopology(long grouping) {
+    return (int) (grouping >>> SALT_BITS) / tasks - 1;
+  }
+
+  int task(long grouping) {
+    return (int) (grouping >>> SALT_BITS) % tasks;
+  }
+
+  /** The task of a record key in its internal format, as Kafka's partitioner counts. */
+  int taskOfKey(byte[] keyBytes) {
+    return Utils.toPositive(Utils.murmur2(keyBytes)) % tasks;
+  }
+
+  /** The task of a record without a key. */
+  int taskOfSource(int source) {
+    return Math.floorMod(source, tasks);
+  }
+
+  void check(long grouping) {
+    TaskContext context = TaskContext.get();
+    int expected = task(grouping) % sparkPartitions;
+    if (context != null && context.partitionId() != expected) {
+      throw new IllegalStateException(
+          String.format(
+              "task %d arrived in Spark partition %d instead of %d; "
+                  + "spark.sql.shuffle.partitions must be %d",
+              task(grouping), context.partitionId(), expected, sparkPartitions));
+    }
+  }
+
+  private long salted(long slot, int sparkPartition) {
+    for (long salt = 0; salt < 1L << SALT_BITS; salt++) {
+      long value = slot << SALT_BITS | salt;
+      int hash = Murmur3_x86_32.hashLong(value, SPARK_HASH_SEED);
+      if (Math.floorMod(hash, sparkPartitions) == sparkPartition) {
+        return value;
+      }
+    }
+    throw new IllegalStateException("no grouping value hashes to partition " + sparkPartition);
+  }
+}

@@ -1,0 +1,179 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.util.LongAccumulator;
+import org.apache.spark.util.TaskCompletionListener;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A source's way in: Kafka's bytes become rows, pass the nodes before the first cut, and leave as
+ * envelopes.
+ *
+ * <p>A record that cannot be read is dropped and counted; the first of each task are logged.
+ * Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
+ */
+final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
+  private static final long serialVersionUID = 1L;
+  private static final Logger LOGGER = LoggerFactory.getLogger(Ingress.class);
+  private static final int LOGGED_MAX = 5;
+
+  private final String topic;
+  private final Reading reading;
+  private final Node[] nodes;
+  private final Node[] children;
+  private final Grouping grouping;
+  private final boolean realTime;
+  private final LongAccumulator corruptRecords;
+
+  /** Nodes come parents first; children are those that read the source itself. */
+  Ingress(
+      String topic,
+      Reading reading,
+      List<Node> nodes,
+      List<Node> children,
+      Grouping grouping,
+      boolean realTime,
+      LongAccumulator corruptRecords) {
+    this.topic = topic;
+    this.reading = reading;
+    this.nodes = nodes.toArray(Node[]::new);
+    this.children = children.toArray(Node[]::new);
+    this.grouping = grouping;
+    this.realTime = realTime;
+    this.corruptRecords = corruptRecords;
+  }
+
+  String topic() {
+    return topic;
+  }
+
+  @Override
+  public Iterator<Envelope> call(Iterator<SourceRecord> records) {
+    Run run = new Run(records);
+    TaskContext context = TaskContext.get();
+    if (context != null) {
+      TaskCompletionListener closing = ended -> run.close();
+      context.addTaskCompletionListener(closing);
+    }
+    return run;
+  }
+
+  /**
+   * The expressions of a source. Layout: key, value, partition, offset, ts, p0, p1, …
+   *
+   * @param parse computes p0, p1, …
+   * @param checks corrupt, key is null, value is null
+   */
+  record Reading(Program parse, Program checks, Program keys, Program values)
+      implements Serializable {
+    private static final int CORRUPT = 0;
+    private static final int KEY_NULL = 1;
+    private static final int VALUE_NULL = 2;
+
+    void open(int partition) {
+      parse.open(partition);
+      checks.open(partition);
+      keys.open(partition);
+      values.open(partition);
+    }
+
+    void close() {
+      parse.close();
+      checks.close();
+      keys.close();
+      values.close();
+    }
+  }
+
+  private final class Run implements Iterator<Envelope> {
+    private final Iterator<SourceRecord> records;
+    private final Scope scope = new Scope(grouping, realTime, 0);
+    private final Change change = new Change();
+    private final GenericInternalRow raw = new GenericInternalRow(5);
+    private final JoinedRow row = new JoinedRow();
+    private int logged;
+
+    Run(Iterator<SourceRecord> records) {
+      this.records = records;
+      int partition = TaskContext.getPartitionId();
+      reading.open(partition);
+      for (Node node : nodes) {
+        node.open(scope, partition);
+      }
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (scope.outputs.isEmpty() && records.hasNext()) {
+        process(records.next());
+      }
+      if (scope.outputs.isEmpty()) {
+        close();
+      }
+      return !scope.outputs.isEmpty();
+    }
+
+    @Override
+    public Envelope next() {
+      if (!hasNext()) {
+        throw new NoSuchElementException();
+      }
+      return scope.outputs.poll();
+    }
+
+    /** May be called twice: where the input ends, and where the task does. */
+    void close() {
+      reading.close();
+      for (Node node : nodes) {
+        node.close();
+      }
+    }
+
+    private void process(SourceRecord record) {
+      raw.update(0, record.getKey());
+      raw.update(1, record.getValue());
+      raw.update(2, record.getPartition());
+      raw.update(3, record.getOffset());
+      raw.update(4, record.getTs());
+      InternalRow parsed = row.apply(raw, reading.parse().apply(raw));
+      InternalRow checks = reading.checks().apply(parsed);
+      if (holds(checks, Reading.CORRUPT)) {
+        drop(record);
+        return;
+      }
+      change.set(
+          holds(checks, Reading.KEY_NULL) ? null : reading.keys().apply(parsed),
+          holds(checks, Reading.VALUE_NULL) ? null : reading.values().apply(parsed),
+          null,
+          record.getTs());
+      scope.enter(record.getPartition(), record.getOffset());
+      for (Node child : children) {
+        child.process(change);
+      }
+    }
+
+    private void drop(SourceRecord record) {
+      corruptRecords.add(1);
+      if (logged++ < LOGGED_MAX) {
+        LOGGER.warn(
+            "dropped a record that cannot be read: topic {}, partition {}, offset {}",
+            topic,
+            record.getPartition(),
+            record.getOffset());
+      }
+    }
+
+    private static boolean holds(InternalRow checks, int index) {
+      return !checks.isNullAt(index) && checks.getBoolean(index);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package org.duolog.kernel;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoder;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.util.LongAccumulator;
+
+/**
+ * The door for Python: builds everything between Kafka's source and Kafka's sink.
+ *
+ * <pre>  source rows -> Ingress -> Level -> Level -> … -> envelopes for {@link Sink}
+ * </pre>
+ *
+ * <p>Threads: the driver's; queries may be built at the same time.
+ */
+public final class Kernel {
+  static final Encoder<Envelope> ENVELOPE = Encoders.bean(Envelope.class);
+  private static final Encoder<SourceRecord> SOURCE_RECORD = Encoders.bean(SourceRecord.class);
+  private static final Map<String, LongAccumulator> CORRUPT_RECORDS = new ConcurrentHashMap<>();
+
+  private Kernel() {}
+
+  /** Adds the SQL functions that expressions may use; once per session. */
+  public static void register(SparkSession spark) {
+    Functions.register(spark);
+  }
+
+  /**
+   * The chain of levels over the source rows, in the order of the spec's sources.
+   *
+   * <p>A source has the columns of Kafka's source: key, value, partition, offset, and timestamp or
+   * timestamp_ms (BIGINT).
+   */
+  public static Dataset<Envelope> apply(List<Dataset<Row>> sources, String specJson) {
+    Spec spec = Spec.parse(specJson);
+    if (sources.isEmpty() || sources.size() != spec.sources().size()) {
+      throw new IllegalArgumentException(
+          sources.size() + " datasets for " + spec.sources().size() + " sources");
+    }
+    Topology topology = new Topology(spec, sources.get(0).sparkSession());
+    CORRUPT_RECORDS.put(spec.applicationId(), topology.corruptRecords());
+
+    List<Ingress> ingresses = topology.ingresses();
+    List<Dataset<Envelope>> inputs = new ArrayList<>();
+    for (int i = 0; i < ingresses.size(); i++) {
+      inputs.add(sourceRecords(sources.get(i)).mapPartitions(ingresses.get(i), ENVELOPE));
+    }
+    Dataset<Envelope> records = inputs.stream().reduce(Dataset::union).orElseThrow();
+    for (Level level : topology.levels()) {
+      records =
+          records
+              .groupBy("grouping")
+              .as(Encoders.LONG(), ENVELOPE)
+              .transformWithState(level, TimeMode.None(), OutputMode.Update(), ENVELOPE);
+    }
+    return records;
+  }
+
+  /** How many records of an application's sources could not be read since it was built. */
+  public static long corruptRecords(String applicationId) {
+    LongAccumulator accumulator = CORRUPT_RECORDS.get(applicationId);
+    return accumulator == null ? 0 : accumulator.sum();
+  }
+
+  private static Dataset<SourceRecord> sourceRecords(Dataset<Row> rows) {
+    boolean inMilliseconds = List.of(rows.columns()).contains("timestamp_ms");
+    String ts = inMilliseconds ? "timestamp_ms AS ts" : "unix_millis(timestamp) AS ts";
+    return rows.selectExpr("key", "value", "partition", "offset", ts).as(SOURCE_RECORD);
+  }
+}

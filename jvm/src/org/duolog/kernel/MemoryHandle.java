@@ -1,0 +1,149 @@
+package org.duolog.kernel;
+
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.Encoder;
+import org.apache.spark.sql.streaming.ListState;
+import org.apache.spark.sql.streaming.MapState;
+import org.apache.spark.sql.streaming.QueryInfo;
+import org.apache.spark.sql.streaming.StatefulProcessorHandle;
+import org.apache.spark.sql.streaming.TTLConfig;
+import org.apache.spark.sql.streaming.ValueState;
+import scala.Tuple2;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * State in memory for {@link Driver}: maps from bytes to bytes, apart for each grouping value.
+ *
+ * <p>Offers what {@link Level} uses and refuses the rest. Threads: not shared.
+ */
+final class MemoryHandle implements StatefulProcessorHandle {
+  private static final long serialVersionUID = 1L;
+
+  private final HashMap<String, Bytes> states = new HashMap<>();
+  private long grouping;
+
+  /** The task that the next accesses belong to. */
+  void select(long grouping) {
+    this.grouping = grouping;
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  public <K, V> MapState<K, V> getMapState(
+      String name, Encoder<K> keys, Encoder<V> values, TTLConfig ttl) {
+    return (MapState<K, V>) states.computeIfAbsent(name, unused -> new Bytes());
+  }
+
+  @Override
+  public <K, V> MapState<K, V> getMapState(
+      String name, TTLConfig ttl, Encoder<K> keys, Encoder<V> values) {
+    return getMapState(name, keys, values, ttl);
+  }
+
+  @Override
+  public <T> ValueState<T> getValueState(String name, Encoder<T> values, TTLConfig ttl) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public <T> ValueState<T> getValueState(String name, TTLConfig ttl, Encoder<T> values) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public <T> ListState<T> getListState(String name, Encoder<T> values, TTLConfig ttl) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public <T> ListState<T> getListState(String name, TTLConfig ttl, Encoder<T> values) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public QueryInfo getQueryInfo() {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public void registerTimer(long expiresAtMs) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public void deleteTimer(long expiresAtMs) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public scala.collection.Iterator<Object> listTimers() {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public void deleteIfExists(String name) {
+    states.remove(name);
+  }
+
+  private final class Bytes implements MapState<byte[], byte[]> {
+    private static final long serialVersionUID = 1L;
+
+    private final HashMap<Long, Map<ByteBuffer, byte[]>> tasks = new HashMap<>();
+
+    private Map<ByteBuffer, byte[]> entries() {
+      return tasks.computeIfAbsent(grouping, unused -> new HashMap<>());
+    }
+
+    @Override
+    public boolean exists() {
+      return !entries().isEmpty();
+    }
+
+    @Override
+    public byte[] getValue(byte[] key) {
+      byte[] value = entries().get(ByteBuffer.wrap(key));
+      return value == null ? null : value.clone();
+    }
+
+    @Override
+    public boolean containsKey(byte[] key) {
+      return entries().containsKey(ByteBuffer.wrap(key));
+    }
+
+    @Override
+    public void updateValue(byte[] key, byte[] value) {
+      entries().put(ByteBuffer.wrap(key.clone()), value.clone());
+    }
+
+    @Override
+    public void removeKey(byte[] key) {
+      entries().remove(ByteBuffer.wrap(key));
+    }
+
+    @Override
+    public void clear() {
+      entries().clear();
+    }
+
+    @Override
+    public scala.collection.Iterator<Tuple2<byte[], byte[]>> iterator() {
+      return CollectionConverters.asScala(
+          entries().entrySet().stream()
+              .map(entry -> Tuple2.apply(entry.getKey().array(), entry.getValue()))
+              .iterator());
+    }
+
+    @Override
+    public scala.collection.Iterator<byte[]> keys() {
+      return CollectionConverters.asScala(
+          entries().keySet().stream().map(ByteBuffer::array).iterator());
+    }
+
+    @Override
+    public scala.collection.Iterator<byte[]> values() {
+      return CollectionConverters.asScala(entries().values().iterator());
+    }
+  }
+}

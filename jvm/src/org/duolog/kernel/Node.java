@@ -1,0 +1,76 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A processor of a sub-topology: takes a change, hands changes to its children.
+ *
+ * <p>Built on the driver, opened on an executor for one micro-batch or epoch, and closed there.
+ * Threads: one at a time.
+ */
+abstract class Node implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final Node[] NO_CHILDREN = {};
+
+  private final List<Program> programs = new ArrayList<>();
+  private Node[] children = NO_CHILDREN;
+
+  /** The running task; set while open. */
+  protected transient Scope scope;
+
+  /** What this node hands on; one instance, filled again and again. */
+  protected transient Change out;
+
+  abstract void process(Change change);
+
+  /** Whether this node has a use for the old value of a table's change. */
+  abstract boolean needsOld();
+
+  /** The micro-batch of the running task ends: hand on what was held back. */
+  void finish() {}
+
+  void open(Scope scope, int partition) {
+    this.scope = scope;
+    this.out = new Change();
+    for (Program program : programs) {
+      program.open(partition);
+    }
+  }
+
+  void close() {
+    for (Program program : programs) {
+      program.close();
+    }
+  }
+
+  final void setChildren(List<Node> nodes) {
+    children = nodes.toArray(Node[]::new);
+  }
+
+  final Node[] children() {
+    return children;
+  }
+
+  /** Lets open and close take care of a program; gives it back. */
+  protected final Program own(Program program) {
+    programs.add(program);
+    return program;
+  }
+
+  protected final void forward(Change change) {
+    for (Node child : children) {
+      child.process(change);
+    }
+  }
+
+  protected final boolean childNeedsOld() {
+    for (Node child : children) {
+      if (child.needsOld()) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,113 @@
+package org.duolog.kernel;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * Sends records to the next sub-topology, under a new key or the one they have.
+ *
+ * <p>Under a new key, a record without a value or with a null in its new key is dropped. Of a table,
+ * the old value goes to its old key, then the new value to its new key; where both keys are equal,
+ * one change carries both. Source: Kafka Streams KTableRepartitionMap, KIP-904.
+ */
+final class RouteNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final int edge;
+  private final int subtopology;
+  private final boolean table;
+  private final Program keys;
+  private final Program oldKeys;
+  private final Program keyBytes;
+  private final int keyColumns;
+  private final int valueColumns;
+  private final int newKeyColumns;
+  private transient Operands operands;
+  private transient Operands keyOperands;
+
+  RouteNode(
+      int edge,
+      int subtopology,
+      boolean table,
+      Program keys,
+      Program keyBytes,
+      int keyColumns,
+      int valueColumns,
+      int newKeyColumns) {
+    this.edge = edge;
+    this.subtopology = subtopology;
+    this.table = table;
+    this.keys = keys == null ? null : own(keys);
+    this.oldKeys = keys == null || !table ? null : own(keys.twin());
+    this.keyBytes = own(keyBytes);
+    this.keyColumns = keyColumns;
+    this.valueColumns = valueColumns;
+    this.newKeyColumns = newKeyColumns;
+  }
+
+  @Override
+  void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    operands = new Operands(keyColumns, valueColumns, 0);
+    keyOperands = new Operands(newKeyColumns, 0, 0);
+  }
+
+  @Override
+  boolean needsOld() {
+    return table;
+  }
+
+  @Override
+  void process(Change change) {
+    if (keys == null) {
+      send(change.key, change.value, table ? change.old : null, change.ts);
+    } else if (table) {
+      regroup(change);
+    } else {
+      UnsafeRow key = newKey(keys, change, change.value);
+      if (key != null) {
+        send(key, change.value, null, change.ts);
+      }
+    }
+  }
+
+  private void regroup(Change change) {
+    UnsafeRow oldKey = newKey(oldKeys, change, change.old);
+    UnsafeRow newKey = newKey(keys, change, change.value);
+    if (oldKey != null && oldKey.equals(newKey)) {
+      send(newKey, change.value, change.old, change.ts);
+      return;
+    }
+    if (oldKey != null) {
+      send(oldKey, null, change.old, change.ts);
+    }
+    if (newKey != null) {
+      send(newKey, change.value, null, change.ts);
+    }
+  }
+
+  private UnsafeRow newKey(Program program, Change change, UnsafeRow value) {
+    if (value == null) {
+      return null;
+    }
+    UnsafeRow key = program.apply(operands.of(change.key, value, null, change.ts));
+    return key.anyNull() ? null : key;
+  }
+
+  private void send(UnsafeRow key, UnsafeRow value, UnsafeRow old, long ts) {
+    byte[] partitionedBy =
+        key == null ? null : keyBytes.bytes(keyOperands.of(key, null, null, ts));
+    Envelope envelope = new Envelope(edge, bytes(key), bytes(value), bytes(old), ts);
+    scope.emit(edge, subtopology, partitionedBy, envelope);
+  }
+
+  private static byte[] bytes(UnsafeRow row) {
+    if (row == null) {
+      return null;
+    }
+    // Not getBytes(): it may return the program's own buffer, which the next record overwrites.
+    byte[] bytes = new byte[row.getSizeInBytes()];
+    row.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET);
+    return bytes;
+  }
+}

@@ -1,0 +1,49 @@
+package org.duolog.kernel;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Gives each record of a stream a new key; a key of nulls only is no key.
+ *
+ * <p>Source: Kafka Streams KStreamMap as used by selectKey.
+ */
+final class SelectKeyNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final Program keys;
+  private final int keyColumns;
+  private final int valueColumns;
+  private transient Operands operands;
+
+  SelectKeyNode(Program keys, int keyColumns, int valueColumns) {
+    this.keys = own(keys);
+    this.keyColumns = keyColumns;
+    this.valueColumns = valueColumns;
+  }
+
+  @Override
+  void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    operands = new Operands(keyColumns, valueColumns, 0);
+  }
+
+  @Override
+  boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  void process(Change change) {
+    UnsafeRow key = keys.apply(operands.of(change.key, change.value, null, change.ts));
+    forward(out.set(allNull(key) ? null : key, change.value, null, change.ts));
+  }
+
+  private static boolean allNull(UnsafeRow row) {
+    for (int i = 0; i < row.numFields(); i++) {
+      if (!row.isNullAt(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+}

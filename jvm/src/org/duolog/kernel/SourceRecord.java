@@ -1,0 +1,68 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+
+/**
+ * A record as Kafka's source delivers it. The topic is known from the source.
+ *
+ * <p>Threads: not shared.
+ */
+public final class SourceRecord implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private byte[] key;
+  private byte[] value;
+  private int partition;
+  private long offset;
+  private long ts;
+
+  public SourceRecord() {}
+
+  SourceRecord(byte[] key, byte[] value, int partition, long offset, long ts) {
+    this.key = key;
+    this.value = value;
+    this.partition = partition;
+    this.offset = offset;
+    this.ts = ts;
+  }
+
+  public byte[] getKey() {
+    return key;
+  }
+
+  public void setKey(byte[] key) {
+    this.key = key;
+  }
+
+  public byte[] getValue() {
+    return value;
+  }
+
+  public void setValue(byte[] value) {
+    this.value = value;
+  }
+
+  public int getPartition() {
+    return partition;
+  }
+
+  public void setPartition(int partition) {
+    this.partition = partition;
+  }
+
+  public long getOffset() {
+    return offset;
+  }
+
+  public void setOffset(long offset) {
+    this.offset = offset;
+  }
+
+  public long getTs() {
+    return ts;
+  }
+
+  public void setTs(long ts) {
+    this.ts = ts;
+  }
+}

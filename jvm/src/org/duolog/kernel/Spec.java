@@ -1,0 +1,134 @@
+package org.duolog.kernel;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What the kernel is told to do: the JSON that the engine writes, with names in snake_case.
+ *
+ * <p>The meaning of each field stands in {@code jvm/README.md}. An unknown field is an error, so
+ * that a misspelt one is not silently ignored.
+ */
+record Spec(
+    String applicationId,
+    int tasks,
+    int shufflePartitions,
+    boolean realTime,
+    long cacheBytesMax,
+    List<Source> sources,
+    List<Edge> edges,
+    List<List<Integer>> levels,
+    Map<Integer, Operator> nodes,
+    List<Output> sinks) {
+
+  private static final ObjectMapper MAPPER =
+      new ObjectMapper().setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE);
+
+  Spec {
+    sources = orEmpty(sources);
+    edges = orEmpty(edges);
+    levels = orEmpty(levels);
+    sinks = orEmpty(sinks);
+    nodes = nodes == null ? Map.of() : nodes;
+    if (tasks < 1 || shufflePartitions < 1) {
+      throw new IllegalArgumentException("tasks and shuffle_partitions must be at least 1");
+    }
+  }
+
+  static Spec parse(String json) {
+    try {
+      return MAPPER.readValue(json, Spec.class);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("the kernel's spec is not valid: " + e.getMessage(), e);
+    }
+  }
+
+  Operator node(int id) {
+    Operator operator = nodes.get(id);
+    if (operator == null) {
+      throw new IllegalArgumentException("the spec has no node " + id);
+    }
+    return operator;
+  }
+
+  private static <T> List<T> orEmpty(List<T> list) {
+    return list == null ? List.of() : list;
+  }
+
+  /** A source topic: how its bytes become rows, and which nodes read them. */
+  record Source(
+      int id,
+      String topic,
+      String corrupt,
+      String keyNull,
+      String valueNull,
+      List<String> keys,
+      List<String> values,
+      Parse parse,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      List<Integer> children) {
+    Source {
+      keys = orEmpty(keys);
+      values = orEmpty(values);
+      keyTypes = orEmpty(keyTypes);
+      valueTypes = orEmpty(valueTypes);
+      children = orEmpty(children);
+      parse = parse == null ? new Parse(List.of()) : parse;
+    }
+  }
+
+  /** Expressions computed once per record, which the source's other expressions see as p0, p1, … */
+  record Parse(List<String> columns) {
+    Parse {
+      columns = orEmpty(columns);
+    }
+  }
+
+  /** A way into a sub-topology. The order of ids is the rank of inputs with equal timestamps. */
+  record Edge(
+      int id, int subtopology, List<String> keyTypes, List<String> valueTypes, int node) {
+    Edge {
+      keyTypes = orEmpty(keyTypes);
+      valueTypes = orEmpty(valueTypes);
+    }
+  }
+
+  /** One node; a kind uses the fields that the README lists for it. */
+  record Operator(
+      String kind,
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String predicate,
+      List<String> keys,
+      List<String> values,
+      String store,
+      boolean left,
+      List<String> rightTypes,
+      List<String> accTypes,
+      List<String> init,
+      List<String> add,
+      List<String> subtract,
+      List<String> results,
+      Integer edge,
+      Integer sink,
+      String keyBytes,
+      String valueBytes) {
+    Operator {
+      children = orEmpty(children);
+      keyTypes = orEmpty(keyTypes);
+      valueTypes = orEmpty(valueTypes);
+      rightTypes = orEmpty(rightTypes);
+      accTypes = orEmpty(accTypes);
+    }
+  }
+
+  /** A sink topic. */
+  record Output(int id, String topic) {}
+}

@@ -1,0 +1,111 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * The nodes between cuts, their stores, and the edges that lead in.
+ *
+ * <p>Threads: one at a time between open and close.
+ */
+final class SubTopology implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private final Map<Integer, Input> inputs;
+  private final Node[] nodes;
+  private final Store[] stores;
+
+  /** Nodes come parents first. */
+  SubTopology(Map<Integer, Input> inputs, List<Node> nodes, List<Store> stores) {
+    this.inputs = inputs;
+    this.nodes = nodes.toArray(Node[]::new);
+    this.stores = stores.toArray(Store[]::new);
+  }
+
+  Store[] stores() {
+    return stores;
+  }
+
+  void open(Scope scope, int partition) {
+    for (Store store : stores) {
+      store.open(scope.realTime);
+    }
+    for (Node node : nodes) {
+      node.open(scope, partition);
+    }
+    for (Input input : inputs.values()) {
+      input.open();
+    }
+  }
+
+  void select(long grouping) {
+    for (Store store : stores) {
+      store.select(grouping);
+    }
+  }
+
+  void process(Envelope record) {
+    inputs.get(record.getEdge()).process(record);
+  }
+
+  /** Ends a task's micro-batch: first what nodes held back, then what stores did. */
+  void finish() {
+    for (Node node : nodes) {
+      node.finish();
+    }
+    for (Store store : stores) {
+      store.flush();
+    }
+  }
+
+  void close() {
+    for (Node node : nodes) {
+      node.close();
+    }
+  }
+
+  /** An edge's way in: points rows at an envelope's bytes. */
+  static final class Input implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    private final int keyColumns;
+    private final int valueColumns;
+    private final Node node;
+    private transient UnsafeRow key;
+    private transient UnsafeRow value;
+    private transient UnsafeRow old;
+    private transient Change change;
+
+    Input(int keyColumns, int valueColumns, Node node) {
+      this.keyColumns = keyColumns;
+      this.valueColumns = valueColumns;
+      this.node = node;
+    }
+
+    private void open() {
+      key = new UnsafeRow(keyColumns);
+      value = new UnsafeRow(valueColumns);
+      old = new UnsafeRow(valueColumns);
+      change = new Change();
+    }
+
+    private void process(Envelope record) {
+      node.process(
+          change.set(
+              pointed(key, record.getKey()),
+              pointed(value, record.getValue()),
+              pointed(old, record.getOld()),
+              record.getTs()));
+    }
+
+    private static UnsafeRow pointed(UnsafeRow row, byte[] bytes) {
+      if (bytes == null) {
+        return null;
+      }
+      row.pointTo(bytes, bytes.length);
+      return row;
+    }
+  }
+}

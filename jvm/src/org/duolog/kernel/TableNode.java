@@ -1,0 +1,39 @@
+package org.duolog.kernel;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Makes a table of a stream of upserts: keeps the latest value by key, hands on old and new.
+ *
+ * <p>A null key is ignored; a null value deletes, and is handed on even if nothing was there.
+ * Source: Kafka Streams KTableSource.
+ */
+final class TableNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final Store store;
+
+  TableNode(Store store) {
+    this.store = store;
+  }
+
+  @Override
+  boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  void process(Change change) {
+    if (change.key == null) {
+      return;
+    }
+    Store.Entry entry = store.lookup(change.key);
+    UnsafeRow old = entry.row;
+    if (change.value == null) {
+      store.delete(entry);
+    } else {
+      store.put(entry, change.value.copy(), change.ts);
+    }
+    forward(out.set(change.key, change.value, old, change.ts));
+  }
+}

@@ -1,0 +1,16 @@
+package org.duolog.kernel;
+
+/** Turns a table's changes into records of a stream: the new value, null for a deletion. */
+final class ToStreamNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  @Override
+  boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  void process(Change change) {
+    forward(out.set(change.key, change.value, null, change.ts));
+  }
+}

@@ -1,0 +1,290 @@
+package org.duolog.kernel;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.LongAccumulator;
+
+/**
+ * Builds the kernel's objects from its spec: an {@link Ingress} for each source, a {@link Level} for
+ * each depth.
+ *
+ * <p>Threads: the driver's, one at a time.
+ */
+final class Topology {
+  private static final StructType RAW =
+      new StructType()
+          .add("key", DataTypes.BinaryType)
+          .add("value", DataTypes.BinaryType)
+          .add("partition", DataTypes.IntegerType, false)
+          .add("offset", DataTypes.LongType, false)
+          .add("ts", DataTypes.LongType, false);
+
+  private final Spec spec;
+  private final Binder binder;
+  private final Grouping grouping;
+  private final LongAccumulator corruptRecords;
+
+  Topology(Spec spec, SparkSession spark) {
+    this.spec = spec;
+    this.binder = new Binder(spark);
+    int subtopologies =
+        1 + spec.edges().stream().mapToInt(Spec.Edge::subtopology).max().orElse(-1);
+    this.grouping = new Grouping(subtopologies, spec.tasks(), spec.shufflePartitions());
+    this.corruptRecords =
+        spark.sparkContext().longAccumulator("duolog corrupt records " + spec.applicationId());
+  }
+
+  LongAccumulator corruptRecords() {
+    return corruptRecords;
+  }
+
+  List<Ingress> ingresses() {
+    return spec.sources().stream().map(this::ingress).toList();
+  }
+
+  List<Level> levels() {
+    return spec.levels().stream().map(this::level).toList();
+  }
+
+  private Ingress ingress(Spec.Source source) {
+    String owner = "source " + source.topic();
+    Program parse = binder.bind(owner, RAW, source.parse().columns());
+    StructType layout = RAW;
+    for (int i = 0; i < parse.types().length; i++) {
+      layout = layout.add("p" + i, parse.types()[i], true);
+    }
+    List<String> checks =
+        List.of(
+            orElse(source.corrupt(), "false"),
+            orElse(source.keyNull(), "key IS NULL"),
+            orElse(source.valueNull(), "value IS NULL"));
+    Ingress.Reading reading =
+        new Ingress.Reading(
+            parse,
+            binder.bind(owner, layout, checks),
+            typed(owner, layout, source.keys(), source.keyTypes()),
+            typed(owner, layout, source.values(), source.valueTypes()));
+    Graph graph = new Graph(source.children());
+    if (!graph.stores.isEmpty()) {
+      throw new IllegalArgumentException(owner + ": a node with a store stands before the first cut");
+    }
+    List<Node> children = source.children().stream().map(graph.nodes::get).toList();
+    return new Ingress(
+        source.topic(),
+        reading,
+        graph.parentsFirst(),
+        children,
+        grouping,
+        spec.realTime(),
+        corruptRecords);
+  }
+
+  private Level level(List<Integer> ids) {
+    Map<Integer, SubTopology> subtopologies = new TreeMap<>();
+    for (int id : ids) {
+      subtopologies.put(id, subtopology(id));
+    }
+    return new Level(subtopologies, grouping, spec.realTime(), spec.cacheBytesMax());
+  }
+
+  private SubTopology subtopology(int id) {
+    List<Spec.Edge> edges =
+        spec.edges().stream().filter(edge -> edge.subtopology() == id).toList();
+    Graph graph = new Graph(edges.stream().map(Spec.Edge::node).toList());
+    Map<Integer, SubTopology.Input> inputs = new TreeMap<>();
+    for (Spec.Edge edge : edges) {
+      inputs.put(
+          edge.id(),
+          new SubTopology.Input(
+              edge.keyTypes().size(),
+              edge.valueTypes().size(),
+              graph.nodes.get(edge.node())));
+    }
+    return new SubTopology(
+        inputs, graph.parentsFirst(), new ArrayList<>(graph.stores.values()));
+  }
+
+  private Spec.Edge edge(int id) {
+    return spec.edges().stream()
+        .filter(edge -> edge.id() == id)
+        .findFirst()
+        .orElseThrow(() -> new IllegalArgumentException("the spec has no edge " + id));
+  }
+
+  /** Binds expressions as columns of the given types. */
+  private Program typed(
+      String owner, StructType layout, List<String> expressions, List<String> types) {
+    if (expressions.size() != types.size()) {
+      throw new IllegalArgumentException(
+          owner + ": " + expressions.size() + " expressions for " + types.size() + " columns");
+    }
+    List<String> casts = new ArrayList<>();
+    for (int i = 0; i < types.size(); i++) {
+      casts.add("CAST((" + expressions.get(i) + ") AS " + types.get(i) + ")");
+    }
+    return binder.bind(owner, layout, casts);
+  }
+
+  private static String orElse(String text, String otherwise) {
+    return text == null ? otherwise : text;
+  }
+
+  /** The nodes that can be reached from some roots, with their stores. */
+  private final class Graph {
+    final Map<Integer, Node> nodes = new HashMap<>();
+    final Map<String, Store> stores = new LinkedHashMap<>();
+    private final Deque<Node> order = new ArrayDeque<>();
+
+    Graph(List<Integer> roots) {
+      Set<Integer> reached = new HashSet<>();
+      roots.forEach(root -> declareStores(root, reached));
+      roots.forEach(this::build);
+    }
+
+    List<Node> parentsFirst() {
+      return new ArrayList<>(order);
+    }
+
+    /** A lookup may be reached before the table that fills its store. */
+    private void declareStores(int id, Set<Integer> reached) {
+      if (!reached.add(id)) {
+        return;
+      }
+      Spec.Operator operator = spec.node(id);
+      switch (operator.kind()) {
+        case "table" -> declare(operator.store(), operator.valueTypes().size());
+        case "fold" -> declare(operator.store(), operator.accTypes().size());
+        default -> {}
+      }
+      operator.children().forEach(child -> declareStores(child, reached));
+    }
+
+    private void declare(String store, int columns) {
+      if (stores.put(store, new Store(store, columns)) != null) {
+        throw new IllegalArgumentException("two nodes fill the store " + store);
+      }
+    }
+
+    private Node build(int id) {
+      Node built = nodes.get(id);
+      if (built == null) {
+        Spec.Operator operator = spec.node(id);
+        List<Node> children = operator.children().stream().map(this::build).toList();
+        built = node(id, operator);
+        built.setChildren(children);
+        nodes.put(id, built);
+        order.push(built);
+      }
+      return built;
+    }
+
+    private Node node(int id, Spec.Operator of) {
+      String owner = of.kind() + " " + (of.name() == null ? id : of.name());
+      int keys = of.keyTypes().size();
+      int values = of.valueTypes().size();
+      StructType key = Binder.with(new StructType(), "k", of.keyTypes());
+      StructType record = Binder.with(key, "v", of.valueTypes());
+      StructType input = Binder.withTs(record);
+      return switch (of.kind()) {
+        case "filter" ->
+            new FilterNode(
+                binder.bind(owner, input, List.of(of.predicate())), of.table(), keys, values);
+        case "project" ->
+            new ProjectNode(
+                typed(owner, input, of.values(), valuesOut(owner, of)),
+                of.table(),
+                keys,
+                values);
+        case "select_key" ->
+            new SelectKeyNode(
+                typed(owner, input, of.keys(), child(owner, of).keyTypes()), keys, values);
+        case "to_stream" -> new ToStreamNode();
+        case "table" -> new TableNode(stores.get(of.store()));
+        case "lookup" -> lookup(owner, of, record);
+        case "fold" -> fold(owner, of, record);
+        case "route" -> route(owner, of, input);
+        case "sink" ->
+            new SinkNode(
+                of.sink(),
+                binder.bind(owner, input, List.of(of.keyBytes())),
+                binder.bind(owner, input, List.of(of.valueBytes())),
+                keys,
+                values);
+        default -> throw new IllegalArgumentException("unknown kind of node: " + of.kind());
+      };
+    }
+
+    /** The value columns that a node computes: those that its children read. */
+    private List<String> valuesOut(String owner, Spec.Operator of) {
+      return child(owner, of).valueTypes();
+    }
+
+    private Spec.Operator child(String owner, Spec.Operator of) {
+      if (of.children().isEmpty()) {
+        throw new IllegalArgumentException(owner + ": nothing reads what it computes");
+      }
+      return spec.node(of.children().get(0));
+    }
+
+    private Node lookup(String owner, Spec.Operator of, StructType record) {
+      Store store = stores.get(of.store());
+      if (store == null) {
+        throw new IllegalArgumentException(
+            owner + ": no table of its sub-topology fills the store " + of.store());
+      }
+      StructType layout = Binder.withTs(Binder.with(record, "r", of.rightTypes()));
+      return new LookupNode(
+          store,
+          of.left(),
+          typed(owner, layout, of.values(), valuesOut(owner, of)),
+          of.keyTypes().size(),
+          of.valueTypes().size(),
+          of.rightTypes().size());
+    }
+
+    private Node fold(String owner, Spec.Operator of, StructType record) {
+      if (of.table() && of.subtract() == null) {
+        throw new IllegalArgumentException(owner + ": a table needs subtract expressions");
+      }
+      StructType layout = Binder.withTs(Binder.with(record, "a", of.accTypes()));
+      return new FoldNode(
+          stores.get(of.store()),
+          of.table(),
+          typed(owner, layout, of.init(), of.accTypes()),
+          typed(owner, layout, of.add(), of.accTypes()),
+          of.subtract() == null ? null : typed(owner, layout, of.subtract(), of.accTypes()),
+          typed(owner, layout, of.results(), valuesOut(owner, of)),
+          of.keyTypes().size(),
+          of.valueTypes().size(),
+          of.accTypes().size());
+    }
+
+    private Node route(String owner, Spec.Operator of, StructType input) {
+      Spec.Edge edge = edge(of.edge());
+      StructType newKey =
+          Binder.withTs(Binder.with(new StructType(), "k", edge.keyTypes()));
+      Program keys =
+          of.keys() == null ? null : typed(owner, input, of.keys(), edge.keyTypes());
+      return new RouteNode(
+          edge.id(),
+          edge.subtopology(),
+          of.table(),
+          keys,
+          binder.bind(owner, newKey, List.of(of.keyBytes())),
+          of.keyTypes().size(),
+          of.valueTypes().size(),
+          edge.keyTypes().size());
+    }
+  }
+}
