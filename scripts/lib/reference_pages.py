@@ -1,0 +1,101 @@
+"""Writes `docs/reference/` from the code: `reference_pages.py [--check]`.
+
+    settings.md   ◄── the rows of broker, topic and engine settings
+    apis.md       ◄── the APIs that the broker's router finds
+
+With --check nothing is written, and the exit status is 1 where a page differs from the code.
+"""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from duolog.broker.router import find_apis
+from duolog.broker.settings import SETTINGS
+from duolog.broker.topic_configs import TOPIC_CONFIGS
+from duolog.core.settings import Kind, Setting, Settings
+from duolog.engine.settings import ENGINE_SETTINGS
+
+PAGES: Final = Path(__file__).parents[2] / "docs/reference"
+WRITTEN_BY: Final = "<!-- Written by scripts/docs from the code: change it there. -->"
+_UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+
+
+SETTINGS_INTRO: Final = """\
+Names and defaults are Kafka's where Kafka has the setting. A name that is not here is an error, and
+the error names the nearest."""
+BROKER_INTRO: Final = "Given with `duolog broker --set NAME=VALUE` or `--config FILE`."
+TOPIC_INTRO: Final = """\
+Given with `duolog topics create --config NAME=VALUE`, or by any Kafka client. What is not set for a
+topic follows the broker's setting."""
+ENGINE_INTRO: Final = "How an application runs on Spark."
+APIS_INTRO: Final = """\
+What the broker answers, and what it says in ApiVersions. Another key or version closes the
+connection, as Apache Kafka does."""
+
+
+def settings_page() -> str:
+    """Return the page of all settings."""
+    parts = [WRITTEN_BY, "# Settings", SETTINGS_INTRO]
+    parts += ["## Broker", BROKER_INTRO, _table(SETTINGS)]
+    parts += ["## Topic", TOPIC_INTRO, _table(TOPIC_CONFIGS)]
+    parts += ["## Engine", ENGINE_INTRO, _table(ENGINE_SETTINGS)]
+    return "\n\n".join(parts)
+
+
+def apis_page() -> str:
+    """Return the page of the broker's APIs and their versions."""
+    rows = [
+        f"| {int(api.key)} | {api.name} | {api.versions.start} to {api.versions.stop - 1} |"
+        for api in find_apis()
+    ]
+    table = "\n".join(("| key | API | versions |", "|---|---|---|", *rows))
+    return "\n\n".join((WRITTEN_BY, "# APIs of the broker", APIS_INTRO, table))
+
+
+def _table(settings: Settings) -> str:
+    rows = [
+        f"| `{row.name}` | {row.kind.value} | {_default(row)} | {row.doc} |"
+        for row in sorted(settings, key=lambda row: row.name)
+    ]
+    return "\n".join(("| name | kind | default | meaning |", "|---|---|---|---|", *rows))
+
+
+def _default(row: Setting) -> str:
+    text = row.render(row.default)
+    if not text:
+        return "empty"
+    return f"`{text}`{_size(row)}"
+
+
+def _size(row: Setting) -> str:
+    """Bytes as a person says them, where the number is a whole one of a larger unit."""
+    if row.kind not in {Kind.INT, Kind.LONG} or "bytes" not in row.name:
+        return ""
+    assert isinstance(row.default, int)
+    for unit, name in _UNITS:
+        if row.default and row.default % unit == 0:
+            return f" ({row.default // unit} {name})"
+    return ""
+
+
+def main() -> int:
+    """Write the pages, or compare them."""
+    drifted = []
+    for name, text in (("settings.md", settings_page()), ("apis.md", apis_page())):
+        page = PAGES / name
+        if page.exists() and page.read_text() == f"{text}\n":
+            continue
+        if "--check" in sys.argv[1:]:
+            drifted.append(name)
+        else:
+            PAGES.mkdir(parents=True, exist_ok=True)
+            page.write_text(f"{text}\n")
+            print(f"wrote docs/reference/{name}")
+    for name in drifted:
+        print(f"error: docs/reference/{name} differs from the code: run scripts/docs")
+    return 1 if drifted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
