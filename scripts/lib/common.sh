@@ -31,7 +31,7 @@ need_python() {
 # Checks that javac of 17 or later is there: in JAVA_HOME, else on PATH.
 need_jdk() {
   local javac=javac found version
-  if [ -x "${JAVA_HOME:-}/bin/javac" ]; then javac=$JAVA_HOME/bin/javac; fi
+  if [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/javac" ]; then javac=$JAVA_HOME/bin/javac; fi
   found=$("$javac" -version 2>&1) || found="no $javac"
   version=${found#javac }
   version=${version%%.*}
