@@ -1,0 +1,149 @@
+"""What the first start fixes for an application, kept beside Spark's checkpoint.
+
+    CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, versions
+    CHECKPOINTS/<application id>/spark/             Spark's: offsets, commits, state
+
+The number of tasks decides where a key's state lies, and the shape of the plan decides what the
+state means; a checkpoint of another shape would be read as if it were this one's. So both are
+pinned at the first start and compared at each later one.
+
+The shape leaves out what state does not depend on: predicates, projections and the bytes of sinks
+may change between two starts.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from duolog.engine.errors import CheckpointMismatch
+
+FORMAT_VERSION: Final = 1
+PIN_FILE: Final = "application.json"
+SPARK_DIR: Final = "spark"
+# What a node keeps in its state, or how records find their way to it.
+_NODE_SHAPE: Final = (
+    "kind",
+    "children",
+    "key_types",
+    "value_types",
+    "table",
+    "store",
+    "left",
+    "right_types",
+    "keys",
+    "acc_types",
+    "init",
+    "add",
+    "subtract",
+    "edge",
+    "sink",
+)
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The checkpoint directory of one application."""
+
+    directory: Path
+
+    @property
+    def spark_dir(self) -> Path:
+        return self.directory / SPARK_DIR
+
+    def pinned_tasks(self) -> int | None:
+        """Return the number of tasks that the first start chose; None before it."""
+        pin = self._read()
+        return None if pin is None else int(pin["tasks"])
+
+    def pin(self, spec: Json, versions: dict[str, str]) -> None:
+        """Fix the shape of `spec` at the first start; compare it at each later one.
+
+        Raises:
+            CheckpointMismatch: the checkpoint belongs to another shape or number of tasks.
+        """
+        shape = shape_of(spec)
+        pinned = self._read()
+        if pinned is None:
+            self._write({"tasks": spec["tasks"], "shape": shape, "versions": versions})
+            return
+        difference = first_difference(pinned["shape"], shape)
+        if difference:
+            raise CheckpointMismatch(
+                f'the topology of application "{spec["application_id"]}" has changed since its '
+                "checkpoint was written",
+                query_id=spec["application_id"],
+                detail=f"{difference} Checkpoint: {self.directory}.",
+                hint="Undo the change, or start it under another application id, "
+                "or remove the checkpoint to compute everything again from the topics.",
+            )
+
+    def _read(self) -> Json | None:
+        path = self.directory / PIN_FILE
+        if not path.is_file():
+            return None
+        pin: Json = json.loads(path.read_text())
+        if pin["format"] > FORMAT_VERSION:
+            raise CheckpointMismatch(
+                f"checkpoint {self.directory} was written by a newer Duolog",
+                detail=f"Its format is {pin['format']}; this Duolog reads {FORMAT_VERSION}.",
+                hint="Use the newer Duolog, or another checkpoint directory.",
+            )
+        return pin
+
+    def _write(self, pin: Json) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        content = {"format": FORMAT_VERSION, "fingerprint": fingerprint(pin["shape"])} | pin
+        arriving = self.directory / f".{PIN_FILE}.new"
+        with arriving.open("w") as file:
+            json.dump(content, file, indent=1, sort_keys=True)
+            file.flush()
+            os.fsync(file.fileno())
+        arriving.replace(self.directory / PIN_FILE)
+
+
+def shape_of(spec: Json) -> Json:
+    """Return the part of a spec that state depends on."""
+    return {
+        "tasks": spec["tasks"],
+        "sources": [
+            {name: source[name] for name in ("topic", "key_types", "value_types", "children")}
+            for source in spec["sources"]
+        ],
+        "edges": spec["edges"],
+        "levels": spec["levels"],
+        "nodes": {
+            str(node_id): {name: node[name] for name in _NODE_SHAPE if node.get(name) is not None}
+            for node_id, node in spec["nodes"].items()
+        },
+    }
+
+
+def fingerprint(shape: Json) -> str:
+    """Return a short name for a shape; equal shapes have equal names."""
+    return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def first_difference(pinned: object, now: object, path: str = "") -> str:
+    """Say where two shapes differ first, or return an empty text.
+
+    Example:
+        >>> first_difference({"tasks": 2}, {"tasks": 3})
+        'tasks was 2 and is 3.'
+    """
+    if isinstance(pinned, dict) and isinstance(now, dict):
+        names = [*pinned, *(name for name in now if name not in pinned)]
+        parts = ((name, pinned.get(name), now.get(name)) for name in names)
+    elif isinstance(pinned, list) and isinstance(now, list) and len(pinned) == len(now):
+        parts = ((str(i), old, new) for i, (old, new) in enumerate(zip(pinned, now, strict=True)))
+    else:
+        return "" if pinned == now else f"{path} was {pinned} and is {now}."
+    found = (
+        first_difference(old, new, f"{path}.{name}" if path else str(name))
+        for name, old, new in parts
+    )
+    return next((text for text in found if text), "")

@@ -1,0 +1,135 @@
+"""Expressions of the plan as Spark SQL text over positional names.
+
+    k0, k1, …   key columns          v0, v1, …   value columns       r0, r1, …  the table's side of a join
+    a0, a1, …   accumulators         ts          the record's timestamp, BIGINT milliseconds
+
+Positions and not names, so that any column name is safe, and a topology's names never meet Spark's.
+The functions of the plan compute what Spark's do, so most are written under their own name.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from duolog.engine.sql import literal, spark_type
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Call,
+    Cast,
+    ColumnRef,
+    Expression,
+    Literal,
+    RowTime,
+    Scope,
+    TableColumnRef,
+    type_of,
+)
+from duolog.plan.schema import Schema
+from duolog.plan.types import Column
+
+_INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the columns in scope are called in the row of a node, and their types."""
+
+    scope: Scope
+    columns: dict[str, str]
+    table_columns: dict[str, str]
+    accumulators: dict[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        *,
+        table_columns: tuple[Column, ...] = (),
+        accumulators: tuple[Column, ...] = (),
+    ) -> "Names":
+        return cls(
+            Scope(schema.columns, table_columns, accumulators),
+            _numbered(schema.key, "k") | _numbered(schema.value, "v"),
+            _numbered(table_columns, "r"),
+            _numbered(accumulators, "a"),
+        )
+
+    def name_of(self, reference: ColumnRef | TableColumnRef | AccumulatorRef) -> str:
+        match reference:
+            case ColumnRef(name):
+                return self.columns[name]
+            case TableColumnRef(name):
+                return self.table_columns[name]
+            case AccumulatorRef(name):
+                return self.accumulators[name]
+
+
+def lower_expression(expression: Expression, names: Names) -> str:
+    """Return `expression` as Spark SQL.
+
+    Example:
+        >>> from duolog.plan.expressions import Call, ColumnRef, literal
+        >>> from duolog.plan.schema import parse_schema
+        >>> names = Names.of(parse_schema("carrier STRING", "dep_delay BIGINT"))
+        >>> lower_expression(Call(">", (ColumnRef("dep_delay"), literal(15))), names)
+        '(v0 > 15)'
+    """
+    match expression:
+        case ColumnRef() | TableColumnRef() | AccumulatorRef():
+            return names.name_of(expression)
+        case RowTime():
+            return "ts"
+        case Literal(value, of):
+            return literal(value, of)
+        case Cast(arg, of):
+            return f"CAST({lower_expression(arg, names)} AS {spark_type(of)})"
+        case Call(function, args):
+            return _call(function, [lower_expression(arg, names) for arg in args])
+        case _:
+            raise AssertionError(f"{expression} has no value in a single record")
+
+
+def lower_as_declared(expression: Expression, names: Names) -> str:
+    """Return `expression` as Spark SQL of exactly the type that the plan says it has."""
+    declared = spark_type(type_of(expression, names.scope))
+    lowered = lower_expression(expression, names)
+    if isinstance(expression, ColumnRef | TableColumnRef | AccumulatorRef | RowTime):
+        return lowered
+    return f"CAST({lowered} AS {declared})"
+
+
+def key_names(columns: tuple[Column, ...]) -> list[str]:
+    return list(_numbered(columns, "k").values())
+
+
+def value_names(columns: tuple[Column, ...]) -> list[str]:
+    return list(_numbered(columns, "v").values())
+
+
+def _numbered(columns: tuple[Column, ...], letter: str) -> dict[str, str]:
+    return {column.name: f"{letter}{index}" for index, column in enumerate(columns)}
+
+
+def _call(function: str, args: list[str]) -> str:
+    if function in _SPECIAL:
+        return _SPECIAL[function](args)
+    if function in _INFIX and len(args) > 1:
+        return f"({f' {function} '.join(args)})"
+    return f"{function}({', '.join(args)})"
+
+
+def _case(args: list[str]) -> str:
+    pairs = zip(args[:-1:2], args[1::2], strict=True)
+    arms = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
+    otherwise = f" ELSE {args[-1]}" if len(args) % 2 else ""
+    return f"CASE {arms}{otherwise} END"
+
+
+_SPECIAL: Final[dict[str, Callable[[list[str]], str]]] = {
+    "IS_NULL": lambda args: f"({args[0]} IS NULL)",
+    "IS_NOT_NULL": lambda args: f"({args[0]} IS NOT NULL)",
+    "NOT": lambda args: f"(NOT {args[0]})",
+    "IN": lambda args: f"({args[0]} IN ({', '.join(args[1:])}))",
+    "BETWEEN": lambda args: f"({args[0]} BETWEEN {args[1]} AND {args[2]})",
+    "CASE": _case,
+}

@@ -1,0 +1,97 @@
+"""Spark's failures in Duolog's words: the cause named, Spark's error class kept, a hint where known.
+
+Spark wraps a failure of a task several times (query, job, task, the cause). The cause is what a
+person needs; the wrapping is kept as the Python cause of the error.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from duolog.engine.errors import QueryFailed
+
+_CAUSES_MAX: Final = 20
+_DATA_LOSS_HINT: Final = (
+    "Records were deleted (retention, or a topic made anew) before the query read them. "
+    "Remove the application's checkpoint to start from what is still there."
+)
+# (a part of the error class or of the message, what to do)
+_HINTS: Final = (
+    ("KAFKA_DATA_LOSS", _DATA_LOSS_HINT),
+    ("OffsetOutOfRange", _DATA_LOSS_HINT),
+    ("UnknownTopicOrPartition", "A topic was deleted while the query ran. Create it and restart."),
+    (
+        "TimeoutException",
+        "The broker does not answer. See that it runs, then start the query again.",
+    ),
+    ("OutOfMemoryError", 'Give the JVM more memory: setting "driver.memory.bytes".'),
+    ("No space left on device", "Free space where checkpoints and scratch files are kept."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One link of a chain of Java exceptions."""
+
+    class_name: str
+    message: str
+    error_class: str
+
+    def __str__(self) -> str:
+        # The first line: the rest is a stack trace or a plan.
+        line = self.message.strip().splitlines()[0] if self.message.strip() else ""
+        return f"{self.class_name}: {line}" if line else self.class_name
+
+
+def to_query_failed(error: BaseException, query_id: str) -> QueryFailed:
+    """Return `error`, raised by PySpark or py4j, as an error of ours."""
+    return query_failed(query_id, list(causes_of(error)))
+
+
+def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
+    """Return the error for a chain of causes, the outermost first."""
+    root = causes[-1] if causes else Cause("unknown failure", "", "")
+    classes = [cause.error_class for cause in causes if cause.error_class]
+    # STREAM_FAILED says nothing: every failed query has it.
+    telling = [name for name in classes if name != "STREAM_FAILED"] or classes
+    text = " ".join(f"{cause.error_class} {cause}" for cause in causes)
+    return QueryFailed(
+        f'application "{query_id}" failed: {root}',
+        query_id=query_id,
+        detail=f"Spark's error class: {telling[-1]}." if telling else "",
+        hint=next((hint for part, hint in _HINTS if part in text), ""),
+        error_class=telling[-1] if telling else "",
+    )
+
+
+def causes_of(error: BaseException) -> Iterator[Cause]:
+    """Yield the Java exceptions behind `error`, the outermost first."""
+    if isinstance(error, Py4JJavaError):
+        yield from _java_causes(error.java_exception)
+    elif isinstance(error, PySparkException):
+        origin: Any = getattr(error, "_origin", None)
+        if origin is not None:
+            yield from _java_causes(origin)
+        else:
+            yield Cause(type(error).__name__, str(error), str(error.getCondition() or ""))
+    else:
+        yield Cause(type(error).__name__, str(error), "")
+
+
+def _java_causes(exception: Any) -> Iterator[Cause]:
+    for _ in range(_CAUSES_MAX):
+        if exception is None:
+            return
+        class_name = str(exception.getClass().getSimpleName())
+        yield Cause(class_name, str(exception.getMessage() or ""), _error_class(exception))
+        exception = exception.getCause()
+
+
+def _error_class(exception: Any) -> str:
+    try:
+        return str(exception.getCondition() or "")
+    except (Py4JError, TypeError):  # not one of Spark's own exceptions
+        return ""

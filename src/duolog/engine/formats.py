@@ -1,0 +1,153 @@
+"""Formats as Spark SQL: how bytes of a topic become columns, and columns become bytes.
+
+    decode   bytes -> columns, "is null", "cannot be read"
+    encode   columns -> bytes
+
+One function for each format and direction, in two tables at the end; a new format is a new row.
+
+A record that cannot be read is dropped and counted by the kernel, so `corrupt` must be true only
+where there are bytes and they do not fit the columns.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from duolog.engine.sql import quoted, spark_type, text
+from duolog.plan.formats import Format
+from duolog.plan.types import Column, Type
+
+Part = Literal["key", "value"]
+"""The half of a record; in JSON one key column stands alone, without an object around it."""
+
+FALSE: Final = "false"
+_KAFKA_READ: Final = {
+    "INT": "duolog_int({})",
+    "BIGINT": "duolog_bigint({})",
+    "DOUBLE": "duolog_double({})",
+    "STRING": "CAST({} AS STRING)",
+    "BYTES": "{}",
+    "BOOLEAN": "CASE WHEN length({0}) = 1 THEN {0} <> X'00' END",
+}
+_KAFKA_WRITE: Final = {
+    "INT": "duolog_int_be({})",
+    "BIGINT": "duolog_bigint_be({})",
+    "DOUBLE": "duolog_double_be({})",
+    "STRING": "CAST({} AS BINARY)",
+    "BYTES": "{}",
+    "BOOLEAN": "CASE WHEN {0} THEN X'01' WHEN NOT {0} THEN X'00' END",
+}
+_JSON_NULL: Final = "X'6E756C6C'"
+_JSON_WRITE_OPTIONS: Final = "map('ignoreNullFields', 'false')"
+_BARE: Final = "k"
+_BARE_PREFIX: Final = f'{{"{_BARE}":'
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Bytes as columns. `columns` may read what stands in `parsed`, as p0, p1, … from `first` on."""
+
+    columns: list[str]
+    is_null: str
+    corrupt: str = FALSE
+    parsed: list[str] = field(default_factory=list)
+
+
+def decode(
+    source_format: Format, columns: tuple[Column, ...], part: Part, *, first: int
+) -> Decoded:
+    """Return how the bytes of a record's key or value become `columns`.
+
+    Args:
+        source_format: the format of the bytes.
+        columns: what they hold.
+        part: which bytes.
+        first: the number of the first free pre-projection, p{first}.
+    """
+    return _DECODE[source_format.name](columns, part, first)
+
+
+def encode(
+    sink_format: Format, columns: tuple[Column, ...], names: Sequence[str], part: Part
+) -> str:
+    """Return the expression of the bytes of `columns`, which stand in the row under `names`."""
+    return _ENCODE[sink_format.name](columns, names, part)
+
+
+def _decode_none(_columns: tuple[Column, ...], _part: Part, _first: int) -> Decoded:
+    return Decoded([], is_null="true")
+
+
+def _decode_kafka(columns: tuple[Column, ...], part: Part, _first: int) -> Decoded:
+    (column,) = columns
+    read = _KAFKA_READ[column.type.name].format(part)
+    fits = column.type.name in {"STRING", "BYTES"}
+    corrupt = FALSE if fits else f"({part} IS NOT NULL AND ({read}) IS NULL)"
+    return Decoded([read], is_null=f"{part} IS NULL", corrupt=corrupt)
+
+
+def _decode_json(columns: tuple[Column, ...], part: Part, first: int) -> Decoded:
+    alone = part == "key" and len(columns) == 1
+    fields = [Column(_BARE, columns[0].type)] if alone else list(columns)
+    unread = _free_name([column.name for column in fields])
+    content = f"CAST({part} AS STRING)"
+    if alone:
+        # Spark reads objects only, so the bare value is put into one.
+        content = f"concat({text(_BARE_PREFIX)}, {content}, '}}')"
+    schema = ", ".join(
+        f"{quoted(name)} {spark_type(kind)}"
+        for name, kind in [*fields, Column(unread, Type("STRING"))]
+    )
+    options = (
+        "map('mode', 'PERMISSIVE', 'allowSingleQuotes', 'false', "
+        f"'columnNameOfCorruptRecord', {text(unread)})"
+    )
+    parsed = f"p{first}"
+    is_null = f"({part} IS NULL OR {part} = {_JSON_NULL})"
+    return Decoded(
+        [f"{parsed}.{quoted(column.name)}" for column in fields],
+        is_null=is_null,
+        corrupt=f"(NOT {is_null} AND ({parsed} IS NULL OR {parsed}.{quoted(unread)} IS NOT NULL))",
+        parsed=[f"from_json({content}, {text(schema)}, {options})"],
+    )
+
+
+def _encode_none(_columns: tuple[Column, ...], _names: Sequence[str], _part: Part) -> str:
+    return "CAST(NULL AS BINARY)"
+
+
+def _encode_kafka(columns: tuple[Column, ...], names: Sequence[str], _part: Part) -> str:
+    (column,), (name,) = columns, names
+    return _KAFKA_WRITE[column.type.name].format(name)
+
+
+def _encode_json(columns: tuple[Column, ...], names: Sequence[str], part: Part) -> str:
+    if part == "key" and len(columns) == 1:
+        (name,) = names
+        whole = f"to_json(named_struct('{_BARE}', {name}), {_JSON_WRITE_OPTIONS})"
+        # {"k":…} without the object around it.
+        start, rest = len(_BARE_PREFIX) + 1, len(_BARE_PREFIX) + 1
+        alone = f"substring({whole}, {start}, length({whole}) - {rest})"
+        return f"CASE WHEN {name} IS NOT NULL THEN CAST({alone} AS BINARY) END"
+    pairs = (f"{text(column.name)}, {name}" for column, name in zip(columns, names, strict=True))
+    struct = f"named_struct({', '.join(pairs)})"
+    return f"CAST(to_json({struct}, {_JSON_WRITE_OPTIONS}) AS BINARY)"
+
+
+def _free_name(taken: list[str]) -> str:
+    name = "_unread"
+    while name in taken:
+        name += "_"
+    return name
+
+
+_DECODE: Final[dict[str, Callable[[tuple[Column, ...], Part, int], Decoded]]] = {
+    "NONE": _decode_none,
+    "KAFKA": _decode_kafka,
+    "JSON": _decode_json,
+}
+_ENCODE: Final[dict[str, Callable[[tuple[Column, ...], Sequence[str], Part], str]]] = {
+    "NONE": _encode_none,
+    "KAFKA": _encode_kafka,
+    "JSON": _encode_json,
+}

@@ -1,0 +1,135 @@
+"""From a spec to a started Spark query: sources, kernel, trigger, client settings.
+
+The only module that calls the kernel's Java classes to run a query. Each call of `Launcher.start`
+is one Spark query; a `RunningQuery` starts several of them, one after the other, when it changes its
+mode on one checkpoint.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from duolog.core.units import KIB, MIB
+from duolog.engine.checkpoint import Checkpoint, Json
+from duolog.engine.failures import to_query_failed
+from duolog.engine.progress import Counters
+from duolog.engine.settings import EngineConfig
+
+Trigger = Literal["micro-batch", "available-now", "real-time"]
+
+# How long an idle query in micro-batches waits before it looks for records again.
+MICRO_BATCH_INTERVAL_MS: Final = 100
+# Half of the throughput of a micro-batch comes from these.
+_CONSUMER: Final = {
+    "max.poll.records": "20000",
+    "max.partition.fetch.bytes": str(4 * MIB),
+    "fetch.max.bytes": str(64 * MIB),
+    "isolation.level": "read_committed",
+}
+_PRODUCER: Final = {
+    "acks": "all",
+    "enable.idempotence": "true",
+    "batch.size": str(256 * KIB),
+    "buffer.memory": str(64 * MIB),
+    "compression.type": "lz4",
+}
+_LINGER_MS: Final[Mapping[Trigger, str]] = {
+    "micro-batch": "100",
+    "available-now": "100",
+    "real-time": "0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Starts Spark queries of one application. Threads: one at a time."""
+
+    spark: SparkSession
+    config: EngineConfig
+    checkpoint: Checkpoint
+    spec: Json
+
+    @property
+    def application_id(self) -> str:
+        name: str = self.spec["application_id"]
+        return name
+
+    def start(self, trigger: Trigger) -> StreamingQuery:
+        """Start a Spark query on the application's checkpoint.
+
+        Raises:
+            QueryFailed: Spark or the kernel refuses the query.
+        """
+        spec = json.dumps(self.spec | {"real_time": trigger == "real-time"})
+        # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
+        self.spark.conf.set("spark.sql.shuffle.partitions", self.spec["shuffle_partitions"])
+        kernel = self._java().org.duolog.kernel
+        try:
+            sources = self._java().java.util.ArrayList()
+            for source in self.spec["sources"]:
+                sources.add(self._read(source["topic"], trigger))
+            envelopes = kernel.Kernel.apply(sources, spec)
+            started = kernel.Launcher.start(envelopes, spec, self._options(trigger))
+        except (Py4JJavaError, PySparkException) as error:
+            raise to_query_failed(error, self.application_id) from error
+        return StreamingQuery(started)
+
+    def counters(self) -> Counters:
+        """Return what the kernel has counted in this JVM since `reset_counters`."""
+        return Counters.parse(self._java().org.duolog.kernel.Metrics.snapshot(self.application_id))
+
+    def reset_counters(self) -> None:
+        self._java().org.duolog.kernel.Metrics.reset(self.application_id)
+
+    def _read(self, topic: str, trigger: Trigger) -> Any:
+        # One Kafka source for each topic: maxOffsetsPerTrigger is shared out within a source, and
+        # a small table must not wait for its share beside a large stream.
+        options = (
+            self._kafka(_CONSUMER)
+            | {
+                "subscribe": topic,
+                "startingOffsets": "earliest",
+                "failOnDataLoss": "true",
+                "groupIdPrefix": f"duolog-{self.application_id}",
+            }
+            | (
+                {}
+                if trigger == "real-time"
+                else {"maxOffsetsPerTrigger": str(self.config.offsets_per_trigger_max)}
+            )
+        )
+        records = self.spark.readStream.format("kafka").options(**options).load()
+        columns = ("key", "value", "topic", "partition", "offset")
+        wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
+        return wanted._jdf  # noqa: SLF001 - as _java below
+
+    def _options(self, trigger: Trigger) -> Any:
+        options = self._java().java.util.HashMap()
+        producer = _PRODUCER | {"linger.ms": _LINGER_MS[trigger]}
+        given = self._kafka(producer) | {
+            "checkpointLocation": str(self.checkpoint.spark_dir),
+            "queryName": self.application_id,
+            "trigger": trigger,
+            "interval": f"{MICRO_BATCH_INTERVAL_MS} milliseconds",
+            "epoch": f"{self.config.epoch_ms} milliseconds",
+        }
+        for name, value in given.items():
+            options.put(name, value)
+        return options
+
+    def _kafka(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        client = (
+            dict(defaults)
+            | dict(self.config.client_options)
+            | {"bootstrap.servers": self.config.bootstrap_servers}
+        )
+        return {f"kafka.{name}": value for name, value in client.items()}
+
+    def _java(self) -> Any:
+        return self.spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java

@@ -1,0 +1,46 @@
+"""Which mode a query runs in, and why.
+
+    micro-batch   highest throughput, inputs merged by timestamp
+    real-time     milliseconds, records as they arrive
+    auto          micro-batches until the lag is small, then real time on the same checkpoint;
+                  micro-batches for good where real time does not fit
+
+Modes may alternate on one checkpoint: both keep the same state and the same source offsets.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from duolog.engine.settings import Mode
+from duolog.engine.slots import render_shortage
+
+LiveMode = Literal["micro-batch", "real-time"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenMode:
+    """The mode that a query stays in once it is live, and the sentence that says why."""
+
+    live: LiveMode
+    catches_up: bool
+    why: str
+
+
+def choose_mode(mode: Mode, *, needed: int, free: int, slots_total: int) -> ChosenMode:
+    """Choose for a query that would hold `needed` slots in real time, of which `free` are free.
+
+    Example:
+        >>> choose_mode("auto", needed=6, free=62, slots_total=64).live
+        'real-time'
+        >>> choose_mode("auto", needed=6, free=2, slots_total=4).why
+        'It needs 6 slots, 2 of 4 are free.'
+    """
+    if mode == "micro-batch":
+        return ChosenMode("micro-batch", catches_up=False, why="It was asked for.")
+    if mode == "real-time":
+        return ChosenMode("real-time", catches_up=False, why="It was asked for.")
+    if needed > free:
+        why = render_shortage(needed, free, slots_total)
+        return ChosenMode("micro-batch", catches_up=False, why=why)
+    why = f"Every operator allows it, and {needed} of {free} free slots suffice."
+    return ChosenMode("real-time", catches_up=True, why=why)

@@ -1,0 +1,122 @@
+"""How far a query is: what Spark and the kernel report, against where the topics end.
+
+Spark reports once per micro-batch; a real-time epoch reports nothing until it ends. So the
+positions come from the kernel's counters where it runs in this JVM, else from Spark's report.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from duolog.engine.topics import EndOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A moment in the life of a query. Counts are of records since this process started it."""
+
+    mode: str
+    state: str
+    epoch_id: int = -1
+    """Number of the last micro-batch or epoch that Spark reported, -1 before the first."""
+    records_in: int = 0
+    records_out: int = 0
+    records_skipped: int = 0
+    """Records dropped because their bytes could not be read."""
+    records_per_second: float = 0.0
+    """Input rate of the last micro-batch or epoch that read anything."""
+    duration_ms: int = 0
+    """How long the last micro-batch or epoch took."""
+    lag_records: Mapping[str, int] = field(default_factory=dict)
+    """For each source topic: records that are in it and not yet read."""
+
+    @property
+    def lag_records_total(self) -> int:
+        return sum(self.lag_records.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one of Spark's progress reports says."""
+
+    epoch_id: int
+    records_in: int
+    records_per_second: float
+    duration_ms: int
+    positions: EndOffsets
+
+    @classmethod
+    def parse(cls, text: str) -> "Report":
+        """Read Spark's `StreamingQueryProgress` in its JSON form."""
+        report: dict[str, Any] = json.loads(text)
+        positions: dict[str, dict[int, int]] = {}
+        for source in report.get("sources", ()):
+            positions.update(_positions(source.get("endOffset")))
+        duration = report.get("durationMs") or {}
+        return cls(
+            epoch_id=int(report.get("batchId", -1)),
+            records_in=int(report.get("numInputRows", 0)),
+            records_per_second=float(report.get("processedRowsPerSecond") or 0.0),
+            duration_ms=int(duration.get("triggerExecution", 0)),
+            positions=positions,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What the kernel in this JVM has counted for an application."""
+
+    records_in: int = 0
+    records_out: int = 0
+    records_skipped: int = 0
+    positions: EndOffsets = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> "Counters":
+        counted: dict[str, Any] = json.loads(text)
+        return cls(
+            records_in=int(counted.get("records_in", 0)),
+            records_out=int(counted.get("records_out", 0)),
+            records_skipped=int(counted.get("skipped", 0)),
+            positions=_positions(counted.get("positions")),
+        )
+
+
+def merge_positions(*reported: EndOffsets) -> dict[str, dict[int, int]]:
+    """Return the furthest position of each partition."""
+    furthest: dict[str, dict[int, int]] = {}
+    for positions in reported:
+        for topic, offsets in positions.items():
+            kept = furthest.setdefault(topic, {})
+            for partition, offset in offsets.items():
+                kept[partition] = max(offset, kept.get(partition, 0))
+    return furthest
+
+
+def lag_of(positions: EndOffsets, ends: EndOffsets) -> dict[str, int]:
+    """Return, for each topic of `ends`, how many records lie between position and end.
+
+    Example:
+        >>> lag_of({"flights": {0: 90}}, {"flights": {0: 100, 1: 5}})
+        {'flights': 15}
+    """
+    return {
+        topic: sum(
+            max(0, end - positions.get(topic, {}).get(partition, 0))
+            for partition, end in offsets.items()
+        )
+        for topic, offsets in ends.items()
+    }
+
+
+def _positions(offsets: object) -> dict[str, dict[int, int]]:
+    # Spark nests JSON in JSON for some sources and versions.
+    if isinstance(offsets, str):
+        offsets = json.loads(offsets)
+    if not isinstance(offsets, dict):
+        return {}
+    return {
+        topic: {int(partition): int(offset) for partition, offset in partitions.items()}
+        for topic, partitions in offsets.items()
+    }

@@ -1,0 +1,204 @@
+"""A query from its start to its end: one application, one checkpoint, one Spark query at a time.
+
+    starting ─▶ catching-up ─(lag small)─▶ running ─▶ stopped
+                    │  ▲ again while behind   │
+                    └──┘                      └────▶ failed
+
+Catching up is `available-now`: Spark reads what is there and ends with everything committed, so the
+change to real time has no data in flight. Nothing is restarted after a failure; whoever runs the
+query decides that.
+
+Thread rule: the public methods may be called from any thread. One thread of ours waits for Spark.
+"""
+
+import contextlib
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from confluent_kafka import KafkaException
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from duolog.engine.errors import QueryFailed
+from duolog.engine.failures import to_query_failed
+from duolog.engine.launch import Launcher, Trigger
+from duolog.engine.modes import ChosenMode
+from duolog.engine.progress import Progress, Report, lag_of, merge_positions
+from duolog.engine.slots import release_slots
+from duolog.engine.topics import TopicReader
+
+State = Literal["starting", "catching-up", "running", "stopped", "failed"]
+
+STOP_TIMEOUT_S: Final = 90.0
+_POLL_S: Final = 0.05
+
+
+@dataclass(slots=True)
+class RunningQuery:
+    """A started application. Made by `Engine.start`."""
+
+    launcher: Launcher
+    topics: TopicReader
+    chosen: ChosenMode
+    partition_counts: dict[str, int]
+    _state: State = "starting"
+    _trigger: Trigger = "micro-batch"
+    _failure: QueryFailed | None = None
+    _stopping: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _ended: threading.Event = field(default_factory=threading.Event)
+    _spark_query: StreamingQuery | None = None
+    _last_busy: Report | None = None
+
+    @property
+    def application_id(self) -> str:
+        return self.launcher.application_id
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def mode(self) -> str:
+        """The mode it is in now: `micro-batch` while it catches up, and `real-time` once live."""
+        return "real-time" if self._trigger == "real-time" else "micro-batch"
+
+    def start(self) -> None:
+        """Start the first Spark query, and the thread that waits for it.
+
+        Raises:
+            QueryFailed: Spark or the kernel refuses the query.
+        """
+        self.launcher.reset_counters()
+        first: Trigger = "available-now" if self.chosen.catches_up else self.chosen.live
+        try:
+            self._launch(first)
+        except QueryFailed:
+            release_slots(self.application_id)
+            raise
+        name = f"duolog-query-{self.application_id}"
+        threading.Thread(target=self._supervise, name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop the query, and return once nothing of it runs. Does nothing when it has ended."""
+        with self._lock:
+            self._stopping = True
+            spark_query = self._spark_query
+        if spark_query is not None and not self._ended.is_set():
+            # A failure of the query while it stops is kept in `exception`.
+            with contextlib.suppress(PySparkException):
+                spark_query.stop()
+        self._ended.wait(STOP_TIMEOUT_S)
+
+    def exception(self) -> QueryFailed | None:
+        """Return why the query failed, or None."""
+        return self._failure
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end of the query; tell whether it came.
+
+        Raises:
+            QueryFailed: the query failed.
+        """
+        ended = self._ended.wait(timeout_s)
+        if self._failure is not None:
+            raise self._failure
+        return ended
+
+    def wait_until_caught_up(self, timeout_s: float) -> bool:
+        """Wait until the query has read all that its topics hold now; tell whether it came to that.
+
+        In micro-batches the results are then written and committed, in real time they are written.
+
+        Raises:
+            QueryFailed: the query failed.
+        """
+        ends = self.topics.end_offsets(self.partition_counts)
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and not self._ended.wait(_POLL_S):
+            if not any(lag_of(self._committed_positions(), ends).values()):
+                return True
+        if self._failure is not None:
+            raise self._failure
+        return False
+
+    def progress(self) -> Progress:
+        """Return how far the query is."""
+        report = self._report()
+        if report is not None and report.records_in > 0:
+            self._last_busy = report
+        counters = self.launcher.counters()
+        busy = self._last_busy
+        return Progress(
+            mode=self.mode,
+            state=self.state,
+            epoch_id=report.epoch_id if report else -1,
+            records_in=counters.records_in,
+            records_out=counters.records_out,
+            records_skipped=counters.records_skipped,
+            records_per_second=busy.records_per_second if busy else 0.0,
+            duration_ms=report.duration_ms if report else 0,
+            lag_records=self._lag(),
+        )
+
+    def _supervise(self) -> None:
+        try:
+            while self._await_spark():
+                self._launch(self._next_trigger())
+            self._state = "stopped"
+        except QueryFailed as error:
+            self._failure = error
+            self._state = "failed"
+        finally:
+            release_slots(self.application_id)
+            self._ended.set()
+
+    def _await_spark(self) -> bool:
+        """Wait for the Spark query; tell whether another one is to follow it."""
+        assert self._spark_query is not None
+        try:
+            self._spark_query.awaitTermination()
+        except PySparkException as error:
+            if self._stopping:
+                return False
+            raise to_query_failed(error, self.application_id) from error
+        return self._state == "catching-up" and not self._stopping
+
+    def _next_trigger(self) -> Trigger:
+        behind = sum(self._lag().values())
+        if behind <= self.launcher.config.auto_lag_records_max:
+            return self.chosen.live
+        return "available-now"
+
+    def _launch(self, trigger: Trigger) -> None:
+        with self._lock:
+            if self._stopping:
+                return
+            self._spark_query = self.launcher.start(trigger)
+            self._trigger = trigger
+            self._state = "catching-up" if trigger == "available-now" else "running"
+
+    def _report(self) -> Report | None:
+        if self._spark_query is None:
+            return None
+        last = self._spark_query.lastProgress
+        return Report.parse(last.json) if last else None
+
+    def _lag(self) -> dict[str, int]:
+        try:
+            ends = self.topics.end_offsets(self.partition_counts)
+        except KafkaException:  # the broker is away: Spark will say so, and better
+            return {}
+        report = self._report()
+        reported = report.positions if report else {}
+        return lag_of(merge_positions(reported, self.launcher.counters().positions), ends)
+
+    def _committed_positions(self) -> dict[str, dict[int, int]]:
+        """Return the positions whose results are written."""
+        report = self._report()
+        reported = report.positions if report else {}
+        if self._trigger != "real-time":
+            return merge_positions(reported)
+        return merge_positions(reported, self.launcher.counters().positions)

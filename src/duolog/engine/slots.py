@@ -1,0 +1,62 @@
+"""Who holds Spark's slots in this process.
+
+A real-time query holds one slot for each source partition and one for each task of each level, from
+its start to its end. Spark would queue a query that does not fit for ever; the ledger refuses it
+with the numbers instead.
+
+Thread rule: any thread.
+"""
+
+import threading
+from typing import Final
+
+from duolog.engine.errors import SlotsMissing
+
+# What real-time queries leave free, so that micro-batches and small jobs still run beside them.
+SLOTS_RESERVED: Final = 2
+
+_lock = threading.Lock()
+_held: dict[str, int] = {}
+
+
+def slots_needed(source_partitions: int, tasks: int, levels: int) -> int:
+    """Return how many slots a real-time query of that size holds."""
+    return source_partitions + tasks * levels
+
+
+def slots_free(slots_total: int) -> int:
+    """Return how many slots a new real-time query may take."""
+    with _lock:
+        return _free(slots_total)
+
+
+def hold_slots(query_id: str, needed: int, slots_total: int) -> None:
+    """Take `needed` slots for `query_id`.
+
+    Raises:
+        SlotsMissing: fewer are free.
+    """
+    with _lock:
+        free = _free(slots_total)
+        if needed > free:
+            raise SlotsMissing(
+                f'application "{query_id}" does not fit the free slots in real-time mode',
+                query_id=query_id,
+                detail=render_shortage(needed, free, slots_total),
+                hint='Set "master" to more slots, such as local[128], or run it in micro-batches.',
+            )
+        _held[query_id] = needed
+
+
+def release_slots(query_id: str) -> None:
+    """Give back what `query_id` holds; does nothing when it holds none."""
+    with _lock:
+        _held.pop(query_id, None)
+
+
+def render_shortage(needed: int, free: int, slots_total: int) -> str:
+    return f"It needs {needed} slots, {free} of {slots_total} are free."
+
+
+def _free(slots_total: int) -> int:
+    return max(0, slots_total - SLOTS_RESERVED - sum(_held.values()))

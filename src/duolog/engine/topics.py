@@ -1,0 +1,72 @@
+"""What a broker says about topics: how many partitions, and where they end.
+
+Asked through a Kafka client, so that any broker answers. A client is opened for each question and
+closed with it: the engine asks at a start and for the lag, not on a hot path.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from duolog.engine.errors import SourceTopicMissing
+
+TIMEOUT_S: Final = 15.0
+
+EndOffsets = Mapping[str, Mapping[int, int]]
+"""Topic -> partition -> the offset that the next record gets."""
+
+
+class TopicReader:
+    """Answers about the topics of one broker. Threads: any."""
+
+    def __init__(self, bootstrap_servers: str, client_options: Mapping[str, str]) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._options = dict(client_options)
+
+    def partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
+        """Return the number of partitions of each topic.
+
+        Raises:
+            SourceTopicMissing: a topic does not exist, or the broker does not answer.
+        """
+        wanted = list(topics)
+        found = self._list_partitions()
+        missing = sorted(set(wanted) - set(found))
+        if missing:
+            names = ", ".join(f'"{name}"' for name in missing)
+            raise SourceTopicMissing(
+                f"source topic {names} does not exist",
+                detail=f"The broker at {self._bootstrap_servers} has {len(found)} topics.",
+                hint=f"Create it: `duolog topics create {missing[0]}`.",
+            )
+        return {topic: found[topic] for topic in wanted}
+
+    def end_offsets(self, partition_counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
+        """Return where each partition ends: the offset of the next record."""
+        asked = {
+            TopicPartition(topic, partition): OffsetSpec.latest()  # type: ignore[no-untyped-call]
+            for topic, count in partition_counts.items()
+            for partition in range(count)
+        }
+        ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
+        answers = self._client().list_offsets(asked, request_timeout=TIMEOUT_S)
+        for topic_partition, answer in answers.items():
+            ends[topic_partition.topic][topic_partition.partition] = answer.result().offset
+        return ends
+
+    def _list_partitions(self) -> dict[str, int]:
+        try:
+            metadata = self._client().list_topics(timeout=TIMEOUT_S)
+        except KafkaException as error:
+            raise SourceTopicMissing(
+                f"no broker answers at {self._bootstrap_servers}",
+                detail=str(error),
+                hint="Start one: `duolog broker --data DIR`.",
+            ) from error
+        return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
+
+    def _client(self) -> AdminClient:
+        options: dict[str, str | int | float | bool] = {**self._options}
+        return AdminClient(options | {"bootstrap.servers": self._bootstrap_servers, "log_level": 0})

@@ -1,0 +1,54 @@
+from collections.abc import Iterator
+
+import pytest
+
+from duolog.engine import slots
+from duolog.engine.errors import SlotsMissing
+from duolog.engine.modes import choose_mode
+
+
+@pytest.fixture(autouse=True)
+def _no_slot_is_held() -> Iterator[None]:
+    slots.release_slots("a")
+    slots.release_slots("b")
+    yield
+    slots.release_slots("a")
+    slots.release_slots("b")
+
+
+def test_auto_goes_live_in_real_time_where_it_fits() -> None:
+    chosen = choose_mode("auto", needed=6, free=6, slots_total=8)
+
+    assert (chosen.live, chosen.catches_up) == ("real-time", True)
+
+
+def test_auto_stays_in_micro_batches_and_says_why_where_it_does_not_fit() -> None:
+    chosen = choose_mode("auto", needed=7, free=6, slots_total=8)
+
+    assert (chosen.live, chosen.catches_up) == ("micro-batch", False)
+    assert chosen.why == "It needs 7 slots, 6 of 8 are free."
+
+
+def test_a_mode_that_was_asked_for_is_kept() -> None:
+    assert choose_mode("real-time", needed=99, free=0, slots_total=4).live == "real-time"
+    assert choose_mode("micro-batch", needed=1, free=9, slots_total=9).live == "micro-batch"
+
+
+def test_a_query_that_does_not_fit_is_refused_with_the_numbers() -> None:
+    slots.hold_slots("a", 5, slots_total=10)
+
+    with pytest.raises(SlotsMissing) as caught:
+        slots.hold_slots("b", 4, slots_total=10)
+
+    assert caught.value.detail == "It needs 4 slots, 3 of 10 are free."
+
+
+def test_slots_come_back_when_a_query_ends() -> None:
+    slots.hold_slots("a", 5, slots_total=10)
+    slots.release_slots("a")
+
+    assert slots.slots_free(10) == 10 - slots.SLOTS_RESERVED
+
+
+def test_a_query_holds_a_slot_for_each_source_partition_and_each_task_of_a_level() -> None:
+    assert slots.slots_needed(source_partitions=5, tasks=2, levels=3) == 11

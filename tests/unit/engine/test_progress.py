@@ -1,0 +1,42 @@
+import json
+
+from duolog.engine.progress import Counters, Report, lag_of, merge_positions
+
+REPORT = {
+    "batchId": 7,
+    "numInputRows": 100,
+    "processedRowsPerSecond": 50.0,
+    "durationMs": {"triggerExecution": 2000, "addBatch": 1500},
+    "sources": [
+        {"endOffset": {"flights": {"0": 90, "1": 10}}},
+        {"endOffset": json.dumps({"airlines": {"0": 16}})},
+        {"endOffset": None},
+    ],
+}
+
+
+def test_a_report_of_spark_is_read_whether_its_offsets_are_json_or_text() -> None:
+    report = Report.parse(json.dumps(REPORT))
+
+    assert report.epoch_id == 7
+    assert (report.records_in, report.records_per_second, report.duration_ms) == (100, 50.0, 2000)
+    assert report.positions == {"flights": {0: 90, 1: 10}, "airlines": {0: 16}}
+
+
+def test_a_report_without_numbers_reads_as_zeros() -> None:
+    report = Report.parse('{"batchId": 0, "processedRowsPerSecond": null}')
+
+    assert (report.records_in, report.records_per_second, report.positions) == (0, 0.0, {})
+
+
+def test_counters_are_read_from_the_kernel() -> None:
+    text = '{"records_in": 3, "records_out": 2, "skipped": 1, "positions": {"t": {"0": 4}}}'
+
+    assert Counters.parse(text) == Counters(3, 2, 1, {"t": {0: 4}})
+
+
+def test_lag_counts_what_no_position_has_passed() -> None:
+    positions = merge_positions({"t": {0: 5, 1: 2}}, {"t": {0: 3, 1: 4}}, {"u": {0: 1}})
+
+    assert positions == {"t": {0: 5, 1: 4}, "u": {0: 1}}
+    assert lag_of(positions, {"t": {0: 7, 1: 4, 2: 3}, "u": {0: 0}}) == {"t": 5, "u": 0}
