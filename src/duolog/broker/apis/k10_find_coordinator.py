@@ -1,0 +1,49 @@
+"""FindCoordinator, API key 10, versions 0-5.
+
+Behaviour: this broker coordinates every group and every transaction. Other kinds of keys (share
+groups) are an INVALID_REQUEST.
+
+v1  key type, error message
+v3  flexible
+v4  several keys, an error for each
+v5  TRANSACTION_ABORTABLE is known to the client
+
+Source: Kafka FindCoordinatorRequest.json; KafkaApis.handleFindCoordinatorRequest.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.coordinator.errors import NONE
+from duolog.protocol.error_codes import ErrorCode
+
+_GROUP: Final = 0
+_TRANSACTION: Final = 1
+_NOWHERE: Final = {"node_id": -1, "host": "", "port": -1}
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    found = _coordinator(getattr(request, "key_type", _GROUP), context)
+    if context.version >= 4:
+        coordinators = [{"key": key, **found} for key in request.coordinator_keys]
+        context.reply({"throttle_time": 0, "coordinators": coordinators})
+    else:
+        context.reply({"throttle_time": 0, **found})
+
+
+def _coordinator(key_type: int, context: RequestContext) -> Mapping[str, Any]:
+    if key_type not in (_GROUP, _TRANSACTION):
+        message = f"there is no coordinator for keys of type {key_type}"
+        return {"error_code": ErrorCode.INVALID_REQUEST, "error_message": message, **_NOWHERE}
+    host, port = context.broker.advertised
+    return {
+        "error_code": NONE,
+        "error_message": None,
+        "node_id": context.broker.node_id,
+        "host": host,
+        "port": port,
+    }
+
+
+API = Api(key=10, name="FindCoordinator", versions=range(6), handle=handle)

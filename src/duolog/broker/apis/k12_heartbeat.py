@@ -1,0 +1,35 @@
+"""Heartbeat, API key 12, versions 0-4.
+
+Behaviour: an unknown group replies UNKNOWN_MEMBER_ID, as Kafka does; a member of a group that
+rebalances gets REBALANCE_IN_PROGRESS and joins again.
+
+v1  throttle time (always 0)
+v3  static members, KIP-345
+v4  flexible
+
+Source: Kafka HeartbeatRequest.json; GroupMetadataManager.classicGroupHeartbeat.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.coordinator.errors import NONE, GroupError
+from duolog.coordinator.messages import HeartbeatRequest
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    heartbeat = HeartbeatRequest(
+        group_id=request.group_id,
+        generation=request.generation_id,
+        member_id=request.member_id,
+        instance_id=getattr(request, "group_instance_id", None),
+    )
+    error_code = NONE
+    try:
+        context.broker.groups.heartbeat(heartbeat)
+    except GroupError as error:
+        error_code = error.code
+    context.reply({"throttle_time": 0, "error_code": error_code})
+
+
+API = Api(key=12, name="Heartbeat", versions=range(5), handle=handle)

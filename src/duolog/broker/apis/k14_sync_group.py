@@ -1,0 +1,46 @@
+"""SyncGroup, API key 14, versions 0-5.
+
+Behaviour: parked until the leader's assignment is durable.
+
+v3  static members, KIP-345
+v4  flexible
+v5  protocol type and name, checked against the group's
+
+Source: Kafka SyncGroupRequest.json; GroupMetadataManager.classicGroupSync.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.coordinator.errors import GroupError
+from duolog.coordinator.messages import SyncReply, SyncRequest
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    def answer(reply: SyncReply) -> None:
+        context.reply(
+            {
+                "throttle_time": 0,
+                "error_code": reply.error_code,
+                "protocol_type": reply.protocol_type,
+                "protocol_name": reply.protocol_name,
+                "assignment": reply.assignment,
+            }
+        )
+
+    sync = SyncRequest(
+        group_id=request.group_id,
+        generation=request.generation_id,
+        member_id=request.member_id,
+        instance_id=getattr(request, "group_instance_id", None),
+        protocol_type=getattr(request, "protocol_type", None),
+        protocol_name=getattr(request, "protocol_name", None),
+        assignments={part.member_id: bytes(part.assignment) for part in request.assignments},
+    )
+    try:
+        context.broker.groups.sync(sync, answer)
+    except GroupError as error:
+        answer(SyncReply(error_code=error.code))
+
+
+API = Api(key=14, name="SyncGroup", versions=range(6), handle=handle)

@@ -1,0 +1,84 @@
+"""DescribeGroups, API key 15, versions 0-6.
+
+Behaviour: an unknown group is "Dead" without an error, and GROUP_ID_NOT_FOUND from version 6 on.
+Metadata and assignments are shown of a stable group.
+
+v3  authorized operations
+v4  static members, KIP-345
+v5  flexible
+v6  GROUP_ID_NOT_FOUND and error messages, KIP-1043
+
+Source: Kafka DescribeGroupsRequest.json; GroupMetadataManager.describeGroups.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.coordinator.errors import GROUP_ID_NOT_FOUND, NONE, GroupError
+from duolog.coordinator.messages import DescribedGroup
+
+Fields = Mapping[str, Any]
+
+_NOT_ASKED: Final = -(2**31)
+_ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8
+"""READ, DELETE and DESCRIBE, by the numbers of Kafka's AclOperation."""
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    asked = getattr(request, "include_authorized_operations", False)
+    operations = _ALL_OPERATIONS if asked else _NOT_ASKED
+    groups = [
+        {**_describe(group_id, context), "authorized_operations": operations}
+        for group_id in request.groups
+    ]
+    context.reply({"throttle_time": 0, "groups": groups})
+
+
+def _describe(group_id: str, context: RequestContext) -> Fields:
+    try:
+        group = context.broker.groups.describe(group_id)
+    except GroupError as error:
+        return _missing(group_id, "", error.code, error.message)
+    if group is not None:
+        return _fields(group)
+    if context.version < 6:
+        return _missing(group_id, "Dead", NONE, None)
+    return _missing(group_id, "Dead", GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+
+
+def _missing(group_id: str, state: str, error_code: int, message: str | None) -> Fields:
+    return {
+        "error_code": error_code,
+        "error_message": message,
+        "group_id": group_id,
+        "group_state": state,
+        "protocol_type": "",
+        "protocol_data": "",
+        "members": [],
+    }
+
+
+def _fields(group: DescribedGroup) -> Fields:
+    return {
+        "error_code": NONE,
+        "error_message": None,
+        "group_id": group.group_id,
+        "group_state": group.state,
+        "protocol_type": group.protocol_type,
+        "protocol_data": group.protocol_name,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.instance_id,
+                "client_id": member.client_id,
+                "client_host": member.client_host,
+                "member_metadata": member.metadata,
+                "member_assignment": member.assignment,
+            }
+            for member in group.members
+        ],
+    }
+
+
+API = Api(key=15, name="DescribeGroups", versions=range(7), handle=handle)

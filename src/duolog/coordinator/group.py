@@ -1,0 +1,239 @@
+"""A group: its members, its generation, and the questions that a rebalance asks of them.
+
+    Empty ──join──▶ PreparingRebalance ──all joined──▶ CompletingRebalance ──assigned──▶ Stable
+      ▲                │        ▲                            │                             │
+      └──nobody left───┘        └────────── join, leave, a session that ended ─────────────┘
+
+Invariants: a leader is a member; `static_ids` names members only; members wait in JoinGroup only in
+PreparingRebalance and in SyncGroup only in CompletingRebalance.
+
+`persisted` is what the log holds of the group; all else is soft state.
+
+Source: Kafka `ClassicGroup`.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum
+
+from duolog.coordinator.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
+from duolog.coordinator.errors import FencedInstanceId, UnknownMemberId
+from duolog.coordinator.member import Member
+from duolog.coordinator.messages import JoinedMember
+from duolog.coordinator.records import GroupChange, GroupRecord
+
+
+class GroupState(Enum):
+    """Where a group stands, under the names that administrators see."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+
+
+@dataclass(slots=True)
+class Group:
+    """The state of one group; `rebalance`, `join`, `sync` and `leave` move it.
+
+    Args:
+        pending: ids that were handed out and not used yet, with the moment they are forgotten.
+        pending_sync: members that have not sent SyncGroup in this generation.
+        first_rebalance: the rebalance that is being prepared began at an empty group.
+        first_rebalance_remaining_ms: how much longer the first rebalance may be put off.
+        member_added: somebody joined since the first rebalance was put off last.
+    """
+
+    group_id: str
+    state: GroupState = GroupState.EMPTY
+    state_changed_at_ms: int = -1
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    static_ids: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, int] = field(default_factory=dict)
+    pending_sync: set[str] = field(default_factory=set)
+    join_deadline_ms: int | None = None
+    sync_deadline_ms: int | None = None
+    first_rebalance: bool = False
+    first_rebalance_remaining_ms: int = 0
+    member_added: bool = False
+    persisted: GroupRecord | None = None
+
+    # Members
+
+    def member(self, member_id: str, instance_id: str | None) -> Member:
+        """Return the member, with the identity that it claims checked.
+
+        Raises:
+            UnknownMemberId: there is no such member.
+            FencedInstanceId: another member has the instance id now.
+        """
+        if instance_id is not None:
+            current_id = self.static_ids.get(instance_id)
+            if current_id is not None and current_id != member_id:
+                raise FencedInstanceId(
+                    f'member "{member_id}" of group "{self.group_id}" lost instance "{instance_id}"'
+                )
+            if current_id is None:
+                raise self._unknown(member_id)
+        if member_id not in self.members:
+            raise self._unknown(member_id)
+        return self.members[member_id]
+
+    def add(self, member: Member) -> None:
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_ids[member.instance_id] = member.member_id
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.pending.pop(member.member_id, None)
+
+    def remove(self, member_id: str) -> None:
+        """Forget a member or a pending member; another member leads if it was the leader."""
+        member = self.members.pop(member_id, None)
+        if member and member.instance_id is not None:
+            self.static_ids.pop(member.instance_id, None)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        self.pending.pop(member_id, None)
+        self.pending_sync.discard(member_id)
+
+    def replace(self, old: Member, new: Member) -> None:
+        """Put `new` where the static member `old` was, with its assignment and its leadership."""
+        new.assignment = old.assignment
+        new.fresh = old.fresh
+        self.members = {
+            (new.member_id if member_id == old.member_id else member_id): (
+                new if member is old else member
+            )
+            for member_id, member in self.members.items()
+        }
+        assert new.instance_id is not None
+        self.static_ids[new.instance_id] = new.member_id
+        if self.leader_id == old.member_id:
+            self.leader_id = new.member_id
+        if old.member_id in self.pending_sync:
+            self.pending_sync.remove(old.member_id)
+            self.pending_sync.add(new.member_id)
+
+    # Questions
+
+    @property
+    def all_joined(self) -> bool:
+        return not self.pending and all(
+            member.joining is not None for member in self.members.values()
+        )
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+
+    def supports(self, protocol_type: str, names: frozenset[str]) -> bool:
+        """Tell whether a member that offers these protocols can be in the group."""
+        if self.state is GroupState.EMPTY:
+            return bool(protocol_type and names)
+        return protocol_type == self.protocol_type and bool(names & self._common_protocols())
+
+    def select_protocol(self) -> str:
+        """Return the protocol with the most votes among those that every member offers."""
+        candidates = self._common_protocols()
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return votes.most_common(1)[0][0]
+
+    def joined_members(self) -> tuple[JoinedMember, ...]:
+        """Return what the leader is told, for the current protocol."""
+        name = self.protocol_name or ""
+        return tuple(
+            JoinedMember(m.member_id, m.instance_id, m.metadata(name))
+            for m in self.members.values()
+        )
+
+    def subscribed_topics(self) -> frozenset[str] | None:
+        """Return the topics that members of a consumer group read; None if that is not known."""
+        if self.protocol_type != PROTOCOL_TYPE or self.protocol_name is None:
+            return None
+        topics: set[str] = set()
+        for member in self.members.values():
+            of_member = subscribed_topics(member.metadata(self.protocol_name))
+            if of_member is None:
+                return None
+            topics |= of_member
+        return frozenset(topics)
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the monotonic time at which time alone may change the group."""
+        deadlines = [
+            deadline
+            for member in self.members.values()
+            if (deadline := member.session_deadline_ms) is not None
+        ]
+        deadlines += self.pending.values()
+        deadlines += (d for d in (self.join_deadline_ms, self.sync_deadline_ms) if d is not None)
+        return min(deadlines, default=None)
+
+    # States and records
+
+    def enter(self, state: GroupState, now_wall_ms: int) -> None:
+        self.state = state
+        self.state_changed_at_ms = now_wall_ms
+
+    def change(self, assignments: dict[str, bytes] | None = None) -> GroupChange:
+        """Return the record of this generation, with `assignments` or those that members have."""
+        name = self.protocol_name or ""
+        members = tuple(
+            member.to_record(
+                name,
+                member.assignment
+                if assignments is None
+                else assignments.get(member.member_id, b""),
+            )
+            for member in self.members.values()
+        )
+        record = GroupRecord(
+            self.protocol_type or "",
+            self.generation,
+            self.protocol_name,
+            self.leader_id,
+            self.state_changed_at_ms,
+            members,
+        )
+        return GroupChange(self.group_id, record)
+
+    def accept(self, record: GroupRecord, now_wall_ms: int) -> None:
+        """Take a record that the log has accepted.
+
+        It is the leader's assignment only if the group still waits for it: a rebalance that began
+        in the meantime makes the record history.
+        """
+        self.persisted = record
+        if self.state is GroupState.COMPLETING_REBALANCE and record.generation == self.generation:
+            for member in record.members:
+                self.members[member.member_id].assignment = member.assignment
+            self.enter(GroupState.STABLE, now_wall_ms)
+
+    def restore(self, now_ms: int) -> None:
+        """Become what `persisted` says, after a restart; each session begins anew."""
+        record = self.persisted
+        if record is None:
+            return
+        self.state = GroupState.STABLE if record.members else GroupState.EMPTY
+        self.state_changed_at_ms = record.state_changed_at_ms
+        self.generation = record.generation
+        self.protocol_type = record.protocol_type or None
+        self.protocol_name = record.protocol_name
+        for member in record.members:
+            self.add(Member.from_record(member, record.protocol_name or "", now_ms))
+        if record.leader_id in self.members:
+            self.leader_id = record.leader_id
+
+    def _common_protocols(self) -> frozenset[str]:
+        offered = Counter(
+            protocol.name for member in self.members.values() for protocol in member.protocols
+        )
+        return frozenset(name for name, count in offered.items() if count == len(self.members))
+
+    def _unknown(self, member_id: str) -> UnknownMemberId:
+        return UnknownMemberId(f'group "{self.group_id}" has no member "{member_id}"')

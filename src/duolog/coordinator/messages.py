@@ -1,0 +1,218 @@
+"""What goes into the coordinator and what comes out, free of API versions.
+
+`ReplyTo` is whatever the caller wants to find its requester by. The coordinator only keeps it while
+a request is parked, and hands it back with the reply.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol, Self
+
+from duolog.coordinator.errors import NONE
+from duolog.coordinator.records import CoordinatorRecord
+from duolog.core.ids import TopicPartition
+
+ReplyTo = object
+
+
+class Moment(NamedTuple):
+    """Now. `wall_ms` is what stands in records; deadlines are in `monotonic_ms`."""
+
+    wall_ms: int
+    monotonic_ms: int
+
+
+class Reply(Protocol):
+    """A reply that can turn into a refusal when its records could not be made durable."""
+
+    def refused(self, error_code: int) -> Self: ...
+
+
+class MemberProtocol(NamedTuple):
+    """One way of assigning partitions that a member offers, with its metadata for it."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRequest:
+    """A member asks to be in the next generation.
+
+    Args:
+        fresh_id: a random text, the coordinator's only source of new member ids.
+        member_id_required: a new dynamic member is told its id first (JoinGroup v4 and later).
+        skip_assignment_known: the client understands `skip_assignment` (JoinGroup v9 and later).
+    """
+
+    group_id: str
+    member_id: str
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[MemberProtocol, ...]
+    fresh_id: str
+    member_id_required: bool = True
+    skip_assignment_known: bool = False
+
+
+class JoinedMember(NamedTuple):
+    """What the leader is told about each member."""
+
+    member_id: str
+    instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinReply:
+    """The generation that a member belongs to, and for the leader who else does."""
+
+    error_code: int = NONE
+    generation: int = -1
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str = ""
+    member_id: str = ""
+    members: tuple[JoinedMember, ...] = ()
+    skip_assignment: bool = False
+
+    def refused(self, error_code: int) -> "JoinReply":
+        return JoinReply(error_code=error_code, member_id=self.member_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncRequest:
+    """A member asks for its assignment; the leader's carries everybody's."""
+
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReply:
+    """The assignment of one member in the current generation."""
+
+    error_code: int = NONE
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+    def refused(self, error_code: int) -> "SyncReply":
+        return SyncReply(error_code=error_code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatRequest:
+    """A member says that it lives."""
+
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None = None
+
+
+class LeavingMember(NamedTuple):
+    """Who leaves; an empty member id with an instance id is an administrator's removal."""
+
+    member_id: str
+    instance_id: str | None = None
+
+
+class LeftMember(NamedTuple):
+    """What became of one `LeavingMember`."""
+
+    member_id: str
+    instance_id: str | None
+    error_code: int
+
+
+class CommittedOffset(NamedTuple):
+    """A position to go on reading from, as a client committed it."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRequest:
+    """Offsets to keep for a group.
+
+    Args:
+        retention_ms: kept for this long instead of the group's retention (OffsetCommit v2 to v4).
+        group_must_exist: a named generation of an unknown group is GROUP_ID_NOT_FOUND instead of
+            ILLEGAL_GENERATION (OffsetCommit v9 and later).
+    """
+
+    group_id: str
+    generation: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+    offsets: dict[TopicPartition, CommittedOffset]
+    retention_ms: int | None = None
+    group_must_exist: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReply:
+    """An error code for each partition; 0 where the offset is kept."""
+
+    error_codes: dict[TopicPartition, int]
+
+    def refused(self, error_code: int) -> "CommitReply":
+        codes = {key: code or error_code for key, code in self.error_codes.items()}
+        return replace(self, error_codes=codes)
+
+
+class DescribedMember(NamedTuple):
+    """One member as an administrator sees it."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class DescribedGroup(NamedTuple):
+    """One group as an administrator sees it."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    protocol_name: str
+    members: tuple[DescribedMember, ...] = ()
+
+
+class Letter(NamedTuple):
+    """A reply and whom it is for."""
+
+    to: ReplyTo
+    reply: Reply
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What follows from a request or from the passing of time.
+
+    `replies` leave at once. `records` are appended, replayed when durable, and only then
+    `deferred` leave.
+    """
+
+    replies: list[Letter] = field(default_factory=list)
+    records: list[CoordinatorRecord] = field(default_factory=list)
+    deferred: list[Letter] = field(default_factory=list)
+
+    def reply(self, to: ReplyTo | None, reply: Reply) -> None:
+        """Let `reply` leave at once, if anybody waits for it."""
+        if to is not None:
+            self.replies.append(Letter(to, reply))

@@ -1,0 +1,286 @@
+"""The records of `__consumer_offsets`, in Kafka's own key and value schemas.
+
+    key    int16 version · fields        1: group, topic, partition     2: group
+    value  int16 version · fields        OffsetCommitValue 1, 3         GroupMetadataValue 3
+                                         (read: 0 to 4)                 (read: 0 to 4)
+
+Big-endian; strings have an int16 length (-1 = null), bytes and arrays an int32 one. Version 4 of
+both values is flexible: compact lengths (unsigned varint of length + 1) and tagged fields. A null
+value is a tombstone. Keys of other versions (Kafka's consumer, share and streams groups) are
+skipped.
+
+Source: Kafka `OffsetCommitKey.json`, `OffsetCommitValue.json`, `GroupMetadataKey.json`,
+`GroupMetadataValue.json`; the versions written are those of `GroupCoordinatorRecordHelpers`.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, NamedTuple
+
+from duolog.core.errors import SerdeError
+from duolog.core.ids import TopicPartition
+
+OFFSET_KEY_VERSIONS: Final = (0, 1)
+GROUP_KEY_VERSION: Final = 2
+FLEXIBLE_VERSION: Final = 4
+
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_INT64: Final = Struct(">q")
+
+
+class OffsetRecord(NamedTuple):
+    """The value of a committed offset."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    committed_at_ms: int
+    expires_at_ms: int = -1
+
+
+class MemberRecord(NamedTuple):
+    """One member in a group's record."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A group at the end of a rebalance."""
+
+    protocol_type: str
+    generation: int
+    protocol_name: str | None
+    leader_id: str | None
+    state_changed_at_ms: int
+    members: tuple[MemberRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetChange:
+    """A committed offset, or its removal."""
+
+    group_id: str
+    topic_partition: TopicPartition
+    value: OffsetRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChange:
+    """A group's new state, or its removal."""
+
+    group_id: str
+    value: GroupRecord | None
+
+
+CoordinatorRecord = OffsetChange | GroupChange
+
+
+def encode_key(record: CoordinatorRecord) -> bytes:
+    """Return the record's key, the same bytes for the same group or offset."""
+    if isinstance(record, GroupChange):
+        return _INT16.pack(GROUP_KEY_VERSION) + _string(record.group_id)
+    topic, partition = record.topic_partition
+    return b"".join(
+        (_INT16.pack(1), _string(record.group_id), _string(topic), _INT32.pack(partition))
+    )
+
+
+def encode_value(record: CoordinatorRecord) -> bytes | None:
+    """Return the record's value; None is a tombstone."""
+    if record.value is None:
+        return None
+    if isinstance(record.value, GroupRecord):
+        return _encode_group(record.value)
+    return _encode_offset(record.value)
+
+
+def decode_record(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
+    """Read a record of `__consumer_offsets`; None if it is of a kind that Duolog does not keep.
+
+    Raises:
+        SerdeError: the bytes end too early, or a value has an unknown version.
+    """
+    reader = _Reader(key)
+    version = reader.int16()
+    if version in OFFSET_KEY_VERSIONS:
+        group_id = reader.text()
+        topic_partition = TopicPartition(reader.text(), reader.int32())
+        offset = None if value is None else _decode_offset(value)
+        return OffsetChange(group_id, topic_partition, offset)
+    if version == GROUP_KEY_VERSION:
+        group_id = reader.text()
+        return GroupChange(group_id, None if value is None else _decode_group(value))
+    return None
+
+
+def _encode_offset(value: OffsetRecord) -> bytes:
+    # Version 1 is the only one with an expiry; Kafka writes it for the same reason.
+    expiring = value.expires_at_ms != -1
+    parts = [_INT16.pack(1 if expiring else 3), _INT64.pack(value.offset)]
+    if not expiring:
+        parts.append(_INT32.pack(value.leader_epoch))
+    parts += (_string(value.metadata), _INT64.pack(value.committed_at_ms))
+    if expiring:
+        parts.append(_INT64.pack(value.expires_at_ms))
+    return b"".join(parts)
+
+
+def _decode_offset(value: bytes) -> OffsetRecord:
+    reader, version = _open_value(value)
+    offset = reader.int64()
+    leader_epoch = reader.int32() if version >= 3 else -1
+    metadata = reader.text()
+    committed_at_ms = reader.int64()
+    expires_at_ms = reader.int64() if version == 1 else -1
+    return OffsetRecord(offset, leader_epoch, metadata, committed_at_ms, expires_at_ms)
+
+
+def _encode_group(value: GroupRecord) -> bytes:
+    parts = [
+        _INT16.pack(3),
+        _string(value.protocol_type),
+        _INT32.pack(value.generation),
+        _string(value.protocol_name),
+        _string(value.leader_id),
+        _INT64.pack(value.state_changed_at_ms),
+        _INT32.pack(len(value.members)),
+    ]
+    for member in value.members:
+        parts += (
+            _string(member.member_id),
+            _string(member.instance_id),
+            _string(member.client_id),
+            _string(member.client_host),
+            _INT32.pack(member.rebalance_timeout_ms),
+            _INT32.pack(member.session_timeout_ms),
+            _INT32.pack(len(member.subscription)),
+            member.subscription,
+            _INT32.pack(len(member.assignment)),
+            member.assignment,
+        )
+    return b"".join(parts)
+
+
+def _decode_group(value: bytes) -> GroupRecord:
+    reader, version = _open_value(value)
+    protocol_type = reader.text()
+    generation = reader.int32()
+    protocol_name = reader.nullable_text()
+    leader_id = reader.nullable_text()
+    state_changed_at_ms = reader.int64() if version >= 2 else -1
+    members = tuple(_decode_member(reader, version) for _ in range(reader.length()))
+    return GroupRecord(
+        protocol_type, generation, protocol_name, leader_id, state_changed_at_ms, members
+    )
+
+
+def _decode_member(reader: "_Reader", version: int) -> MemberRecord:
+    member_id = reader.text()
+    instance_id = reader.nullable_text() if version >= 3 else None
+    client_id = reader.text()
+    client_host = reader.text()
+    rebalance_timeout_ms = reader.int32() if version >= 1 else -1
+    session_timeout_ms = reader.int32()
+    if rebalance_timeout_ms < 0:
+        rebalance_timeout_ms = session_timeout_ms
+    subscription = reader.data()
+    assignment = reader.data()
+    reader.skip_tagged_fields()
+    return MemberRecord(
+        member_id,
+        instance_id,
+        client_id,
+        client_host,
+        rebalance_timeout_ms,
+        session_timeout_ms,
+        subscription,
+        assignment,
+    )
+
+
+def _open_value(value: bytes) -> tuple["_Reader", int]:
+    version = _Reader(value).int16()
+    if not 0 <= version <= FLEXIBLE_VERSION:
+        raise SerdeError(
+            f"record of __consumer_offsets has a value of version {version}",
+            hint="It was written by a newer broker; use that one.",
+        )
+    reader = _Reader(value, flexible=version == FLEXIBLE_VERSION)
+    reader.int16()
+    return reader, version
+
+
+def _string(text: str | None) -> bytes:
+    if text is None:
+        return b"\xff\xff"
+    data = text.encode()
+    return _INT16.pack(len(data)) + data
+
+
+class _Reader:
+    """Reads one field after the other; `flexible` has compact lengths and tagged fields."""
+
+    def __init__(self, data: bytes, *, flexible: bool = False) -> None:
+        self._data = data
+        self._position = 0
+        self._flexible = flexible
+
+    def int16(self) -> int:
+        return self._fixed(_INT16)
+
+    def int32(self) -> int:
+        return self._fixed(_INT32)
+
+    def int64(self) -> int:
+        return self._fixed(_INT64)
+
+    def text(self) -> str:
+        text = self.nullable_text()
+        if text is None:
+            raise SerdeError("record of __consumer_offsets has a null where a string belongs")
+        return text
+
+    def nullable_text(self) -> str | None:
+        size = self._unsigned_varint() - 1 if self._flexible else self.int16()
+        return None if size < 0 else self._take(size).decode()
+
+    def data(self) -> bytes:
+        return self._take(max(self.length(), 0))
+
+    def length(self) -> int:
+        return self._unsigned_varint() - 1 if self._flexible else self.int32()
+
+    def skip_tagged_fields(self) -> None:
+        if self._flexible:
+            for _ in range(self._unsigned_varint()):
+                self._unsigned_varint()
+                self._take(self._unsigned_varint())
+
+    def _unsigned_varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def _fixed(self, form: Struct) -> int:
+        value: int = form.unpack(self._take(form.size))[0]
+        return value
+
+    def _take(self, size: int) -> bytes:
+        taken = self._data[self._position : self._position + size]
+        if len(taken) < size:
+            raise SerdeError("record of __consumer_offsets ends too early")
+        self._position += size
+        return taken

@@ -1,0 +1,18 @@
+"""The settings of the group coordinator, with units."""
+
+from dataclasses import dataclass
+
+from duolog.core.units import DAY_MS, MINUTE_MS, SECOND_MS
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """Defaults are Kafka's, but for the delay of the first rebalance, which is 0 here."""
+
+    initial_rebalance_delay_ms: int = 0
+    session_timeout_min_ms: int = 6 * SECOND_MS
+    session_timeout_max_ms: int = 30 * MINUTE_MS
+    new_member_join_timeout_ms: int = 5 * MINUTE_MS
+    members_max: int = 2**31 - 1
+    offset_metadata_bytes_max: int = 4096
+    offsets_retention_ms: int = 7 * DAY_MS
