@@ -1,0 +1,174 @@
+"""Aggregate functions as folds: what each keeps, adds, takes back and gives.
+
+A fold over a stream adds records; over a grouped table it also takes old rows back. Functions
+share what they keep: `sum(x)`, `avg(x)` and `count(x)` of one aggregation hold one sum and one
+count.
+
+    function   keeps over a stream        keeps over a table
+    count(*)   count(*)                   count(*)
+    count(x)   count(x)                   count(x)
+    sum(x)     sum(x), null at first      sum(x), 0 at first, and count(x): null if that is 0
+    avg(x)     sum(x), count(x)           sum(x), count(x)
+    min, max   the value                  cannot be taken back: refused
+
+Source: Kafka Streams `KGroupedStream` and `KGroupedTable`; the null rules are SQL's.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Aggregate,
+    Call,
+    Cast,
+    Expression,
+    Literal,
+    Named,
+    Scope,
+    literal,
+    type_of,
+)
+from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Decimal, Type, numeric
+
+AGGREGATES: Final = ("count", "sum", "min", "max", "avg")
+_SUM_DIGITS: Final = 10  # A sum of DECIMALs gets room for 10**10 of them, as in Spark.
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """One column of what an aggregation keeps for a key.
+
+    `initial` reads nothing; `add` and `subtract` read the record's columns and the accumulators
+    as they were before it. `subtract` is None where the fold never takes back.
+    """
+
+    name: str
+    type: Type
+    initial: Expression
+    add: Expression
+    subtract: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """An aggregation in its normal form: what is kept, and the results over it."""
+
+    accumulators: tuple[Accumulator, ...]
+    results: tuple[Named, ...]
+
+
+def fold(aggregates: tuple[tuple[str, Aggregate], ...], scope: Scope, *, undo: bool) -> Fold:
+    """Return the fold that computes `aggregates` over records in `scope`.
+
+    Args:
+        aggregates: names of results, and what they are.
+        scope: the columns of the records.
+        undo: rows are taken back too, because a table is aggregated.
+
+    Raises:
+        StatementError: an unknown function, an argument of a wrong type, or with `undo` a
+            function that cannot take back.
+    """
+    builder = _FoldBuilder(scope, undo)
+    results = tuple((name, builder.result(aggregate)) for name, aggregate in aggregates)
+    return Fold(tuple(builder.accumulators.values()), results)
+
+
+class _FoldBuilder:
+    def __init__(self, scope: Scope, undo: bool) -> None:  # noqa: FBT001 - private, two callers
+        self._scope = scope
+        self._undo = undo
+        self.accumulators: dict[str, Accumulator] = {}
+
+    def result(self, aggregate: Aggregate) -> Expression:
+        match aggregate:
+            case Aggregate("count", None):
+                return self._count_rows()
+            case Aggregate(function, None) if function in AGGREGATES:
+                raise TypeMismatch(
+                    f"{function}(*) does not exist", hint=f"Name what to {function}."
+                )
+            case Aggregate("count", Expression() as arg):
+                type_of(arg, self._scope)
+                return self._count(arg)
+            case Aggregate("sum", Expression() as arg):
+                return self._sum(arg)
+            case Aggregate("avg", Expression() as arg):
+                return _call("/", Cast(self._sum(arg), DOUBLE), Cast(self._count(arg), DOUBLE))
+            case Aggregate("min" | "max" as function, Expression() as arg):
+                return self._extreme(function, arg)
+            case _:
+                raise unknown_name("aggregate function", aggregate.function, AGGREGATES)
+
+    def _count_rows(self) -> AccumulatorRef:
+        one = literal(1)
+        return self._keep("count(*)", BIGINT, Literal(0, BIGINT), add=one, subtract=one)
+
+    def _count(self, arg: Expression) -> AccumulatorRef:
+        one = _call("IF", _call("IS_NULL", arg), literal(0), literal(1))
+        return self._keep(f"count({arg})", BIGINT, Literal(0, BIGINT), add=one, subtract=one)
+
+    def _sum(self, arg: Expression) -> Expression:
+        name, of = f"sum({arg})", _sum_type(type_of(arg, self._scope), arg)
+        if not self._undo:
+            kept = AccumulatorRef(name)
+            total = Cast(_call("+", kept, arg), of)
+            add = _call("COALESCE", total, kept, Cast(arg, of))
+            self.accumulators[name] = Accumulator(name, of, Cast(literal(None), of), add)
+            return kept
+        zero = Cast(literal(0), of)
+        part = _call("COALESCE", Cast(arg, of), zero)
+        total_kept = self._keep(name, of, zero, add=part, subtract=part)
+        empty = _call("=", self._count(arg), literal(0))
+        return _call("IF", empty, Cast(literal(None), of), total_kept)
+
+    def _extreme(self, function: str, arg: Expression) -> AccumulatorRef:
+        if self._undo:
+            raise InvalidPlan(
+                f"cannot keep {function}({arg}) over a grouped table",
+                detail="When a row of the table changes, its old value is taken back, and the "
+                f"{function} before it is not known any more.",
+                hint="Aggregate the table's stream with to_stream(), or give "
+                "aggregate(initializer=..., adder=..., subtractor=...).",
+            )
+        name, of = f"{function}({arg})", type_of(arg, self._scope)
+        choose = "LEAST" if function == "min" else "GREATEST"
+        add = _call(choose, AccumulatorRef(name), arg)
+        # The type must be one that has an order.
+        type_of(_call(choose, arg, arg), self._scope)
+        self.accumulators[name] = Accumulator(name, of, Cast(literal(None), of), add)
+        return AccumulatorRef(name)
+
+    def _keep(
+        self, name: str, of: Type, initial: Expression, *, add: Expression, subtract: Expression
+    ) -> AccumulatorRef:
+        kept = AccumulatorRef(name)
+        self.accumulators[name] = Accumulator(
+            name,
+            of,
+            initial,
+            Cast(_call("+", kept, add), of) if isinstance(of, Decimal) else _call("+", kept, add),
+            _minus(kept, subtract, of) if self._undo else None,
+        )
+        return kept
+
+
+def _minus(kept: Expression, subtract: Expression, of: Type) -> Expression:
+    difference = _call("-", kept, subtract)
+    return Cast(difference, of) if isinstance(of, Decimal) else difference
+
+
+def _sum_type(of: Type, arg: Expression) -> Type:
+    if isinstance(of, Decimal):
+        return Decimal(min(of.precision + _SUM_DIGITS, 38), of.scale)
+    if of in {INT, BIGINT, NULL}:
+        return BIGINT
+    if not numeric(of):
+        raise TypeMismatch(f"cannot sum {arg}", detail=f"It is a {of}, not a number.")
+    return DOUBLE
+
+
+def _call(function: str, *args: Expression) -> Call:
+    return Call(function, args)

@@ -1,0 +1,310 @@
+"""Expressions over the columns of a record: frozen, compared by value, free of any engine.
+
+    ColumnRef("dep_delay")                     a column of the record, of its key or its value
+    TableColumnRef("name")                     in a join: a value column of the table's side
+    AccumulatorRef("sum(dep_delay)")           in an aggregate: what was accumulated so far
+    RowTime()                                  the record's timestamp, BIGINT milliseconds
+    Literal(15, INT) · Call("+", (a, b)) · Cast(a, STRING)
+    Aggregate("avg", ColumnRef("dep_delay"))   only as a result of an aggregation
+
+Conditions follow SQL's three-valued logic. People write expressions with the operators of
+`duolog.dsl.columns`; `type_of` says what type one has over the columns in scope.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal as PythonDecimal
+from typing import Final
+
+from duolog.plan.errors import TypeMismatch, unknown_name
+from duolog.plan.functions import FUNCTIONS
+from duolog.plan.schema import Schema
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    NULL,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Column,
+    Decimal,
+    Type,
+    numeric,
+    quote,
+)
+
+PlainValue = (
+    bool | int | float | str | bytes | PythonDecimal | dt.datetime | dt.date | dt.time | None
+)
+
+_INT_MAX: Final = 2**31 - 1
+_BIGINT_MAX: Final = 2**63 - 1
+_INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The base of all expressions. `str` gives them as people write SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef(Expression):
+    """A column of the record at hand, of its key or its value."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return quote(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumnRef(Expression):
+    """In a stream-table join: a column of the table's value. All are null without a match."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"table.{quote(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AccumulatorRef(Expression):
+    """In an aggregate: the accumulator of this name, as it was before the record."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"acc.{quote(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowTime(Expression):
+    """The record's timestamp: BIGINT milliseconds since 1970, UTC."""
+
+    def __str__(self) -> str:
+        return "ROWTIME"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A value that is the same for each record."""
+
+    value: PlainValue
+    type: Type
+
+    def __str__(self) -> str:
+        match self.value:
+            case None:
+                return "NULL"
+            case bool() | int() | float() | PythonDecimal():
+                return str(self.value).upper()
+            case str():
+                return "'" + self.value.replace("'", "''") + "'"
+            case bytes():
+                return f"X'{self.value.hex()}'"
+            case _:
+                return f"{self.type} '{self.value}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """A scalar function of the registry `functions.FUNCTIONS`, applied."""
+
+    function: str
+    args: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        if self.function not in FUNCTIONS:
+            raise unknown_name("function", self.function, FUNCTIONS)
+
+    def __str__(self) -> str:
+        args = [str(arg) for arg in self.args]
+        if self.function in _INFIX and len(args) > 1:
+            return f"({f' {self.function} '.join(args)})"
+        return f"{self.function}({', '.join(args)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expression):
+    """A value as another type; null where it cannot be."""
+
+    arg: Expression
+    type: Type
+
+    def __str__(self) -> str:
+        return f"CAST({self.arg} AS {self.type})"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Expression):
+    """An aggregate function: count, sum, min, max or avg. `arg` None is `count(*)`.
+
+    It passes nulls over: the sum of nothing is null, and so is its mean; the count is 0.
+    """
+
+    function: str
+    arg: Expression | None = None
+
+    def __str__(self) -> str:
+        return f"{self.function}({'*' if self.arg is None else self.arg})"
+
+
+Named = tuple[str, Expression]
+"""A result column: its name and what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns that an expression may name."""
+
+    columns: tuple[Column, ...]
+    table_columns: tuple[Column, ...] = ()
+    accumulators: tuple[Column, ...] = ()
+
+
+def literal(value: PlainValue) -> Literal:
+    """Return the literal of a Python value, typed as Spark types it.
+
+    Raises:
+        StatementError: an integer beyond 64 bits, or a value of a type that has no literal.
+
+    Example:
+        >>> literal(15).type, literal(2**40).type, literal(None).type
+        (Type(name='INT'), Type(name='BIGINT'), Type(name='NULL'))
+    """
+    return Literal(value, _type_of_value(value))
+
+
+def type_of(  # noqa: PLR0911 - a table of cases
+    expression: Expression, scope: Scope | Schema
+) -> Type:
+    """Return the type of `expression` over the columns in `scope`.
+
+    Raises:
+        StatementError: a name is not in scope (the hint names the nearest), or types do not fit.
+
+    Example:
+        >>> from duolog.plan.schema import parse_schema
+        >>> flights = parse_schema("carrier STRING", "dep_delay BIGINT")
+        >>> print(type_of(Call("/", (ColumnRef("dep_delay"), literal(60))), flights))
+        DOUBLE
+    """
+    if isinstance(scope, Schema):
+        scope = Scope(scope.columns)
+    match expression:
+        case ColumnRef(name):
+            return _lookup("column", name, scope.columns)
+        case TableColumnRef(name):
+            return _lookup("column of the table", name, scope.table_columns)
+        case AccumulatorRef(name):
+            return _lookup("accumulator", name, scope.accumulators)
+        case RowTime():
+            return BIGINT
+        case Literal(_, of):
+            return of
+        case Cast(arg, of):
+            return _cast_type(type_of(arg, scope), of, expression)
+        case Call(function, args):
+            return _call_type(function, tuple(type_of(arg, scope) for arg in args), expression)
+        case _:
+            raise TypeMismatch(
+                f"{expression} does not stand for one value of a record",
+                hint="Aggregate functions belong into aggregate(...) after group_by(...).",
+            )
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yield the expression and all that it is made of, itself first."""
+    yield expression
+    match expression:
+        case Cast(arg, _):
+            yield from walk(arg)
+        case Call(_, args):
+            for arg in args:
+                yield from walk(arg)
+        case Aggregate(_, arg) if arg is not None:
+            yield from walk(arg)
+        case _:
+            pass
+
+
+def column_names(expression: Expression) -> frozenset[str]:
+    """Return the names of the record's columns that the expression reads."""
+    return frozenset(part.name for part in walk(expression) if isinstance(part, ColumnRef))
+
+
+def _lookup(kind: str, name: str, columns: tuple[Column, ...]) -> Type:
+    for column in columns:
+        if column.name == name:
+            return column.type
+    raise unknown_name(kind, name, [column.name for column in columns])
+
+
+def _call_type(function: str, types: tuple[Type, ...], call: Expression) -> Type:
+    try:
+        return FUNCTIONS[function].type_of(types)
+    except TypeMismatch as error:
+        error.detail = f"{error.detail} In {call}."
+        raise
+
+
+_CASTS_TO_TEXT: Final = {BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP}
+_CASTS_FROM_TEXT: Final = {BOOLEAN, INT, BIGINT, DOUBLE, BYTES, DATE, TIMESTAMP}
+
+
+def _cast_type(given: Type, wanted: Type, cast: Expression) -> Type:
+    allowed = (
+        given in {wanted, NULL}
+        or (numeric(given) and numeric(wanted))
+        or (wanted == STRING and (given in _CASTS_TO_TEXT or numeric(given)))
+        or (given == STRING and (wanted in _CASTS_FROM_TEXT or numeric(wanted)))
+        or (BOOLEAN in {given, wanted} and (numeric(given) or numeric(wanted)))
+        or {given, wanted} == {DATE, TIMESTAMP}
+    )
+    if not allowed:
+        raise TypeMismatch(f"cannot cast {given} to {wanted}", detail=f"In {cast}.")
+    return wanted
+
+
+def _type_of_value(value: PlainValue) -> Type:  # noqa: PLR0911 - a table of cases
+    match value:
+        case None:
+            return NULL
+        case bool():
+            return BOOLEAN
+        case int() if -_INT_MAX - 1 <= value <= _INT_MAX:
+            return INT
+        case int() if -_BIGINT_MAX - 1 <= value <= _BIGINT_MAX:
+            return BIGINT
+        case float():
+            return DOUBLE
+        case str():
+            return STRING
+        case bytes():
+            return BYTES
+        case PythonDecimal() if value.is_finite():
+            return _decimal_type(value)
+        case dt.datetime():
+            return TIMESTAMP
+        case dt.date():
+            return DATE
+        case dt.time():
+            return TIME
+        case _:
+            raise TypeMismatch(
+                f"no type for the literal {value!r}",
+                detail="Literals are bool, int of 64 bits, float, str, bytes, Decimal, date, "
+                "time, datetime and None.",
+            )
+
+
+def _decimal_type(value: PythonDecimal) -> Decimal:
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "a finite decimal has a number for its exponent"
+    scale = max(-exponent, 0)
+    return Decimal(max(len(digits) + max(exponent, 0), scale, 1), scale)
