@@ -1,6 +1,6 @@
 """Writes `docs/reference/` from the code: `reference_pages.py [--check]`.
 
-    settings.md   ◄── the rows of broker, topic and engine settings
+    config.md   ◄── the rows of broker, topic and engine settings
     apis.md       ◄── the APIs that the broker's router finds
 
 With --check nothing is written, and the exit status is 1 where a page differs from the code.
@@ -82,7 +82,7 @@ def _size(row: Setting) -> str:
 def main() -> int:
     """Write the pages, or compare them."""
     drifted = []
-    for name, text in (("settings.md", settings_page()), ("apis.md", apis_page())):
+    for name, text in (("config.md", settings_page()), ("apis.md", apis_page())):
         page = PAGES / name
         if page.exists() and page.read_text() == f"{text}\n":
             continue
