@@ -12,9 +12,9 @@ from typing import Final
 
 from duolog.broker.router import find_apis
 from duolog.broker.settings import SETTINGS
-from duolog.broker.topic_configs import TOPIC_CONFIGS
 from duolog.core.settings import Kind, Setting, Settings
 from duolog.engine.settings import ENGINE_SETTINGS
+from duolog.log.config import TOPIC_SETTINGS
 
 PAGES: Final = Path(__file__).parents[2] / "docs/reference"
 WRITTEN_BY: Final = "<!-- Written by scripts/docs from the code: change it there. -->"
@@ -38,7 +38,7 @@ def settings_page() -> str:
     """Return the page of all settings."""
     parts = [WRITTEN_BY, "# Settings", SETTINGS_INTRO]
     parts += ["## Broker", BROKER_INTRO, _table(SETTINGS)]
-    parts += ["## Topic", TOPIC_INTRO, _table(TOPIC_CONFIGS)]
+    parts += ["## Topic", TOPIC_INTRO, _table(TOPIC_SETTINGS)]
     parts += ["## Engine", ENGINE_INTRO, _table(ENGINE_SETTINGS)]
     return "\n\n".join(parts)
 

@@ -1,0 +1,49 @@
+"""The README's program runs, and prints what the README says that it prints."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+README: Final = (ROOT / "README.md").read_text()
+LINES_MAX: Final = 25
+
+
+def _block(language: str) -> str:
+    """Return the only fenced block of `language`."""
+    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.spark
+def test_the_program_of_the_readme_prints_what_stands_below_it(tmp_path: Path) -> None:
+    program = tmp_path / "example.py"
+    program.write_text(_block("python"))
+
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+    assert done.stdout == _block("text"), done.stderr
+    assert done.returncode == 0
+
+
+def test_the_program_of_the_readme_fits_on_a_screen() -> None:
+    assert len(_block("python").splitlines()) <= LINES_MAX
+
+
+def test_the_readmes_two_commands_are_scripts_of_the_project() -> None:
+    commands = re.findall(r"^(scripts/\w+)", README, re.MULTILINE)
+
+    assert {"scripts/demo", "scripts/test"} <= set(commands)
+    assert [command for command in commands if not (ROOT / command).is_file()] == []
