@@ -1,0 +1,29 @@
+"""Partition logs on disk: segments, indexes, group commit, recovery. The only door to the disk.
+
+`LogManager` owns a data directory and its topics, `PartitionLog` is one partition,
+`GroupCommit` makes what was written durable before it is acknowledged.
+Imports `core` and `record`. Start with `partition_log`.
+"""
+
+from duolog.log.config import BROKER_LOG_SETTINGS, TOPIC_SETTINGS, LogConfig, topic_values
+from duolog.log.disk import Disk, DiskFile, RealDisk
+from duolog.log.group_commit import GroupCommit
+from duolog.log.log_manager import LogManager
+from duolog.log.partition_log import Appended, PartitionLog, Slice
+from duolog.log.topics import TopicEntry
+
+__all__ = [
+    "BROKER_LOG_SETTINGS",
+    "TOPIC_SETTINGS",
+    "Appended",
+    "Disk",
+    "DiskFile",
+    "GroupCommit",
+    "LogConfig",
+    "LogManager",
+    "PartitionLog",
+    "RealDisk",
+    "Slice",
+    "TopicEntry",
+    "topic_values",
+]

@@ -1,0 +1,303 @@
+"""The settings of a log: one table gives the broker's defaults and the topics' own.
+
+A topic setting `retention.ms` has its default in the broker setting `log.retention.ms`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from duolog.core.settings import (
+    Check,
+    Importance,
+    Kind,
+    Setting,
+    Settings,
+    Value,
+    at_least,
+    between,
+    one_of,
+)
+from duolog.core.units import DAY_MS, GIB, HOUR_MS, MIB
+
+_INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
+
+
+class _Row(NamedTuple):
+    topic_name: str
+    broker_name: str
+    default: Value
+    kind: Kind
+    doc: str
+    check: Check | None = None
+
+
+_ROWS: Final = (
+    _Row(
+        "cleanup.policy",
+        "log.cleanup.policy",
+        ("delete",),
+        Kind.LIST,
+        "What happens to old data: delete (by time and size), compact (the last record of each "
+        "key stays), or both.",
+        one_of("delete", "compact"),
+    ),
+    _Row(
+        "retention.ms",
+        "log.retention.ms",
+        7 * DAY_MS,
+        Kind.LONG,
+        "Age of its newest record at which a segment is deleted; -1 keeps all.",
+        at_least(-1),
+    ),
+    _Row(
+        "retention.bytes",
+        "log.retention.bytes",
+        -1,
+        Kind.LONG,
+        "Size of a partition above which its oldest segments are deleted; -1 keeps all.",
+        at_least(-1),
+    ),
+    _Row(
+        "segment.bytes",
+        "log.segment.bytes",
+        GIB,
+        Kind.INT,
+        "Size at which a segment is rolled.",
+        between(1024, _INT32_MAX),
+    ),
+    _Row(
+        "segment.ms",
+        "log.roll.ms",
+        7 * DAY_MS,
+        Kind.LONG,
+        "Span of record time after which a segment is rolled.",
+        at_least(1),
+    ),
+    _Row(
+        "index.interval.bytes",
+        "log.index.interval.bytes",
+        4096,
+        Kind.INT,
+        "Bytes of records between two entries of the offset index.",
+        at_least(0),
+    ),
+    _Row(
+        "max.message.bytes",
+        "message.max.bytes",
+        MIB + 12,
+        Kind.INT,
+        "Size of the largest record batch that is taken.",
+        at_least(0),
+    ),
+    _Row(
+        "message.timestamp.type",
+        "log.message.timestamp.type",
+        "CreateTime",
+        Kind.STRING,
+        "Whose time a record bears: the client's (CreateTime) or the broker's (LogAppendTime).",
+        one_of("CreateTime", "LogAppendTime"),
+    ),
+    _Row(
+        "compression.type",
+        "compression.type",
+        "producer",
+        Kind.STRING,
+        "Kept, no effect: batches are stored as the producer compressed them.",
+        one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+    ),
+    _Row(
+        "delete.retention.ms",
+        "log.cleaner.delete.retention.ms",
+        DAY_MS,
+        Kind.LONG,
+        "How long the cleaner keeps tombstones of a compacted topic.",
+        at_least(0),
+    ),
+    _Row(
+        "min.insync.replicas",
+        "min.insync.replicas",
+        1,
+        Kind.INT,
+        "Kept, no effect: one node has one replica.",
+        at_least(1),
+    ),
+    _Row(
+        "message.timestamp.after.max.ms",
+        "log.message.timestamp.after.max.ms",
+        HOUR_MS,
+        Kind.LONG,
+        "How far a record's time may lie ahead of the broker's.",
+        at_least(0),
+    ),
+    _Row(
+        "message.timestamp.before.max.ms",
+        "log.message.timestamp.before.max.ms",
+        _INT64_MAX,
+        Kind.LONG,
+        "How far a record's time may lie behind the broker's.",
+        at_least(0),
+    ),
+    _Row(
+        "min.cleanable.dirty.ratio",
+        "log.cleaner.min.cleanable.ratio",
+        0.5,
+        Kind.DOUBLE,
+        "How much of a compacted log must be new before it is compacted.",
+        between(0, 1),
+    ),
+    _Row(
+        "min.compaction.lag.ms",
+        "log.cleaner.min.compaction.lag.ms",
+        0,
+        Kind.LONG,
+        "The shortest time that a record stays uncompacted.",
+        at_least(0),
+    ),
+    _Row(
+        "max.compaction.lag.ms",
+        "log.cleaner.max.compaction.lag.ms",
+        _INT64_MAX,
+        Kind.LONG,
+        "The longest time that a record stays uncompacted.",
+        at_least(1),
+    ),
+    _Row(
+        "segment.index.bytes",
+        "log.index.size.max.bytes",
+        10 * MIB,
+        Kind.INT,
+        "Kept, no effect: an index grows with its segment.",
+        at_least(4),
+    ),
+    _Row(
+        "segment.jitter.ms",
+        "log.roll.jitter.ms",
+        0,
+        Kind.LONG,
+        "Kept, no effect: segments are rolled at their age.",
+        at_least(0),
+    ),
+    _Row(
+        "file.delete.delay.ms",
+        "log.segment.delete.delay.ms",
+        60_000,
+        Kind.LONG,
+        "Kept, no effect: files are removed at once.",
+        at_least(0),
+    ),
+    _Row(
+        "flush.messages",
+        "log.flush.interval.messages",
+        _INT64_MAX,
+        Kind.LONG,
+        "Kept, no effect: durability says when a log is synced.",
+        at_least(1),
+    ),
+    _Row(
+        "flush.ms",
+        "log.flush.interval.ms",
+        _INT64_MAX,
+        Kind.LONG,
+        "Kept, no effect: durability says when a log is synced.",
+        at_least(0),
+    ),
+    _Row(
+        "preallocate",
+        "log.preallocate",
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="Kept, no effect: files grow as they are written.",
+    ),
+    _Row(
+        "unclean.leader.election.enable",
+        "unclean.leader.election.enable",
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="Kept, no effect: one node has one replica.",
+    ),
+)
+
+TOPIC_SETTINGS: Final = Settings(
+    tuple(Setting(r.topic_name, r.default, r.kind, r.doc, r.check) for r in _ROWS),
+    subject="topic setting",
+)
+
+BROKER_LOG_SETTINGS: Final = (
+    *(Setting(r.broker_name, r.default, r.kind, r.doc, r.check) for r in _ROWS),
+    Setting(
+        "producer.id.expiration.ms",
+        DAY_MS,
+        Kind.INT,
+        "How long an idle idempotent producer is remembered.",
+        at_least(1),
+        Importance.LOW,
+    ),
+)
+"""Rows for the broker's own settings; `LogManager` reads the values under these names."""
+
+BROKER_NAMES: Final = {row.topic_name: row.broker_name for row in _ROWS}
+"""From the name of a topic setting to that of the broker setting with its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What one partition log needs to know, with units."""
+
+    segment_bytes_max: int = GIB
+    segment_ms: int = 7 * DAY_MS
+    index_interval_bytes: int = 4096
+    retention_ms: int = 7 * DAY_MS
+    retention_bytes: int = -1
+    message_bytes_max: int = MIB + 12
+    compacted: bool = False
+    deleted_when_old: bool = True
+    log_append_time: bool = False
+    producer_expiration_ms: int = 24 * HOUR_MS
+
+    @classmethod
+    def of_topic(
+        cls, configs: Mapping[str, str], broker_settings: Mapping[str, Value]
+    ) -> "LogConfig":
+        """Return the config of a topic: its own settings over the broker's over the defaults.
+
+        Raises:
+            ConfigError: a topic setting is unknown or has a value that is not allowed.
+        """
+        values = topic_values(configs, broker_settings)
+        expiration = broker_settings.get("producer.id.expiration.ms", DAY_MS)
+        policy = values["cleanup.policy"]
+        assert isinstance(policy, tuple)
+        return cls(
+            segment_bytes_max=_integer(values["segment.bytes"]),
+            segment_ms=_integer(values["segment.ms"]),
+            index_interval_bytes=_integer(values["index.interval.bytes"]),
+            retention_ms=_integer(values["retention.ms"]),
+            retention_bytes=_integer(values["retention.bytes"]),
+            message_bytes_max=_integer(values["max.message.bytes"]),
+            compacted="compact" in policy,
+            deleted_when_old="delete" in policy,
+            log_append_time=values["message.timestamp.type"] == "LogAppendTime",
+            producer_expiration_ms=_integer(expiration),
+        )
+
+
+def topic_values(
+    configs: Mapping[str, str], broker_settings: Mapping[str, Value]
+) -> dict[str, Value]:
+    """Return the value of each topic setting in force.
+
+    Raises:
+        ConfigError: a topic setting is unknown or has a value that is not allowed.
+    """
+    values = TOPIC_SETTINGS.parse(configs)
+    for topic_name, broker_name in BROKER_NAMES.items():
+        if topic_name not in configs and broker_name in broker_settings:
+            values[topic_name] = broker_settings[broker_name]
+    return values
+
+
+def _integer(value: Value) -> int:
+    assert isinstance(value, int), value
+    return value

@@ -1,0 +1,134 @@
+"""What a data directory says about itself, and who may use it.
+
+.lock             held by the broker that runs
+meta.properties   format, cluster id, node id
+leader-epoch      how often a broker has started here; each start raises it by one
+clean-shutdown    there only between a clean stop and the next start
+journal/          see `journal`
+topics/           see `topics`
+"""
+
+import base64
+import uuid
+from typing import Final, NamedTuple
+
+from duolog.log.disk import DirLock, Disk, read_file, replace_file
+from duolog.log.errors import DataDirRefused
+
+FORMAT_VERSION: Final = 1
+
+_LOCK: Final = ".lock"
+_META: Final = "meta.properties"
+_LEADER_EPOCH: Final = "leader-epoch"
+_CLEAN_SHUTDOWN: Final = "clean-shutdown"
+
+
+class MetaProperties(NamedTuple):
+    """The content of `meta.properties`."""
+
+    cluster_id: str
+    node_id: int
+
+
+class DataDir:
+    """An opened data directory: locked, of a format that we know, its leader epoch raised.
+
+    Raises:
+        DataDirRefused: another broker uses it, it is newer, or it holds something else.
+        OSError: the disk refused.
+    """
+
+    def __init__(self, disk: Disk, path: str, *, node_id: int = 0) -> None:
+        self._disk = disk
+        self.path = path
+        disk.make_dir(path)
+        self._lock = self._take_lock()
+        try:
+            self.meta = self._open_meta(node_id)
+            self.clean = disk.exists(f"{path}/{_CLEAN_SHUTDOWN}")
+            if self.clean:
+                disk.remove(f"{path}/{_CLEAN_SHUTDOWN}")
+            self.leader_epoch = self._raise_leader_epoch()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _take_lock(self) -> DirLock:
+        try:
+            return self._disk.lock(f"{self.path}/{_LOCK}")
+        except BlockingIOError:
+            raise DataDirRefused(
+                f'data directory "{self.path}" is in use',
+                detail="Another broker holds its lock.",
+                hint="Stop that broker, or start this one with another data directory.",
+            ) from None
+
+    def _open_meta(self, node_id: int) -> MetaProperties:
+        data = read_file(self._disk, f"{self.path}/{_META}")
+        if data is not None:
+            return self._parse_meta(data, node_id)
+        others = set(self._disk.list(self.path)) - {_LOCK, f"{_META}.tmp"}
+        if others:
+            raise DataDirRefused(
+                f'directory "{self.path}" is not a data directory of Duolog',
+                detail=f'It has no {_META}, but it holds "{min(others)}".',
+                hint="Give an empty directory, or one that does not exist yet.",
+            )
+        meta = MetaProperties(_new_cluster_id(), node_id)
+        lines = (
+            f"format.version={FORMAT_VERSION}",
+            f"cluster.id={meta.cluster_id}",
+            f"node.id={node_id}",
+            "",
+        )
+        replace_file(self._disk, self.path, _META, "\n".join(lines).encode())
+        return meta
+
+    def _parse_meta(self, data: bytes, node_id: int) -> MetaProperties:
+        rows = [line.split("=", 1) for line in data.decode(errors="replace").splitlines()]
+        values = {row[0].strip(): row[1].strip() for row in rows if len(row) == 2}
+        try:
+            version, found = int(values["format.version"]), int(values["node.id"])
+            cluster_id = values["cluster.id"]
+        except (KeyError, ValueError):
+            raise DataDirRefused(
+                f'file "{self.path}/{_META}" cannot be read',
+                hint="Restore the file from a copy of the data directory.",
+            ) from None
+        if version > FORMAT_VERSION:
+            raise DataDirRefused(
+                f'data directory "{self.path}" was written by a newer Duolog',
+                detail=f"It has the format {version}; this version knows {FORMAT_VERSION}.",
+                hint="Start it with that version or a later one.",
+            )
+        if found != node_id:
+            raise DataDirRefused(
+                f'data directory "{self.path}" belongs to node {found}, not to {node_id}',
+                hint=f"Set node.id to {found}, or use another data directory.",
+            )
+        return MetaProperties(cluster_id, found)
+
+    def _raise_leader_epoch(self) -> int:
+        # Durable before anything is served: two starts never share an epoch.
+        data = read_file(self._disk, f"{self.path}/{_LEADER_EPOCH}")
+        try:
+            epoch = 0 if data is None else int(data) + 1
+        except ValueError:
+            raise DataDirRefused(
+                f'file "{self.path}/{_LEADER_EPOCH}" does not hold a number',
+                hint="Write a number above all that were in use, such as the count of starts.",
+            ) from None
+        replace_file(self._disk, self.path, _LEADER_EPOCH, f"{epoch}\n".encode())
+        return epoch
+
+    def mark_clean(self) -> None:
+        """Say that all logs were closed: the next start need not look for torn tails."""
+        replace_file(self._disk, self.path, _CLEAN_SHUTDOWN, b"\n")
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._lock.release()
+
+
+def _new_cluster_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

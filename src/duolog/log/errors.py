@@ -1,0 +1,98 @@
+"""What the log can refuse, and what it can find broken.
+
+LogError
+├─ CorruptLog            bytes that were acknowledged are gone or changed
+└─ DataDirRefused        the data directory is locked, newer, or not one of ours
+KafkaError
+├─ OffsetOutOfRange       1
+├─ UnknownTopic           3
+├─ TopicExists           36
+├─ InvalidPartitions     37
+├─ OutOfOrderSequence    45
+├─ DuplicateSequence     46   older than the five batches that are kept
+├─ InvalidProducerEpoch  47
+└─ LogDirOffline         56   a write or an fsync failed; nothing is acknowledged any more
+"""
+
+from typing import Final
+
+from duolog.core.errors import KafkaError, LogError
+
+OFFSET_OUT_OF_RANGE: Final = 1
+UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+TOPIC_ALREADY_EXISTS: Final = 36
+INVALID_PARTITIONS: Final = 37
+OUT_OF_ORDER_SEQUENCE_NUMBER: Final = 45
+DUPLICATE_SEQUENCE_NUMBER: Final = 46
+INVALID_PRODUCER_EPOCH: Final = 47
+KAFKA_STORAGE_ERROR: Final = 56
+
+
+class CorruptLog(LogError):
+    """Bytes below the recovery point, which were on disk and synced, are not there any more."""
+
+
+class DataDirRefused(LogError):
+    """The data directory cannot be used by this broker."""
+
+
+class OffsetOutOfRange(KafkaError):
+    """The offset is below the log start offset or above the log end offset."""
+
+    def __init__(self, message: str, *, detail: str = "") -> None:
+        super().__init__(message, code=OFFSET_OUT_OF_RANGE, detail=detail)
+
+
+class UnknownTopic(KafkaError):
+    """There is no topic or partition of this name."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=UNKNOWN_TOPIC_OR_PARTITION, retriable=True)
+
+
+class TopicExists(KafkaError):
+    """There is a topic of this name."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=TOPIC_ALREADY_EXISTS)
+
+
+class InvalidPartitions(KafkaError):
+    """The number of partitions is not possible; it never falls."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=INVALID_PARTITIONS)
+
+
+class OutOfOrderSequence(KafkaError):
+    """A batch of an idempotent producer is missing before this one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+
+class DuplicateSequence(KafkaError):
+    """The batch was written before, too long ago to know its offset."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=DUPLICATE_SEQUENCE_NUMBER)
+
+
+class InvalidProducerEpoch(KafkaError):
+    """A newer instance of this producer has written."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=INVALID_PRODUCER_EPOCH)
+
+
+class LogDirOffline(KafkaError):
+    """The disk refused a write or a sync, so nothing more is written or acknowledged."""
+
+    def __init__(self, message: str, *, detail: str = "") -> None:
+        super().__init__(
+            message,
+            code=KAFKA_STORAGE_ERROR,
+            retriable=True,
+            detail=detail,
+            hint="Repair the disk or make room, then restart the broker: it recovers by itself.",
+        )

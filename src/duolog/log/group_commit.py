@@ -1,0 +1,156 @@
+"""Makes what was written durable, for all requests that wait at once.
+
+    loop    write_staged(log) ... request(logs) -> ticket 7 ........ wake(): answer up to 7
+    thread                        | sync what 5, 6 and 7 wrote |
+
+While one sync runs, requests collect; the next sync serves them all. A ticket is complete when
+everything that was written before it is durable. Tickets complete in order.
+
+A failed sync is final: no ticket completes any more, `failed` says why, and the log directory
+is offline (see `health`).
+
+Threads: `request` and `close` are called by the loop; `wake` is called by the thread.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Final, Literal, NamedTuple
+
+from duolog.log.errors import LogDirOffline
+from duolog.log.health import DirHealth
+from duolog.log.journal import Journal, SyncWork
+from duolog.log.partition_log import PartitionLog
+from duolog.log.recovery_point import RecoveryPointWrite
+
+Durability = Literal["fsync", "os"]
+
+JOURNAL_FILES_MIN: Final = 8
+"""From this many dirty segments on, the journal is cheaper than a sync for each."""
+JOURNAL_BYTES_PER_FILE_MAX: Final = 64 * 1024
+"""Above this mean, writing the bytes twice costs more than the syncs that it saves."""
+IDLE_SECONDS: Final = 0.5
+"""When nothing came for so long, the segments behind the journal are synced."""
+
+
+class _Request(NamedTuple):
+    ticket: int
+    work: Sequence[SyncWork]
+    points: Sequence[RecoveryPointWrite]
+
+
+class GroupCommit:
+    """The thread that syncs, and the tickets of those who wait for it.
+
+    Attributes:
+        completed_ticket: all tickets up to this one are durable.
+        failed: why no ticket completes any more, or None.
+    """
+
+    def __init__(
+        self,
+        durability: Durability,
+        wake: Callable[[], None],
+        *,
+        health: DirHealth | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self._synced = durability == "fsync"
+        self._wake = wake
+        self._health = health or DirHealth()
+        self._journal = journal
+        self._ticket = 0
+        self.completed_ticket = 0
+        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, name="group-commit", daemon=True)
+        self._thread.start()
+
+    @property
+    def failed(self) -> LogDirOffline | None:
+        return self._health.error
+
+    def request(self, logs: Iterable[PartitionLog]) -> int:
+        """Ask for a sync of all that `logs` have written; returns the ticket to wait for.
+
+        With `durability="os"` the ticket is complete at once, and `wake` is not called.
+
+        Raises:
+            LogDirOffline: a write or a sync failed before.
+        """
+        if self._health.error is not None:
+            raise self._health.error
+        work: list[SyncWork] = []
+        points: list[RecoveryPointWrite] = []
+        for log in logs:
+            work += log.take_unsynced()
+            point = log.take_recovery_point()
+            if point is not None:
+                points.append(point)
+        self._ticket = ticket = self._ticket + 1
+        if self._synced:
+            self._requests.put(_Request(ticket, work, points))
+            return ticket
+        self.completed_ticket = ticket
+        if points:
+            self._requests.put(_Request(ticket, (), points))
+        return ticket
+
+    def close(self) -> None:
+        """Finish what was asked for, empty the journal and end the thread."""
+        self._requests.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            requests, ended = self._collect()
+            try:
+                self._serve(requests)
+                if ended and self._journal is not None:
+                    self._journal.drain()
+            except OSError as cause:
+                self._health.fail(cause, "syncing")
+                self._wake()
+                return
+            if ended:
+                return
+
+    def _collect(self) -> tuple[list[_Request], bool]:
+        """Return all requests that wait; none after an idle while, in which the journal drains."""
+        journal_busy = self._journal is not None and self._journal.busy
+        requests: list[_Request] = []
+        try:
+            item = self._requests.get(timeout=IDLE_SECONDS if journal_busy else None)
+            while item is not None:
+                requests.append(item)
+                item = self._requests.get_nowait()
+        except Empty:
+            return requests, False
+        return requests, True
+
+    def _serve(self, requests: Sequence[_Request]) -> None:
+        if not requests:
+            if self._journal is not None:
+                self._journal.drain()
+            return
+        if self._synced:
+            self._commit([item for request in requests for item in request.work])
+            self.completed_ticket = requests[-1].ticket
+            self._wake()
+        for request in requests:
+            for point in request.points:
+                point.write()
+        if self._journal is not None:
+            self._journal.sync_segments()
+
+    def _commit(self, work: Sequence[SyncWork]) -> None:
+        files = {item.path: item.file for item in work}
+        size_bytes = sum(item.end - item.start for item in work)
+        many = len(files) >= JOURNAL_FILES_MIN
+        small = size_bytes <= len(files) * JOURNAL_BYTES_PER_FILE_MAX
+        if self._journal is not None and many and small:
+            self._journal.commit(work)
+        else:
+            for file in files.values():
+                file.sync()
+        for directory, disk in {d: item.disk for item in work for d in item.directories}.items():
+            disk.sync_dir(directory)

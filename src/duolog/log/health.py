@@ -1,0 +1,28 @@
+"""Whether the log directory may still be written.
+
+One object is shared by all logs of a data directory and by the group commit. The first failed
+write or sync takes the directory offline for good: after a failed fsync the kernel may have
+dropped the pages, so a second fsync that succeeds proves nothing (see "fsyncgate", 2018).
+"""
+
+import logging
+
+from duolog.log.errors import LogDirOffline
+
+logger = logging.getLogger(__name__)
+
+
+class DirHealth:
+    """Holds the error that took the log directory offline, if any. Any thread may fail it."""
+
+    def __init__(self) -> None:
+        self.error: LogDirOffline | None = None
+
+    def fail(self, cause: OSError, doing: str) -> LogDirOffline:
+        """Take the directory offline; returns the error to raise or to answer with."""
+        if self.error is None:
+            self.error = LogDirOffline(
+                f"log directory went offline while {doing}", detail=str(cause)
+            )
+            logger.error("log directory went offline", extra={"doing": doing, "cause": str(cause)})
+        return self.error

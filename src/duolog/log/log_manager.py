@@ -1,0 +1,253 @@
+"""A data directory with its topics and their partition logs.
+
+Opening it takes the lock, raises the leader epoch, writes back the journal and recovers every
+partition that has files. After that everything is there: a log that cannot be opened refuses the
+start, with an error that says which.
+
+Thread: the broker's loop. `group_commit` starts the one other thread.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+from duolog.core.clock import Clock
+from duolog.core.ids import TopicPartition
+from duolog.core.settings import Value
+from duolog.log.config import LogConfig
+from duolog.log.data_dir import DataDir
+from duolog.log.disk import Disk, read_file, replace_file
+from duolog.log.errors import UnknownTopic
+from duolog.log.group_commit import Durability, GroupCommit
+from duolog.log.health import DirHealth
+from duolog.log.journal import Journal
+from duolog.log.partition_log import PartitionLog
+from duolog.log.recovery import recover
+from duolog.log.topics import TopicCatalog, TopicEntry
+
+logger = logging.getLogger(__name__)
+
+
+class LogManager:
+    """An opened data directory.
+
+    `settings` are the broker's values by name; those of `BROKER_LOG_SETTINGS` and `node.id` are
+    read, a name that is missing has its default.
+
+    Raises:
+        DataDirRefused: another broker uses the directory, it is newer, or it is not one of ours.
+        CorruptLog: acknowledged records are gone.
+        OSError: the disk refused.
+    """
+
+    def __init__(
+        self, disk: Disk, data_dir: str, clock: Clock, settings: Mapping[str, Value]
+    ) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._settings = settings
+        self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self.health = DirHealth()
+        node_id = settings.get("node.id", 0)
+        assert isinstance(node_id, int)
+        self._data_dir = DataDir(disk, data_dir, node_id=node_id)
+        try:
+            self._journal = Journal(disk, data_dir)
+            self._journal.replay()
+            self._catalog = TopicCatalog(disk, data_dir)
+            for entry in self._catalog.entries():
+                self._open_logs(entry)
+        except BaseException:
+            self._release()
+            raise
+
+    @property
+    def cluster_id(self) -> str:
+        return self._data_dir.meta.cluster_id
+
+    @property
+    def leader_epoch(self) -> int:
+        """The leader epoch of every partition, one above that of the last start."""
+        return self._data_dir.leader_epoch
+
+    @property
+    def started_clean(self) -> bool:
+        """Whether the last broker here was stopped in order."""
+        return self._data_dir.clean
+
+    def group_commit(self, durability: Durability, wake: Callable[[], None]) -> GroupCommit:
+        """Start the group commit of this directory, with its journal. Close it before this."""
+        return GroupCommit(durability, wake, health=self.health, journal=self._journal)
+
+    def read_meta(self, name: str) -> bytes | None:
+        """Return the content of a small file that the broker keeps here, or None."""
+        return read_file(self._disk, f"{self._data_dir.path}/{name}")
+
+    def write_meta(self, name: str, data: bytes) -> None:
+        """Replace such a file; `data` is durable when this returns.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
+        with _Offline(self.health, f'writing "{name}"'):
+            replace_file(self._disk, self._data_dir.path, name, data)
+
+    # Topics.
+
+    def topics(self) -> list[TopicEntry]:
+        return self._catalog.entries()
+
+    def topic(self, name: str) -> TopicEntry | None:
+        return self._catalog.get(name)
+
+    def create_topic(
+        self, name: str, partitions: int, configs: Mapping[str, str] | None = None
+    ) -> TopicEntry:
+        """Make a topic; it is durable when this returns.
+
+        Raises:
+            TopicExists: there is one of this name.
+            InvalidPartitions: fewer than one partition.
+            ConfigError: a setting is unknown or has a value that is not allowed.
+            LogDirOffline: the disk refused, now or before.
+        """
+        configs = configs or {}
+        LogConfig.of_topic(configs, self._settings)
+        with _Offline(self.health, f'creating topic "{name}"'):
+            return self._catalog.create(name, partitions, configs)
+
+    def delete_topic(self, name: str) -> TopicEntry:
+        """Delete a topic with all its records.
+
+        Raises:
+            UnknownTopic: there is none of this name.
+            LogDirOffline: the disk refused, now or before.
+        """
+        with _Offline(self.health, f'deleting topic "{name}"'):
+            entry = self._catalog.delete(name)
+        for partition in range(entry.partitions):
+            # Files stay open as long as a fetch sends from them.
+            self._logs.pop((name, partition), None)
+        return entry
+
+    def add_partitions(self, name: str, total: int) -> TopicEntry:
+        """Raise the number of partitions to `total`.
+
+        Raises:
+            UnknownTopic: there is no such topic.
+            InvalidPartitions: `total` is not above the present number.
+            LogDirOffline: the disk refused, now or before.
+        """
+        with _Offline(self.health, f'adding partitions to topic "{name}"'):
+            return self._catalog.add_partitions(name, total)
+
+    def alter_configs(self, name: str, configs: Mapping[str, str]) -> TopicEntry:
+        """Replace the settings of a topic by `configs`, for its logs at once.
+
+        Raises:
+            UnknownTopic: there is no such topic.
+            ConfigError: a setting is unknown or has a value that is not allowed.
+            LogDirOffline: the disk refused, now or before.
+        """
+        config = LogConfig.of_topic(configs, self._settings)
+        with _Offline(self.health, f'changing topic "{name}"'):
+            entry = self._catalog.alter_configs(name, configs)
+        for partition in range(entry.partitions):
+            log = self._logs.get((name, partition))
+            if log is not None:
+                log.configure(config)
+        return entry
+
+    # Logs.
+
+    def log(self, topic: str, partition: int) -> PartitionLog:
+        """Return the log of a partition.
+
+        Raises:
+            UnknownTopic: there is no such topic or partition.
+        """
+        log = self._logs.get((topic, partition))
+        if log is not None:
+            return log
+        entry = self._catalog.entry(topic)
+        if not 0 <= partition < entry.partitions:
+            raise UnknownTopic(f'topic "{topic}" has no partition {partition}')
+        return self._open_log(entry, partition)
+
+    def logs(self) -> list[PartitionLog]:
+        """Return the logs that were written or asked for."""
+        return list(self._logs.values())
+
+    def _open_logs(self, entry: TopicEntry) -> None:
+        for name in self._disk.list(self._catalog.directory(entry)):
+            if name.isdigit() and int(name) < entry.partitions:
+                self._open_log(entry, int(name))
+
+    def _open_log(self, entry: TopicEntry, partition: int) -> PartitionLog:
+        directory = f"{self._catalog.directory(entry)}/{partition}"
+        config = LogConfig.of_topic(entry.configs, self._settings)
+        log = PartitionLog(
+            self._disk,
+            directory,
+            TopicPartition(entry.name, partition),
+            config,
+            health=self.health,
+            leader_epoch=self.leader_epoch,
+            recovered=recover(
+                self._disk, directory, index_interval_bytes=config.index_interval_bytes
+            ),
+        )
+        self._logs[entry.name, partition] = log
+        return log
+
+    def delete_old_segments(self) -> int:
+        """Apply retention to all logs; returns the number of segments deleted.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
+        now_ms = self._clock.now_ms()
+        return sum(log.delete_old_segments(now_ms) for log in self._logs.values())
+
+    def close(self) -> None:
+        """Write and sync everything, mark the stop as clean and give the lock back.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before; the lock is given back all the same.
+        """
+        try:
+            for log in self._logs.values():
+                log.close()
+            with _Offline(self.health, "closing the data directory"):
+                self._data_dir.mark_clean()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        for log in self._logs.values():
+            log.release()
+        self._logs.clear()
+        self._data_dir.release()
+
+
+class _Offline:
+    """Takes the log directory offline where the disk refuses what stands inside."""
+
+    def __init__(self, health: DirHealth, doing: str) -> None:
+        self._health = health
+        self._doing = doing
+
+    def __enter__(self) -> Self:
+        if self._health.error is not None:
+            raise self._health.error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, OSError):
+            raise self._health.fail(error, self._doing) from error

@@ -1,0 +1,609 @@
+"""One partition: an append-only log of record batches.
+
+    log start ........ high watermark ........ log end
+    |  segment 0  |  segment 1  |  active segment  |  staged
+                                 on disk, synced up to the last group commit
+
+`append` checks a batch, gives it its offset in place and stages it; `write_staged` writes all
+that is staged with one writev. `GroupCommit` then makes it durable, and only after that the
+broker moves `high_watermark`, which bounds what consumers see.
+
+Threads: everything here belongs to the broker's loop. The group commit's thread gets files and
+immutable descriptions of work (`take_unsynced`, `take_recovery_point`), never the log itself.
+
+Source: Kafka `UnifiedLog`, `LogSegment`.
+"""
+
+from bisect import bisect_right
+from struct import Struct
+from struct import error as struct_error
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from duolog.core.ids import TopicPartition
+from duolog.log.config import LogConfig
+from duolog.log.disk import Buffer, Disk, DiskFile
+from duolog.log.errors import OffsetOutOfRange
+from duolog.log.health import DirHealth
+from duolog.log.journal import SyncWork
+from duolog.log.leader_epochs import EpochEnd
+from duolog.log.log_start import write_log_start
+from duolog.log.producer_state import KeptBatch
+from duolog.log.recovery import Recovered
+from duolog.log.recovery_point import RecoveryPoint, RecoveryPointWrite
+from duolog.log.segment import (
+    LOG_SUFFIX,
+    NO_TIMESTAMP,
+    Place,
+    Segment,
+)
+from duolog.log.validation import LARGEST_CODEC, checked_attributes, ensure_appendable
+from duolog.record.batch import CRC_START, HEADER, LENGTH_END, MAGIC, read_header
+from duolog.record.errors import CorruptBatch
+from duolog.record.records import decode_records
+
+RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+RECOVERY_POINT_BYTES: Final = 64 * 1024 * 1024
+"""Bytes that are written between two recovery points: what a start after a crash reads."""
+
+_HINTS_KEPT: Final = 64
+_ROLL_NOW: Final = -(2**63) - 1
+_SEQUENCES: Final = 2**31
+
+_unpack_header: Final = HEADER.unpack_from
+_patch: Final = Struct(">qii").pack_into
+"""Base offset, length (unchanged) and leader epoch in one go."""
+
+
+class Appended(NamedTuple):
+    """Where a batch stands now, or stood already if it is a duplicate."""
+
+    base_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+    duplicate: bool
+
+
+_appended: Final = Appended._make
+
+
+class Slice(NamedTuple):
+    """Whole batches in a file: send them with sendfile, or read them with pread."""
+
+    file: DiskFile | None
+    position: int
+    size_bytes: int
+    first_offset: int
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by its time."""
+
+    timestamp_ms: int
+    offset: int
+    leader_epoch: int
+
+
+class PartitionLog:
+    """An append-only log of record batches; see the picture at the top of the module."""
+
+    __slots__ = (
+        "_active",
+        "_checked_attributes",
+        "_disk",
+        "_epochs",
+        "_health",
+        "_hints",
+        "_max_timestamp",
+        "_max_timestamp_offset",
+        "_message_bytes_max",
+        "_next_index_position",
+        "_position",
+        "_producers",
+        "_roll_offset",
+        "_roll_position",
+        "_roll_timestamp",
+        "_segments",
+        "_staged",
+        "_sync_requested",
+        "_unsaved_bytes",
+        "_unsaved_segments",
+        "_unsynced_directories",
+        "_unsynced_sealed",
+        "_written_offset",
+        "config",
+        "directory",
+        "high_watermark",
+        "leader_epoch",
+        "log_end_offset",
+        "log_start_offset",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        *,
+        health: DirHealth,
+        leader_epoch: int,
+        recovered: Recovered,
+    ) -> None:
+        self._disk = disk
+        self._health = health
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.leader_epoch = leader_epoch
+        self.log_start_offset = recovered.log_start_offset
+        self.log_end_offset = recovered.next_offset
+        self.high_watermark = recovered.next_offset
+        self._segments = recovered.segments
+        self._producers = recovered.producers
+        self._epochs = recovered.epochs
+        self._epochs.begin(leader_epoch, recovered.next_offset)
+        self._staged: list[Buffer] = []
+        self._hints: dict[int, tuple[Segment, int]] = {}
+        self._unsynced_sealed: list[SyncWork] = []
+        self._unsynced_directories: tuple[str, ...] = ()
+        self._unsaved_segments: list[Segment] = list(recovered.scanned_segments)
+        self._unsaved_bytes = recovered.scanned_bytes
+        self._written_offset = recovered.next_offset
+        self.configure(config)
+        self._activate(self._segments[-1], recovered.max_timestamp, recovered.max_timestamp_offset)
+
+    def configure(self, config: LogConfig) -> None:
+        """Use another config from the next append on."""
+        self.config = config
+        self._message_bytes_max = config.message_bytes_max
+        self._checked_attributes = checked_attributes(log_append_time=config.log_append_time)
+        self._roll_position = config.segment_bytes_max
+        self._roll_timestamp = _ROLL_NOW
+
+    def _activate(self, segment: Segment, max_timestamp: int, max_timestamp_offset: int) -> None:
+        self._active = segment
+        self._position = segment.size_bytes
+        self._sync_requested = segment.size_bytes
+        self._max_timestamp = max_timestamp
+        self._max_timestamp_offset = max_timestamp_offset
+        self._next_index_position = segment.size_bytes + self.config.index_interval_bytes + 1
+        self._roll_offset = segment.base_offset + RELATIVE_OFFSET_MAX
+        self._roll_timestamp = _ROLL_NOW
+
+    # Appending.
+
+    def append(self, batch: memoryview | bytearray) -> Appended:
+        """Check `batch`, assign its offset in place and stage it for `write_staged`.
+
+        The caller keeps the buffer as it is until `write_staged` has returned. An
+        acknowledgement of a duplicate waits for a group commit, too: the first copy may still
+        be on its way to the disk.
+
+        Raises:
+            KafkaError: the batch is refused, with the code for the client; nothing is staged.
+        """
+        try:
+            (
+                _,
+                length,
+                _,
+                magic,
+                crc,
+                attributes,
+                last_delta,
+                _,
+                max_timestamp,
+                producer_id,
+                producer_epoch,
+                sequence,
+                count,
+            ) = _unpack_header(batch)
+        except struct_error:
+            raise CorruptBatch("record batch is cut off", detail=f"{len(batch)} bytes") from None
+        size = len(batch)
+        if (
+            magic != MAGIC
+            or length + LENGTH_END != size
+            or size > self._message_bytes_max
+            or crc32c(batch[CRC_START:]) != crc
+            or count != last_delta + 1
+            or count < 1
+            or attributes & self._checked_attributes > LARGEST_CODEC
+        ):
+            config = self.config
+            ensure_appendable(
+                batch, config.message_bytes_max, log_append_time=config.log_append_time
+            )
+
+        base_offset = self.log_end_offset
+        last_offset = base_offset + last_delta
+        if producer_id >= 0:
+            known = self._producers.check(producer_id, producer_epoch, sequence, last_delta)
+            if known is not None:
+                return Appended(known.base_offset, known.last_offset, known.max_timestamp, True)  # noqa: FBT003
+        position = self._position
+        if (
+            position + size > self._roll_position
+            or max_timestamp > self._roll_timestamp
+            or last_offset > self._roll_offset
+        ):
+            position = self._maybe_roll(size, max_timestamp, last_offset)
+        if producer_id >= 0:
+            last_sequence = (sequence + last_delta) % _SEQUENCES
+            kept = KeptBatch(sequence, last_sequence, base_offset, last_offset, max_timestamp)
+            self._producers.note(producer_id, producer_epoch, kept)
+
+        _patch(batch, 0, base_offset, length, self.leader_epoch)
+        self._staged.append(batch)
+        self._position = position + size
+        self.log_end_offset = last_offset + 1
+        if max_timestamp > self._max_timestamp:
+            self._max_timestamp = max_timestamp
+            self._max_timestamp_offset = last_offset
+        if position >= self._next_index_position:
+            self._add_index_entry(last_offset, position)
+        return _appended((base_offset, last_offset, max_timestamp, False))
+
+    def _add_index_entry(self, last_offset: int, position: int) -> None:
+        # Staged bytes are in the index before they are in the file. Nobody reads above the
+        # written offset, and a crash loses the index in memory with them.
+        segment = self._active
+        segment.offset_index.append(last_offset - segment.base_offset, position)
+        segment.time_index.maybe_append(
+            self._max_timestamp, self._max_timestamp_offset - segment.base_offset
+        )
+        self._next_index_position = position + self.config.index_interval_bytes + 1
+
+    def _maybe_roll(self, size: int, max_timestamp: int, last_offset: int) -> int:
+        """Roll if the batch does not fit the active segment; returns the batch's position."""
+        if self._roll_timestamp == _ROLL_NOW:
+            self._roll_timestamp = self._first_timestamp(max_timestamp) + self.config.segment_ms
+        too_large = self._position + size > self._roll_position
+        too_old = max_timestamp > self._roll_timestamp
+        if self._position > 0 and (too_large or too_old or last_offset > self._roll_offset):
+            self.roll()
+            self._roll_timestamp = max_timestamp + self.config.segment_ms
+        return self._position
+
+    def _first_timestamp(self, otherwise: int) -> int:
+        """Return the time of the active segment's first batch, or of the one to come."""
+        segment = self._active
+        if not segment.size_bytes:
+            return otherwise
+        return next(segment.places(0)).max_timestamp
+
+    def write_staged(self) -> None:
+        """Write all staged batches at the end of the log. Durable only after a group commit.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
+        staged = self._staged
+        if not staged:
+            return
+        health = self._health
+        if health.error is not None:
+            raise health.error
+        segment = self._active
+        try:
+            if not segment.created:
+                self._create_active()
+            segment.file.append(staged)
+        except OSError as cause:
+            raise health.fail(cause, f'writing to "{self.topic_partition}"') from cause
+        staged.clear()
+        self._unsaved_bytes += self._position - segment.size_bytes
+        segment.size_bytes = self._position
+        self._written_offset = self.log_end_offset
+        self._hint(self.log_end_offset, segment, self._position)
+
+    def _create_active(self) -> None:
+        """Make the directory of the partition, and the file of its active segment."""
+        self._disk.make_dir(self.directory)
+        self._active.create()
+        parent = self.directory.rpartition("/")[0]
+        self._unsynced_directories = (self.directory, parent)
+
+    def roll(self) -> None:
+        """Seal the active segment and begin one at the log end offset.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
+        self.write_staged()
+        sealed = self._active
+        assert sealed.size_bytes > 0, "an empty segment is never rolled"
+        if self._max_timestamp != NO_TIMESTAMP:
+            sealed.time_index.maybe_append(
+                self._max_timestamp, self._max_timestamp_offset - sealed.base_offset
+            )
+        if self._sync_requested < sealed.size_bytes:
+            self._unsynced_sealed.append(self._active_work())
+        self._unsaved_segments.append(sealed)
+        segment = Segment(self._disk, self.directory, self.log_end_offset)
+        self._segments.append(segment)
+        self._activate(segment, NO_TIMESTAMP, segment.base_offset)
+        try:
+            self._create_active()
+        except OSError as cause:
+            raise self._health.fail(cause, f'rolling "{self.topic_partition}"') from cause
+
+    # Durability.
+
+    def take_unsynced(self) -> list[SyncWork]:
+        """Return what was written since the last call; the caller makes it durable."""
+        work = self._unsynced_sealed
+        if work:
+            self._unsynced_sealed = []
+        if self._sync_requested < self._active.size_bytes:
+            work.append(self._active_work())
+            self._sync_requested = self._active.size_bytes
+        return work
+
+    def _active_work(self) -> SyncWork:
+        segment = self._active
+        directories, self._unsynced_directories = self._unsynced_directories, ()
+        return SyncWork(
+            self._disk,
+            segment.path + LOG_SUFFIX,
+            segment.file,
+            self._sync_requested,
+            segment.size_bytes,
+            directories,
+        )
+
+    def take_recovery_point(
+        self, *, bytes_min: int = RECOVERY_POINT_BYTES
+    ) -> RecoveryPointWrite | None:
+        """Return a new recovery point to write, if `bytes_min` were written since the last."""
+        if self._unsaved_bytes < bytes_min or self._staged or not self._active.created:
+            return None
+        active = self._active
+        if self._max_timestamp != NO_TIMESTAMP:
+            active.time_index.maybe_append(
+                self._max_timestamp, self._max_timestamp_offset - active.base_offset
+            )
+        segments = [segment for segment in self._unsaved_segments if segment is not active]
+        segments.append(active)
+        tails = [tail for segment in segments for tail in segment.take_index_tails()]
+        self._unsaved_segments = []
+        self._unsaved_bytes = 0
+        return RecoveryPointWrite(
+            self._disk,
+            self.directory,
+            [segment.file for segment in segments],
+            tails,
+            self._epochs.encode(),
+            RecoveryPoint(
+                active.base_offset, active.size_bytes, self.log_end_offset, self._producers.encode()
+            ),
+        )
+
+    # Reading.
+
+    def read(self, offset: int, max_bytes: int, *, up_to_offset: int) -> Slice:
+        """Return the whole batches from the one that holds `offset`, up to `up_to_offset`.
+
+        The first batch is there even if it is larger than `max_bytes`. A slice ends with its
+        segment at the latest, and is empty where `offset` is at or above `up_to_offset`. Its
+        file stays readable while the slice is held, even if the segment is deleted.
+
+        Raises:
+            OffsetOutOfRange: `offset` is below the log start or above the log end.
+            CorruptLog: the bytes on disk are not those that were written.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(
+                f'offset {offset} of "{self.topic_partition}" is out of range',
+                detail=f"The log holds {self.log_start_offset} to {self.log_end_offset}.",
+            )
+        bound = min(up_to_offset, self._written_offset)
+        if offset >= bound:
+            return Slice(None, 0, 0, offset)
+        segment, position, first_offset = self._locate(offset)
+        end = self._end_within(segment, bound)
+        if end - position > max_bytes:
+            end = segment.cut_at_batch(position, max_bytes, end)
+        elif end < segment.size_bytes or segment is self._active:
+            self._hint(bound, segment, end)
+        return Slice(segment.file, position, end - position, first_offset)
+
+    def read_bytes(self, offset: int, max_bytes: int, *, up_to_offset: int) -> bytes:
+        """Return the bytes that `read` would point at."""
+        found = self.read(offset, max_bytes, up_to_offset=up_to_offset)
+        return found.file.pread(found.position, found.size_bytes) if found.file else b""
+
+    def _locate(self, offset: int) -> tuple[Segment, int, int]:
+        """Return segment, position and base offset of the batch that holds `offset`."""
+        hint = self._hints.get(offset)
+        if hint is not None and hint[1] < hint[0].size_bytes:
+            return (*hint, offset)
+        index = self._segment_index(offset)
+        while True:
+            segment = self._segments[index]
+            place = segment.locate(offset)
+            if place is not None:
+                return segment, place.position, place.base_offset
+            index += 1  # Compaction may leave a gap at the end of a segment.
+
+    def _end_within(self, segment: Segment, bound: int) -> int:
+        """Return the position up to which `segment` holds batches below `bound`."""
+        if bound >= self._written_offset or bound >= self._next_base_offset(segment):
+            return segment.size_bytes
+        hint = self._hints.get(bound)
+        if hint is not None and hint[0] is segment:
+            return hint[1]
+        place = segment.locate(bound)
+        return place.position if place is not None else segment.size_bytes
+
+    def _next_base_offset(self, segment: Segment) -> int:
+        if segment is self._active:
+            return self._written_offset
+        return self._segments[self._segment_index(segment.base_offset) + 1].base_offset
+
+    def _segment_index(self, offset: int) -> int:
+        return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
+
+    def _hint(self, offset: int, segment: Segment, position: int) -> None:
+        """Remember where a batch begins: consumers at the tail come back to exactly there."""
+        hints = self._hints
+        hints[offset] = (segment, position)
+        if len(hints) > _HINTS_KEPT:
+            del hints[next(iter(hints))]
+
+    def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
+        """Return the first record with this timestamp or a later one, or None.
+
+        The caller hides what lies above the high watermark.
+        """
+        for segment in self._segments[self._segment_index(self.log_start_offset) :]:
+            if self._segment_max_timestamp(segment) < timestamp_ms:
+                continue
+            start = segment.time_index.offset_before(timestamp_ms)
+            position = segment.offset_index.position_for(start)
+            for place in segment.places(position):
+                if place.max_timestamp < timestamp_ms:
+                    continue
+                found = self._first_record(segment, place, timestamp_ms)
+                if found is not None:
+                    return found
+        return None
+
+    def _first_record(
+        self, segment: Segment, place: Place, timestamp_ms: int
+    ) -> TimestampOffset | None:
+        batch = segment.file.pread(place.position, place.size_bytes)
+        epoch = read_header(batch).partition_leader_epoch
+        for record in decode_records(batch):
+            if record.timestamp_ms >= timestamp_ms and record.offset >= self.log_start_offset:
+                return TimestampOffset(record.timestamp_ms, record.offset, epoch)
+        return None
+
+    def max_timestamp(self) -> TimestampOffset | None:
+        """Return the record with the largest timestamp, the first of them, or None."""
+        largest = max(map(self._segment_max_timestamp, self._segments))
+        return None if largest == NO_TIMESTAMP else self.offset_for_timestamp(largest)
+
+    def _segment_max_timestamp(self, segment: Segment) -> int:
+        if segment is self._active:
+            return self._max_timestamp
+        timestamps = segment.time_index.timestamps
+        return timestamps[-1] if timestamps else NO_TIMESTAMP
+
+    def offset_for_leader_epoch(self, epoch: int) -> EpochEnd:
+        """Return where `epoch` ended; (-1, -1) for one that is not known yet."""
+        return self._epochs.end_of(epoch, self.log_end_offset)
+
+    # Retention.
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments on disk."""
+        return sum(segment.size_bytes for segment in self._segments)
+
+    def advance_log_start(self, offset: int) -> None:
+        """Make `offset` the first that can be read, durably; remove segments below it.
+
+        Raises:
+            OffsetOutOfRange: `offset` is above the high watermark.
+            LogDirOffline: the disk refused, now or before.
+        """
+        if offset > self.high_watermark:
+            raise OffsetOutOfRange(
+                f'log start of "{self.topic_partition}" cannot be {offset}',
+                detail=f"The high watermark is {self.high_watermark}.",
+            )
+        if offset <= self.log_start_offset:
+            return
+        if self._health.error is not None:
+            raise self._health.error
+        try:
+            # The start first, the files second: files may vanish in any order in a crash, and
+            # recovery drops what lies below the start.
+            write_log_start(self._disk, self.directory, offset)
+            self.log_start_offset = offset
+            while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
+                self._remove_first_segment()
+        except OSError as cause:
+            raise self._health.fail(cause, f'cutting "{self.topic_partition}"') from cause
+
+    def _remove_first_segment(self) -> None:
+        segment = self._segments.pop(0)
+        segment.remove()
+        self._unsaved_segments = [s for s in self._unsaved_segments if s is not segment]
+        self._hints = {o: hint for o, hint in self._hints.items() if hint[0] is not segment}
+
+    def delete_old_segments(self, now_ms: int) -> int:
+        """Delete what retention by time and size gives free; returns the number of segments.
+
+        Also forgets idempotent producers that have been idle for long. Nothing above the high
+        watermark is deleted. The active segment is rolled first when it is too old as a whole.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
+        self._producers.expire(now_ms, self.config.producer_expiration_ms)
+        if not self.config.deleted_when_old:
+            return 0
+        count = self._count_expired(now_ms)
+        if count == 0:
+            return 0
+        if count == len(self._segments):
+            if self.high_watermark < self.log_end_offset:
+                return 0
+            self.roll()
+        new_start = self._segments[count].base_offset
+        before = len(self._segments)
+        self.advance_log_start(max(new_start, self.log_start_offset))
+        while len(self._segments) > 1 and self._segments[1].base_offset <= self.log_start_offset:
+            self._remove_first_segment()
+        return before - len(self._segments)
+
+    def _count_expired(self, now_ms: int) -> int:
+        """Return how many of the oldest segments retention by time or by size gives free."""
+        config = self.config
+        surplus = self.size_bytes - config.retention_bytes if config.retention_bytes >= 0 else -1
+        count = 0
+        for segment in self._segments:
+            if not segment.size_bytes or self._next_base_offset(segment) > self.high_watermark:
+                break
+            surplus -= segment.size_bytes
+            too_large = config.retention_bytes >= 0 and surplus >= 0
+            newest = self._segment_max_timestamp(segment)
+            too_old = 0 <= config.retention_ms < now_ms - newest and newest != NO_TIMESTAMP
+            if not (too_old or (too_large and segment is not self._active)):
+                break
+            count += 1
+        return count
+
+    # The end.
+
+    def close(self) -> None:
+        """Write and sync everything, so that the next start reads nothing again.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
+        self.write_staged()
+        if self._health.error is not None:
+            raise self._health.error
+        try:
+            self.take_unsynced()  # The recovery point syncs the files.
+            point = self.take_recovery_point(bytes_min=1)
+            if point is not None:
+                point.write()
+        except OSError as cause:
+            raise self._health.fail(cause, f'closing "{self.topic_partition}"') from cause
+        self.release()
+
+    def release(self) -> None:
+        """Close the files as they are."""
+        self._hints.clear()
+        for segment in self._segments:
+            segment.close()
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

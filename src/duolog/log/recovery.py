@@ -1,0 +1,300 @@
+"""From the files of a partition to the state that its log begins with.
+
+Everything before the recovery point is taken as it is. What follows is read batch by batch, and
+the log ends before the first one that is not whole: cut off, with a wrong checksum, or not at
+the offset that comes next. Such a tail was never acknowledged, because an acknowledgement waits
+for a sync of all that comes before. What remains is synced before anybody reads it.
+
+A file that ends before the recovery point, or a segment that is missing, is another matter:
+acknowledged records are gone, and the partition is refused rather than served with a hole.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Final
+
+from crc32c import crc32c
+
+from duolog.log.disk import Disk, read_file
+from duolog.log.errors import CorruptLog
+from duolog.log.leader_epochs import LeaderEpochs
+from duolog.log.log_start import read_log_start
+from duolog.log.producer_state import KeptBatch, ProducerStates
+from duolog.log.recovery_point import EPOCHS_FILE_NAME, RecoveryPoint, read_recovery_point
+from duolog.log.segment import LOG_SUFFIX, NO_TIMESTAMP, IndexBuilder, Place, Segment
+from duolog.record.batch import CRC_START, HEADER, HEADER_BYTES, MAGIC, BatchHeader
+
+logger = logging.getLogger(__name__)
+
+_CHUNK_BYTES: Final = 4 * 1024 * 1024
+_SEQUENCES: Final = 2**31
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a `PartitionLog` begins with."""
+
+    segments: list[Segment]
+    log_start_offset: int = 0
+    next_offset: int = 0
+    producers: ProducerStates = field(default_factory=ProducerStates)
+    epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
+    max_timestamp: int = NO_TIMESTAMP
+    max_timestamp_offset: int = 0
+    scanned_segments: list[Segment] = field(default_factory=list)
+    scanned_bytes: int = 0
+
+
+def recover(disk: Disk, directory: str, *, index_interval_bytes: int = 4096) -> Recovered:
+    """Read the state of the log in `directory`; a directory that does not exist is an empty log.
+
+    Raises:
+        CorruptLog: bytes that were acknowledged are gone.
+        OSError: the disk refused.
+    """
+    return _Recovery(disk, directory, index_interval_bytes).run()
+
+
+class _Recovery:
+    def __init__(self, disk: Disk, directory: str, index_interval_bytes: int) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._interval = index_interval_bytes
+        self._log_start = read_log_start(disk, directory)
+        self._producers = ProducerStates()
+        self._epochs = LeaderEpochs()
+        self._scanned: list[Segment] = []
+        self._scanned_bytes = 0
+        self._builder = IndexBuilder(0)
+
+    def run(self) -> Recovered:
+        point = read_recovery_point(self._disk, self._directory)
+        producers = ProducerStates.decode(point.producers) if point else None
+        if point is None or producers is None:
+            point = RecoveryPoint()
+        else:
+            self._producers = producers
+        epochs = LeaderEpochs.decode(
+            read_file(self._disk, f"{self._directory}/{EPOCHS_FILE_NAME}") or b""
+        )
+        self._epochs = epochs or LeaderEpochs()
+        segments = self._list_segments()
+        if segments and point.next_offset == 0 and segments[0].base_offset > self._log_start:
+            # The first segment's name never became durable, so nothing was acknowledged.
+            self._drop(segments, 0)
+        if not segments:
+            return self._empty(point)
+        next_offset = self._scan(segments, point)
+        if next_offset < self._log_start:  # Only where durability is left to the system.
+            self._drop(segments, 0)
+            return self._empty(RecoveryPoint())
+        self._epochs.cut(next_offset)
+        return Recovered(
+            segments,
+            max(self._log_start, segments[0].base_offset),
+            next_offset,
+            self._producers,
+            self._epochs,
+            self._builder.max_timestamp,
+            self._builder.max_timestamp_offset,
+            self._scanned,
+            self._scanned_bytes,
+        )
+
+    def _empty(self, point: RecoveryPoint) -> Recovered:
+        if point.next_offset > self._log_start:
+            raise self._lost(f"offsets up to {point.next_offset}, and there is no segment")
+        start = self._log_start
+        self._epochs.cut(start)
+        segment = Segment(self._disk, self._directory, start)
+        return Recovered(
+            [segment], start, start, self._producers, self._epochs, max_timestamp_offset=start
+        )
+
+    def _list_segments(self) -> list[Segment]:
+        """Return the segments in order, without those that retention was about to remove."""
+        segments = []
+        for name in self._disk.list(self._directory):
+            stem, dot, suffix = name.partition(".")
+            if stem.isdigit() and dot + suffix == LOG_SUFFIX:
+                size = self._disk.size(f"{self._directory}/{name}")
+                segments.append(Segment(self._disk, self._directory, int(stem), size))
+        while len(segments) > 1 and segments[1].base_offset <= self._log_start:
+            segments.pop(0).remove()
+        return segments
+
+    def _scan(self, segments: list[Segment], point: RecoveryPoint) -> int:
+        """Read what follows the recovery point and cut what is torn; returns the log's end."""
+        first = next(
+            (i for i, segment in enumerate(segments) if segment.base_offset >= point.segment),
+            len(segments),
+        )
+        self._ensure_reaches(segments, first, point)
+        next_offset = segments[first].base_offset
+        for index in range(first, len(segments)):
+            segment = segments[index]
+            if segment.base_offset != next_offset and index > first:
+                self._drop(segments, index)
+                break
+            whole, next_offset = self._scan_segment(segment, point)
+            if not whole:
+                self._drop(segments, index + 1)
+                break
+        self._sync_scanned()
+        return next_offset
+
+    def _ensure_reaches(self, segments: list[Segment], first: int, point: RecoveryPoint) -> None:
+        if first == len(segments):
+            raise self._lost(f"segment {point.segment}")
+        if point.next_offset <= self._log_start:
+            return
+        segment = segments[first]
+        if segment.base_offset == point.segment and segment.size_bytes < point.position:
+            raise self._lost(
+                f"segment {point.segment} up to position {point.position}, "
+                f"and it ends at {segment.size_bytes}"
+            )
+        if segment.base_offset > max(point.segment, self._log_start):
+            raise self._lost(f"segment {point.segment}")
+
+    def _lost(self, what: str) -> CorruptLog:
+        return CorruptLog(
+            f'log in "{self._directory}" has lost acknowledged records',
+            detail=f"The recovery point promises {what}.",
+            hint="Restore the directory from a copy, or delete the topic.",
+        )
+
+    def _scan_segment(self, segment: Segment, point: RecoveryPoint) -> tuple[bool, int]:
+        """Read one segment from the recovery point; returns whether it is whole, and its end."""
+        position, next_offset = 0, segment.base_offset
+        builder = self._builder = IndexBuilder(segment.base_offset, self._interval)
+        saved = None
+        if segment.base_offset == point.segment and point.position:
+            position, next_offset = point.position, point.next_offset
+            saved = self._resume(segment, builder, point)
+        scan = BatchScan(segment, position, next_offset)
+        for header, place in scan:
+            builder.add(place)
+            self._note(header, place)
+        self._scanned_bytes += scan.position - position
+        whole = scan.position == segment.size_bytes
+        if not whole:
+            self._truncate(segment, scan.position)
+        self._scanned.append(segment)
+        segment.use_indexes(builder.offset_index, builder.time_index)
+        if saved is not None:
+            segment.index_entries_saved, segment.time_entries_saved = saved
+        return whole, scan.next_offset
+
+    def _resume(
+        self, segment: Segment, builder: IndexBuilder, point: RecoveryPoint
+    ) -> tuple[int, int] | None:
+        """Begin with the indexes of what lies before the recovery point, rebuilt if need be."""
+        indexes = segment.read_indexes()
+        if indexes is None:
+            for place in segment.places(0, point.position):
+                builder.add(place)
+            return None
+        indexes[0].cut(point.position)
+        indexes[1].cut(point.next_offset - segment.base_offset)
+        builder.resume(*indexes)
+        return len(indexes[0]), len(indexes[1])
+
+    def _note(self, header: BatchHeader, place: Place) -> None:
+        self._epochs.begin(header.partition_leader_epoch, place.base_offset)
+        if header.producer_id < 0 or header.base_sequence < 0:
+            return
+        last_sequence = (header.base_sequence + header.last_offset_delta) % _SEQUENCES
+        kept = KeptBatch(
+            header.base_sequence,
+            last_sequence,
+            place.base_offset,
+            place.last_offset,
+            place.max_timestamp,
+        )
+        self._producers.note(header.producer_id, header.producer_epoch, kept)
+
+    def _truncate(self, segment: Segment, size_bytes: int) -> None:
+        logger.warning(
+            "cut the torn tail of a segment",
+            extra={
+                "segment": segment.path,
+                "position": size_bytes,
+                "bytes": segment.size_bytes - size_bytes,
+            },
+        )
+        segment.file.truncate(size_bytes)
+        segment.size_bytes = size_bytes
+
+    def _drop(self, segments: list[Segment], index: int) -> None:
+        """Remove the segments from `index` on: they follow a torn one, or do not join it."""
+        for segment in segments[index:]:
+            logger.warning(
+                "removed a segment after a torn one",
+                extra={"segment": segment.path, "bytes": segment.size_bytes},
+            )
+            segment.remove()
+        del segments[index:]
+
+    def _sync_scanned(self) -> None:
+        # A killed process leaves records in the page cache only. They are served from now on,
+        # so they must not vanish with the power later.
+        for segment in self._scanned:
+            segment.file.sync()
+        self._disk.sync_dir(self._directory)
+
+
+class BatchScan:
+    """Iterates over the whole batches of a segment; then `position` is where they end."""
+
+    def __init__(self, segment: Segment, position: int, next_offset: int) -> None:
+        self._segment = segment
+        self.position = position
+        self.next_offset = next_offset
+        self._chunk = memoryview(b"")
+        self._chunk_start = position
+
+    def __iter__(self) -> "BatchScan":
+        return self
+
+    def __next__(self) -> tuple[BatchHeader, Place]:
+        header = self._header()
+        if header is None:
+            raise StopIteration
+        batch = self._bytes(header.size_bytes)
+        if len(batch) < header.size_bytes or crc32c(batch[CRC_START:]) != header.crc:
+            raise StopIteration
+        place = Place(
+            self.position,
+            header.size_bytes,
+            header.base_offset,
+            header.last_offset,
+            header.max_timestamp,
+        )
+        self.position += header.size_bytes
+        self.next_offset = header.next_offset
+        return header, place
+
+    def _header(self) -> BatchHeader | None:
+        data = self._bytes(HEADER_BYTES)
+        if len(data) < HEADER_BYTES:
+            return None
+        header = BatchHeader._make(HEADER.unpack_from(data))
+        plausible = (
+            header.magic == MAGIC
+            and header.size_bytes >= HEADER_BYTES
+            and header.base_offset == self.next_offset
+            and header.last_offset_delta >= 0
+        )
+        return header if plausible else None
+
+    def _bytes(self, size_bytes: int) -> memoryview:
+        """Return up to `size_bytes` at the position, through a chunk that is read ahead."""
+        start = self.position - self._chunk_start
+        if start + size_bytes > len(self._chunk):
+            left = self._segment.size_bytes - self.position
+            wanted = min(max(size_bytes, _CHUNK_BYTES), left)
+            self._chunk = memoryview(self._segment.file.pread(self.position, max(wanted, 0)))
+            self._chunk_start = self.position
+            start = 0
+        return self._chunk[start : start + size_bytes]

@@ -1,0 +1,239 @@
+"""One segment: record batches back to back in a file, and its two indexes.
+
+    00000000000000000042.log        batches from offset 42 on, Kafka's bytes
+    00000000000000000042.index      offset -> position
+    00000000000000000042.timeindex  timestamp -> offset
+
+A sealed segment opens its file and loads its indexes at the first read. Only the thread that
+appends to the log uses a segment; the group commit sees its file, and nothing else of it.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from duolog.log.disk import Disk, DiskFile, read_file
+from duolog.log.errors import CorruptLog
+from duolog.log.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES, OffsetIndex, TimeIndex
+from duolog.log.recovery_point import IndexTail
+from duolog.record.batch import HEADER_BYTES, LENGTH_END
+
+LOG_SUFFIX: Final = ".log"
+INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+NO_TIMESTAMP: Final = -1
+
+_SCAN_BYTES: Final = 8192
+_PLACE: Final = Struct(">qi11xi8xq")
+"""Base offset, length, last offset delta, max timestamp of a batch."""
+
+
+class Place(NamedTuple):
+    """Where a batch stands in its segment."""
+
+    position: int
+    size_bytes: int
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+
+
+def segment_name(base_offset: int) -> str:
+    return f"{base_offset:020d}"
+
+
+class Segment:
+    """A file of batches. `size_bytes` is what reads may see of it."""
+
+    __slots__ = (
+        "_disk",
+        "_file",
+        "_indexes",
+        "base_offset",
+        "directory",
+        "index_entries_saved",
+        "size_bytes",
+        "time_entries_saved",
+    )
+
+    def __init__(self, disk: Disk, directory: str, base_offset: int, size_bytes: int = 0) -> None:
+        self._disk = disk
+        self._file: DiskFile | None = None
+        self._indexes: tuple[OffsetIndex, TimeIndex] | None = None
+        self.directory = directory
+        self.base_offset = base_offset
+        self.size_bytes = size_bytes
+        self.index_entries_saved = 0
+        self.time_entries_saved = 0
+
+    @property
+    def path(self) -> str:
+        return f"{self.directory}/{segment_name(self.base_offset)}"
+
+    @property
+    def file(self) -> DiskFile:
+        """The file of batches, opened at the first use."""
+        if self._file is None:
+            self._file = self._disk.open(self.path + LOG_SUFFIX)
+        return self._file
+
+    def create(self) -> None:
+        """Make the file; its name is durable only after a sync of the directory."""
+        self._file = self._disk.open(self.path + LOG_SUFFIX, create=True)
+        self._file.truncate(0)
+        self.use_indexes(OffsetIndex(), TimeIndex())
+
+    @property
+    def created(self) -> bool:
+        return self._file is not None or self.size_bytes > 0
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        return self._load_indexes()[0]
+
+    @property
+    def time_index(self) -> TimeIndex:
+        return self._load_indexes()[1]
+
+    def use_indexes(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
+        """Take indexes that are known to be right, of which no entry is saved."""
+        self._indexes = (offset_index, time_index)
+        self.index_entries_saved = 0
+        self.time_entries_saved = 0
+
+    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        if self._indexes is None:
+            self._indexes = self.read_indexes() or self._rebuild_indexes()
+        return self._indexes
+
+    def read_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:
+        """Return the saved indexes; None where one is missing or damaged."""
+        offsets = read_file(self._disk, self.path + INDEX_SUFFIX)
+        times = read_file(self._disk, self.path + TIME_INDEX_SUFFIX)
+        if offsets is None or times is None:
+            return None
+        offset_index = OffsetIndex.decode(offsets, max(self.size_bytes, 1))
+        time_index = TimeIndex.decode(times)
+        if offset_index is None or time_index is None or (self.size_bytes and not time_index):
+            return None
+        return offset_index, time_index
+
+    def _rebuild_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        builder = IndexBuilder(self.base_offset)
+        for place in self.places(0):
+            builder.add(place)
+        builder.seal()
+        return builder.offset_index, builder.time_index
+
+    def take_index_tails(self) -> list[IndexTail]:
+        """Return the index entries that are not in the files yet, and count them as saved."""
+        offset_index, time_index = self._load_indexes()
+        tails = [
+            IndexTail(
+                self.path + INDEX_SUFFIX,
+                self.index_entries_saved * OFFSET_ENTRY_BYTES,
+                offset_index.encode(self.index_entries_saved),
+            ),
+            IndexTail(
+                self.path + TIME_INDEX_SUFFIX,
+                self.time_entries_saved * TIME_ENTRY_BYTES,
+                time_index.encode(self.time_entries_saved),
+            ),
+        ]
+        self.index_entries_saved = len(offset_index)
+        self.time_entries_saved = len(time_index)
+        return tails
+
+    def places(self, position: int, end: int | None = None) -> Iterator[Place]:
+        """Yield the batches from `position`, where one begins, up to `end` or the last one."""
+        end = self.size_bytes if end is None else end
+        file = self.file
+        chunk, chunk_start = b"", position
+        while position < end:
+            within = position - chunk_start
+            if within + HEADER_BYTES > len(chunk):
+                chunk, chunk_start = file.pread(position, _SCAN_BYTES), position
+                within = 0
+            if within + HEADER_BYTES > len(chunk):
+                raise self._broken(position)
+            base_offset, length, delta, timestamp = _PLACE.unpack_from(chunk, within)
+            size = LENGTH_END + length
+            if size < HEADER_BYTES or base_offset < self.base_offset:
+                raise self._broken(position)
+            yield Place(position, size, base_offset, base_offset + delta, timestamp)
+            position += size
+
+    def _broken(self, position: int) -> CorruptLog:
+        return CorruptLog(
+            f'segment "{self.path}{LOG_SUFFIX}" has no record batch at position {position}',
+            detail="These bytes were whole once; the disk or another program changed them.",
+        )
+
+    def locate(self, offset: int) -> Place | None:
+        """Return the first batch that ends at or after `offset`, or None past the last one."""
+        start = self.offset_index.position_for(offset - self.base_offset)
+        for place in self.places(start):
+            if place.last_offset >= offset:
+                return place
+        return None
+
+    def cut_at_batch(self, position: int, max_bytes: int, end: int) -> int:
+        """Return the end of the batches that fit `max_bytes`; the first is always taken."""
+        limit = position + max_bytes
+        if limit >= end:
+            return end
+        start = self.offset_index.position_within(position, limit)
+        for place in self.places(start, end):
+            if place.position + place.size_bytes > limit and place.position > position:
+                return place.position
+        return end
+
+    def remove(self) -> None:
+        """Remove the files. Who holds the open file may read it on."""
+        for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            if self._disk.exists(self.path + suffix):
+                self._disk.remove(self.path + suffix)
+        self._file = None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class IndexBuilder:
+    """Builds both indexes from batches in order, as appending them would have."""
+
+    def __init__(self, base_offset: int, interval_bytes: int = 4096) -> None:
+        self.offset_index = OffsetIndex()
+        self.time_index = TimeIndex()
+        self.max_timestamp = NO_TIMESTAMP
+        self.max_timestamp_offset = base_offset
+        self._base_offset = base_offset
+        self._interval_bytes = interval_bytes
+        self._last_position = 0
+
+    def resume(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
+        """Go on from indexes that cover the batches so far."""
+        self.offset_index, self.time_index = offset_index, time_index
+        if offset_index:
+            self._last_position = offset_index.positions[-1]
+        if time_index:
+            self.max_timestamp = time_index.timestamps[-1]
+            self.max_timestamp_offset = self._base_offset + time_index.offsets[-1]
+
+    def add(self, place: Place) -> None:
+        if place.max_timestamp > self.max_timestamp:
+            self.max_timestamp = place.max_timestamp
+            self.max_timestamp_offset = place.last_offset
+        if place.position - self._last_position > self._interval_bytes:
+            self.offset_index.append(place.last_offset - self._base_offset, place.position)
+            self.seal()
+            self._last_position = place.position
+
+    def seal(self) -> None:
+        """Put the largest timestamp so far into the time index."""
+        if self.max_timestamp != NO_TIMESTAMP:
+            self.time_index.maybe_append(
+                self.max_timestamp, self.max_timestamp_offset - self._base_offset
+            )

@@ -1,0 +1,171 @@
+"""The topics of a data directory: a directory for each, named by the topic's id.
+
+    topics/<topic id>/topic.json    name, number of partitions, settings
+    topics/<topic id>/0/            the log of partition 0, made at its first write
+    topics/<topic id>.deleted/      on its way out; removed at the next start if a crash stops it
+
+A topic exists when its `topic.json` does, and ends when its directory is renamed: both happen in
+one step. A topic made anew under an old name has another id and shares nothing with the old one.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+from uuid import UUID, uuid4
+
+from duolog.core.ids import TopicId
+from duolog.log.disk import Disk, read_file, replace_file
+from duolog.log.errors import CorruptLog, InvalidPartitions, TopicExists, UnknownTopic
+
+TOPICS_DIRECTORY: Final = "topics"
+_ENTRY: Final = "topic.json"
+_DELETED: Final = ".deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEntry:
+    """A topic as it stands in the catalog. `configs` holds only what was set for it."""
+
+    name: str
+    id: TopicId
+    partitions: int
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        content = {
+            "name": self.name,
+            "id": str(self.id),
+            "partitions": self.partitions,
+            "configs": dict(self.configs),
+        }
+        return json.dumps(content, indent=1).encode() + b"\n"
+
+
+class TopicCatalog:
+    """All topics by name. Every change is durable when the call returns."""
+
+    def __init__(self, disk: Disk, data_dir: str) -> None:
+        self._disk = disk
+        self._directory = f"{data_dir}/{TOPICS_DIRECTORY}"
+        if not disk.exists(self._directory):
+            disk.make_dir(self._directory)
+            disk.sync_dir(data_dir)
+        self._entries = self._load()
+
+    def _load(self) -> dict[str, TopicEntry]:
+        entries: dict[str, TopicEntry] = {}
+        for name in self._disk.list(self._directory):
+            path = f"{self._directory}/{name}"
+            data = None if name.endswith(_DELETED) else read_file(self._disk, f"{path}/{_ENTRY}")
+            if data is None:  # Deleted, or a creation that a crash cut off.
+                self._disk.remove_tree(path)
+                continue
+            entry = _decode(path, data)
+            if entry.name in entries:
+                raise CorruptLog(
+                    f'topic "{entry.name}" is there twice',
+                    detail=f"Directories {entries[entry.name].id} and {entry.id}.",
+                    hint="Move one of the two directories away.",
+                )
+            entries[entry.name] = entry
+        return entries
+
+    def directory(self, entry: TopicEntry) -> str:
+        return f"{self._directory}/{entry.id}"
+
+    def entries(self) -> list[TopicEntry]:
+        return list(self._entries.values())
+
+    def get(self, name: str) -> TopicEntry | None:
+        return self._entries.get(name)
+
+    def entry(self, name: str) -> TopicEntry:
+        """Return the topic called `name`.
+
+        Raises:
+            UnknownTopic: there is none.
+        """
+        entry = self._entries.get(name)
+        if entry is None:
+            raise UnknownTopic(f'there is no topic "{name}"')
+        return entry
+
+    def create(self, name: str, partitions: int, configs: Mapping[str, str]) -> TopicEntry:
+        """Make a topic.
+
+        Raises:
+            TopicExists: there is one of this name.
+            InvalidPartitions: fewer than one partition.
+            OSError: the disk refused.
+        """
+        if name in self._entries:
+            raise TopicExists(f'topic "{name}" exists')
+        if partitions < 1:
+            raise InvalidPartitions(f'topic "{name}" cannot have {partitions} partitions')
+        entry = TopicEntry(name, TopicId(uuid4()), partitions, dict(configs))
+        self._disk.make_dir(self.directory(entry))
+        self._save(entry)
+        self._disk.sync_dir(self._directory)
+        return entry
+
+    def delete(self, name: str) -> TopicEntry:
+        """End a topic and remove its files.
+
+        Raises:
+            UnknownTopic: there is none.
+            OSError: the disk refused.
+        """
+        entry = self.entry(name)
+        path = self.directory(entry)
+        self._disk.rename(path, path + _DELETED)
+        self._disk.sync_dir(self._directory)
+        del self._entries[name]
+        self._disk.remove_tree(path + _DELETED)
+        return entry
+
+    def add_partitions(self, name: str, total: int) -> TopicEntry:
+        """Raise the number of partitions to `total`.
+
+        Raises:
+            UnknownTopic: there is no such topic.
+            InvalidPartitions: `total` is not above the present number.
+            OSError: the disk refused.
+        """
+        entry = self.entry(name)
+        if total <= entry.partitions:
+            raise InvalidPartitions(
+                f'topic "{name}" has {entry.partitions} partitions, which cannot become {total}'
+            )
+        return self._save(replace(entry, partitions=total))
+
+    def alter_configs(self, name: str, configs: Mapping[str, str]) -> TopicEntry:
+        """Replace the settings of a topic by `configs`.
+
+        Raises:
+            UnknownTopic: there is no such topic.
+            OSError: the disk refused.
+        """
+        return self._save(replace(self.entry(name), configs=dict(configs)))
+
+    def _save(self, entry: TopicEntry) -> TopicEntry:
+        replace_file(self._disk, self.directory(entry), _ENTRY, entry.encode())
+        self._entries[entry.name] = entry
+        return entry
+
+
+def _decode(path: str, data: bytes) -> TopicEntry:
+    try:
+        content = json.loads(data)
+        return TopicEntry(
+            str(content["name"]),
+            TopicId(UUID(content["id"])),
+            int(content["partitions"]),
+            {str(name): str(value) for name, value in content["configs"].items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptLog(
+            f'file "{path}/{_ENTRY}" cannot be read',
+            detail=str(error),
+            hint="Restore the file from a copy, or move the topic's directory away.",
+        ) from error
