@@ -15,6 +15,7 @@ Source: Kafka Streams `KGroupedStream` and `KGroupedTable`; the null rules are S
 """
 
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Final
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
@@ -28,9 +29,11 @@ from duolog.plan.expressions import (
     Named,
     Scope,
     literal,
+    rewrite,
     type_of,
 )
-from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Decimal, Type, numeric
+from duolog.plan.functions import common_type
+from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Column, Decimal, Type, numeric
 
 AGGREGATES: Final = ("count", "sum", "min", "max", "avg")
 _SUM_DIGITS: Final = 10  # A sum of DECIMALs gets room for 10**10 of them, as in Spark.
@@ -59,11 +62,11 @@ class Fold:
     results: tuple[Named, ...]
 
 
-def fold(aggregates: tuple[tuple[str, Aggregate], ...], scope: Scope, *, undo: bool) -> Fold:
-    """Return the fold that computes `aggregates` over records in `scope`.
+def fold(results: tuple[Named, ...], scope: Scope, *, undo: bool) -> Fold:
+    """Return the fold that computes `results` over records in `scope`.
 
     Args:
-        aggregates: names of results, and what they are.
+        results: names, and expressions over aggregates: `sum(x) / count(*)`.
         scope: the columns of the records.
         undo: rows are taken back too, because a table is aggregated.
 
@@ -72,8 +75,56 @@ def fold(aggregates: tuple[tuple[str, Aggregate], ...], scope: Scope, *, undo: b
             function that cannot take back.
     """
     builder = _FoldBuilder(scope, undo)
-    results = tuple((name, builder.result(aggregate)) for name, aggregate in aggregates)
-    return Fold(tuple(builder.accumulators.values()), results)
+    over_accumulators = tuple((name, rewrite(of, builder.replace)) for name, of in results)
+    return Fold(tuple(builder.accumulators.values()), over_accumulators)
+
+
+def custom_fold(
+    initial: dict[str, Expression],
+    add: dict[str, Expression],
+    subtract: dict[str, Expression] | None,
+    scope: Scope,
+) -> Fold:
+    """Return the fold that keeps what a user says, with what is kept as its results.
+
+    An accumulator has the type that its initial value and its steps widen to.
+
+    Raises:
+        StatementError: the names of the steps differ, or their types do not fit.
+    """
+    for step, given in (("adder", add), ("subtractor", initial if subtract is None else subtract)):
+        if given.keys() != initial.keys():
+            raise InvalidPlan(
+                f"the {step} does not say what becomes of each accumulator",
+                detail=f"The initializer has {_names(initial)}, the {step} {_names(given)}.",
+            )
+    types = {name: type_of(expression, Scope(())) for name, expression in initial.items()}
+    # The type of a step can depend on the accumulators' types: a second look sees the wider ones.
+    for _ in range(2):
+        seen = _seeing(scope, types)
+        types = {
+            name: common_type(
+                (
+                    types[name],
+                    type_of(add[name], seen),
+                    NULL if subtract is None else type_of(subtract[name], seen),
+                ),
+                f"accumulator {name}",
+            )
+            for name in initial
+        }
+    seen = _seeing(scope, types)
+    accumulators = tuple(
+        Accumulator(
+            name,
+            of,
+            _as(of, initial[name], Scope(())),
+            _as(of, add[name], seen),
+            None if subtract is None else _as(of, subtract[name], seen),
+        )
+        for name, of in types.items()
+    )
+    return Fold(accumulators, tuple((name, AccumulatorRef(name)) for name in types))
 
 
 class _FoldBuilder:
@@ -82,7 +133,10 @@ class _FoldBuilder:
         self._undo = undo
         self.accumulators: dict[str, Accumulator] = {}
 
-    def result(self, aggregate: Aggregate) -> Expression:
+    def replace(self, part: Expression) -> Expression | None:
+        return self._result(part) if isinstance(part, Aggregate) else None
+
+    def _result(self, aggregate: Aggregate) -> Expression:
         match aggregate:
             case Aggregate("count", None):
                 return self._count_rows()
@@ -168,6 +222,18 @@ def _sum_type(of: Type, arg: Expression) -> Type:
     if not numeric(of):
         raise TypeMismatch(f"cannot sum {arg}", detail=f"It is a {of}, not a number.")
     return DOUBLE
+
+
+def _seeing(scope: Scope, types: dict[str, Type]) -> Scope:
+    return Scope(scope.columns, accumulators=tuple(starmap(Column, types.items())))
+
+
+def _as(of: Type, expression: Expression, scope: Scope) -> Expression:
+    return expression if type_of(expression, scope) == of else Cast(expression, of)
+
+
+def _names(columns: dict[str, Expression]) -> str:
+    return ", ".join(columns) or "none"
 
 
 def _call(function: str, *args: Expression) -> Call:

@@ -12,7 +12,7 @@ Conditions follow SQL's three-valued logic. People write expressions with the op
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal as PythonDecimal
 from typing import Final
@@ -79,7 +79,8 @@ class AccumulatorRef(Expression):
     name: str
 
     def __str__(self) -> str:
-        return f"acc.{quote(self.name)}"
+        # What an aggregate function keeps is named by its call, `sum(dep_delay)`.
+        return f"acc.{self.name}" if quote(self.name) == self.name else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +232,27 @@ def walk(expression: Expression) -> Iterator[Expression]:
             yield from walk(arg)
         case _:
             pass
+
+
+def rewrite(
+    expression: Expression, change: Callable[[Expression], Expression | None]
+) -> Expression:
+    """Return the expression with each part for which `change` gives another one replaced by it.
+
+    Parts of a replacement are not looked at again.
+    """
+    changed = change(expression)
+    if changed is not None:
+        return changed
+    match expression:
+        case Cast(arg, of):
+            return Cast(rewrite(arg, change), of)
+        case Call(function, args):
+            return Call(function, tuple(rewrite(arg, change) for arg in args))
+        case Aggregate(function, arg) if arg is not None:
+            return Aggregate(function, rewrite(arg, change))
+        case _:
+            return expression
 
 
 def column_names(expression: Expression) -> frozenset[str]:

@@ -1,0 +1,67 @@
+"""Streams and tables over one log, for Python people.
+
+    from duolog import Topology, avg, col, count
+
+    topology = Topology("delays")
+    flights = topology.stream("flights", key="carrier STRING", value="dep_delay BIGINT")
+    flights.group_by_key().aggregate(flights=count(), mean=avg("dep_delay")).to("by-carrier")
+
+Names are loaded on first use: importing this package costs nothing and needs no JVM.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duolog.core.errors import DuologError
+    from duolog.dsl.columns import (
+        acc,
+        avg,
+        coalesce,
+        col,
+        concat,
+        count,
+        greatest,
+        least,
+        lit,
+        max_,
+        min_,
+        row_time,
+        sum_,
+        when,
+    )
+    from duolog.dsl.topology import Topology
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DuologError",
+    "Topology",
+    "__version__",
+    "acc",
+    "avg",
+    "coalesce",
+    "col",
+    "concat",
+    "count",
+    "greatest",
+    "least",
+    "lit",
+    "max_",
+    "min_",
+    "row_time",
+    "sum_",
+    "when",
+]
+
+_HOME = {"DuologError": "duolog.core.errors", "Topology": "duolog.dsl.topology"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME.get(name, "duolog.dsl.columns")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,39 @@
+"""What the handles of one topology share: its nodes in order, their names, its sinks."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes import Node, Plan, Sink, ancestors
+
+NodeT = TypeVar("NodeT", bound=Node)
+
+
+class Builder:
+    """Collects the nodes of one topology.
+
+    Names count up over the whole topology, as in Kafka Streams: adding an operator in the middle
+    renames those after it. A store that must survive such a change is named by its user.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+
+    def add(self, kind: str, make: Callable[[str], NodeT]) -> NodeT:
+        """Make a node under the next name, and keep it."""
+        node = make(f"{kind}-{len(self._nodes) + 1}")
+        self._nodes.append(node)
+        return node
+
+    def ensure_own(self, node: Node) -> None:
+        if node not in self._nodes:
+            raise InvalidPlan(
+                f'"{node}" belongs to another topology',
+                hint="Read its topic again in this one.",
+            )
+
+    def build(self) -> Plan:
+        """Return the plan of all sinks. What no sink reads is left out."""
+        sinks = tuple(node for node in self._nodes if isinstance(node, Sink))
+        needed = {node for sink in sinks for node in ancestors(sink)}
+        return Plan(sinks, tuple(node for node in self._nodes if node in needed))

@@ -1,0 +1,329 @@
+"""Columns as people write them: operators and functions that build the plan's expressions.
+
+    (col("dep_delay") > 15) & col("dest").is_not_null()
+    when(col("dep_delay") > 0, "late").otherwise("on time")
+    sum_(col("dep_delay")) / count()                          in aggregate(...)
+
+A Python value beside a column is a literal. Nothing is computed here.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from duolog.core.errors import StatementError
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Aggregate,
+    Call,
+    Cast,
+    ColumnRef,
+    Expression,
+    Named,
+    PlainValue,
+    RowTime,
+    literal,
+)
+from duolog.plan.types import Type, parse_type
+
+
+class Expr:
+    """A column, or what is computed from columns. Made by `col`, `lit` and operators."""
+
+    __slots__ = ("expression", "name")
+
+    def __init__(self, expression: Expression, name: str | None = None) -> None:
+        self.expression = expression
+        if name is None and isinstance(expression, ColumnRef):
+            name = expression.name
+        self.name = name
+        """The name that a result of it gets where none is given."""
+
+    def __repr__(self) -> str:
+        return f"<{self.expression}>"
+
+    def __bool__(self) -> bool:
+        raise StatementError(
+            f"the condition {self.expression} has no value while the topology is built",
+            hint="Combine conditions with &, | and ~, not with and, or, not; use isin(...) for in.",
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # because == builds a condition
+
+    # Comparison.
+
+    def __eq__(self, other: object) -> "Expr":  # type: ignore[override]
+        return self._with("=", other)
+
+    def __ne__(self, other: object) -> "Expr":  # type: ignore[override]
+        return self._with("<>", other)
+
+    def __lt__(self, other: object) -> "Expr":
+        return self._with("<", other)
+
+    def __le__(self, other: object) -> "Expr":
+        return self._with("<=", other)
+
+    def __gt__(self, other: object) -> "Expr":
+        return self._with(">", other)
+
+    def __ge__(self, other: object) -> "Expr":
+        return self._with(">=", other)
+
+    def between(self, low: "Expr | PlainValue", high: "Expr | PlainValue") -> "Expr":
+        """True from `low` to `high`, both included."""
+        return self._with("BETWEEN", low, high)
+
+    def isin(self, *values: "Expr | PlainValue") -> "Expr":
+        return self._with("IN", *values)
+
+    def like(self, pattern: "Expr | str") -> "Expr":
+        """True if the text fits: `%` is any text, `_` one character, a backslash escapes."""
+        return self._with("LIKE", pattern)
+
+    def is_null(self) -> "Expr":
+        return self._with("IS_NULL")
+
+    def is_not_null(self) -> "Expr":
+        return self._with("IS_NOT_NULL")
+
+    # Logic.
+
+    def __and__(self, other: "Expr | bool") -> "Expr":
+        return self._with("AND", other)
+
+    def __rand__(self, other: "bool") -> "Expr":
+        return self._after("AND", other)
+
+    def __or__(self, other: "Expr | bool") -> "Expr":
+        return self._with("OR", other)
+
+    def __ror__(self, other: "bool") -> "Expr":
+        return self._after("OR", other)
+
+    def __invert__(self) -> "Expr":
+        return self._with("NOT")
+
+    # Arithmetic.
+
+    def __add__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("+", other)
+
+    def __radd__(self, other: PlainValue) -> "Expr":
+        return self._after("+", other)
+
+    def __sub__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("-", other)
+
+    def __rsub__(self, other: PlainValue) -> "Expr":
+        return self._after("-", other)
+
+    def __mul__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("*", other)
+
+    def __rmul__(self, other: PlainValue) -> "Expr":
+        return self._after("*", other)
+
+    def __truediv__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("/", other)
+
+    def __rtruediv__(self, other: PlainValue) -> "Expr":
+        return self._after("/", other)
+
+    def __mod__(self, other: "Expr | PlainValue") -> "Expr":
+        return self._with("%", other)
+
+    def __rmod__(self, other: PlainValue) -> "Expr":
+        return self._after("%", other)
+
+    def __neg__(self) -> "Expr":
+        return self._with("-")
+
+    def __abs__(self) -> "Expr":
+        return self._with("ABS")
+
+    def abs(self) -> "Expr":
+        return self._with("ABS")
+
+    def round(self, digits: int = 0) -> "Expr":
+        """Rounded half away from zero, to `digits` behind the point."""
+        return self._with("ROUND", digits)
+
+    def floor(self) -> "Expr":
+        return self._with("FLOOR")
+
+    def ceil(self) -> "Expr":
+        return self._with("CEIL")
+
+    # Text.
+
+    def upper(self) -> "Expr":
+        return self._with("UPPER")
+
+    def lower(self) -> "Expr":
+        return self._with("LOWER")
+
+    def trim(self) -> "Expr":
+        return self._with("TRIM")
+
+    def length(self) -> "Expr":
+        return self._with("LENGTH")
+
+    def substring(self, position: int, length: int | None = None) -> "Expr":
+        """A part of the text, from `position` on (the first is 1; negative: from the end)."""
+        return self._with("SUBSTRING", position, *([] if length is None else [length]))
+
+    # Types and names.
+
+    def cast(self, to: str | Type) -> "Expr":
+        """The value as another type, `cast("BIGINT")`; null where it cannot be."""
+        wanted = parse_type(to) if isinstance(to, str) else to
+        return Expr(Cast(self.expression, wanted), self.name)
+
+    def alias(self, name: str) -> "Expr":
+        """The same under another name."""
+        return Expr(self.expression, name)
+
+    def _with(self, function: str, *others: object) -> "Expr":
+        return Expr(Call(function, (self.expression, *map(to_expression, others))))
+
+    def _after(self, function: str, other: object) -> "Expr":
+        return Expr(Call(function, (to_expression(other), self.expression)))
+
+
+def col(name: str) -> Expr:
+    """Return the column of this name, of a record's key or value.
+
+    Example:
+        >>> (col("dep_delay") / 60 > 1.5) & ~col("dest").isin("SFO", "LAX")
+        <(((dep_delay / 60) > 1.5) AND NOT(IN(dest, 'SFO', 'LAX')))>
+    """
+    return Expr(ColumnRef(name))
+
+
+def lit(value: PlainValue) -> Expr:
+    """Return a value that is the same for each record."""
+    return Expr(literal(value))
+
+
+def acc(name: str) -> Expr:
+    """Return, in an adder, subtractor or result of `aggregate`, what was accumulated so far."""
+    return Expr(AccumulatorRef(name), name)
+
+
+def row_time() -> Expr:
+    """Return the record's timestamp: BIGINT milliseconds since 1970, UTC."""
+    return Expr(RowTime(), "rowtime")
+
+
+def coalesce(*values: Expr | PlainValue) -> Expr:
+    """Return the first of the values that is not null."""
+    return _call("COALESCE", values)
+
+
+def concat(*values: Expr | str) -> Expr:
+    """Return the texts one after the other; null if one is null."""
+    return _call("CONCAT", values)
+
+
+def greatest(*values: Expr | PlainValue) -> Expr:
+    """Return the greatest of the values, passing nulls over."""
+    return _call("GREATEST", values)
+
+
+def least(*values: Expr | PlainValue) -> Expr:
+    """Return the least of the values, passing nulls over."""
+    return _call("LEAST", values)
+
+
+class Case(Expr):
+    """A choice made by `when`; null where no condition is true."""
+
+    __slots__ = ("_branches",)
+
+    def __init__(self, branches: tuple[Expression, ...]) -> None:
+        super().__init__(Call("CASE", branches))
+        self._branches = branches
+
+    def when(self, condition: Expr, value: Expr | PlainValue) -> "Case":
+        """Add a case, looked at where none before it is true."""
+        return Case((*self._branches, condition.expression, to_expression(value)))
+
+    def otherwise(self, value: Expr | PlainValue) -> Expr:
+        """Say what it is where no condition is true."""
+        return Expr(Call("CASE", (*self._branches, to_expression(value))))
+
+
+def when(condition: Expr, value: Expr | PlainValue) -> Case:
+    """Return `value` where `condition` is true: `when(...).when(...).otherwise(...)`.
+
+    Example:
+        >>> when(col("dep_delay") > 15, "late").otherwise("on time")
+        <CASE((dep_delay > 15), 'late', 'on time')>
+    """
+    return Case((condition.expression, to_expression(value)))
+
+
+def count(column: Expr | str | None = None) -> Expr:
+    """Count a group's records, or those in which `column` is not null."""
+    return _aggregate("count", column)
+
+
+def sum_(column: Expr | str) -> Expr:
+    """Sum a column over a group's records, passing nulls over; the sum of nothing is null."""
+    return _aggregate("sum", column)
+
+
+def min_(column: Expr | str) -> Expr:
+    """Return the least value of a group, passing nulls over. Not over a grouped table."""
+    return _aggregate("min", column)
+
+
+def max_(column: Expr | str) -> Expr:
+    """Return the greatest value of a group, passing nulls over. Not over a grouped table."""
+    return _aggregate("max", column)
+
+
+def avg(column: Expr | str) -> Expr:
+    """Return the mean of a group as a DOUBLE, passing nulls over; that of nothing is null."""
+    return _aggregate("avg", column)
+
+
+def to_expression(value: object) -> Expression:
+    """Return the expression of a column, or the literal of a Python value."""
+    return value.expression if isinstance(value, Expr) else literal(value)  # type: ignore[arg-type]
+
+
+Columns = Mapping[str, Expr | PlainValue]
+"""Columns by name."""
+
+
+def named(columns: Sequence[str | Expr], by_name: Columns) -> tuple[Named, ...]:
+    """Return names and expressions of columns given as `"dest"`, `col(...)` or `name=...`.
+
+    Raises:
+        StatementError: an expression comes without a name.
+    """
+    return (
+        *(_own_name(column) for column in columns),
+        *((name, to_expression(value)) for name, value in by_name.items()),
+    )
+
+
+def _own_name(column: str | Expr) -> Named:
+    if isinstance(column, str):
+        return column, ColumnRef(column)
+    if column.name is None:
+        raise InvalidPlan(
+            f"{column.expression} has no name",
+            hint='Write name=..., or give it one with .alias("name").',
+        )
+    return column.name, column.expression
+
+
+def _aggregate(function: str, column: Expr | str | None) -> Expr:
+    arg = ColumnRef(column) if isinstance(column, str) else column
+    return Expr(Aggregate(function, arg.expression if isinstance(arg, Expr) else arg))
+
+
+def _call(function: str, values: Sequence[object]) -> Expr:
+    return Expr(Call(function, tuple(to_expression(value) for value in values)))

@@ -1,0 +1,54 @@
+"""The names that columns have in a join: the stream's, and the table's under a prefix."""
+
+from collections.abc import Mapping, Sequence
+
+from duolog.dsl.columns import Columns, Expr, named, to_expression
+from duolog.plan.errors import InvalidPlan, unknown_name
+from duolog.plan.expressions import ColumnRef, Expression, Named, TableColumnRef, rewrite
+from duolog.plan.nodes import Node
+
+Select = Sequence[str | Expr] | Columns
+"""The columns of a join's value: names and expressions, or expressions by name."""
+
+
+class JoinedNames:
+    """The names that the columns of both sides of a join have."""
+
+    def __init__(self, left: Node, right: Node, prefix: str) -> None:
+        self._left = left
+        self._right = right
+        self._names_left = left.schema.names
+        self._names_right = {prefix + column.name: column.name for column in right.schema.value}
+
+    def all_columns(self) -> tuple[Named, ...]:
+        for name in self._names_right:
+            if name in self._names_left:
+                raise self._clash(name)
+        return (
+            *((column.name, ColumnRef(column.name)) for column in self._left.schema.value),
+            *((name, TableColumnRef(of)) for name, of in self._names_right.items()),
+        )
+
+    def select(self, select: Select) -> tuple[Named, ...]:
+        if isinstance(select, Mapping):
+            chosen = tuple((name, to_expression(value)) for name, value in select.items())
+        else:
+            chosen = named([select] if isinstance(select, str | Expr) else select, {})
+        return tuple((name, rewrite(expression, self._resolve)) for name, expression in chosen)
+
+    def _resolve(self, part: Expression) -> Expression | None:
+        if not isinstance(part, ColumnRef):
+            return None
+        if part.name in self._names_left and part.name in self._names_right:
+            raise self._clash(part.name)
+        if part.name in self._names_right:
+            return TableColumnRef(self._names_right[part.name])
+        if part.name not in self._names_left:
+            raise unknown_name("column", part.name, (*self._names_left, *self._names_right))
+        return part
+
+    def _clash(self, name: str) -> InvalidPlan:
+        return InvalidPlan(
+            f'stream "{self._left}" and table "{self._right}" both have a column "{name}"',
+            hint=f'Tell them apart: join(table, prefix="{self._right.name}_").',
+        )

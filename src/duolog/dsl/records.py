@@ -1,0 +1,92 @@
+"""What streams and tables have in common: filter, new values, a topic to go to."""
+
+from collections.abc import Callable
+from typing import Self
+
+from duolog.dsl.builder import Builder
+from duolog.dsl.columns import Expr, named
+from duolog.plan.errors import TypeMismatch
+from duolog.plan.expressions import Call, ColumnRef, PlainValue
+from duolog.plan.formats import Format, internal_key_format
+from duolog.plan.nodes import Filter, Node, Project, Sink
+from duolog.plan.schema import Schema
+
+
+class Records:
+    """A handle on a node of the plan: the base of `Stream` and `Table`."""
+
+    def __init__(self, builder: Builder, node: Node) -> None:
+        self.builder = builder
+        self.node = node
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that records have here."""
+        return self.node.schema
+
+    def filter(self, condition: Expr) -> Self:
+        """Keep the records for which the condition is true (neither false nor null)."""
+        predicate = _condition(condition).expression
+        return self._then("filter", lambda name: Filter(name, self.node, predicate))
+
+    def filter_not(self, condition: Expr) -> Self:
+        """Keep the records for which the condition is false (neither true nor null)."""
+        predicate = Call("NOT", (_condition(condition).expression,))
+        return self._then("filter", lambda name: Filter(name, self.node, predicate))
+
+    def map_values(self, *columns: str | Expr, **named_columns: Expr | PlainValue) -> Self:
+        """Replace the value by these columns: names to keep, or expressions by name.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> flights = Topology("f").stream("f", key="dest STRING", value="dep_delay BIGINT")
+            >>> print(flights.map_values("dep_delay", hours=col("dep_delay") / 60).schema)
+            key (dest STRING) value (dep_delay BIGINT, hours DOUBLE)
+        """
+        values = named(columns, named_columns)
+        return self._then("map-values", lambda name: Project(name, self.node, values))
+
+    def with_columns(self, *columns: Expr, **named_columns: Expr | PlainValue) -> Self:
+        """Add columns to the value, or replace those of the same name."""
+        values = {column.name: ColumnRef(column.name) for column in self.schema.value}
+        together = tuple((values | dict(named(columns, named_columns))).items())
+        return self._then("map-values", lambda name: Project(name, self.node, together))
+
+    def to(
+        self,
+        topic: str,
+        *,
+        key_format: str | None = None,
+        value_format: str = "JSON",
+        partitions: int | None = None,
+    ) -> None:
+        """Write the records to a topic.
+
+        A table is written as its changelog, with a null value for a deleted row, into a topic
+        that is compacted.
+
+        Args:
+            topic: the topic's name; it is created if it does not exist.
+            key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
+            value_format: the format of the value.
+            partitions: how many the topic gets where it is created; else one for each task.
+        """
+        key = Format(key_format.upper()) if key_format else internal_key_format(self.schema.key)
+        value = Format(value_format.upper())
+        self.builder.add("sink", lambda name: Sink(name, self.node, topic, key, value, partitions))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.node}: {self.schema}>"
+
+    def _then(self, kind: str, make: Callable[[str], Node]) -> Self:
+        return type(self)(self.builder, self.builder.add(kind, make))
+
+
+def _condition(condition: Expr) -> Expr:
+    # A comparison of two Python values is made before we see it: filter("a" == "b").
+    if not isinstance(condition, Expr):
+        raise TypeMismatch(
+            f"{condition!r} is no condition over columns",
+            hint='Write filter(col("dest") == "SFO").',
+        )
+    return condition

@@ -1,0 +1,125 @@
+"""A topology: streams and tables read from topics, what becomes of them, and where it goes.
+
+Source: Kafka Streams `StreamsBuilder`, `Topology`.
+"""
+
+from duolog.dsl.builder import Builder
+from duolog.dsl.streams import Stream, Table
+from duolog.plan.describe import describe
+from duolog.plan.formats import Format, internal_key_format
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import Plan, StreamSource, TableSource
+from duolog.plan.schema import Schema, parse_schema
+
+
+class Topology:
+    """A program over streams and tables, under the name that its state is kept by.
+
+    Example:
+        >>> from duolog import Topology
+        >>> topology = Topology("visits")
+        >>> visits = topology.stream("visits", key="user STRING", value="place STRING")
+        >>> visits.group_by_key().count("visits").to("visits-by-user")
+        >>> print(topology.describe())
+        Topology: visits
+        Ingress
+          stream-1: stream of topic visits, key KAFKA (user STRING) value JSON (place STRING)
+            group-by-2: by user
+              → edge 0
+        Level 0
+          Sub-topology 0, stores aggregate-3-store
+            edge 0 from group-by-2
+              aggregate-3: visits = count(*), kept in aggregate-3-store
+                sink-4: to topic visits-by-user, key KAFKA (user STRING) value JSON (visits BIGINT)
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._builder = Builder()
+
+    def stream(
+        self,
+        topic: str,
+        *,
+        value: str,
+        key: str = "",
+        key_format: str | None = None,
+        value_format: str = "JSON",
+    ) -> Stream:
+        """Read a topic as a stream: each record is an event.
+
+        Args:
+            topic: the topic's name.
+            value: columns of the value: `"dest STRING, dep_delay BIGINT"`.
+            key: columns of the key. None: keys are not read, and are null.
+            key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
+            value_format: the format of the value.
+
+        Raises:
+            StatementError: the columns cannot be read, or do not fit the format.
+        """
+        schema = parse_schema(key, value)
+        key_form, value_form = _formats(schema, key_format, value_format)
+        return Stream(
+            self._builder,
+            self._builder.add(
+                "stream", lambda name: StreamSource(name, topic, schema, key_form, value_form)
+            ),
+        )
+
+    def table(
+        self,
+        topic: str,
+        *,
+        key: str,
+        value: str,
+        key_format: str | None = None,
+        value_format: str = "JSON",
+        store: str | None = None,
+    ) -> Table:
+        """Read a topic as a table: each record is the new row of its key.
+
+        A record with a null value deletes the row, one with a null key is ignored.
+
+        Args:
+            topic: the topic's name.
+            key: columns of the key.
+            value: columns of the value.
+            key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
+            value_format: the format of the value.
+            store: the name of the store that keeps the rows.
+
+        Raises:
+            StatementError: the columns cannot be read, or do not fit the format.
+        """
+        schema = parse_schema(key, value)
+        key_form, value_form = _formats(schema, key_format, value_format)
+        return Table(
+            self._builder,
+            self._builder.add(
+                "table",
+                lambda name: TableSource(
+                    name, topic, schema, key_form, value_form, store or f"{name}-store"
+                ),
+            ),
+        )
+
+    def build(self) -> Plan:
+        """Return the plan: what every `to` of this topology writes, and all that it needs.
+
+        Raises:
+            StatementError: nothing is written, or two stores have one name.
+        """
+        return self._builder.build()
+
+    def describe(self) -> str:
+        """Return the topology as text: its levels, sub-topologies, stores and edges."""
+        return f"Topology: {self.name}\n{describe(find_levels(self.build()))}"
+
+    def __repr__(self) -> str:
+        return f"<Topology {self.name}>"
+
+
+def _formats(schema: Schema, key_format: str | None, value_format: str) -> tuple[Format, Format]:
+    key = Format(key_format.upper()) if key_format else internal_key_format(schema.key)
+    return key, Format(value_format.upper())
