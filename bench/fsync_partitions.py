@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 JOURNAL_BYTES = 128 * 1024 * 1024
@@ -95,9 +96,9 @@ def measure(
         "per_file": lambda: sync_one_by_one(segments),
         "threads": lambda: list(pool.map(os.fdatasync, segments)),
         "syncfs": lambda: sync_file_system(segments[0]),
-        "journal": lambda: journal and journal.commit(payload),
-        "recycled": lambda: journal and journal.commit(payload),
     }
+    if journal is not None:
+        commits[way] = partial(journal.commit, payload)
     commit = commits[way]
     try:
         return _time_rounds(commit, segments, rounds, payload)

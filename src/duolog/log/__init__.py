@@ -9,7 +9,8 @@ from duolog.log.config import BROKER_LOG_SETTINGS, TOPIC_SETTINGS, LogConfig, to
 from duolog.log.disk import Disk, DiskFile, RealDisk
 from duolog.log.group_commit import GroupCommit
 from duolog.log.log_manager import LogManager
-from duolog.log.partition_log import Appended, PartitionLog, Slice
+from duolog.log.partition_log import Appended, PartitionLog
+from duolog.log.segments import Slice
 from duolog.log.topics import TopicEntry
 
 __all__ = [

@@ -14,7 +14,6 @@ immutable descriptions of work (`take_unsynced`, `take_recovery_point`), never t
 Source: Kafka `UnifiedLog`, `LogSegment`.
 """
 
-from bisect import bisect_right
 from struct import Struct
 from struct import error as struct_error
 from typing import Final, NamedTuple
@@ -23,7 +22,7 @@ from crc32c import crc32c
 
 from duolog.core.ids import TopicPartition
 from duolog.log.config import LogConfig
-from duolog.log.disk import Buffer, Disk, DiskFile
+from duolog.log.disk import Buffer, Disk
 from duolog.log.errors import OffsetOutOfRange
 from duolog.log.health import DirHealth
 from duolog.log.journal import SyncWork
@@ -32,22 +31,21 @@ from duolog.log.log_start import write_log_start
 from duolog.log.producer_state import KeptBatch
 from duolog.log.recovery import Recovered
 from duolog.log.recovery_point import RecoveryPoint, RecoveryPointWrite
+from duolog.log.retention import expired_segments
 from duolog.log.segment import (
     LOG_SUFFIX,
     NO_TIMESTAMP,
-    Place,
     Segment,
 )
+from duolog.log.segments import Segments, Slice, TimestampOffset
 from duolog.log.validation import LARGEST_CODEC, checked_attributes, ensure_appendable
-from duolog.record.batch import CRC_START, HEADER, LENGTH_END, MAGIC, read_header
+from duolog.record.batch import CRC_START, HEADER, LENGTH_END, MAGIC
 from duolog.record.errors import CorruptBatch
-from duolog.record.records import decode_records
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 RECOVERY_POINT_BYTES: Final = 64 * 1024 * 1024
 """Bytes that are written between two recovery points: what a start after a crash reads."""
 
-_HINTS_KEPT: Final = 64
 _ROLL_NOW: Final = -(2**63) - 1
 _SEQUENCES: Final = 2**31
 
@@ -68,23 +66,6 @@ class Appended(NamedTuple):
 _appended: Final = Appended._make
 
 
-class Slice(NamedTuple):
-    """Whole batches in a file: send them with sendfile, or read them with pread."""
-
-    file: DiskFile | None
-    position: int
-    size_bytes: int
-    first_offset: int
-
-
-class TimestampOffset(NamedTuple):
-    """A record found by its time."""
-
-    timestamp_ms: int
-    offset: int
-    leader_epoch: int
-
-
 class PartitionLog:
     """An append-only log of record batches; see the picture at the top of the module."""
 
@@ -94,7 +75,6 @@ class PartitionLog:
         "_disk",
         "_epochs",
         "_health",
-        "_hints",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_message_bytes_max",
@@ -111,7 +91,6 @@ class PartitionLog:
         "_unsaved_segments",
         "_unsynced_directories",
         "_unsynced_sealed",
-        "_written_offset",
         "config",
         "directory",
         "high_watermark",
@@ -140,19 +119,19 @@ class PartitionLog:
         self.log_start_offset = recovered.log_start_offset
         self.log_end_offset = recovered.next_offset
         self.high_watermark = recovered.next_offset
-        self._segments = recovered.segments
+        self._segments = Segments(recovered.segments, recovered.next_offset)
         self._producers = recovered.producers
         self._epochs = recovered.epochs
         self._epochs.begin(leader_epoch, recovered.next_offset)
         self._staged: list[Buffer] = []
-        self._hints: dict[int, tuple[Segment, int]] = {}
         self._unsynced_sealed: list[SyncWork] = []
         self._unsynced_directories: tuple[str, ...] = ()
         self._unsaved_segments: list[Segment] = list(recovered.scanned_segments)
         self._unsaved_bytes = recovered.scanned_bytes
-        self._written_offset = recovered.next_offset
         self.configure(config)
-        self._activate(self._segments[-1], recovered.max_timestamp, recovered.max_timestamp_offset)
+        self._activate(
+            self._segments.active, recovered.max_timestamp, recovered.max_timestamp_offset
+        )
 
     def configure(self, config: LogConfig) -> None:
         """Use another config from the next append on."""
@@ -295,9 +274,8 @@ class PartitionLog:
             raise health.fail(cause, f'writing to "{self.topic_partition}"') from cause
         staged.clear()
         self._unsaved_bytes += self._position - segment.size_bytes
-        segment.size_bytes = self._position
-        self._written_offset = self.log_end_offset
-        self._hint(self.log_end_offset, segment, self._position)
+        segment.max_timestamp = self._max_timestamp
+        self._segments.grow(self._position, self.log_end_offset)
 
     def _create_active(self) -> None:
         """Make the directory of the partition, and the file of its active segment."""
@@ -323,7 +301,7 @@ class PartitionLog:
             self._unsynced_sealed.append(self._active_work())
         self._unsaved_segments.append(sealed)
         segment = Segment(self._disk, self.directory, self.log_end_offset)
-        self._segments.append(segment)
+        self._segments.add(segment)
         self._activate(segment, NO_TIMESTAMP, segment.base_offset)
         try:
             self._create_active()
@@ -399,98 +377,24 @@ class PartitionLog:
                 f'offset {offset} of "{self.topic_partition}" is out of range',
                 detail=f"The log holds {self.log_start_offset} to {self.log_end_offset}.",
             )
-        bound = min(up_to_offset, self._written_offset)
-        if offset >= bound:
-            return Slice(None, 0, 0, offset)
-        segment, position, first_offset = self._locate(offset)
-        end = self._end_within(segment, bound)
-        if end - position > max_bytes:
-            end = segment.cut_at_batch(position, max_bytes, end)
-        elif end < segment.size_bytes or segment is self._active:
-            self._hint(bound, segment, end)
-        return Slice(segment.file, position, end - position, first_offset)
+        return self._segments.read(offset, max_bytes, up_to_offset)
 
     def read_bytes(self, offset: int, max_bytes: int, *, up_to_offset: int) -> bytes:
         """Return the bytes that `read` would point at."""
         found = self.read(offset, max_bytes, up_to_offset=up_to_offset)
         return found.file.pread(found.position, found.size_bytes) if found.file else b""
 
-    def _locate(self, offset: int) -> tuple[Segment, int, int]:
-        """Return segment, position and base offset of the batch that holds `offset`."""
-        hint = self._hints.get(offset)
-        if hint is not None and hint[1] < hint[0].size_bytes:
-            return (*hint, offset)
-        index = self._segment_index(offset)
-        while True:
-            segment = self._segments[index]
-            place = segment.locate(offset)
-            if place is not None:
-                return segment, place.position, place.base_offset
-            index += 1  # Compaction may leave a gap at the end of a segment.
-
-    def _end_within(self, segment: Segment, bound: int) -> int:
-        """Return the position up to which `segment` holds batches below `bound`."""
-        if bound >= self._written_offset or bound >= self._next_base_offset(segment):
-            return segment.size_bytes
-        hint = self._hints.get(bound)
-        if hint is not None and hint[0] is segment:
-            return hint[1]
-        place = segment.locate(bound)
-        return place.position if place is not None else segment.size_bytes
-
-    def _next_base_offset(self, segment: Segment) -> int:
-        if segment is self._active:
-            return self._written_offset
-        return self._segments[self._segment_index(segment.base_offset) + 1].base_offset
-
-    def _segment_index(self, offset: int) -> int:
-        return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
-
-    def _hint(self, offset: int, segment: Segment, position: int) -> None:
-        """Remember where a batch begins: consumers at the tail come back to exactly there."""
-        hints = self._hints
-        hints[offset] = (segment, position)
-        if len(hints) > _HINTS_KEPT:
-            del hints[next(iter(hints))]
-
     def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
         """Return the first record with this timestamp or a later one, or None.
 
         The caller hides what lies above the high watermark.
         """
-        for segment in self._segments[self._segment_index(self.log_start_offset) :]:
-            if self._segment_max_timestamp(segment) < timestamp_ms:
-                continue
-            start = segment.time_index.offset_before(timestamp_ms)
-            position = segment.offset_index.position_for(start)
-            for place in segment.places(position):
-                if place.max_timestamp < timestamp_ms:
-                    continue
-                found = self._first_record(segment, place, timestamp_ms)
-                if found is not None:
-                    return found
-        return None
-
-    def _first_record(
-        self, segment: Segment, place: Place, timestamp_ms: int
-    ) -> TimestampOffset | None:
-        batch = segment.file.pread(place.position, place.size_bytes)
-        epoch = read_header(batch).partition_leader_epoch
-        for record in decode_records(batch):
-            if record.timestamp_ms >= timestamp_ms and record.offset >= self.log_start_offset:
-                return TimestampOffset(record.timestamp_ms, record.offset, epoch)
-        return None
+        return self._segments.find_timestamp(timestamp_ms, self.log_start_offset)
 
     def max_timestamp(self) -> TimestampOffset | None:
-        """Return the record with the largest timestamp, the first of them, or None."""
-        largest = max(map(self._segment_max_timestamp, self._segments))
+        """Return the first record with the largest timestamp, or None."""
+        largest = self._segments.max_timestamp
         return None if largest == NO_TIMESTAMP else self.offset_for_timestamp(largest)
-
-    def _segment_max_timestamp(self, segment: Segment) -> int:
-        if segment is self._active:
-            return self._max_timestamp
-        timestamps = segment.time_index.timestamps
-        return timestamps[-1] if timestamps else NO_TIMESTAMP
 
     def offset_for_leader_epoch(self, epoch: int) -> EpochEnd:
         """Return where `epoch` ended; (-1, -1) for one that is not known yet."""
@@ -501,7 +405,7 @@ class PartitionLog:
     @property
     def size_bytes(self) -> int:
         """Bytes of all segments on disk."""
-        return sum(segment.size_bytes for segment in self._segments)
+        return self._segments.size_bytes
 
     def advance_log_start(self, offset: int) -> None:
         """Make `offset` the first that can be read, durably; remove segments below it.
@@ -524,16 +428,10 @@ class PartitionLog:
             # recovery drops what lies below the start.
             write_log_start(self._disk, self.directory, offset)
             self.log_start_offset = offset
-            while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
-                self._remove_first_segment()
+            removed = self._segments.remove_below(offset)
+            self._unsaved_segments = [s for s in self._unsaved_segments if s not in removed]
         except OSError as cause:
             raise self._health.fail(cause, f'cutting "{self.topic_partition}"') from cause
-
-    def _remove_first_segment(self) -> None:
-        segment = self._segments.pop(0)
-        segment.remove()
-        self._unsaved_segments = [s for s in self._unsaved_segments if s is not segment]
-        self._hints = {o: hint for o, hint in self._hints.items() if hint[0] is not segment}
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Delete what retention by time and size gives free; returns the number of segments.
@@ -547,36 +445,14 @@ class PartitionLog:
         self._producers.expire(now_ms, self.config.producer_expiration_ms)
         if not self.config.deleted_when_old:
             return 0
-        count = self._count_expired(now_ms)
-        if count == 0:
-            return 0
-        if count == len(self._segments):
-            if self.high_watermark < self.log_end_offset:
-                return 0
+        doomed = expired_segments(self._segments, self.config, now_ms, self.high_watermark)
+        if doomed and doomed[-1] is self._active:
+            if self._staged:
+                return 0  # It is being written: next time.
             self.roll()
-        new_start = self._segments[count].base_offset
-        before = len(self._segments)
-        self.advance_log_start(max(new_start, self.log_start_offset))
-        while len(self._segments) > 1 and self._segments[1].base_offset <= self.log_start_offset:
-            self._remove_first_segment()
-        return before - len(self._segments)
-
-    def _count_expired(self, now_ms: int) -> int:
-        """Return how many of the oldest segments retention by time or by size gives free."""
-        config = self.config
-        surplus = self.size_bytes - config.retention_bytes if config.retention_bytes >= 0 else -1
-        count = 0
-        for segment in self._segments:
-            if not segment.size_bytes or self._next_base_offset(segment) > self.high_watermark:
-                break
-            surplus -= segment.size_bytes
-            too_large = config.retention_bytes >= 0 and surplus >= 0
-            newest = self._segment_max_timestamp(segment)
-            too_old = 0 <= config.retention_ms < now_ms - newest and newest != NO_TIMESTAMP
-            if not (too_old or (too_large and segment is not self._active)):
-                break
-            count += 1
-        return count
+        if doomed:
+            self.advance_log_start(self._segments.end_of(doomed[-1]))
+        return len(doomed)
 
     # The end.
 
@@ -600,10 +476,5 @@ class PartitionLog:
 
     def release(self) -> None:
         """Close the files as they are."""
-        self._hints.clear()
         for segment in self._segments:
             segment.close()
-
-
-def _base_offset(segment: Segment) -> int:
-    return segment.base_offset

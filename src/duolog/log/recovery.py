@@ -65,6 +65,7 @@ class _Recovery:
         self._epochs = LeaderEpochs()
         self._scanned: list[Segment] = []
         self._scanned_bytes = 0
+        self._changed = False
         self._builder = IndexBuilder(0)
 
     def run(self) -> Recovered:
@@ -140,7 +141,8 @@ class _Recovery:
             if not whole:
                 self._drop(segments, index + 1)
                 break
-        self._sync_scanned()
+        if self._changed:
+            self._sync_scanned()
         return next_offset
 
     def _ensure_reaches(self, segments: list[Segment], first: int, point: RecoveryPoint) -> None:
@@ -178,10 +180,13 @@ class _Recovery:
             self._note(header, place)
         self._scanned_bytes += scan.position - position
         whole = scan.position == segment.size_bytes
+        self._changed |= not whole or scan.position > position
         if not whole:
             self._truncate(segment, scan.position)
         self._scanned.append(segment)
+        builder.seal()
         segment.use_indexes(builder.offset_index, builder.time_index)
+        segment.max_timestamp = builder.max_timestamp
         if saved is not None:
             segment.index_entries_saved, segment.time_entries_saved = saved
         return whole, scan.next_offset

@@ -49,6 +49,7 @@ class Segment:
         "_disk",
         "_file",
         "_indexes",
+        "_max_timestamp",
         "base_offset",
         "directory",
         "index_entries_saved",
@@ -59,10 +60,11 @@ class Segment:
     def __init__(self, disk: Disk, directory: str, base_offset: int, size_bytes: int = 0) -> None:
         self._disk = disk
         self._file: DiskFile | None = None
-        self._indexes: tuple[OffsetIndex, TimeIndex] | None = None
+        self._indexes = None if size_bytes else (OffsetIndex(), TimeIndex())
         self.directory = directory
         self.base_offset = base_offset
         self.size_bytes = size_bytes
+        self._max_timestamp: int | None = None
         self.index_entries_saved = 0
         self.time_entries_saved = 0
 
@@ -81,7 +83,6 @@ class Segment:
         """Make the file; its name is durable only after a sync of the directory."""
         self._file = self._disk.open(self.path + LOG_SUFFIX, create=True)
         self._file.truncate(0)
-        self.use_indexes(OffsetIndex(), TimeIndex())
 
     @property
     def created(self) -> bool:
@@ -94,6 +95,18 @@ class Segment:
     @property
     def time_index(self) -> TimeIndex:
         return self._load_indexes()[1]
+
+    @property
+    def max_timestamp(self) -> int:
+        """The largest timestamp of its records; -1 where there is none."""
+        if self._max_timestamp is None:
+            timestamps = self.time_index.timestamps
+            self._max_timestamp = timestamps[-1] if timestamps else NO_TIMESTAMP
+        return self._max_timestamp
+
+    @max_timestamp.setter
+    def max_timestamp(self, timestamp_ms: int) -> None:
+        self._max_timestamp = timestamp_ms
 
     def use_indexes(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
         """Take indexes that are known to be right, of which no entry is saved."""
