@@ -5,7 +5,3 @@ from duolog.core.errors import DuologError
 
 class BrokerUnavailable(DuologError):
     """A broker that did not start, or that does not answer in time."""
-
-
-class TopicMissing(DuologError):
-    """A topic that a topology reads and that the cluster does not have."""

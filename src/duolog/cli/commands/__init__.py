@@ -1,0 +1,1 @@
+"""The commands, one file each. `duolog.cli.main` lists them and loads one when it is called."""

@@ -1,0 +1,222 @@
+"""`duolog topics`: list, create, describe and delete topics of any Kafka cluster."""
+
+import shlex
+from collections.abc import Mapping
+
+import click
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from duolog.cli import clients, output
+from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.output import Column
+from duolog.core.errors import KafkaError
+
+LIST_COLUMNS = (
+    Column("topic", "string", "name of the topic"),
+    Column("partitions", "int", "number of its partitions"),
+)
+DESCRIBE_COLUMNS = (
+    Column("partition", "int", "number of the partition"),
+    Column("leader", "int", "node that leads it; -1 for none"),
+    Column("log_start_offset", "bigint", "first offset that is kept"),
+    Column("high_watermark", "bigint", "offset after the last record that can be read"),
+    Column("records", "bigint", "high_watermark - log_start_offset; compaction may leave fewer"),
+)
+_ALREADY_EXISTS = 36
+_UNKNOWN_TOPIC = 3
+
+
+@click.group()
+def topics() -> None:
+    """List, create, describe and delete topics.
+
+    \b
+    Examples:
+      duolog topics list -o json
+      duolog topics create orders --partitions 4 --config retention.ms=-1
+      duolog topics describe orders
+      duolog topics delete orders --yes
+    """
+
+
+@topics.command("list")
+@click.option(
+    "--internal", is_flag=True, help="Also topics whose names start with two underscores."
+)
+@output.output_option
+@clients.bootstrap_option
+@clients.properties_option
+def list_topics(
+    *, internal: bool, form: str, bootstrap_servers: str, properties: dict[str, str]
+) -> None:
+    """List topics by name."""
+    if form == "help":
+        return click.echo(output.help_text(LIST_COLUMNS), nl=False)
+    metadata = _metadata(clients.admin(bootstrap_servers, properties), bootstrap_servers)
+    rows = [
+        {"topic": name, "partitions": len(topic.partitions)}
+        for name, topic in sorted(metadata.topics.items())
+        if internal or not name.startswith("__")
+    ]
+    return output.write_rows(rows, LIST_COLUMNS, form)
+
+
+@topics.command()
+@click.argument("topic")
+@click.option("-p", "--partitions", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option("-r", "--replication-factor", default=-1, help="Default: the cluster's own.")
+@click.option("-c", "--config", "configs", multiple=True, metavar="NAME=VALUE")
+@click.option("--if-not-exists", is_flag=True, help="Be content with a topic that is there.")
+@click.option("--dry-run", is_flag=True, help="Let the broker check, and create nothing.")
+@clients.bootstrap_option
+@clients.properties_option
+def create(
+    *,
+    topic: str,
+    partitions: int,
+    replication_factor: int,
+    configs: tuple[str, ...],
+    if_not_exists: bool,
+    dry_run: bool,
+    bootstrap_servers: str,
+    properties: dict[str, str],
+) -> None:
+    """Create a topic."""
+    config = dict(_assignment(text) for text in configs)
+    new = NewTopic(topic, partitions, replication_factor, config=config)
+    if dry_run:
+        _show_equivalent(_create_command(topic, partitions, config, bootstrap_servers))
+    client = clients.admin(bootstrap_servers, properties)
+    try:
+        with kafka_errors(f'create topic "{topic}"', bootstrap_servers):
+            clients.first_result(client.create_topics([new], validate_only=dry_run).values())
+    except KafkaError as error:
+        if not (if_not_exists and error.code == _ALREADY_EXISTS):
+            raise
+        click.echo(f'topic "{topic}" is there', err=True)
+        return
+    verb = "would create" if dry_run else "created"
+    click.echo(f'{verb} topic "{topic}" with {partitions} partition(s)', err=True)
+
+
+@topics.command()
+@click.argument("topic")
+@output.output_option
+@clients.bootstrap_option
+@clients.properties_option
+def describe(*, topic: str, form: str, bootstrap_servers: str, properties: dict[str, str]) -> None:
+    """Show the partitions of a topic, and the configs that differ from the default."""
+    if form == "help":
+        return click.echo(output.help_text(DESCRIBE_COLUMNS), nl=False)
+    client = clients.admin(bootstrap_servers, properties)
+    metadata = _metadata(client, bootstrap_servers, topic)
+    leaders = {number: part.leader for number, part in metadata.topics[topic].partitions.items()}
+    reader = clients.consumer(bootstrap_servers, properties, **{"group.id": "duolog-topics"})
+    try:
+        with kafka_errors(f'describe topic "{topic}"', bootstrap_servers):
+            rows = [_partition_row(reader, topic, n, leaders[n]) for n in sorted(leaders)]
+            configs = _configs(client, topic)
+    finally:
+        reader.close()
+    for name, value in configs.items():
+        click.echo(f"{name}={value}", err=True)
+    return output.write_rows(rows, DESCRIBE_COLUMNS, form)
+
+
+@topics.command()
+@click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@clients.bootstrap_option
+@clients.properties_option
+def delete(
+    *,
+    names: tuple[str, ...],
+    yes: bool,
+    dry_run: bool,
+    bootstrap_servers: str,
+    properties: dict[str, str],
+) -> None:
+    """Delete topics and all their records."""
+    client = clients.admin(bootstrap_servers, properties)
+    for name in names:
+        _metadata(client, bootstrap_servers, name)
+        if dry_run:
+            _show_equivalent(
+                f"kafka-topics.sh --bootstrap-server {bootstrap_servers} --delete --topic {name}"
+            )
+    if dry_run:
+        return
+    if not yes:
+        click.confirm(f"Delete {', '.join(names)} and all their records?", abort=True, err=True)
+    for name, future in client.delete_topics(list(names)).items():
+        with kafka_errors(f'delete topic "{name}"', bootstrap_servers):
+            future.result(REQUEST_TIMEOUT_S)
+        click.echo(f'deleted topic "{name}"', err=True)
+
+
+def _metadata(
+    client: AdminClient, bootstrap_servers: str, topic: str | None = None
+) -> ClusterMetadata:
+    """Return the metadata of all topics, or of one.
+
+    Raises:
+        KafkaError: no broker answers, or the topic does not exist.
+    """
+    # All topics even for one: a request that names a topic may create it.
+    with kafka_errors("read the list of topics", bootstrap_servers):
+        metadata = client.list_topics(timeout=REQUEST_TIMEOUT_S)
+    if topic is not None and topic not in metadata.topics:
+        raise KafkaError(
+            f'topic "{topic}" does not exist',
+            code=_UNKNOWN_TOPIC,
+            hint="`duolog topics list` shows what is there.",
+        )
+    return metadata
+
+
+def _partition_row(reader: Consumer, topic: str, number: int, leader: int) -> dict[str, object]:
+    low, high = reader.get_watermark_offsets(
+        TopicPartition(topic, number), timeout=REQUEST_TIMEOUT_S
+    )
+    return {
+        "partition": number,
+        "leader": leader,
+        "log_start_offset": low,
+        "high_watermark": high,
+        "records": high - low,
+    }
+
+
+def _configs(client: AdminClient, topic: str) -> dict[str, str]:
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    entries = clients.first_result(client.describe_configs([resource]).values())
+    return {name: entry.value for name, entry in sorted(entries.items()) if not entry.is_default}
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f'"{text}" is not NAME=VALUE')
+    return name, value
+
+
+def _create_command(
+    topic: str, partitions: int, config: Mapping[str, str], bootstrap_servers: str
+) -> str:
+    words = ["kafka-topics.sh", "--bootstrap-server", bootstrap_servers, "--create"]
+    words += ["--topic", topic, "--partitions", str(partitions)]
+    for name, value in config.items():
+        words += ["--config", f"{name}={value}"]
+    return shlex.join(words)
+
+
+def _show_equivalent(command: str) -> None:
+    click.echo(f"the same with Kafka's tool: {command}", err=True)

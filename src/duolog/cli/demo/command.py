@@ -1,0 +1,142 @@
+"""`duolog demo`: options, and the order in which things start, run and stop.
+
+    broker ─▶ topics ─▶ tables loaded ∥ JVM started ─▶ query started ─▶ flights ─▶ compared
+
+Everything is stopped in the opposite order, whatever ends it.
+"""
+
+import shutil
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+import click
+
+from duolog.cli.options import mode_option, read_assignments, set_option
+from duolog.cli.paths import default_data_dir
+from duolog.cli.signals import end_in_order_on_sigterm
+
+if TYPE_CHECKING:
+    from duolog.runtime.application import Mode
+
+_OWN_ENTRIES: Final = ("broker", "broker.log", "checkpoints", "clusters", "dataset", "engine.log")
+
+
+class DemoOptions(NamedTuple):
+    """What the command line says."""
+
+    data_dir: Path
+    mode: "Mode"
+    rate: float | None
+    limit: int | None
+    years: int
+    bootstrap_servers: str | None
+    settings: dict[str, str]
+    broker_settings: dict[str, str]
+
+
+@click.command()
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many flights.")
+@click.option(
+    "--years",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Play the year again so often, with later dates.",
+)
+@mode_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON line per update, and a last one.")
+@click.option(
+    "--data",
+    "data_dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where everything is kept.  [default: $XDG_DATA_HOME/duolog/demo]",
+)
+@click.option("--fresh", is_flag=True, help="Forget earlier runs first.")
+@click.option("--yes", is_flag=True, help="With --fresh: also delete topics of your own cluster.")
+@click.option(
+    "-b",
+    "--bootstrap-servers",
+    "--bootstrap-server",
+    "bootstrap_servers",
+    metavar="HOST:PORT,…",
+    help="Use this Kafka cluster, and not a broker of Duolog's.",
+)
+@set_option("An engine setting; may be given several times.")
+@click.option("--set-broker", "broker_assignments", multiple=True, metavar="NAME=VALUE")
+def demo(
+    *,
+    rate: float | None,
+    limit: int | None,
+    years: int,
+    mode: str,
+    as_json: bool,
+    data_dir: Path | None,
+    fresh: bool,
+    yes: bool,
+    bootstrap_servers: str | None,
+    assignments: tuple[str, ...],
+    broker_assignments: tuple[str, ...],
+) -> int:
+    """Watch a year of flights become two live tables.
+
+    336,776 real flights out of New York are written to a broker as they were scheduled. Duolog joins
+    each with its airline and its destination, and counts delays by both. At the end the tables are
+    compared with the same computation done in one batch; the exit status is 1 if they differ.
+
+    A second run goes on where the first one stopped.
+
+    \b
+    Examples:
+      duolog demo
+      duolog demo --rate 200 --mode real-time
+      duolog demo --fresh --limit 50000 --json
+      duolog demo --bootstrap-servers 127.0.0.1:9092
+
+    \b
+    The last line of --json:
+      {"events", "matches_batch", "seconds_to_first_row", "events_per_second", "p50_ms", "p99_ms"}
+    """
+    started_at = time.monotonic()
+    # Imported here: `duolog demo --help` needs none of it.
+    from duolog.cli.demo.run import DemoRun  # noqa: PLC0415
+    from duolog.cli.demo.screen import screen_for  # noqa: PLC0415
+
+    if fresh and bootstrap_servers and not yes:
+        raise click.UsageError(
+            "--fresh deletes the demo's topics on your cluster (flights, airlines, airports, planes, "
+            "flights-by-airline, flights-by-destination): add --yes"
+        )
+    options = DemoOptions(
+        data_dir=data_dir or default_data_dir("demo"),
+        mode=cast("Mode", mode),
+        rate=rate,
+        limit=limit,
+        years=years,
+        bootstrap_servers=bootstrap_servers,
+        settings=read_assignments(assignments),
+        broker_settings=read_assignments(broker_assignments),
+    )
+    end_in_order_on_sigterm()
+    if fresh:
+        forget(options.data_dir)
+    with ExitStack() as running:
+        run = DemoRun(options, running, started_at=started_at)
+        with screen_for(as_json=as_json) as screen:
+            run.start(screen, fresh=fresh)
+            running.callback(click.echo, "stopping …", err=True)
+            run.watch(screen)
+        click.echo("comparing with DuckDB's batch …", err=True)
+        return run.compare().report(as_json=as_json)
+
+
+def forget(data_dir: Path) -> None:
+    """Delete what the demo keeps in `data_dir`, and nothing else that may be there."""
+    for name in _OWN_ENTRIES:
+        entry = data_dir / name
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink(missing_ok=True)

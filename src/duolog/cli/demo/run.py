@@ -1,0 +1,209 @@
+"""One run of the demo, from the first process to the comparison.
+
+    broker ─▶ topics ─▶ tables ∥ JVM ─▶ query ─▶ flights ─▶ result tables ─▶ comparison
+
+The tables are whole before the query starts, and the flights begin after it has started.
+"""
+
+import re
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from duolog.cli.demo.check import Difference, differences
+from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, Dataset
+from duolog.cli.demo.load import FlightLoad
+from duolog.cli.demo.screen import Screen, write_json
+from duolog.cli.demo.state import DemoState, observe
+from duolog.cli.demo.tables import LiveTables
+from duolog.cli.demo.topics import DemoTopics
+from duolog.cli.demo.topology import APPLICATION_ID, flights_topology
+from duolog.core.errors import QueryError
+from duolog.runtime.application import Application
+from duolog.runtime.supervisor import BrokerProcess
+
+if TYPE_CHECKING:
+    from duolog.cli.demo.command import DemoOptions
+    from duolog.engine.query import RunningQuery
+
+_POLL_S: Final = 0.1
+_TABLES_READ_S: Final = 120.0
+STALLED_S: Final = 120.0
+"""So long nothing may come, with flights still to be counted, before the run is given up."""
+
+
+class DemoResult(NamedTuple):
+    """How a run ended."""
+
+    events: int
+    differences: list[Difference]
+    seconds_to_first_row: float | None
+    events_per_second: float
+    p50_ms: int | None
+    p99_ms: int | None
+
+    @property
+    def matches_batch(self) -> bool:
+        return not self.differences
+
+    def report(self, *, as_json: bool) -> int:
+        """Write the result; return the exit status: 0 if the tables equal the batch, else 1."""
+        for difference in self.differences[:10]:
+            click.echo(difference.render(), err=True)
+        if as_json:
+            write_json(self.as_json())
+        elif self.matches_batch:
+            click.secho(
+                f"Both tables equal DuckDB's batch over the same {self.events:,} flights.",
+                fg="green",
+            )
+        else:
+            count = len(self.differences)
+            click.secho(f"{count} rows differ from DuckDB's batch.", fg="red", err=True)
+        return 0 if self.matches_batch else 1
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "events": self.events,
+            "matches_batch": self.matches_batch,
+            "seconds_to_first_row": _rounded(self.seconds_to_first_row),
+            "events_per_second": _rounded(self.events_per_second),
+            "p50_ms": self.p50_ms,
+            "p99_ms": self.p99_ms,
+        }
+
+
+class DemoRun:
+    """Starts everything, watches it, compares. What it started is stopped by `running`."""
+
+    def __init__(self, options: "DemoOptions", running: ExitStack, *, started_at: float) -> None:
+        self._options = options
+        self._running = running
+        self._started_at = started_at
+        self._dataset = Dataset(options.data_dir / "dataset")
+        self._tables: LiveTables
+        self._load: FlightLoad
+        self._query: RunningQuery
+        self._query_started_at = 0.0
+
+    def start(self, screen: Screen, *, fresh: bool) -> None:
+        """Start broker, topics, tables, query and flights, in this order.
+
+        Raises:
+            DuologError: one of them did not start.
+        """
+        screen.say("starting the broker …")
+        topics = DemoTopics(self._start_broker())
+        if fresh and self._options.bootstrap_servers:
+            topics.delete()
+        topics.create()
+        screen.say("loading the tables, starting Spark …")
+        application = self._open_application(topics)
+        self._query_started_at = time.monotonic()
+        self._query = application.start()
+        screen.say("waiting for the first flights …")
+        self._tables = LiveTables(topics.bootstrap_servers, since_ms=time.time_ns() // 1_000_000)
+        self._running.callback(self._tables.close)
+        self._tables.open()
+        if self._options.mode == "real-time":
+            # Real time takes records as they come: the tables must be in before the flights.
+            self._query.wait_until_caught_up(_TABLES_READ_S)
+        self._load.go()
+
+    def watch(self, screen: Screen) -> None:
+        """Show the tables until every flight is counted in both.
+
+        Raises:
+            DuologError: the producer or the query failed, or nothing comes any more.
+        """
+        give_up_at = time.monotonic() + STALLED_S
+        while True:
+            if self._tables.poll(_POLL_S) or not self._load.done:
+                give_up_at = time.monotonic() + STALLED_S
+            state = self._observe()
+            screen.show(state, self._tables)
+            if self._load.done and state.events >= self._load.total:
+                return
+            self._ensure_alive(give_up_at)
+
+    def compare(self) -> DemoResult:
+        """Compare the tables with the batch."""
+        tables = self._tables
+        counted = max(0, tables.events - self._load.found)
+        took_s = _since(self._query_started_at, tables.last_row_at)
+        return DemoResult(
+            events=tables.events,
+            differences=differences(tables.rows, self._dataset, self._load.total),
+            seconds_to_first_row=_since(self._started_at, tables.first_row_at),
+            events_per_second=counted / took_s if took_s else 0.0,
+            p50_ms=tables.latencies.percentile(50),
+            p99_ms=tables.latencies.percentile(99),
+        )
+
+    def _start_broker(self) -> str:
+        if self._options.bootstrap_servers:
+            return self._options.bootstrap_servers
+        broker = BrokerProcess(
+            self._options.data_dir / "broker", settings=self._options.broker_settings
+        )
+        return self._running.enter_context(broker).bootstrap_servers
+
+    def _open_application(self, topics: DemoTopics) -> Application:
+        """Start the JVM while the tables are loaded and the flights are read."""
+        years = self._options.years
+        total = min(self._options.limit or years * FLIGHTS_PER_YEAR, years * FLIGHTS_PER_YEAR)
+        self._load = FlightLoad(
+            topics, self._dataset, total=total, years=years, rate=self._options.rate
+        )
+        self._running.callback(self._load.stop)
+        self._load.start()
+        application = Application(
+            flights_topology(),
+            bootstrap_servers=topics.bootstrap_servers,
+            data_dir=self._application_dir(),
+            mode=self._options.mode,
+            settings=self._options.settings,
+        )
+        self._running.enter_context(application)
+        self._load.wait_until_tables_are_loaded()
+        return application
+
+    def _application_dir(self) -> Path:
+        """Each cluster has its own: a checkpoint belongs to the topics that it was made from."""
+        servers = self._options.bootstrap_servers
+        if servers is None:
+            return self._options.data_dir
+        return self._options.data_dir / "clusters" / re.sub(r"[^A-Za-z0-9.,-]", "_", servers)
+
+    def _observe(self) -> DemoState:
+        return observe(
+            self._tables,
+            self._load,
+            started_at=self._started_at,
+            mode=self._query.mode,
+            state=self._query.state,
+        )
+
+    def _ensure_alive(self, give_up_at: float) -> None:
+        if self._load.error is not None:
+            raise self._load.error
+        if (failure := self._query.exception()) is not None:
+            raise failure
+        if self._query.state == "stopped" or time.monotonic() > give_up_at:
+            raise QueryError(
+                f"{self._load.total - self._tables.events:,} flights are not counted",
+                query_id=APPLICATION_ID,
+                detail=f"Nothing has come for {STALLED_S:.0f} s; the query is {self._query.state}.",
+                hint=f"Look at {self._application_dir() / 'engine.log'}; --fresh starts anew.",
+            )
+
+
+def _since(start: float, end: float | None) -> float | None:
+    return None if end is None else end - start
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

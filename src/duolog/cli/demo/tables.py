@@ -1,0 +1,114 @@
+"""The two result tables, kept up to date from their changelogs by an ordinary consumer."""
+
+import json
+import time
+from collections import deque
+from typing import Any, Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+
+from duolog.cli import clients
+from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.demo.latency import Latencies
+from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION, RESULTS
+
+_RECORDS_PER_POLL: Final = 5_000
+_RATE_WINDOW_S: Final = 5.0
+
+Row = dict[str, Any]
+
+
+class LiveTables:
+    """By airline and by destination: key → row, as the changelogs have it so far.
+
+    Args:
+        since_ms: results of events that were written before do not count as latency.
+    """
+
+    def __init__(self, bootstrap_servers: str, since_ms: int) -> None:
+        self.rows: dict[str, dict[str, Row]] = {BY_AIRLINE: {}, BY_DESTINATION: {}}
+        self.latencies = Latencies()
+        self.first_row_at: float | None = None
+        self.last_row_at: float | None = None
+        self._since_ms = since_ms
+        self._bootstrap_servers = bootstrap_servers
+        self._samples: deque[tuple[float, int]] = deque()
+        self._consumer: Consumer = clients.consumer(
+            bootstrap_servers,
+            {},
+            **{"group.id": "duolog-demo", "enable.auto.commit": "false", "fetch.wait.max.ms": 100},
+        )
+
+    def open(self) -> None:
+        """Read the result topics from their beginnings on.
+
+        Raises:
+            KafkaError: a topic is missing, or no broker answers.
+        """
+        with kafka_errors("read the result topics", self._bootstrap_servers):
+            known = self._consumer.list_topics(timeout=REQUEST_TIMEOUT_S).topics
+            self._consumer.assign(
+                [
+                    TopicPartition(topic, number, OFFSET_BEGINNING)
+                    for topic in RESULTS
+                    for number in known[topic].partitions
+                ]
+            )
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def poll(self, timeout_s: float) -> int:
+        """Take in what has arrived, waiting up to `timeout_s` for a first record.
+
+        Returns:
+            How many records came.
+
+        Raises:
+            KafkaError: the broker or the client refused.
+        """
+        with kafka_errors("read the result topics", self._bootstrap_servers):
+            first = self._consumer.poll(timeout_s)
+            if first is None:
+                return 0
+            messages = [first, *self._consumer.consume(_RECORDS_PER_POLL, 0)]
+            now_ms = time.time_ns() // 1_000_000
+            for message in messages:
+                if message.error() is not None:
+                    raise KafkaException(message.error())
+                self._take(message.topic() or "", message.key(), message.value(), now_ms)
+        self._mark_time()
+        return len(messages)
+
+    @property
+    def events(self) -> int:
+        """How many flights both tables have counted."""
+        return min(self._events_in(topic) for topic in RESULTS)
+
+    def events_per_second(self) -> float:
+        """How fast `events` has grown over the last seconds."""
+        now = time.monotonic()
+        self._samples.append((now, self.events))
+        while now - self._samples[0][0] > _RATE_WINDOW_S:
+            self._samples.popleft()
+        (start, before), (end, after) = self._samples[0], self._samples[-1]
+        return (after - before) / (end - start) if end > start else 0.0
+
+    def _events_in(self, topic: str) -> int:
+        return sum(row["flights"] for row in self.rows[topic].values())
+
+    def _take(self, topic: str, key: bytes | None, value: bytes | None, now_ms: int) -> None:
+        name = (key or b"").decode()
+        if value is None:
+            self.rows[topic].pop(name, None)
+            return
+        row = json.loads(value)
+        self.rows[topic][name] = row
+        produced_at_ms = row["last_produced_at"] or 0
+        if produced_at_ms >= self._since_ms:
+            self.latencies.add(max(0, now_ms - produced_at_ms))
+
+    def _mark_time(self) -> None:
+        self.last_row_at = time.monotonic()
+        if self.first_row_at is None:
+            self.first_row_at = self.last_row_at

@@ -1,0 +1,86 @@
+"""The demo's topics: made once, and how many records each partition has.
+
+Nothing is kept beside the topics about how far a run came: the high watermarks say it, as the n-th
+record of a partition is always the same.
+"""
+
+from concurrent.futures import Future
+from typing import Any, Final
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from duolog.cli import clients
+from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.core.errors import KafkaError
+
+FLIGHTS: Final = "flights"
+TABLES: Final = ("airlines", "airports", "planes")
+BY_AIRLINE: Final = "flights-by-airline"
+BY_DESTINATION: Final = "flights-by-destination"
+RESULTS: Final = (BY_AIRLINE, BY_DESTINATION)
+FLIGHTS_PARTITIONS: Final = 2
+
+# Flights of 2013 are older than any retention by time.
+_FLIGHTS_CONFIG: Final = {"retention.ms": "-1"}
+_TABLE_CONFIG: Final = {"cleanup.policy": "compact"}
+_ALREADY_EXISTS: Final = 36
+_UNKNOWN_TOPIC: Final = 3
+
+
+class DemoTopics:
+    """The topics of the demo on one cluster."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self._admin: AdminClient = clients.admin(bootstrap_servers, {})
+
+    def create(self) -> None:
+        """Make the source topics that are missing.
+
+        Raises:
+            KafkaError: no broker answers, or it refuses.
+        """
+        wanted = [NewTopic(FLIGHTS, FLIGHTS_PARTITIONS, config=_FLIGHTS_CONFIG)]
+        wanted += [NewTopic(table, 1, config=_TABLE_CONFIG) for table in TABLES]
+        for topic, future in self._admin.create_topics(wanted).items():
+            self._wait(future, f'create topic "{topic}"', but_not=_ALREADY_EXISTS)
+
+    def delete(self) -> None:
+        """Delete all topics of the demo that are there.
+
+        Raises:
+            KafkaError: no broker answers, or it refuses.
+        """
+        names = [FLIGHTS, *TABLES, *RESULTS]
+        for topic, future in self._admin.delete_topics(names).items():
+            self._wait(future, f'delete topic "{topic}"', but_not=_UNKNOWN_TOPIC)
+
+    def record_counts(self, topic: str) -> list[int]:
+        """Return the high watermark of each partition, which no retention moves here.
+
+        Raises:
+            KafkaError: no broker answers, or there is no such topic.
+        """
+        reader: Consumer = clients.consumer(
+            self.bootstrap_servers, {}, **{"group.id": "duolog-demo"}
+        )
+        try:
+            with kafka_errors(f'read topic "{topic}"', self.bootstrap_servers):
+                partitions = self._admin.list_topics(topic, REQUEST_TIMEOUT_S).topics[topic]
+                return [
+                    reader.get_watermark_offsets(
+                        TopicPartition(topic, number), timeout=REQUEST_TIMEOUT_S
+                    )[1]
+                    for number in sorted(partitions.partitions)
+                ]
+        finally:
+            reader.close()
+
+    def _wait(self, future: Future[Any], doing: str, *, but_not: int) -> None:
+        try:
+            with kafka_errors(doing, self.bootstrap_servers):
+                future.result(REQUEST_TIMEOUT_S)
+        except KafkaError as error:
+            if error.code != but_not:
+                raise

@@ -1,0 +1,54 @@
+"""What the demo computes, in Duolog's DSL.
+
+    flights ─▶ left join airlines ─┬─▶ by carrier ──────────────────────────▶ flights-by-airline
+    (key carrier)                  └─▶ key dest ─▶ left join airports ─▶ by dest ─▶ flights-by-destination
+
+The joined stream feeds both aggregates and is computed once. The joins are left joins, as four
+destinations in Puerto Rico and the Virgin Islands are not among the airports: no flight is lost.
+A cancelled flight has no delay; null is ignored by every aggregate but `flights`.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from duolog import Topology, avg, col, count, max_, sum_
+from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION, FLIGHTS
+
+if TYPE_CHECKING:
+    from duolog.dsl.streams import Grouped, Table
+
+APPLICATION_ID: Final = "flights"
+
+FLIGHT_COLUMNS: Final = (
+    "flight BIGINT, tailnum STRING, origin STRING, dest STRING, dep_delay BIGINT, "
+    "arr_delay BIGINT, distance BIGINT, produced_at BIGINT"
+)
+
+
+def flights_topology() -> Topology:
+    """Return the topology of the demo."""
+    topology = Topology(APPLICATION_ID)
+    flights = topology.stream(FLIGHTS, key="carrier STRING", value=FLIGHT_COLUMNS)
+    airlines = topology.table("airlines", key="carrier STRING", value="name STRING")
+    airports = topology.table("airports", key="faa STRING", value="name STRING")
+
+    with_airline = flights.left_join(airlines, prefix="airline_")
+    by_airline = with_airline.group_by_key()
+    delays(by_airline, "airline_name").to(BY_AIRLINE)
+
+    with_airport = with_airline.select_key("dest").left_join(airports, prefix="airport_")
+    by_destination = with_airport.group_by_key()
+    delays(by_destination, "airport_name").to(BY_DESTINATION)
+    return topology
+
+
+def delays(flights: "Grouped", name_column: str) -> "Table":
+    """(key K, flight…) → (key K, name, flights, delay_count, delay_sum, delay_mean, delay_max, …)."""
+    return flights.aggregate(
+        name=max_(col(name_column)),
+        flights=count(),
+        delay_count=count(col("dep_delay")),
+        delay_sum=sum_(col("dep_delay")),
+        delay_mean=avg(col("dep_delay")),
+        delay_max=max_(col("dep_delay")),
+        last_produced_at=max_(col("produced_at")),
+    )

@@ -1,0 +1,153 @@
+"""From an error to the exit status and to the lines that a person reads: one function each.
+
+0 done · 1 failed · 2 wrong usage · 3 not found · 4 not allowed · 5 unavailable or too late
+6 in conflict with what is there · 130 Ctrl-C · 141 the reader went away · 143 SIGTERM
+"""
+
+import errno
+import sys
+from typing import Final
+
+import click
+
+from duolog.core.errors import (
+    ConfigError,
+    DuologError,
+    KafkaError,
+    LogError,
+    QueryError,
+    RegistryError,
+    SerdeError,
+    StatementError,
+)
+from duolog.engine.errors import (
+    CheckpointMismatch,
+    ConnectorMissing,
+    JavaMissing,
+    KernelMissing,
+    SourceTopicMissing,
+)
+from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
+from duolog.runtime.errors import BrokerUnavailable
+
+FAILED: Final = 1
+USAGE: Final = 2
+NOT_FOUND: Final = 3
+DENIED: Final = 4
+UNAVAILABLE: Final = 5
+CONFLICT: Final = 6
+INTERRUPTED: Final = 130
+OUTPUT_CLOSED: Final = 141
+TERMINATED: Final = 143
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; like KeyboardInterrupt it passes every `except Exception`."""
+
+
+class OutputClosed(BaseException):
+    """Whoever read the standard output went away."""
+
+
+class DatasetMissing(DuologError):
+    """The data that a demo plays back are not installed."""
+
+
+STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
+    BrokerUnavailable: UNAVAILABLE,
+    CheckpointMismatch: CONFLICT,
+    ConfigError: USAGE,
+    ConnectorMissing: FAILED,
+    DatasetMissing: NOT_FOUND,
+    JavaMissing: FAILED,
+    KernelMissing: FAILED,
+    KafkaError: FAILED,
+    LogError: FAILED,
+    MalformedRequest: FAILED,
+    QueryError: FAILED,
+    RegistryError: FAILED,
+    SerdeError: FAILED,
+    SourceTopicMissing: NOT_FOUND,
+    StatementError: USAGE,
+    UnsupportedRequest: FAILED,
+}
+
+# Positive numbers are Kafka's `Errors`; negative ones are librdkafka's own.
+_STATUS_OF_KAFKA_CODE: Final = {
+    3: NOT_FOUND,  # UNKNOWN_TOPIC_OR_PARTITION
+    7: UNAVAILABLE,  # REQUEST_TIMED_OUT
+    17: USAGE,  # INVALID_TOPIC_EXCEPTION
+    29: DENIED,  # TOPIC_AUTHORIZATION_FAILED
+    30: DENIED,  # GROUP_AUTHORIZATION_FAILED
+    31: DENIED,  # CLUSTER_AUTHORIZATION_FAILED
+    36: CONFLICT,  # TOPIC_ALREADY_EXISTS
+    37: USAGE,  # INVALID_PARTITIONS
+    38: USAGE,  # INVALID_REPLICATION_FACTOR
+    40: USAGE,  # INVALID_CONFIG
+    58: DENIED,  # SASL_AUTHENTICATION_FAILED
+    68: CONFLICT,  # NON_EMPTY_GROUP
+    69: NOT_FOUND,  # GROUP_ID_NOT_FOUND
+    100: NOT_FOUND,  # UNKNOWN_TOPIC_ID
+    -169: DENIED,  # _AUTHENTICATION
+    -185: UNAVAILABLE,  # _TIMED_OUT
+    -187: UNAVAILABLE,  # _ALL_BROKERS_DOWN
+    -188: NOT_FOUND,  # _UNKNOWN_TOPIC
+    -190: NOT_FOUND,  # _UNKNOWN_PARTITION
+    -192: UNAVAILABLE,  # _MSG_TIMED_OUT
+    -193: UNAVAILABLE,  # _RESOLVE
+    -195: UNAVAILABLE,  # _TRANSPORT
+}
+
+_STATUS_OF_INTERRUPTION: Final[dict[type[BaseException], int]] = {
+    KeyboardInterrupt: INTERRUPTED,
+    click.Abort: INTERRUPTED,
+    Terminated: TERMINATED,
+    OutputClosed: OUTPUT_CLOSED,
+    BrokenPipeError: OUTPUT_CLOSED,
+}
+
+_STATUS_OF_ERRNO: Final = {
+    errno.ENOENT: NOT_FOUND,
+    errno.EACCES: DENIED,
+    errno.EPERM: DENIED,
+    errno.EADDRINUSE: CONFLICT,
+    errno.ECONNREFUSED: UNAVAILABLE,
+    errno.ETIMEDOUT: UNAVAILABLE,
+}
+
+
+def exit_status(error: BaseException) -> int | None:
+    """Return the exit status for `error`, or None if it is a defect that wants its traceback."""
+    match error:
+        case DuologError():
+            return _status_of_operating_error(error)
+        case click.exceptions.Exit(exit_code=code) | click.ClickException(exit_code=code):
+            return int(code)
+        case OSError() if not isinstance(error, BrokenPipeError):
+            return _STATUS_OF_ERRNO.get(error.errno or 0, FAILED)
+        case _:
+            return next(
+                (s for kind, s in _STATUS_OF_INTERRUPTION.items() if isinstance(error, kind)), None
+            )
+
+
+def _status_of_operating_error(error: DuologError) -> int:
+    if isinstance(error, KafkaError) and error.code in _STATUS_OF_KAFKA_CODE:
+        return _STATUS_OF_KAFKA_CODE[error.code]
+    return next(STATUS_OF_ERROR[kind] for kind in type(error).__mro__ if kind in STATUS_OF_ERROR)
+
+
+def report(error: BaseException) -> None:
+    """Write `error` to standard error for a person; nothing for a signal or a closed pipe."""
+    match error:
+        case click.ClickException():
+            error.show()
+        case DuologError():
+            click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+            click.echo(error.render(), err=True)
+        case OSError() if not isinstance(error, BrokenPipeError):
+            what = f'{error.strerror or error} "{error.filename}"' if error.filename else error
+            click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+            click.echo(what, err=True)
+        case _:
+            sys.stderr.flush()

@@ -1,0 +1,49 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import click
+
+from duolog.core.errors import ConfigError
+
+MODES: Final = ("auto", "micro-batch", "real-time")
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def mode_option(command: Command) -> Command:
+    """Add `--mode` to a command that runs a topology."""
+    return click.option(
+        "--mode",
+        type=click.Choice(MODES),
+        default="auto",
+        show_default=True,
+        help="auto catches up in micro-batches, then goes live in real time.",
+    )(command)
+
+
+def set_option(help_text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds `--set NAME=VALUE`, which may be given several times."""
+    return click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help=help_text)
+
+
+def read_assignment(text: str) -> tuple[str, str]:
+    """Read `NAME=VALUE`.
+
+    Example:
+        >>> read_assignment("durability=os")
+        ('durability', 'os')
+
+    Raises:
+        ConfigError: there is no `=`.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ConfigError(f'"{text}" is not a setting', value=text, hint="Write it as NAME=VALUE.")
+    return name.strip(), value.strip()
+
+
+def read_assignments(texts: tuple[str, ...]) -> dict[str, str]:
+    """Read several of them; the last of a name wins."""
+    return dict(read_assignment(text) for text in texts)

@@ -1,0 +1,119 @@
+"""A topology that runs: its result topics, its place on disk, its query.
+
+    data_dir/checkpoints/<application id>   state and source offsets
+    data_dir/engine.log                     what the JVM says
+
+Its life: `open` starts what takes long and needs no topic (the JVM); `start` makes the result topics
+that are missing and starts the query; `close` stops both. A context manager opens and closes.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from duolog.runtime.result_topics import create_result_topics
+
+if TYPE_CHECKING:
+    from duolog.dsl.topology import Topology
+    from duolog.engine import Engine
+    from duolog.engine.query import RunningQuery
+
+Mode = Literal["auto", "micro-batch", "real-time"]
+
+
+class Application:
+    """Runs one topology against one Kafka cluster.
+
+    Args:
+        topology: what to run; its name is the application id.
+        bootstrap_servers: the cluster that has the source topics.
+        data_dir: where checkpoints and logs go; made if missing.
+        mode: `auto` catches up in micro-batches and then goes live in real time.
+        settings: engine settings by name, as texts.
+    """
+
+    def __init__(
+        self,
+        topology: "Topology",
+        *,
+        bootstrap_servers: str,
+        data_dir: Path,
+        mode: Mode = "auto",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.plan = topology.build()
+        self.application_id = topology.name
+        self.mode = mode
+        self._bootstrap_servers = bootstrap_servers
+        self._data_dir = data_dir
+        self._settings = dict(settings or {})
+        self._engine: Engine | None = None
+        self._query: RunningQuery | None = None
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def query(self) -> "RunningQuery":
+        assert self._query is not None, "the application was not started"
+        return self._query
+
+    def open(self) -> None:
+        """Start the JVM. Takes seconds; needs no broker.
+
+        Raises:
+            ConfigError: there is no Java or no connector, or a setting is wrong.
+        """
+        # Imported here: pyspark takes half a second, and `duolog.runtime` is imported by all.
+        from duolog.engine import Engine, EngineConfig  # noqa: PLC0415
+
+        self._data_dir.mkdir(parents=True, exist_ok=True)
+        config = EngineConfig.from_settings(
+            self._settings,
+            bootstrap_servers=self._bootstrap_servers,
+            checkpoint_dir=self._data_dir / "checkpoints",
+            log_path=self._data_dir / "engine.log",
+        )
+        self._engine = Engine(config)
+
+    def start(self) -> "RunningQuery":
+        """Make the result topics that are missing and start the query.
+
+        Raises:
+            QueryError: a source topic is missing, or the engine refuses the query.
+            KafkaError: the broker refuses a result topic.
+        """
+        if self._engine is None:
+            self.open()
+        assert self._engine is not None
+        create_result_topics(self.plan, self._bootstrap_servers)
+        self._query = self._engine.start(self.plan, self.application_id, mode=self.mode)
+        return self._query
+
+    def explain(self) -> str:
+        """Return levels, sub-topologies, stores and the mode with its reason, as text."""
+        if self._engine is None:
+            self.open()
+        assert self._engine is not None
+        return self._engine.explain(self.plan, self.mode)
+
+    def close(self) -> None:
+        """Stop the query, then the JVM. Does nothing when closed."""
+        query, self._query = self._query, None
+        engine, self._engine = self._engine, None
+        try:
+            if query is not None:
+                query.stop()
+        finally:
+            if engine is not None:
+                engine.close()

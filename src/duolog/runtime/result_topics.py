@@ -1,0 +1,72 @@
+"""The topics that a plan writes: made before it starts.
+
+A table's topic is compacted: it holds the latest row of each key for ever. As many partitions as
+the plan says, else as many as the largest source topic, which is the number of tasks.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from duolog.core.errors import KafkaError
+from duolog.plan.nodes import Plan
+from duolog.runtime.errors import BrokerUnavailable
+
+_TIMEOUT_S: Final = 15.0
+_ALREADY_EXISTS: Final = 36
+_TABLE_CONFIG: Final = {"cleanup.policy": "compact"}
+
+
+def create_result_topics(plan: Plan, bootstrap_servers: str) -> None:
+    """Create the topics of the plan's sinks that do not exist.
+
+    Raises:
+        BrokerUnavailable: no broker answers.
+        KafkaError: the broker refuses a topic.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    there = _partition_counts(admin, bootstrap_servers)
+    wanted = [topic for topic in result_topics(plan, there) if topic.topic not in there]
+    if wanted:
+        for name, future in admin.create_topics(wanted).items():
+            _wait(name, future)
+
+
+def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTopic]:
+    """Return what each sink of `plan` wants, given the partitions of the topics that exist."""
+    tasks = max((partition_counts.get(source.topic, 1) for source in plan.sources), default=1)
+    return [
+        NewTopic(
+            sink.topic,
+            sink.partitions or tasks,
+            config=dict(_TABLE_CONFIG) if sink.is_table else {},
+        )
+        for sink in plan.sinks
+    ]
+
+
+def _partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+    try:
+        topics = admin.list_topics(timeout=_TIMEOUT_S).topics
+    except KafkaException as error:
+        raise BrokerUnavailable(
+            f"no broker answers at {bootstrap_servers}",
+            detail=str(error.args[0]),
+            hint="`duolog broker` starts one.",
+        ) from error
+    return {name: len(topic.partitions) for name, topic in topics.items()}
+
+
+def _wait(name: str, future: Future[Any]) -> None:
+    try:
+        future.result(_TIMEOUT_S)
+    except KafkaException as error:
+        if error.args[0].code() != _ALREADY_EXISTS:
+            raise KafkaError(
+                f'could not create topic "{name}"',
+                code=error.args[0].code(),
+                detail=error.args[0].str(),
+            ) from error

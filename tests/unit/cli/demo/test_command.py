@@ -1,0 +1,23 @@
+from pathlib import Path
+
+import pytest
+
+from duolog.cli.demo.command import forget
+from duolog.cli.main import main
+
+
+def test_fresh_forgets_what_the_demo_keeps_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "broker" / "deep").mkdir(parents=True)
+    (tmp_path / "engine.log").write_text("lines")
+    (tmp_path / "thesis.txt").write_text("mine")
+
+    forget(tmp_path)
+
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_fresh_on_a_cluster_of_ones_own_wants_a_yes(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["demo", "--fresh", "--bootstrap-servers", "127.0.0.1:1"])
+
+    assert status == 2
+    assert "add --yes" in capsys.readouterr().err

@@ -1,0 +1,106 @@
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+
+from duolog.cli.demo import load as load_module
+from duolog.cli.demo.dataset import Dataset, Flight
+from duolog.cli.demo.load import FlightLoad
+from duolog.cli.demo.topics import DemoTopics
+from duolog.plan.partitioner import partition_of
+
+# UA and B6 belong to partition 0, AA and DL to partition 1.
+CARRIERS = ("UA", "AA", "UA", "B6", "DL", "UA", "AA", "DL")
+FLIGHTS = [Flight(carrier, at, "{") for at, carrier in enumerate(CARRIERS)]
+Written = list[tuple[str, int, int]]
+
+
+class Sender:
+    """Takes records instead of a broker."""
+
+    def __init__(self, *args: object, **options: object) -> None:
+        self.records: Written = []
+        self.waiting = 0
+
+    def send(self, topic: str, key: bytes, value: bytes, timestamp_ms: int, partition: int) -> None:
+        if topic == "flights":
+            self.records.append((key.decode(), timestamp_ms, partition))
+
+    def finish(self) -> None:
+        """Everything was taken."""
+
+    abandon = finish
+
+
+class Topics(DemoTopics):
+    """Topics that hold given numbers of records."""
+
+    def __init__(self, *flights: int) -> None:
+        self.bootstrap_servers = ""
+        self._flights = list(flights)
+
+    def record_counts(self, topic: str) -> list[int]:
+        return self._flights if topic == "flights" else [10_000]
+
+
+class Small(Dataset):
+    """Eight flights."""
+
+    def __init__(self) -> None:
+        """Reads nothing."""
+
+    def flights(self, years: int = 1) -> Iterator[Flight]:
+        yield from islice(FLIGHTS, None)
+
+    def table(self, name: str) -> list[tuple[str, str]]:
+        return []
+
+
+def written(monkeypatch: pytest.MonkeyPatch, *there: int, total: int = 8) -> tuple[Written, int]:
+    senders: list[Sender] = []
+
+    def make(*args: object, **options: object) -> Sender:
+        senders.append(Sender())
+        return senders[-1]
+
+    monkeypatch.setattr(load_module, "_Sender", make)
+    load = FlightLoad(Topics(*there), Small(), total=total, years=1, rate=None)
+    load.go()
+    load.run()
+    assert load.error is None
+    return senders[0].records, load.total
+
+
+def test_every_flight_goes_to_the_partition_of_its_carrier(monkeypatch: pytest.MonkeyPatch) -> None:
+    records, total = written(monkeypatch, 0, 0)
+
+    assert total == 8
+    assert [(key, at) for key, at, _ in records] == [(f.carrier, f.sched_dep_ms) for f in FLIGHTS]
+    assert {p == partition_of(key.encode(), 2) for key, _, p in records} == {True}
+
+
+def test_a_second_run_writes_only_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    records, total = written(monkeypatch, 2, 1)
+
+    assert [at for _, at, _ in records] == [3, 4, 5, 6, 7]
+    assert total == 8
+
+
+def test_a_run_that_was_cut_off_unevenly_is_filled_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partition 0 has 4 records and partition 1 has 1: its second one, of DL, is still missing."""
+    records, total = written(monkeypatch, 4, 1, total=3)
+
+    assert [at for _, at, _ in records] == [4]
+    assert total == 6
+
+
+def test_a_complete_topic_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    records, total = written(monkeypatch, 4, 4)
+
+    assert (records, total) == ([], 8)
+
+
+def test_a_limit_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    records, total = written(monkeypatch, 0, 0, total=3)
+
+    assert (len(records), total) == (3, 3)

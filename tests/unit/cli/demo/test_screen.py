@@ -1,0 +1,72 @@
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from duolog.cli.demo.screen import JsonScreen, duration, result_table, status_line
+from duolog.cli.demo.state import DemoState
+from duolog.cli.demo.topics import BY_AIRLINE
+
+STATE = DemoState(
+    elapsed_s=12.3456,
+    mode="real-time",
+    state="running",
+    events=1_500,
+    produced=2_000,
+    total=336_776,
+    events_per_second=199.96,
+    lag=500,
+    p50_ms=28,
+    p99_ms=12_000,
+)
+
+
+def row(flights: int, mean: float | None, most: int | None) -> dict[str, object]:
+    return {"name": "Airline", "flights": flights, "delay_mean": mean, "delay_max": most}
+
+
+def drawn(table: object) -> str:
+    out = io.StringIO()
+    Console(file=out, width=100).print(table)
+    return out.getvalue()
+
+
+def test_the_status_tells_rate_lag_latency_and_mode() -> None:
+    assert status_line(STATE).plain == (
+        "200 events/s · lag 500 · latency p50 28 ms p99 12.0 s · real-time, running · 12 s"
+    )
+
+
+def test_the_rows_with_the_most_flights_come_first_and_the_rest_is_left_out() -> None:
+    rows = {"AA": row(5, 1.5, 90), "UA": row(7, None, None), "DL": row(1, 0.0, 0)}
+
+    lines = drawn(result_table(BY_AIRLINE, rows, most=2)).splitlines()
+
+    assert [line.split()[0] for line in lines] == ["airline", "UA", "AA"]
+    assert lines[1].split()[-2:] == ["-", "-"]
+    assert "1.50 min" in lines[2]
+
+
+def test_json_is_one_line_with_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    with JsonScreen() as screen:
+        screen.show(STATE, tables=None)  # type: ignore[arg-type]  # JSON shows numbers only
+        screen.show(STATE, tables=None)  # type: ignore[arg-type]
+
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line) == {
+        "elapsed_s": 12.346,
+        "mode": "real-time",
+        "state": "running",
+        "events": 1_500,
+        "produced": 2_000,
+        "total": 336_776,
+        "events_per_second": 200.0,
+        "lag": 500,
+        "p50_ms": 28,
+        "p99_ms": 12_000,
+    }
+
+
+def test_a_latency_that_is_not_known_is_a_dash() -> None:
+    assert duration(None) == "-"

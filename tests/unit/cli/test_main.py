@@ -1,0 +1,41 @@
+import subprocess
+import sys
+from importlib import import_module
+
+import click
+import pytest
+
+from duolog.cli.main import COMMANDS, main
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_listed_command_is_there_and_has_help(name: str) -> None:
+    module, attribute = COMMANDS[name][0].split(":")
+
+    command = getattr(import_module(module), attribute)
+
+    assert isinstance(command, click.Command)
+    assert command.name == name
+    assert command.help
+
+
+def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["nope"])
+
+    assert status == 2
+    assert "No such command 'nope'" in capsys.readouterr().err
+
+
+def test_help_goes_to_standard_output_and_imports_no_command() -> None:
+    program = (
+        "import sys; from duolog.cli.main import main; status = main(['--help'])\n"
+        "heavy = {'confluent_kafka', 'duckdb', 'pyspark', 'rich', 'kio'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else status)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"\n  {name} " in done.stdout for name in COMMANDS)
