@@ -104,7 +104,9 @@ def compile_sources(javac: str, class_path: str, classes: Path) -> None:
 
 def write_jar(classes: Path, out: Path) -> None:
     """Write the class files as a jar whose bytes depend on nothing else."""
-    files = sorted((path.relative_to(classes).as_posix(), path) for path in classes.rglob("*.class"))
+    files = sorted(
+        (path.relative_to(classes).as_posix(), path) for path in classes.rglob("*.class")
+    )
     out.parent.mkdir(parents=True, exist_ok=True)
     arriving = out.with_name(f"{out.name}.{os.getpid()}.tmp")
     try:

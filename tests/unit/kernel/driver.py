@@ -1,0 +1,80 @@
+"""The kernel's in-memory driver, seen from Python."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from unit.kernel.specs import Spec
+
+
+class In(NamedTuple):
+    """A record of a source topic."""
+
+    topic: str
+    key: str | None
+    value: str | None
+    ts: int = 0
+    partition: int = 0
+    offset: int = 0
+
+
+class Out(NamedTuple):
+    """A record of a sink topic."""
+
+    topic: str
+    key: str | None
+    value: str | None
+    ts: int
+
+
+def java_session(spark: SparkSession) -> Any:
+    return spark._jsparkSession  # noqa: SLF001 - PySpark has no other way to the JVM
+
+
+def kernel_package(spark: SparkSession) -> Any:
+    """The Java package of the kernel, its SQL functions registered."""
+    package: Any = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
+    package.Kernel.register(java_session(spark))
+    return package
+
+
+class KernelDriver:
+    """Carries records through a chain in memory."""
+
+    def __init__(self, spark: SparkSession, spec: Spec) -> None:
+        driver = kernel_package(spark).Driver
+        self._driver: Any = driver(java_session(spark), json.dumps(spec))
+
+    def pipe(self, record: In) -> list[Out]:
+        """One record through the whole chain."""
+        return self.batch([record])
+
+    def batch(self, records: Iterable[In]) -> list[Out]:
+        """Several records as one micro-batch."""
+        for record in records:
+            self._driver.add(
+                record.topic,
+                record.partition,
+                record.offset,
+                record.ts,
+                _bytes(record.key),
+                _bytes(record.value),
+            )
+        return [
+            Out(out.topic(), _text(out.key()), _text(out.value()), out.ts())
+            for out in self._driver.run()
+        ]
+
+    @property
+    def corrupt_records(self) -> int:
+        return int(self._driver.corruptRecords())
+
+
+def _bytes(text: str | None) -> bytearray | None:
+    return None if text is None else bytearray(text, "utf-8")
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else bytes(data).decode()
