@@ -9,7 +9,7 @@ becomes an error answer to that request, never a dropped connection.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,16 @@ from duolog.protocol.headers import RequestHeader
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
-    from duolog.broker.connection import Connection, Slot
+    from duolog.broker.connection import Connection
+    from duolog.broker.slots import Slot
 
 logger = logging.getLogger(__name__)
 
 Handler = Callable[[Any, "RequestContext"], None]
-FrameHandler = Callable[["Broker", "Connection", RequestHeader, memoryview], None]
-"""Takes the whole content of a frame; makes its own slot. Raises MalformedRequest."""
+FrameHandler = Callable[["Connection", memoryview, int, int, int], None]
+"""Takes a frame's content, the version, the correlation id and where the body begins.
+
+It makes its own slot, and raises MalformedRequest for bytes that it cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,24 @@ class Api:
 class RequestContext:
     """One request of a cold API on its way to its answer."""
 
-    __slots__ = ("_slot", "api", "broker", "client_id", "connection", "header", "replied", "request")
+    __slots__ = (
+        "_slot",
+        "api",
+        "broker",
+        "client_id",
+        "connection",
+        "header",
+        "replied",
+        "request",
+    )
 
     def __init__(
-        self, broker: "Broker", connection: "Connection", slot: "Slot", api: Api, header: RequestHeader
+        self,
+        broker: "Broker",
+        connection: "Connection",
+        slot: "Slot",
+        api: Api,
+        header: RequestHeader,
     ) -> None:
         self.broker = broker
         self.connection = connection
@@ -71,7 +88,7 @@ class RequestContext:
         """The client's address, as Kafka shows it: `/127.0.0.1`."""
         return f"/{self.connection.host}"
 
-    def reply(self, response: Any) -> None:  # noqa: ANN401
+    def reply(self, response: Any) -> None:
         """Answer the request.
 
         `response` is a kio response entity of this version, or a mapping of field names to
@@ -106,6 +123,3 @@ def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memor
         api.handle(context.request, context)
     except Exception as error:  # noqa: BLE001  One of the four edges: the request.
         broker.refuse(context, error)
-
-
-Fields = Mapping[str, Any]

@@ -10,9 +10,8 @@ Threads: all of it runs on the loop's thread; the group commit has its own.
 import logging
 import socket
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from duolog.broker.connection import Connection
 from duolog.broker.errors import kafka_code
 from duolog.broker.listener import Listener
 from duolog.broker.loop import Loop, Timers
@@ -27,14 +26,16 @@ from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.units import SECOND_MS
 from duolog.protocol.messages import Messages
+from duolog.record.batch import whole_batches
+from duolog.record.records import Record, decode_records
 
 if TYPE_CHECKING:
     from duolog.broker.api import RequestContext
+    from duolog.broker.connection import Connection
     from duolog.broker.fetch_waiters import FetchWaiter
-    from duolog.log.group_commit import GroupCommit
+    from duolog.log.group_commit import Durability
     from duolog.log.log_manager import LogManager
     from duolog.log.partition_log import PartitionLog
-    from duolog.record.batch import Record
 
 logger = logging.getLogger(__name__)
 
@@ -48,14 +49,10 @@ class Broker:
         self,
         *,
         log_manager: "LogManager",
-        group_commit: Callable[[Callable[[], None]], "GroupCommit"],
         clock: Clock,
         settings: BrokerSettings,
     ) -> None:
-        """Make a broker that does not listen yet.
-
-        `group_commit` makes the group commit from the function that wakes the loop.
-        """
+        """Make a broker that does not listen yet."""
         self.clock = clock
         self.settings = settings
         self.node_id = settings.integer("node.id")
@@ -68,7 +65,8 @@ class Broker:
         self.router = Router(find_apis())
         self.topics = Topics(log_manager, TopicConfigs(settings))
         self.producer_ids = ProducerIds(log_manager)
-        self.group_commit = group_commit(self.loop.wake)
+        durability = cast("Durability", settings.text("durability"))
+        self.group_commit = log_manager.group_commit(durability, self.loop.wake)
         self.rounds = Rounds(self.group_commit, self._grown)
         self.connections: set[Connection] = set()
         self.connections_to_flush: list[Connection] = []
@@ -138,22 +136,16 @@ class Broker:
         self.rounds.dirty.add(found)
         self.rounds.pending.append(Callback(on_durable))
 
-    def replay_internal(self, topic: str, partition: int) -> "Iterator[Record]":
-        """Read all records of a partition from its start; data records only."""
-        from duolog.record.batch import decode_records, read_header  # noqa: PLC0415
-
+    def replay_internal(self, topic: str, partition: int) -> Iterator[Record]:
+        """Read all durable records of a partition from its start."""
         log = self.log(topic, partition)
         offset = log.log_start_offset
-        while offset < log.log_end_offset:
-            data = bytes(log.read_bytes(offset, _REPLAY_BYTES, up_to_offset=log.log_end_offset))
-            assert data, f"{topic}-{partition} ends before its log end offset"
-            position = 0
-            while position < len(data):
-                header = read_header(data, position)
-                batch = memoryview(data)[position : position + header.size_bytes]
+        while offset < log.high_watermark:
+            data = log.read_bytes(offset, _REPLAY_BYTES, up_to_offset=log.high_watermark)
+            assert data, f"{topic}-{partition} ends before its high watermark"
+            for header, batch in whole_batches(data):
                 yield from (record for record in decode_records(batch) if record.offset >= offset)
                 offset = header.last_offset + 1
-                position += header.size_bytes
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> Topic:
         """Create a topic, at the wish of a client or of the broker itself."""

@@ -16,14 +16,14 @@ A frame that cannot be read closes this connection with one log line, and no oth
 import logging
 import socket
 from collections import deque
-from collections.abc import Callable
 from struct import Struct
 from struct import error as struct_error
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.api import RequestContext, handle_cold
 from duolog.broker.loop import HANG_UP, READ, WRITE
-from duolog.broker.sending import FileSpan, SendQueue
+from duolog.broker.sending import SendQueue
+from duolog.broker.slots import Data, Slot
 from duolog.core.units import KIB, MIB
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import SIZE_BYTES, next_frame_end
@@ -31,11 +31,12 @@ from duolog.protocol.headers import RequestHeader, is_flexible
 from duolog.protocol.wire import skip_tagged_fields
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duolog.broker.broker import Broker
+    from duolog.broker.fetch_waiters import FetchWaiter
 
 logger = logging.getLogger(__name__)
-
-Data = bytes | list[bytes | FileSpan]
 
 _BUFFER_BYTES: Final = 16 * KIB
 _BUFFER_BYTES_USUAL: Final = 1 * MIB
@@ -44,15 +45,6 @@ _BUFFER_BYTES_USUAL: Final = 1 * MIB
 _SLOTS_MAX: Final = 1024
 _HEAD: Final = Struct(">hhih")
 """api_key, api_version, correlation_id, length of client_id."""
-
-
-class Slot:
-    """The place of one answer in the order of its connection."""
-
-    __slots__ = ("data",)
-
-    def __init__(self) -> None:
-        self.data: Data | None = None
 
 
 class Connection:
@@ -64,6 +56,7 @@ class Connection:
         self.address = address
         self.closed = False
         self.on_close: list[Callable[[], None]] = []
+        self.parked: set[FetchWaiter] = set()
         self.slots: deque[Slot] = deque()
         self._socket = connection_socket
         self._fd = connection_socket.fileno()
@@ -74,19 +67,19 @@ class Connection:
         self._flushing_due = False
         broker.loop.register(self._fd, READ, self._on_ready)
 
+    def answer(self, slot: Slot, data: Data) -> None:
+        """Take a slot and answer it at once."""
+        self.slots.append(slot)
+        self.complete(slot, data)
+
     def complete(self, slot: Slot, data: Data) -> None:
         """Answer a slot; the answer leaves at the end of the round, when its turn has come."""
         if self.closed:
-            _release(data)
             return
         assert slot.data is None, "a request was answered twice"
         slot.data = data
         if self.slots[0] is slot:
             self.flush_soon()
-        elif not isinstance(data, bytes):
-            for piece in data:
-                if isinstance(piece, FileSpan):
-                    piece.pin()
 
     def flush_soon(self) -> None:
         if not self._flushing_due:
@@ -123,10 +116,9 @@ class Connection:
         self.broker.connections.discard(self)
         self._socket.close()
         self._queue.clear()
-        for slot in self.slots:
-            if slot.data is not None:
-                _release(slot.data)
         self.slots.clear()
+        for waiter in list(self.parked):
+            waiter.cancel()
         # Staged slices of the buffer keep it alive until they are written.
         self._buffer = bytearray()
         self._start = self._end = 0
@@ -197,6 +189,12 @@ class Connection:
                     return
         except MalformedRequest as error:
             self.close(f"{error.message} {error.detail}".strip(), level=logging.WARNING)
+        except AssertionError:
+            # A broken invariant of the log: going on could write wrong bytes.
+            raise
+        except Exception:
+            logger.exception("handler failed", extra={"client": self.address})
+            self.close("handler failed")
 
     def _handle_frame(self, frame: memoryview) -> None:
         try:
@@ -208,7 +206,7 @@ class Connection:
         if is_flexible(key, version):
             position = skip_tagged_fields(frame, position)
         if api.handle_frame is not None:
-            api.handle_frame(self.broker, self, frame, version, correlation_id, position)
+            api.handle_frame(self, frame, version, correlation_id, position)
             return
         client_id = None
         if client_id_size >= 0:
@@ -232,10 +230,3 @@ class Connection:
         if events != self._events:
             self._events = events
             self.broker.loop.modify(self._fd, events)
-
-
-def _release(data: Data) -> None:
-    if not isinstance(data, bytes):
-        for piece in data:
-            if isinstance(piece, FileSpan):
-                piece.release()

@@ -31,7 +31,7 @@ class Listener:
         self._fd = listening.fileno()
         self._connections_max = broker.settings.integer("max.connections")
         self._open = True
-        listening.setblocking(False)
+        listening.settimeout(0)
         broker.loop.register(self._fd, READ, self._on_ready)
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class Listener:
             accepted.close()
             logger.warning("too many connections; refused one", extra={"client": address})
             return
-        accepted.setblocking(False)
+        accepted.settimeout(0)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._broker.connections.add(Connection(self._broker, accepted, address))
 

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from duolog.core.errors import LogError
+from duolog.core.errors import DuologError
 
 if TYPE_CHECKING:
     from duolog.broker.topics import Partition
@@ -65,7 +65,9 @@ class Callback:
 class Rounds:
     """The rounds of one broker."""
 
-    def __init__(self, group_commit: "GroupCommit", on_grown: Callable[["Partition"], None]) -> None:
+    def __init__(
+        self, group_commit: "GroupCommit", on_grown: Callable[["Partition"], None]
+    ) -> None:
         self.dirty: set[Partition] = set()
         """Partitions with staged batches; handlers add to it."""
         self.pending: list[Pending] = []
@@ -95,7 +97,7 @@ class Rounds:
                 for partition in dirty:
                     partition.log.write_staged()
                 ticket = self._group_commit.request([partition.log for partition in dirty])
-            except (OSError, LogError) as error:
+            except (OSError, DuologError) as error:
                 self._go_offline(error)
             else:
                 ends = [(partition, partition.log.log_end_offset) for partition in dirty]

@@ -1,9 +1,9 @@
 """What a connection still has to send: bytes, and spans of segment files.
 
 Bytes that stand next to each other leave in one `send`; a span leaves by `sendfile`, so that
-records go from the page cache to the socket without passing through Python. A span that cannot
-be sent at once keeps a duplicate of its file descriptor: the segment may be deleted or closed
-meanwhile, and a number that was reused would send another file's bytes.
+records go from the page cache to the socket without passing through Python. A span holds its
+file, not only the descriptor's number: the segment may be deleted while the span waits, and a
+number that was given again would send another file's bytes.
 """
 
 import os
@@ -12,6 +12,7 @@ from collections import deque
 from typing import Final
 
 from duolog.core.units import KIB, MIB
+from duolog.log.disk import DiskFile
 
 _TURN_BYTES_MAX: Final = 4 * MIB
 """A reader that is as fast as we are gets no more in one turn: others wait too."""
@@ -22,24 +23,12 @@ _JOIN_BYTES_MAX: Final = 256 * KIB
 class FileSpan:
     """Some bytes of a file that is open."""
 
-    __slots__ = ("_owned", "fd", "position", "size_bytes")
+    __slots__ = ("file", "position", "size_bytes")
 
-    def __init__(self, fd: int, position: int, size_bytes: int) -> None:
-        self.fd = fd
+    def __init__(self, file: DiskFile, position: int, size_bytes: int) -> None:
+        self.file = file
         self.position = position
         self.size_bytes = size_bytes
-        self._owned = False
-
-    def pin(self) -> None:
-        """Make the span independent of who opened the file."""
-        if not self._owned:
-            self.fd = os.dup(self.fd)
-            self._owned = True
-
-    def release(self) -> None:
-        if self._owned:
-            os.close(self.fd)
-            self._owned = False
 
 
 class SendQueue:
@@ -77,27 +66,21 @@ class SendQueue:
                     budget -= self._send_bytes()
         except BlockingIOError:
             pass
-        for piece in pieces:
-            if isinstance(piece, FileSpan):
-                piece.pin()
         return not pieces
 
     def clear(self) -> None:
-        for piece in self._pieces:
-            if isinstance(piece, FileSpan):
-                piece.release()
         self._pieces.clear()
 
     def _send_span(self, span: FileSpan) -> int:
-        sent = os.sendfile(
-            self._socket.fileno(), span.fd, span.position, min(span.size_bytes, _TURN_BYTES_MAX)
-        )
+        descriptor = span.file.fileno()
+        assert descriptor is not None, "a file in memory is sent as bytes"
+        size_bytes = min(span.size_bytes, _TURN_BYTES_MAX)
+        sent = os.sendfile(self._socket.fileno(), descriptor, span.position, size_bytes)
         if sent == 0:
             raise OSError("segment file is shorter than the span that was promised")
         span.position += sent
         span.size_bytes -= sent
         if span.size_bytes == 0:
-            span.release()
             self._pieces.popleft()
         return sent
 

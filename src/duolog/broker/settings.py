@@ -16,7 +16,8 @@ from duolog.core.settings import (
     between,
     one_of,
 )
-from duolog.core.units import DAY_MS, GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
+from duolog.core.units import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
+from duolog.log.config import BROKER_LOG_SETTINGS
 
 _LISTEN_ROWS: Final = (
     Setting(
@@ -86,76 +87,13 @@ _LOG_ROWS: Final = (
         importance=Importance.HIGH,
     ),
     Setting(
-        "log.segment.bytes",
-        default=1 * GIB,
-        kind=Kind.INT,
-        doc="Size at which a segment is rolled.",
-        check=at_least(1 * MIB),
-    ),
-    Setting(
-        "log.roll.ms",
-        default=7 * DAY_MS,
-        kind=Kind.LONG,
-        doc="Age at which a segment is rolled.",
-        check=at_least(1),
-    ),
-    Setting(
-        "log.retention.ms",
-        default=7 * DAY_MS,
-        kind=Kind.LONG,
-        doc="How long records are kept; -1 keeps them for ever.",
-        check=at_least(-1),
-        importance=Importance.HIGH,
-    ),
-    Setting(
-        "log.retention.bytes",
-        default=-1,
-        kind=Kind.LONG,
-        doc="How much of a partition is kept; -1 keeps all.",
-        check=at_least(-1),
-    ),
-    Setting(
         "log.retention.check.interval.ms",
         default=5 * MINUTE_MS,
         kind=Kind.LONG,
         doc="How often segments are looked at that are too old or too much.",
         check=at_least(100),
     ),
-    Setting(
-        "log.cleanup.policy",
-        default=("delete",),
-        kind=Kind.LIST,
-        doc="What happens to old segments: delete, compact or both.",
-        check=one_of("delete", "compact"),
-    ),
-    Setting(
-        "log.index.interval.bytes",
-        default=4 * KIB,
-        kind=Kind.INT,
-        doc="Bytes of records between two entries of the offset index.",
-        check=at_least(0),
-    ),
-    Setting(
-        "log.message.timestamp.type",
-        default="CreateTime",
-        kind=Kind.STRING,
-        doc="Whose time a record carries.",
-        check=one_of("CreateTime", "LogAppendTime"),
-    ),
-    Setting(
-        "message.max.bytes",
-        default=1 * MIB + 12,
-        kind=Kind.INT,
-        doc="The largest record batch.",
-        check=at_least(0),
-    ),
-    Setting(
-        "producer.id.expiration.ms",
-        default=DAY_MS,
-        kind=Kind.INT,
-        doc="How long the sequence numbers of a silent producer are remembered.",
-        check=at_least(1),
-    ),
+    *BROKER_LOG_SETTINGS,
 )
 
 _GROUP_ROWS: Final = (
@@ -233,6 +171,7 @@ class BrokerSettings:
             ConfigError: a name is unknown, or a value is not allowed.
         """
         self.values: Mapping[str, Value] = SETTINGS.parse(given or {})
+        self.given = frozenset(given or ())
 
     def integer(self, name: str) -> int:
         value = self.values[name]

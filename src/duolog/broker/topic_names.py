@@ -28,5 +28,5 @@ def check_topic_name(name: str) -> None:
         raise InvalidTopic(f"topic name is longer than {NAME_LENGTH_MAX} characters")
     if not _LEGAL.fullmatch(name):
         raise InvalidTopic(
-            f"topic name {ascii(name)} has a character other than letters, digits, '.', '_', '-'"
+            f"topic name {name!a} has a character other than letters, digits, '.', '_', '-'"
         )

@@ -7,7 +7,6 @@ is kept as bytes for each version, and dropped when the topic changes.
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from duolog.broker.errors import UnknownTopic
 from duolog.broker.topic_configs import TopicConfig, TopicConfigs
@@ -17,9 +16,12 @@ from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from duolog.broker.fetch_waiters import FetchWaiter
-    from duolog.log.log_manager import LogManager, TopicEntry
+    from duolog.log.log_manager import LogManager
     from duolog.log.partition_log import PartitionLog
+    from duolog.log.topics import TopicEntry
 
 PARTITIONS_MAX: Final = 10_000
 

@@ -29,12 +29,13 @@ _FIXED: Final = {
     "int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q", "uint16": ">H", "float64": ">d",
     "bool": ">?", "error_code": ">h",
 }  # fmt: skip
+_ZEROS: Final = {"string": "", "bytes": b"", "records": b"", "uuid": UUID(int=0)}
 _INT32: Final = Struct(">i").pack
 _INT64: Final = Struct(">q").pack
 
 
 @cache
-def encoder(type_: type[Any]) -> Encode:
+def encoder(type_: Any) -> Encode:
     """Return the function that writes a mapping as a message of kio's class `type_`."""
     flexible: bool = type_.__flexible__
     plain: list[tuple[str, Any, Encode]] = []
@@ -74,7 +75,7 @@ def _field_encoder(field: "Field[Any]", *, flexible: bool, tagged: bool) -> Enco
     item_type, item_nullable = _without_none(get_args(inner)[0])
     item = _item_encoder(field, item_type, flexible=flexible, nullable=item_nullable)
 
-    def write_array(values: Any) -> bytes:  # noqa: ANN401
+    def write_array(values: Any) -> bytes:
         if values is None:
             return write_array_length(-1, flexible=flexible)
         length = write_array_length(len(values), flexible=flexible)
@@ -83,9 +84,9 @@ def _field_encoder(field: "Field[Any]", *, flexible: bool, tagged: bool) -> Enco
     return write_array
 
 
-def _item_encoder(field: "Field[Any]", type_: Any, *, flexible: bool, nullable: bool) -> Encode:  # noqa: ANN401
+def _item_encoder(field: "Field[Any]", type_: Any, *, flexible: bool, nullable: bool) -> Encode:
     if is_dataclass(type_):
-        write = encoder(type_)  # type: ignore[arg-type]
+        write = encoder(type_)
         if not nullable:
             return write
         # A nullable struct is led by a byte (KIP-893).
@@ -126,7 +127,7 @@ def _milliseconds(value: int | timedelta | datetime | None) -> int:
     return value
 
 
-def _without_none(type_: Any) -> tuple[Any, bool]:  # noqa: ANN401
+def _without_none(type_: Any) -> tuple[Any, bool]:
     args = get_args(type_)
     if get_origin(type_) is tuple or NoneType not in args:
         return type_, False
@@ -134,7 +135,7 @@ def _without_none(type_: Any) -> tuple[Any, bool]:  # noqa: ANN401
     return inner, True
 
 
-def _default(field: "Field[Any]") -> Any:  # noqa: ANN401
+def _default(field: "Field[Any]") -> Any:
     """Return the schema's default as a plain value, or the zero of the type."""
     inner, nullable = _without_none(field.type)
     if field.default is not MISSING:
@@ -143,17 +144,10 @@ def _default(field: "Field[Any]") -> Any:  # noqa: ANN401
         return ()
     if is_dataclass(inner):
         return {}
-    if nullable:
-        return None
-    kafka_type = field.metadata["kafka_type"]
-    if kafka_type == "string":
-        return ""
-    if kafka_type in {"bytes", "records"}:
-        return b""
-    return UUID(int=0) if kafka_type == "uuid" else 0
+    return None if nullable else _ZEROS.get(field.metadata["kafka_type"], 0)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):

@@ -47,9 +47,9 @@ def mirror_error(
 
 
 def _item(
-    item_type: Any,  # noqa: ANN401
+    item_type: Any,
     array_name: str,
-    item: Any,  # noqa: ANN401
+    item: Any,
     code: int,
     message: str | None,
 ) -> Mapping[str, Any]:
@@ -63,7 +63,7 @@ def _item(
     return mirror_error(item_type, item, code, message)
 
 
-def _asked(request: Any, name: str) -> tuple[Any, ...]:  # noqa: ANN401
+def _asked(request: Any, name: str) -> tuple[Any, ...]:
     for candidate in (name, *_OTHER_NAMES.get(name, ())):
         found = getattr(request, candidate, None)
         if found:
@@ -71,7 +71,7 @@ def _asked(request: Any, name: str) -> tuple[Any, ...]:  # noqa: ANN401
     return ()
 
 
-def _item_type(type_: Any) -> Any:  # noqa: ANN401
+def _item_type(type_: Any) -> Any:
     candidates = (type_, *get_args(type_))
     for candidate in candidates:
         if get_origin(candidate) is tuple:

@@ -27,7 +27,7 @@ from duolog.protocol.headers import RequestHeader, response_header
 
 Fields = Mapping[str, Any]
 
-_Reader = Callable[[memoryview, int], tuple[Any, int]]
+_Reader = Callable[[bytes, int], tuple[Any, int]]
 
 _MODULES: Final = {
     0: "produce", 1: "fetch", 2: "list_offsets", 3: "metadata", 8: "offset_commit",
@@ -59,7 +59,7 @@ class Messages:
         self._readers: dict[tuple[int, int], _Reader] = {}
         self._response_types: dict[tuple[int, int], type[Any]] = {}
 
-    def decode_request(self, header: RequestHeader, body: memoryview) -> Any:  # noqa: ANN401
+    def decode_request(self, header: RequestHeader, body: memoryview) -> Any:
         """Return the entity of a request's body.
 
         Raises:
@@ -72,7 +72,8 @@ class Messages:
 
             read = self._readers[key] = entity_reader(entity_type(*key, "request"))
         try:
-            entity, _ = read(body, 0)
+            # The receive buffer is written again; kio takes nothing that can be.
+            entity, _ = read(bytes(body), 0)
         except Exception as error:  # kio raises errors of several families for bad bytes.
             raise MalformedRequest(
                 "request cannot be decoded",
@@ -80,7 +81,7 @@ class Messages:
             ) from error
         return entity
 
-    def encode_response(self, header: RequestHeader, response: Any) -> bytes:  # noqa: ANN401
+    def encode_response(self, header: RequestHeader, response: Any) -> bytes:
         """Return a whole frame: size, header and body."""
         if isinstance(response, Mapping):
             body = encoder(self.response_type(header))(response)
@@ -93,7 +94,7 @@ class Messages:
     def error_response(
         self,
         header: RequestHeader,
-        request: Any,  # noqa: ANN401
+        request: Any,
         code: int,
         message: str | None = None,
     ) -> Fields:
@@ -109,7 +110,7 @@ class Messages:
         return found
 
 
-def _entity_bytes(entity: Any) -> bytes:  # noqa: ANN401
+def _entity_bytes(entity: Any) -> bytes:
     from kio.serial import entity_writer  # noqa: PLC0415
 
     buffer = io.BytesIO()

@@ -1,0 +1,83 @@
+"""Where the broker listens, and what it tells clients to connect to.
+
+Clients are told an IPv4 literal, never `localhost`: librdkafka may resolve that to ::1, where
+nobody listens.
+"""
+
+import ipaddress
+import socket
+from typing import NamedTuple
+
+from duolog.core.errors import ConfigError
+
+LOOPBACK = "127.0.0.1"
+_BACKLOG = 512
+
+
+class Address(NamedTuple):
+    """A host, by name or number, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str, *, option: str) -> Address:
+    """Read `HOST:PORT`.
+
+    Raises:
+        ConfigError: it is not of this form.
+
+    Example:
+        >>> parse_address("127.0.0.1:9092", option="listen")
+        Address(host='127.0.0.1', port=9092)
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(
+            f'"{text}" is no address', name=option, value=text, hint="Write HOST:PORT."
+        )
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def open_listener(address: Address, *, insecure: bool) -> socket.socket:
+    """Return a socket that listens at `address`; port 0 takes a free one.
+
+    Raises:
+        ConfigError: the address is beyond loopback and `insecure` is False, or it cannot be had.
+    """
+    try:
+        found = socket.getaddrinfo(address.host or LOOPBACK, address.port, type=socket.SOCK_STREAM)
+        # IPv4 first: it is what clients are told to connect to.
+        family, *_, target = min(found, key=lambda row: row[0] != socket.AF_INET)
+        if not insecure and not ipaddress.ip_address(target[0]).is_loopback:
+            raise ConfigError(
+                f'address "{address}" is beyond loopback, and nobody is asked who they are',
+                name="listen",
+                value=str(address),
+                hint="Listen on 127.0.0.1, or set allow.insecure.listen=true.",
+            )
+        listening = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(f'cannot use address "{address}"', detail=str(error)) from error
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(target)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f'cannot listen on "{address}"', name="listen", value=str(address), detail=str(error)
+        ) from error
+    return listening
+
+
+def advertised_address(listening: socket.socket, advertise: str | None) -> Address:
+    """Return what clients are told: `advertise`, or 127.0.0.1 with the port that is open."""
+    port = int(listening.getsockname()[1])
+    if advertise is None:
+        return Address(LOOPBACK, port)
+    address = parse_address(advertise, option="advertise")
+    return address if address.port else Address(address.host, port)

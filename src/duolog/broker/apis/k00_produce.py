@@ -1,0 +1,175 @@
+"""Produce, API key 0, versions 3-12 (0-2 are listed and refused, KAFKA-18659).
+
+Behaviour: a batch is checked, staged in its log and answered when the round that it came in is
+on the disk; acks=1 and acks=all wait alike, for there is one replica. acks=0 has no answer; an
+error then closes the connection. Each partition has its own error. A duplicate of an
+idempotent producer is answered with the offset of the first.
+
+v4  KAFKA_STORAGE_ERROR      v5  log start offset
+v7  zstd                     v8  errors of single records, error message
+v9  flexible                 v10 current leader, a tagged field that is never needed here
+v12 transactions add partitions by themselves; there are no transactions yet: INVALID_TXN_STATE
+
+Source: Kafka `KafkaApis.handleProduceRequest`, `ReplicaManager.appendRecords`.
+"""
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from duolog.broker.api import Api
+from duolog.broker.batch_checks import BatchRefused, check_batch, stamp_with_append_time
+from duolog.broker.errors import kafka_code
+from duolog.broker.slots import Slot
+from duolog.broker.topics import Topic
+from duolog.core.errors import DuologError
+from duolog.log.validation import ensure_appendable
+from duolog.protocol.error_codes import ErrorCode
+from duolog.protocol.produce import (
+    VERSIONS,
+    ProduceData,
+    ProduceRequest,
+    ProduceResult,
+    ProduceResults,
+    read_produce_request,
+    write_produce_response,
+)
+
+if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
+    from duolog.broker.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+_ACKS: Final = (-1, 0, 1)
+
+
+class PendingProduce(Slot):
+    """A produce request whose batches are on their way to the disk."""
+
+    __slots__ = ("connection", "correlation_id", "results", "version")
+
+    def __init__(
+        self, connection: "Connection", version: int, correlation_id: int, results: ProduceResults
+    ) -> None:
+        self.data = None
+        self.connection = connection
+        self.version = version
+        self.correlation_id = correlation_id
+        self.results = results
+
+    def durable(self) -> None:
+        self.connection.complete(
+            self, write_produce_response(self.version, self.correlation_id, self.results)
+        )
+
+    def failed(self, error: Exception) -> None:
+        """Answer KAFKA_STORAGE_ERROR for what seemed to be appended."""
+        del error
+        self.results = [
+            (
+                name,
+                [
+                    ProduceResult(result.partition, ErrorCode.KAFKA_STORAGE_ERROR)
+                    if result.error_code == ErrorCode.NONE
+                    else result
+                    for result in results
+                ],
+            )
+            for name, results in self.results
+        ]
+        self.durable()
+
+
+def handle_frame(
+    connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
+) -> None:
+    broker = connection.broker
+    request = read_produce_request(frame, position, version)
+    if request.acks not in _ACKS:
+        results = _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
+    elif broker.rounds.failure is not None:
+        results = _refuse_all(request, ErrorCode.KAFKA_STORAGE_ERROR)
+    else:
+        results = [
+            (name, _append_topic(broker, name, data, version)) for name, data in request.topics
+        ]
+    if request.acks == 0:
+        _check_unanswered(connection, results)
+        return
+    pending = PendingProduce(connection, version, correlation_id, results)
+    connection.slots.append(pending)
+    if broker.rounds.dirty:
+        broker.rounds.pending.append(pending)
+    else:
+        pending.durable()
+
+
+def _append_topic(
+    broker: "Broker", name: bytes, data: list[ProduceData], version: int
+) -> list[ProduceResult]:
+    topic = broker.topics.by_name_bytes.get(name)
+    if topic is None:
+        return [
+            ProduceResult(item.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for item in data
+        ]
+    if topic.internal:
+        # Only coordinators write here: a client's record could break their replay.
+        return [ProduceResult(item.partition, ErrorCode.INVALID_TOPIC_EXCEPTION) for item in data]
+    return [_append(broker, topic, item, version) for item in data]
+
+
+def _append(broker: "Broker", topic: Topic, item: ProduceData, version: int) -> ProduceResult:
+    index, batch = item
+    partition = topic.partition(index)
+    if partition is None:
+        return ProduceResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if batch is None:
+        return ProduceResult(index, ErrorCode.INVALID_RECORD, error_message="no record batch")
+    config = topic.config
+    now_ms = broker.clock.now_ms()
+    append_time_ms = -1
+    log = partition.log
+    try:
+        check_batch(batch, config, version=version, now_ms=now_ms)
+        if config.log_append_time:
+            ensure_appendable(batch, config.batch_bytes_max)
+            append_time_ms = now_ms
+            stamp_with_append_time(batch, now_ms)
+        appended = log.append(batch)
+    except BatchRefused as error:
+        return ProduceResult(
+            index,
+            error.code,
+            record_errors=error.record_errors,
+            error_message=error.message,
+            log_start_offset=log.log_start_offset,
+        )
+    except (DuologError, OSError) as error:
+        code, message = kafka_code(error)
+        return ProduceResult(index, code, error_message=message)
+    broker.rounds.dirty.add(partition)
+    return ProduceResult(index, 0, appended.base_offset, append_time_ms, log.log_start_offset)
+
+
+def _refuse_all(request: ProduceRequest, code: ErrorCode) -> ProduceResults:
+    return [
+        (name, [ProduceResult(item.partition, code) for item in data])
+        for name, data in request.topics
+    ]
+
+
+def _check_unanswered(connection: "Connection", results: ProduceResults) -> None:
+    """Close the connection of a producer that waits for no answer, when it should know."""
+    for name, partitions in results:
+        for result in partitions:
+            if result.error_code != ErrorCode.NONE:
+                topic = name.decode("utf-8", "replace")
+                connection.close(
+                    f"produce with acks=0 to {topic}-{result.partition} failed with "
+                    f"error {result.error_code}",
+                    level=logging.WARNING,
+                )
+                return
+
+
+API = Api(key=0, name="Produce", versions=VERSIONS, listed=range(13), handle_frame=handle_frame)

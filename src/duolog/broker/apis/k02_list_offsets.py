@@ -1,0 +1,90 @@
+"""ListOffsets, API key 2, versions 1-10.
+
+Behaviour: a time of 0 or above is answered with the first record at or after it, exact to the
+record; none below the high watermark gives offset -1 and timestamp -1. Negative times ask for
+a place:
+
+    -1 latest   -2 earliest   -3 of the largest timestamp (v7)   -4 earliest local (v8)
+    -5 latest in remote storage (v9): there is none, offset -1
+
+v2  isolation level: without transactions the last stable offset is the high watermark
+v4  leader epochs      v6 flexible      v10 timeout
+
+Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
+"""
+
+from typing import Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.leadership import NO_EPOCH, check_leader_epoch
+from duolog.broker.topics import Partition
+from duolog.core.errors import KafkaError
+from duolog.protocol.error_codes import ErrorCode
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+
+_FIRST_VERSION: Final = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+}
+
+_NOT_FOUND: Final = {"offset": -1, "timestamp": -1}
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    context.reply(
+        {
+            "topics": [
+                {
+                    "name": topic.name,
+                    "partitions": [
+                        _answer(context, topic.name, asked) for asked in topic.partitions
+                    ],
+                }
+                for topic in request.topics
+            ]
+        }
+    )
+
+
+def _answer(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
+    index = asked.partition_index
+    try:
+        partition = context.broker.topics.partition(topic, index)
+        epoch = getattr(asked, "current_leader_epoch", NO_EPOCH)
+        code = check_leader_epoch(epoch, partition.log.leader_epoch)
+        if code != ErrorCode.NONE:
+            return {"partition_index": index, "error_code": code}
+        return {"partition_index": index, **_find(partition, asked.timestamp, context.version)}
+    except KafkaError as error:
+        return {"partition_index": index, "error_code": error.code}
+
+
+def _find(partition: Partition, timestamp: int, version: int) -> dict[str, Any]:
+    log = partition.log
+    if timestamp < 0 and version < _FIRST_VERSION.get(timestamp, version + 1):
+        return {"error_code": ErrorCode.UNSUPPORTED_VERSION}
+    if timestamp == LATEST:
+        return {"offset": log.high_watermark, "leader_epoch": log.leader_epoch}
+    if timestamp in {EARLIEST, EARLIEST_LOCAL}:
+        return {"offset": log.log_start_offset}
+    if timestamp == LATEST_TIERED:
+        return _NOT_FOUND
+    found = log.max_timestamp() if timestamp < 0 else log.offset_for_timestamp(timestamp)
+    if found is None or found.offset >= log.high_watermark:
+        return _NOT_FOUND
+    return {
+        "offset": found.offset,
+        "timestamp": found.timestamp_ms,
+        "leader_epoch": found.leader_epoch,
+    }
+
+
+API = Api(key=2, name="ListOffsets", versions=range(1, 11), handle=handle)

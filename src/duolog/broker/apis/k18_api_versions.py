@@ -1,0 +1,59 @@
+"""ApiVersions, API key 18, versions 0-4.
+
+Behaviour: the answer is constant for each version, so it is written once. A version that is not
+served (Java 4.4 and franz-go open with 5) is answered in version 0 with UNSUPPORTED_VERSION.
+From v3 the client's software name and version must be letters, digits, dots and dashes, else
+INVALID_REQUEST.
+
+v1  throttle time
+v3  flexible; client software name and version; the response header stays version 0
+v4  features whose minimum is 0 (none is listed)
+
+Source: Kafka `ApiVersionsRequest`, `ApiVersionManager`; KIP-511, KAFKA-18659, KAFKA-17011.
+"""
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from duolog.broker.api import Api
+from duolog.broker.slots import Slot
+from duolog.protocol.api_versions import VERSIONS, write_api_versions, write_unsupported_version
+from duolog.protocol.error_codes import ErrorCode
+from duolog.protocol.frames import write_frame
+from duolog.protocol.wire import INT32, read_string
+
+if TYPE_CHECKING:
+    from duolog.broker.connection import Connection
+
+_SOFTWARE: Final = re.compile(rb"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_FIRST_SOFTWARE: Final = 3
+
+
+def handle_frame(
+    connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
+) -> None:
+    broker = connection.broker
+    if version not in VERSIONS:
+        body = write_unsupported_version()
+    else:
+        apis = tuple((api.key, api.advertised) for api in broker.router.apis)
+        error_code = ErrorCode.NONE
+        if version >= _FIRST_SOFTWARE and not _names_software(frame, position):
+            error_code = ErrorCode.INVALID_REQUEST
+        body = _body(version, apis if error_code == ErrorCode.NONE else (), error_code)
+    connection.answer(Slot(), write_frame(INT32.pack(correlation_id), body))
+
+
+@lru_cache(maxsize=2 * len(VERSIONS))
+def _body(version: int, apis: tuple[tuple[int, range], ...], error_code: int) -> bytes:
+    return write_api_versions(version, apis, error_code=error_code)
+
+
+def _names_software(frame: memoryview, position: int) -> bool:
+    name, position = read_string(frame, position, flexible=True)
+    software_version, _ = read_string(frame, position, flexible=True)
+    return all(text is not None and _SOFTWARE.fullmatch(text) for text in (name, software_version))
+
+
+API = Api(key=18, name="ApiVersions", versions=VERSIONS, handle_frame=handle_frame)

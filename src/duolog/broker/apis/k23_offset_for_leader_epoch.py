@@ -1,0 +1,52 @@
+"""OffsetForLeaderEpoch, API key 23, versions 2-4.
+
+Behaviour: tells where a leader epoch ended, so that a consumer can see whether what it read is
+still there. The broker's epoch rises at each start; after a crash with `durability=os` a log
+may have become shorter, and this is how a consumer finds out.
+
+v3  replica id (not used)       v4 flexible
+
+Source: Kafka `ReplicaManager.lastOffsetForLeaderEpoch`, KIP-320.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.leadership import check_leader_epoch
+from duolog.core.errors import KafkaError
+from duolog.protocol.error_codes import ErrorCode
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    context.reply(
+        {
+            "topics": [
+                {
+                    "topic": topic.topic,
+                    "partitions": [
+                        _answer(context, topic.topic, asked) for asked in topic.partitions
+                    ],
+                }
+                for topic in request.topics
+            ]
+        }
+    )
+
+
+def _answer(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
+    try:
+        log = context.broker.log(topic, asked.partition)
+    except KafkaError as error:
+        return {"partition": asked.partition, "error_code": error.code}
+    code = check_leader_epoch(asked.current_leader_epoch, log.leader_epoch)
+    if code != ErrorCode.NONE:
+        return {"partition": asked.partition, "error_code": code}
+    found = log.offset_for_leader_epoch(asked.leader_epoch)
+    return {
+        "partition": asked.partition,
+        "leader_epoch": found.leader_epoch,
+        "end_offset": found.end_offset,
+    }
+
+
+API = Api(key=23, name="OffsetForLeaderEpoch", versions=range(2, 5), handle=handle)

@@ -1,0 +1,221 @@
+"""Fetch, API key 1, versions 4-17: read and written by hand; records are sent, not copied.
+
+    request   replica_id i32 (to v14) · max_wait_ms i32 · min_bytes i32 · max_bytes i32 ·
+              isolation_level i8 · session_id, session_epoch i32 (v7) · [topic or id (v13) ·
+              [partition i32 · current_leader_epoch i32 (v9) · fetch_offset i64 ·
+              last_fetched_epoch i32 (v12) · log_start_offset i64 (v5) · partition_max_bytes i32]]
+              · forgotten topics (v7) · rack_id (v11): not read, there are no sessions
+    response  throttle_ms i32 · error i16, session_id i32 (v7) · [topic or id · [partition ·
+              error i16 · high_watermark i64 · last_stable_offset i64 · log_start_offset i64 (v5) ·
+              aborted_transactions · preferred_read_replica i32 (v11) · records]]
+
+The answer is a list of bytes, with a gap behind each partition that has records: what fills it
+(bytes, or a span of a file) is the caller's to put there.
+
+Source: Kafka `FetchRequest.json`, `FetchResponse.json`; KIP-227, KIP-516.
+"""
+
+from struct import Struct
+from struct import error as struct_error
+from typing import Final, Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+from duolog.protocol.errors import MalformedRequest
+from duolog.protocol.wire import (
+    INT32,
+    read_array_length,
+    read_string,
+    read_uuid,
+    skip_tagged_fields,
+    write_array_length,
+    write_uvarint,
+)
+
+API_KEY: Final = 1
+VERSIONS: Final = range(4, 18)
+
+_FIRST_LOG_START: Final = 5
+_FIRST_SESSION: Final = 7
+_FIRST_LEADER_EPOCH: Final = 9
+_FIRST_REPLICA: Final = 11
+_FIRST_FLEXIBLE: Final = 12
+_FIRST_TOPIC_ID: Final = 13
+_FIRST_WITHOUT_REPLICA: Final = 15
+
+_HEAD: Final = Struct(">iiib")
+_SESSION: Final = Struct(">ii")
+_RESULT_V4: Final = Struct(">ihqq")
+_RESULT: Final = Struct(">ihqqq")
+_NO_REPLICA: Final = INT32.pack(-1)
+_THROTTLE_0: Final = bytes(4)
+_NO_SESSION: Final = bytes(4)
+
+TopicKey = bytes | UUID
+"""A topic as the request names it: the bytes of its name, or its id from v13."""
+
+Chunk = TypeVar("Chunk")
+
+
+class FetchPartition(NamedTuple):
+    """What a fetch request asks of one partition."""
+
+    partition: int
+    current_leader_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    bytes_max: int
+
+
+class FetchRequest(NamedTuple):
+    """A fetch request."""
+
+    max_wait_ms: int
+    bytes_min: int
+    bytes_max: int
+    read_committed: bool
+    session_id: int
+    session_epoch: int
+    topics: list[tuple[TopicKey, list[FetchPartition]]]
+
+
+class FetchResult(NamedTuple, Generic[Chunk]):
+    """What one partition answers; `records` is what the caller sends, or None for none."""
+
+    partition: int
+    error_code: int = 0
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    records: "bytes | Chunk | None" = None
+    size_bytes: int = 0
+
+
+_PARTITION_V4: Final = Struct(">iqi")
+_PARTITION_V5: Final = Struct(">iqqi")
+_PARTITION_V9: Final = Struct(">iiqqi")
+_PARTITION_V12: Final = Struct(">iiqiqi")
+
+
+def read_fetch_request(buffer: memoryview, position: int, version: int) -> FetchRequest:
+    """Read the body that starts at `position`; what stands behind the topics is not read.
+
+    Raises:
+        MalformedRequest: the bytes are no fetch request.
+    """
+    try:
+        return _read_request(buffer, position, version)
+    except struct_error as error:
+        raise MalformedRequest("request ends inside a field") from error
+
+
+def _read_request(buffer: memoryview, position: int, version: int) -> FetchRequest:
+    flexible = version >= _FIRST_FLEXIBLE
+    if version < _FIRST_WITHOUT_REPLICA:
+        position += 4
+    max_wait_ms, bytes_min, bytes_max, isolation = _HEAD.unpack_from(buffer, position)
+    position += _HEAD.size
+    session_id, session_epoch = 0, -1
+    if version >= _FIRST_SESSION:
+        session_id, session_epoch = _SESSION.unpack_from(buffer, position)
+        position += _SESSION.size
+    topics: list[tuple[TopicKey, list[FetchPartition]]] = []
+    count, position = read_array_length(buffer, position, flexible=flexible)
+    for _ in range(count):
+        topic, position = _read_topic_key(buffer, position, version)
+        partitions = []
+        items, position = read_array_length(buffer, position, flexible=flexible)
+        for _ in range(items):
+            partition, position = _read_partition(buffer, position, version)
+            partitions.append(partition)
+        if flexible:
+            position = skip_tagged_fields(buffer, position)
+        topics.append((topic, partitions))
+    return FetchRequest(
+        max_wait_ms, bytes_min, bytes_max, isolation == 1, session_id, session_epoch, topics
+    )
+
+
+def _read_topic_key(buffer: memoryview, position: int, version: int) -> tuple[TopicKey, int]:
+    if version >= _FIRST_TOPIC_ID:
+        return read_uuid(buffer, position)
+    name, position = read_string(buffer, position, flexible=version >= _FIRST_FLEXIBLE)
+    if name is None:
+        raise MalformedRequest("topic name is null")
+    return name, position
+
+
+def _read_partition(buffer: memoryview, position: int, version: int) -> tuple[FetchPartition, int]:
+    leader_epoch = fetched_epoch = -1
+    if version >= _FIRST_FLEXIBLE:
+        index, leader_epoch, offset, fetched_epoch, _, bytes_max = _PARTITION_V12.unpack_from(
+            buffer, position
+        )
+        position = skip_tagged_fields(buffer, position + _PARTITION_V12.size)
+    elif version >= _FIRST_LEADER_EPOCH:
+        index, leader_epoch, offset, _, bytes_max = _PARTITION_V9.unpack_from(buffer, position)
+        position += _PARTITION_V9.size
+    elif version >= _FIRST_LOG_START:
+        index, offset, _, bytes_max = _PARTITION_V5.unpack_from(buffer, position)
+        position += _PARTITION_V5.size
+    else:
+        index, offset, bytes_max = _PARTITION_V4.unpack_from(buffer, position)
+        position += _PARTITION_V4.size
+    return FetchPartition(index, leader_epoch, offset, fetched_epoch, bytes_max), position
+
+
+def write_fetch_response(
+    version: int,
+    correlation_id: int,
+    results: list[tuple[TopicKey, list[FetchResult[Chunk]]]],
+    *,
+    error_code: int = 0,
+    read_committed: bool = False,
+) -> list[bytes | Chunk]:
+    """Return the whole frame of the answer, in pieces in the order in which they are sent."""
+    flexible = version >= _FIRST_FLEXIBLE
+    tags = b"\0" if flexible else b""
+    pieces: list[bytes | Chunk] = []
+    body_bytes = 0
+    run = [write_array_length(len(results), flexible=flexible)]
+    for topic, partitions in results:
+        run.append(_write_topic_key(topic, flexible=flexible))
+        run.append(write_array_length(len(partitions), flexible=flexible))
+        for result in partitions:
+            run.append(_write_result(result, version, read_committed=read_committed))
+            if result.records is not None:
+                data = b"".join(run)
+                pieces.extend((data, result.records))
+                body_bytes += len(data) + result.size_bytes
+                run = []
+            run.append(tags)
+        run.append(tags)
+    run.append(tags)
+    last = b"".join(run)
+    head = tags + _THROTTLE_0
+    if version >= _FIRST_SESSION:
+        # Session 0: sessions are declined, so the client sends whole requests (KIP-227).
+        head += error_code.to_bytes(2, signed=True) + _NO_SESSION
+    size = 4 + len(head) + body_bytes + len(last)
+    start = INT32.pack(size) + INT32.pack(correlation_id) + head
+    return [start, *pieces, last] if last else [start, *pieces]
+
+
+def _write_topic_key(topic: TopicKey, *, flexible: bool) -> bytes:
+    if isinstance(topic, UUID):
+        return topic.bytes
+    length = write_uvarint(len(topic) + 1) if flexible else len(topic).to_bytes(2)
+    return length + topic
+
+
+def _write_result(result: FetchResult[Chunk], version: int, *, read_committed: bool) -> bytes:
+    partition, code, high_watermark, stable, log_start, _, size = result
+    flexible = version >= _FIRST_FLEXIBLE
+    if version >= _FIRST_LOG_START:
+        data = _RESULT.pack(partition, code, high_watermark, stable, log_start)
+    else:
+        data = _RESULT_V4.pack(partition, code, high_watermark, stable)
+    # read_uncommitted has no list of aborted transactions; read_committed has an empty one.
+    data += write_array_length(0 if read_committed else -1, flexible=flexible)
+    if version >= _FIRST_REPLICA:
+        data += _NO_REPLICA
+    return data + (write_uvarint(size + 1) if flexible else INT32.pack(size))
