@@ -217,8 +217,9 @@ class GroupCoordinator:
         """End the loading; return the groups that have members, whose sessions begin now."""
         assert self._loading
         self._loading = False
-        for group in self._groups.values():
+        for group in list(self._groups.values()):
             group.restore(now.monotonic_ms)
+            self._maybe_forget(group)
         return [group.group_id for group in self._groups.values() if group.members]
 
     def settle(self, outcome: Outcome, now: Moment) -> list[Letter]:

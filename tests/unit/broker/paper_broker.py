@@ -1,0 +1,135 @@
+"""A broker of paper for the group APIs: a log in memory, a disk that waits, a clock that a test moves."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from kio._kio_native import entity_reader
+
+from duolog.broker.groups import OFFSETS_TOPIC, Groups
+from duolog.broker.router import find_apis
+from duolog.broker.settings import BrokerSettings
+from duolog.protocol.encoder import encoder
+from duolog.protocol.headers import RequestHeader
+from duolog.protocol.messages import Messages, entity_type
+from duolog.record.records import Record, decode_records
+from duolog.testing.clock import FakeClock
+
+APIS = {api.key: api for api in find_apis() if 8 <= api.key <= 16}
+COMMIT, FETCH, FIND, JOIN, HEARTBEAT, LEAVE, SYNC, DESCRIBE, LIST = range(8, 17)
+
+
+class PaperBroker:
+    """What `Groups` needs of a broker. `durable` False holds appended batches back."""
+
+    def __init__(
+        self, logs: dict[int, list[Record]] | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.settings = BrokerSettings(settings)
+        self.clock = FakeClock()
+        self.timers = self
+        self.topics = self
+        self.names = {"t"}
+        self.node_id = 5
+        self.advertised = ("127.0.0.1", 9092)
+        self.logs: dict[int, list[Record]] = logs or {}
+        self.waiting: list[Callable[[Exception | None], None]] = []
+        self.durable = True
+        self.planned: list[Any] = []
+        if self.logs:
+            self.names.add(OFFSETS_TOPIC)
+        self.messages = Messages()
+        self.groups = Groups(self)  # type: ignore[arg-type]
+        self.groups.start()
+
+    # Topics
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def get(self, name: str) -> Any:
+        return self.find(name) if name in self.names else None
+
+    def find(self, name: str) -> Any:
+        assert name == OFFSETS_TOPIC
+        return SimpleNamespace(
+            partitions=range(self.settings.integer("offsets.topic.num.partitions"))
+        )
+
+    def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
+        assert configs["cleanup.policy"] == "compact"
+        self.names.add(name)
+        self.logs |= {partition: [] for partition in range(partitions)}
+
+    # The log
+
+    def append_internal(
+        self, topic: str, partition: int, batch: bytearray, on_durable: Callable[[Any], None]
+    ) -> None:
+        assert topic == OFFSETS_TOPIC
+        self.logs[partition] += decode_records(batch)
+        self.waiting.append(on_durable)
+        if self.durable:
+            self.sync_disk()
+
+    def replay_internal(self, topic: str, partition: int) -> Iterator[Record]:
+        assert topic == OFFSETS_TOPIC
+        return iter(self.logs[partition])
+
+    def sync_disk(self, error: Exception | None = None) -> None:
+        waiting, self.waiting = self.waiting, []
+        for on_durable in waiting:
+            on_durable(error)
+
+    # Timers
+
+    def call_at(self, at: float, callback: Callable[[], None]) -> Any:
+        timer = SimpleNamespace(at=at, callback=callback)
+        timer.cancel = lambda: self.planned.remove(timer) if timer in self.planned else None
+        self.planned.append(timer)
+        return timer
+
+    def pass_time(self, seconds: float) -> None:
+        end = self.clock.monotonic() + seconds
+        while due := [timer for timer in self.planned if timer.at <= end]:
+            timer = min(due, key=lambda timer: timer.at)
+            self.planned.remove(timer)
+            self.clock.advance(max(0.0, timer.at - self.clock.monotonic()))
+            timer.callback()
+        self.clock.advance(max(0.0, end - self.clock.monotonic()))
+
+    # Requests
+
+    def send(self, key: int, version: int, /, **fields: Any) -> list[Any]:
+        """Send a request; the list holds the answer once there is one."""
+        header = RequestHeader(key, version, 1, "client", 0)
+        request_type: Any = entity_type(key, version, "request")
+        body = encoder(request_type)(fields)
+        answers: list[Any] = []
+
+        def reply(values: Any) -> None:
+            frame = self.messages.encode_response(header, values)
+            flexible = entity_type(key, version, "response").__flexible__
+            start = 9 if flexible else 8
+            entity, size = entity_reader(entity_type(key, version, "response"))(
+                memoryview(frame)[start:], 0
+            )
+            assert start + size == len(frame)
+            answers.append(entity)
+
+        context: Any = SimpleNamespace(
+            broker=self,
+            version=version,
+            client_id="client",
+            client_host="/127.0.0.1",
+            reply=reply,
+        )
+        request = self.messages.decode_request(header, memoryview(body))
+        handle = APIS[key].handle
+        assert handle is not None
+        handle(request, context)
+        return answers
+
+    def ask(self, key: int, version: int, /, **fields: Any) -> Any:
+        (answer,) = self.send(key, version, **fields)
+        return answer

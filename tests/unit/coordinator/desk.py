@@ -1,0 +1,156 @@
+"""A broker's desk of paper for the group coordinator: a log, a disk, a clock that a test moves."""
+
+from typing import TYPE_CHECKING, Any
+
+from duolog.coordinator.coordinator import GroupCoordinator
+from duolog.coordinator.messages import (
+    CommitRequest,
+    CommittedOffset,
+    HeartbeatRequest,
+    JoinRequest,
+    LeavingMember,
+    LeftMember,
+    MemberProtocol,
+    Moment,
+    Outcome,
+    SyncRequest,
+)
+from duolog.coordinator.settings import GroupSettings
+from duolog.core.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from duolog.coordinator.records import CoordinatorRecord
+
+
+class Desk:
+    """What a broker does for a coordinator; replies land in `inbox` under the name they went to.
+
+    `durable` set to False holds records back until `flush`. A request returns its reply, or None
+    while it is parked.
+    """
+
+    def __init__(self, settings: GroupSettings | None = None) -> None:
+        self.settings = settings or GroupSettings()
+        self.coordinator = GroupCoordinator(self.settings)
+        self.now = Moment(1_385_000_000_000, 0)
+        self.coordinator.loaded(self.now)
+        self.inbox: dict[Any, Any] = {}
+        self.log: list[CoordinatorRecord] = []
+        self.durable = True
+        self.waiting: list[Outcome] = []
+        self.ids = 0
+
+    def advance(self, ms: int) -> None:
+        self.now = Moment(self.now.wall_ms + ms, self.now.monotonic_ms + ms)
+
+    def take(self, outcome: Outcome) -> None:
+        self.inbox.update({letter.to: letter.reply for letter in outcome.replies})
+        self.log += outcome.records
+        self.waiting.append(outcome)
+        if self.durable:
+            self.flush()
+
+    def flush(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for outcome in waiting:
+            for record in outcome.records:
+                self.coordinator.replay(record, self.now)
+            for letter in self.coordinator.settle(outcome, self.now):
+                self.inbox[letter.to] = letter.reply
+
+    def fail(self, error_code: int) -> None:
+        waiting, self.waiting = self.waiting, []
+        for outcome in waiting:
+            self.take(self.coordinator.abandon(outcome, error_code, self.now))
+
+    def tick(self, ms: int, group_id: str = "g") -> None:
+        self.advance(ms)
+        self.take(self.coordinator.expire(group_id, self.now))
+
+    def restart(self) -> None:
+        self.coordinator = GroupCoordinator(self.settings)
+        for record in self.log:
+            self.coordinator.replay(record, self.now)
+        self.coordinator.loaded(self.now)
+        self.inbox.clear()
+        self.waiting.clear()
+
+    def join(self, to: str, member_id: str = "", **changes: Any) -> Any:
+        self.ids += 1
+        fields: dict[str, Any] = {
+            "group_id": "g",
+            "member_id": member_id,
+            "client_id": "c",
+            "client_host": "/127.0.0.1",
+            "session_timeout_ms": 10_000,
+            "rebalance_timeout_ms": 60_000,
+            "protocol_type": "consumer",
+            "protocols": (MemberProtocol("range", b"meta"),),
+            "fresh_id": str(self.ids),
+            "member_id_required": False,
+        }
+        request = JoinRequest(**(fields | changes))
+        self.inbox.pop(to, None)
+        self.take(self.coordinator.join(request, to, self.now))
+        return self.inbox.get(to)
+
+    def sync(
+        self,
+        to: str,
+        member_id: str,
+        generation: int,
+        assignments: dict[str, bytes] | None = None,
+        **changes: Any,
+    ) -> Any:
+        request = SyncRequest(
+            group_id="g",
+            generation=generation,
+            member_id=member_id,
+            assignments=assignments or {},
+            **changes,
+        )
+        self.inbox.pop(to, None)
+        self.take(self.coordinator.sync(request, to, self.now))
+        return self.inbox.get(to)
+
+    def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> None:
+        request = HeartbeatRequest(
+            group_id="g", generation=generation, member_id=member_id, instance_id=instance_id
+        )
+        self.coordinator.heartbeat(request, self.now)
+
+    def leave(self, *leaving: LeavingMember) -> tuple[LeftMember, ...]:
+        left, outcome = self.coordinator.leave("g", leaving, self.now)
+        self.take(outcome)
+        return left
+
+    def commit(self, to: str = "commit", offset: int = 1, **changes: Any) -> Any:
+        fields: dict[str, Any] = {
+            "group_id": "g",
+            "offsets": {TopicPartition("t", 0): CommittedOffset(offset)},
+        }
+        self.inbox.pop(to, None)
+        request = CommitRequest(**(fields | changes))
+        self.take(self.coordinator.commit(request, to, self.now))
+        return self.inbox.get(to)
+
+    def state(self) -> str:
+        described = self.coordinator.describe("g")
+        return "Dead" if described is None else described.state
+
+    def stable(self, **changes: Any) -> Any:
+        """Make a stable group of one member, who leads it."""
+        reply = self.join("a", **changes)
+        self.sync("a", reply.member_id, reply.generation, {reply.member_id: b"all"})
+        return reply
+
+    def stable_pair(self) -> tuple[str, str, int]:
+        """Make a stable group of a leader `a` and a follower `b`; return ids and generation."""
+        first = self.join("a")
+        self.join("b")
+        self.join("a", first.member_id)
+        a, b = self.inbox["a"], self.inbox["b"]
+        self.sync("b", b.member_id, b.generation)
+        halves = {a.member_id: b"half-a", b.member_id: b"half-b"}
+        self.sync("a", a.member_id, a.generation, halves)
+        return a.member_id, b.member_id, a.generation

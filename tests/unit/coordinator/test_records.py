@@ -1,0 +1,146 @@
+"""Golden bytes were written down by hand from Kafka's schemas, and are checked against its order."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duolog.coordinator.records import (
+    CoordinatorRecord,
+    GroupChange,
+    GroupRecord,
+    MemberRecord,
+    OffsetChange,
+    OffsetRecord,
+    decode_record,
+    encode_key,
+    encode_value,
+)
+from duolog.core.errors import SerdeError
+from duolog.core.ids import TopicPartition
+
+OFFSET = OffsetChange(
+    "grp", TopicPartition("orders", 7), OffsetRecord(42, 3, "note", 1_385_000_000_000)
+)
+GROUP = GroupChange(
+    "grp",
+    GroupRecord(
+        "consumer",
+        5,
+        "range",
+        "m-1",
+        1_385_000_000_000,
+        (MemberRecord("m-1", None, "c", "/127.0.0.1", 60_000, 45_000, b"\x00\x01", b"\x02"),),
+    ),
+)
+
+OFFSET_KEY = "0001 0003 677270 0006 6f7264657273 00000007"
+OFFSET_VALUE = "0003 000000000000002a 00000003 0004 6e6f7465 00000142786eda00"
+GROUP_KEY = "0002 0003 677270"
+GROUP_VALUE = (
+    "0003 0008 636f6e73756d6572 00000005 0005 72616e6765 0003 6d2d31 00000142786eda00 00000001"
+    "0003 6d2d31 ffff 0001 63 000a 2f3132372e302e302e31 0000ea60 0000afc8"
+    "00000002 0001 00000001 02"
+)
+
+
+def test_an_offset_is_written_as_key_1_and_value_3() -> None:
+    assert encode_key(OFFSET).hex() == bytes.fromhex(OFFSET_KEY).hex()
+    assert (encode_value(OFFSET) or b"").hex() == bytes.fromhex(OFFSET_VALUE).hex()
+
+
+def test_a_group_is_written_as_key_2_and_value_3() -> None:
+    assert encode_key(GROUP).hex() == bytes.fromhex(GROUP_KEY).hex()
+    assert (encode_value(GROUP) or b"").hex() == bytes.fromhex(GROUP_VALUE).hex()
+
+
+def test_an_offset_with_an_expiry_is_written_as_value_1() -> None:
+    expiring = OffsetChange("g", TopicPartition("t", 0), OffsetRecord(1, -1, "", 2, 3))
+
+    value = encode_value(expiring)
+
+    assert value == bytes.fromhex("0001 0000000000000001 0000 0000000000000002 0000000000000003")
+    assert decode_record(encode_key(expiring), value) == expiring
+
+
+def test_the_flexible_offset_value_4_is_read() -> None:
+    value = bytes.fromhex("0004 000000000000002a 00000003 05 6e6f7465 00000142786eda00 00")
+
+    assert decode_record(encode_key(OFFSET), value) == OFFSET
+
+
+def test_the_flexible_group_value_4_is_read() -> None:
+    value = bytes.fromhex(
+        "0004 09 636f6e73756d6572 00000005 06 72616e6765 04 6d2d31 00000142786eda00 02"
+        "04 6d2d31 00 02 63 0b 2f3132372e302e302e31 0000ea60 0000afc8 03 0001 02 02 00 00"
+    )
+
+    assert decode_record(encode_key(GROUP), value) == GROUP
+
+
+def test_old_group_values_are_read_with_what_they_have() -> None:
+    value = bytes.fromhex(
+        "0000 0001 63 00000005 ffff ffff 00000001 0001 6d 0001 63 0001 68 0000afc8 00000000 00000000"
+    )
+
+    assert decode_record(encode_key(GROUP), value) == GroupChange(
+        "grp",
+        GroupRecord(
+            "c", 5, None, None, -1, (MemberRecord("m", None, "c", "h", 45_000, 45_000, b"", b""),)
+        ),
+    )
+
+
+def test_keys_of_other_kinds_of_groups_are_skipped() -> None:
+    assert decode_record(bytes.fromhex("0003 0001 67"), b"") is None
+
+
+def test_a_value_of_a_newer_version_is_refused() -> None:
+    with pytest.raises(SerdeError, match="version 5"):
+        decode_record(encode_key(GROUP), bytes.fromhex("0005"))
+
+
+@given(cut=st.integers(0, len(bytes.fromhex(GROUP_VALUE)) - 1))
+def test_a_value_that_ends_too_early_is_refused(cut: int) -> None:
+    with pytest.raises(SerdeError):
+        decode_record(encode_key(GROUP), bytes.fromhex(GROUP_VALUE)[:cut])
+
+
+texts = st.text(max_size=20)
+int32s = st.integers(0, 2**31 - 1)
+int64s = st.integers(0, 2**63 - 1)
+members = st.builds(
+    MemberRecord,
+    texts,
+    st.none() | texts,
+    texts,
+    texts,
+    int32s,
+    int32s,
+    st.binary(max_size=9),
+    st.binary(max_size=9),
+)
+changes = st.builds(
+    OffsetChange,
+    texts,
+    st.builds(TopicPartition, texts, int32s),
+    st.none()
+    | st.builds(OffsetRecord, int64s, st.integers(-1, 9), texts, int64s, expires_at_ms=st.just(-1)),
+) | st.builds(
+    GroupChange,
+    texts,
+    st.none()
+    | st.builds(
+        GroupRecord,
+        texts,
+        int32s,
+        st.none() | texts,
+        st.none() | texts,
+        int64s,
+        st.lists(members, max_size=3).map(tuple),
+    ),
+)
+
+
+@given(record=changes)
+def test_what_is_written_is_read_back(record: CoordinatorRecord) -> None:
+    assert decode_record(encode_key(record), encode_value(record)) == record
