@@ -1,272 +1,53 @@
-"""Types of columns, and the text in which people write them.
-
-    carrier STRING, dep_delay BIGINT, fare DECIMAL(10, 2), stops ARRAY<STRUCT<faa STRING>>
-
-The names are ksqlDB's. A column name is a word, or anything between backquotes. Types compare by
-value. `NULL` is the type of the literal null alone: it fits everywhere, and no column has it.
-
-Values in Python (reference evaluator, serdes): bool, int, int, float, str, bytes, date, time,
-datetime (aware, UTC), Decimal, list, dict, and a dict by field name for STRUCT.
-"""
-
-import re
-from dataclasses import dataclass
-from typing import Final, NamedTuple
-
-from duolog.core.errors import StatementError
-from duolog.plan.errors import InvalidPlan, unknown_name
-
-DECIMAL_PRECISION_MAX: Final = 38
-DECIMAL_SCALE_DEFAULT: Final = 0
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """A type without parameters, and the base of those that have some."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Decimal(Type):
-    """A decimal number of up to 38 digits, `scale` of them behind the point."""
-
-    precision: int
-    scale: int
-
-    def __init__(self, precision: int, scale: int = DECIMAL_SCALE_DEFAULT) -> None:
-        if not (1 <= precision <= DECIMAL_PRECISION_MAX and 0 <= scale <= precision):
-            raise StatementError(
-                f"no type DECIMAL({precision},{scale})",
-                detail=f"The precision is 1 to {DECIMAL_PRECISION_MAX}, the scale 0 to that.",
-            )
-        object.__setattr__(self, "name", "DECIMAL")
-        object.__setattr__(self, "precision", precision)
-        object.__setattr__(self, "scale", scale)
-
-    def __str__(self) -> str:
-        return f"DECIMAL({self.precision},{self.scale})"
-
-
-@dataclass(frozen=True, slots=True)
-class Array(Type):
-    """A list of values of one type."""
-
-    element: Type
-
-    def __init__(self, element: Type) -> None:
-        object.__setattr__(self, "name", "ARRAY")
-        object.__setattr__(self, "element", element)
-
-    def __str__(self) -> str:
-        return f"ARRAY<{self.element}>"
-
-
-@dataclass(frozen=True, slots=True)
-class Map(Type):
-    """Values of one type by keys of another."""
-
-    key: Type
-    value: Type
-
-    def __init__(self, key: Type, value: Type) -> None:
-        object.__setattr__(self, "name", "MAP")
-        object.__setattr__(self, "key", key)
-        object.__setattr__(self, "value", value)
-
-    def __str__(self) -> str:
-        return f"MAP<{self.key}, {self.value}>"
-
-
-class Column(NamedTuple):
-    """A named, typed place in a record: of its key, its value, or of a STRUCT in one."""
-
-    name: str
-    type: Type
-
-    def __str__(self) -> str:
-        return f"{quote(self.name)} {self.type}"
-
-
-@dataclass(frozen=True, slots=True)
-class Struct(Type):
-    """Named fields of their own types."""
-
-    fields: tuple[Column, ...]
-
-    def __init__(self, fields: tuple[Column, ...]) -> None:
-        object.__setattr__(self, "name", "STRUCT")
-        object.__setattr__(self, "fields", fields)
-
-    def __str__(self) -> str:
-        return f"STRUCT<{render_columns(self.fields)}>"
-
-
-BOOLEAN: Final = Type("BOOLEAN")
-INT: Final = Type("INT")
-BIGINT: Final = Type("BIGINT")
-DOUBLE: Final = Type("DOUBLE")
-STRING: Final = Type("STRING")
-BYTES: Final = Type("BYTES")
-DATE: Final = Type("DATE")
-TIME: Final = Type("TIME")
-TIMESTAMP: Final = Type("TIMESTAMP")
-NULL: Final = Type("NULL")
-
-_PLAIN: Final = {
-    **{t.name: t for t in (BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)},
-    "INTEGER": INT,
-    "VARCHAR": STRING,
-}
-_WITH_PARAMETERS: Final = ("DECIMAL", "ARRAY", "MAP", "STRUCT")
-
-
-def numeric(of: Type) -> bool:
-    return of in {INT, BIGINT, DOUBLE} or isinstance(of, Decimal)
-
-
-def quote(name: str) -> str:
-    """Return a column name as it is written: a word as it is, anything else in backquotes."""
-    return name if _WORD.match(name) else "`" + name.replace("`", "``") + "`"
-
-
-def render_columns(columns: tuple[Column, ...]) -> str:
-    return ", ".join(str(column) for column in columns)
-
-
-def parse_type(text: str) -> Type:
-    """Return the type that `text` names.
-
-    Raises:
-        StatementError: there is no such type.
-
-    Example:
-        >>> print(parse_type("map<string, array<decimal(10, 2)>>"))
-        MAP<STRING, ARRAY<DECIMAL(10,2)>>
-    """
-    tokens = _Tokens(text)
-    found = _type(tokens)
-    tokens.expect("")
-    return found
-
-
-def parse_columns(text: str) -> tuple[Column, ...]:
-    """Return the columns that `text` declares: names and types, between commas.
-
-    Raises:
-        StatementError: the text is no list of columns, or a name stands twice in it.
-
-    Example:
-        >>> print(*parse_columns("carrier STRING, `Delay (min)` bigint"), sep=" | ")
-        carrier STRING | `Delay (min)` BIGINT
-    """
-    if not text.strip():
-        return ()
-    tokens = _Tokens(text)
-    columns = _columns(tokens, closing="")
-    ensure_distinct([column.name for column in columns])
-    return columns
-
-
-def ensure_distinct(names: list[str]) -> None:
-    """Raise a StatementError if a column name stands twice in `names`."""
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidPlan(
-                f'column "{name}" is declared twice',
-                detail="The columns of a record's key and value share one set of names.",
-                hint="Rename one, or leave out of the value what the key holds already.",
-            )
-
-
-class _Tokens:
-    """Words, quoted names and signs of a type's text, one ahead."""
-
-    _PATTERN = re.compile(r"\s*(`(?:[^`]|``)*`|\w+|\S)")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._rest = iter(self._PATTERN.findall(text))
-        self.next = next(self._rest, "")
-
-    def take(self) -> str:
-        token, self.next = self.next, next(self._rest, "")
-        return token
-
-    def expect(self, sign: str) -> None:
-        token = self.take()
-        if token != sign:
-            found = f'"{token}"' if token else "the end"
-            wanted = f'"{sign}"' if sign else "the end"
-            raise StatementError(
-                f'cannot read the type "{self._text.strip()}"',
-                detail=f"Found {found} where {wanted} should be.",
-                hint='Write columns as "carrier STRING, dep_delay BIGINT".',
-            )
-
-    def number(self) -> int:
-        if not self.next.isdecimal():
-            self.expect("a number")
-        return int(self.take())
-
-    def name(self) -> str:
-        token = self.take()
-        if token.startswith("`") and len(token) > 1:
-            return token[1:-1].replace("``", "`")
-        if not _WORD.match(token):
-            raise StatementError(
-                f'cannot read the columns "{self._text.strip()}"',
-                detail=f'Found "{token}" where the name of a column should be.',
-                hint='Write columns as "carrier STRING, dep_delay BIGINT".',
-            )
-        return token
-
-
-def _columns(tokens: _Tokens, *, closing: str) -> tuple[Column, ...]:
-    columns = [Column(tokens.name(), _type(tokens))]
-    while tokens.next == ",":
-        tokens.take()
-        columns.append(Column(tokens.name(), _type(tokens)))
-    tokens.expect(closing)
-    return tuple(columns)
-
-
-def _type(tokens: _Tokens) -> Type:
-    word = tokens.take()
-    match word.upper():
-        case "DECIMAL":
-            return _decimal(tokens)
-        case "ARRAY":
-            tokens.expect("<")
-            element = _type(tokens)
-            tokens.expect(">")
-            return Array(element)
-        case "MAP":
-            tokens.expect("<")
-            key = _type(tokens)
-            tokens.expect(",")
-            value = _type(tokens)
-            tokens.expect(">")
-            return Map(key, value)
-        case "STRUCT":
-            tokens.expect("<")
-            return Struct(_columns(tokens, closing=">"))
-        case name if name in _PLAIN:
-            return _PLAIN[name]
-        case _:
-            raise unknown_name("type", word, (*_PLAIN, *_WITH_PARAMETERS))
-
-
-def _decimal(tokens: _Tokens) -> Decimal:
-    tokens.expect("(")
-    precision = tokens.number()
-    scale = DECIMAL_SCALE_DEFAULT
-    if tokens.next == ",":
-        tokens.take()
-        scale = tokens.number()
-    tokens.expect(")")
-    return Decimal(precision, scale)
+"""The types of columns in a plan: those of `core.types`, which serdes use too."""
+
+from duolog.core.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DECIMAL_PRECISION_MAX,
+    DOUBLE,
+    INT,
+    NULL,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Column,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+    ensure_distinct,
+    numeric,
+    parse_columns,
+    parse_type,
+    quote,
+    render_columns,
+)
+
+__all__ = [
+    "BIGINT",
+    "BOOLEAN",
+    "BYTES",
+    "DATE",
+    "DECIMAL_PRECISION_MAX",
+    "DOUBLE",
+    "INT",
+    "NULL",
+    "STRING",
+    "TIME",
+    "TIMESTAMP",
+    "Array",
+    "Column",
+    "Decimal",
+    "Map",
+    "Struct",
+    "Type",
+    "ensure_distinct",
+    "numeric",
+    "parse_columns",
+    "parse_type",
+    "quote",
+    "render_columns",
+]

@@ -1,0 +1,72 @@
+"""What a serde is, and the serdes by the name of their format.
+
+A row is a tuple of values in the order of the columns; no row at all is None, and its bytes are
+None, which is a tombstone as a value and a record without key as a key.
+"""
+
+from typing import Protocol
+
+from duolog.core.errors import SerdeError
+from duolog.core.types import Column
+from duolog.serde.json import JsonSerde
+from duolog.serde.kafka import KafkaSerde
+from duolog.serde.row import Row
+
+
+class Serde(Protocol):
+    """Serializes and deserializes rows of fixed columns."""
+
+    def serialize(self, row: Row | None) -> bytes | None:
+        """Return the bytes of a row.
+
+        Raises:
+            SerdeError: a value is none of its column's type.
+        """
+
+    def deserialize(self, data: bytes | None) -> Row | None:
+        """Return the row that `data` holds.
+
+        Raises:
+            SerdeError: it holds none of these columns.
+        """
+
+
+class NoneSerde:
+    """Format NONE: carries nothing, and reads nothing."""
+
+    def serialize(self, row: Row | None) -> bytes | None:
+        return None
+
+    def deserialize(self, data: bytes | None) -> Row | None:
+        return None
+
+
+def key_serde(format_name: str, columns: tuple[Column, ...]) -> Serde:
+    """Return the serde of keys. One column in JSON is a bare JSON value.
+
+    A key of nulls alone is a null key.
+    """
+    if format_name == "JSON":
+        return JsonSerde(columns, bare=len(columns) == 1)
+    return _plain_serde(format_name, columns)
+
+
+def value_serde(format_name: str, columns: tuple[Column, ...]) -> Serde:
+    """Return the serde of values.
+
+    Example:
+        >>> from duolog.core.types import parse_columns
+        >>> value_serde("JSON", parse_columns("dest STRING, delay BIGINT")).serialize(("SFO", None))
+        b'{"dest":"SFO","delay":null}'
+    """
+    if format_name == "JSON":
+        return JsonSerde(columns)
+    return _plain_serde(format_name, columns)
+
+
+def _plain_serde(format_name: str, columns: tuple[Column, ...]) -> Serde:
+    if format_name == "KAFKA":
+        return KafkaSerde(columns)
+    if format_name == "NONE":
+        return NoneSerde()
+    raise SerdeError(f'unknown format "{format_name}"', hint="Use JSON, KAFKA or NONE.")
