@@ -74,17 +74,7 @@ class Application:
         Raises:
             ConfigError: there is no Java or no connector, or a setting is wrong.
         """
-        # Imported here: pyspark takes half a second, and `duolog.runtime` is imported by all.
-        from duolog.engine import Engine, EngineConfig  # noqa: PLC0415
-
-        self._data_dir.mkdir(parents=True, exist_ok=True)
-        config = EngineConfig.from_settings(
-            self._settings,
-            bootstrap_servers=self._bootstrap_servers,
-            checkpoint_dir=self._data_dir / "checkpoints",
-            log_path=self._data_dir / "engine.log",
-        )
-        self._engine = Engine(config)
+        self._engine_of_this().warm_up()
 
     def start(self) -> "RunningQuery":
         """Make the result topics that are missing and start the query.
@@ -93,19 +83,18 @@ class Application:
             QueryError: a source topic is missing, or the engine refuses the query.
             KafkaError: the broker refuses a result topic.
         """
-        if self._engine is None:
-            self.open()
-        assert self._engine is not None
+        engine = self._engine_of_this()
         create_result_topics(self.plan, self._bootstrap_servers)
-        self._query = self._engine.start(self.plan, self.application_id, mode=self.mode)
+        self._query = engine.start(self.plan, self.application_id, self.mode)
         return self._query
 
     def explain(self) -> str:
-        """Return levels, sub-topologies, stores and the mode with its reason, as text."""
-        if self._engine is None:
-            self.open()
-        assert self._engine is not None
-        return self._engine.explain(self.plan, self.mode)
+        """Return levels, sub-topologies, stores and the mode with its reason, as text.
+
+        Raises:
+            QueryError: a source topic is missing, or no broker answers.
+        """
+        return self._engine_of_this().explain(self.plan, self.application_id, self.mode)
 
     def close(self) -> None:
         """Stop the query, then the JVM. Does nothing when closed."""
@@ -117,3 +106,18 @@ class Application:
         finally:
             if engine is not None:
                 engine.close()
+
+    def _engine_of_this(self) -> "Engine":
+        if self._engine is None:
+            # Imported here: pyspark takes half a second, and all commands import this package.
+            from duolog.engine import Engine, EngineConfig  # noqa: PLC0415
+
+            self._data_dir.mkdir(parents=True, exist_ok=True)
+            config = EngineConfig.from_settings(
+                self._settings,
+                bootstrap_servers=self._bootstrap_servers,
+                checkpoint_dir=self._data_dir / "checkpoints",
+                log_path=self._data_dir / "engine.log",
+            )
+            self._engine = Engine(config)
+        return self._engine

@@ -1,19 +1,27 @@
 """Fakes and small clusters for tests, Duolog's own and its users'.
 
 May import everything but `cli`. Names are loaded on first use, so that a test pays only for
-what it takes: `EmbeddedCluster` (a real broker in a process), `FakeClock`.
+what it takes: `EmbeddedCluster` (a real broker in a process), `Client` (writes to it, reads it),
+`FakeClock`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from duolog.testing.client import Client
     from duolog.testing.clock import FakeClock
     from duolog.testing.cluster import EmbeddedCluster
+    from duolog.testing.disk import CrashDisk
 
-__all__ = ["EmbeddedCluster", "FakeClock"]
+__all__ = ["Client", "CrashDisk", "EmbeddedCluster", "FakeClock"]
 
-_HOME = {"EmbeddedCluster": "duolog.testing.cluster", "FakeClock": "duolog.testing.clock"}
+_HOME = {
+    "Client": "duolog.testing.client",
+    "CrashDisk": "duolog.testing.disk",
+    "EmbeddedCluster": "duolog.testing.cluster",
+    "FakeClock": "duolog.testing.clock",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -197,7 +197,7 @@ class _Sender:
                 "linger.ms": 20 if fast else 0,
                 "batch.size": 262_144,
                 "queue.buffering.max.messages": _QUEUE_RECORDS,
-                "delivery.report.only.error": "true",
+                "delivery.report.only.error": True,
             },
         )
 

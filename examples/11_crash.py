@@ -1,0 +1,115 @@
+"""A crash: processing that is killed in mid-stream goes on from its state.
+
+Payments are written without a pause. Their totals are kept by another process, `duolog run` on this
+very file, which is killed with SIGKILL in mid-stream: no warning, nothing can be saved. A new one
+goes on where the state says, and in the end the totals equal a plain recount of all payments.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from duolog import Topology, col, count, sum_
+from duolog.testing import Client, EmbeddedCluster
+
+PAYMENTS = 60_000
+PER_SECOND = 4_000
+CUSTOMERS = 50
+PARTITIONS = 2
+
+
+def topology() -> Topology:
+    topology = Topology("payments")
+    payments = topology.stream("payments", key="customer STRING", value="amount BIGINT")
+    payments.group_by_key().aggregate(payments=count(), total=sum_(col("amount"))).to("totals")
+    return topology
+
+
+def payment(number: int) -> tuple[str, int]:
+    return f"customer-{number * 7919 % CUSTOMERS}", number % 100
+
+
+def pay(bootstrap_servers: str) -> None:
+    """Write all payments, at a steady pace."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    started = time.monotonic()
+    for number in range(PAYMENTS):
+        customer, amount = payment(number)
+        producer.produce("payments", key=customer, value=json.dumps({"amount": amount}))
+        if number % 100 == 0:
+            producer.poll(0)
+            time.sleep(max(0.0, started + number / PER_SECOND - time.monotonic()))
+    producer.flush(30)
+
+
+class Totals:
+    """The table as a reader sees it: the latest row of each customer."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.rows: dict[str, dict[str, int]] = {}
+        self._consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "totals"})
+        self._consumer.assign([TopicPartition("totals", n, 0) for n in range(PARTITIONS)])
+
+    def counted(self) -> int:
+        for message in self._consumer.consume(1000, timeout=0.2):
+            self.rows[(message.key() or b"").decode()] = json.loads(message.value() or b"{}")
+        return sum(row["payments"] for row in self.rows.values())
+
+    def wait_for(self, payments: int, *, worker: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + 120
+        while self.counted() < payments:
+            assert worker.poll() is None, "the worker ended"
+            assert time.monotonic() < deadline, f"only {self.counted()} of {payments} are counted"
+
+
+def start_worker(bootstrap_servers: str, data_dir: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "duolog", "run", __file__, "--quiet"]
+    command += ["--bootstrap-servers", bootstrap_servers, "--data", str(data_dir)]
+    return subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+
+
+def main() -> None:
+    with TemporaryDirectory() as directory, EmbeddedCluster() as cluster:
+        servers = cluster.bootstrap_servers
+        for topic in ("payments", "totals"):
+            Client(servers).create_topic(topic, PARTITIONS)
+        threading.Thread(target=pay, args=[servers], daemon=True).start()
+        totals = Totals(servers)
+
+        worker = start_worker(servers, Path(directory))
+        try:
+            totals.wait_for(PAYMENTS // 10, worker=worker)
+            # The whole group: the Python process and its JVM.
+            os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+            print(f"killed with SIGKILL when {totals.counted():,} payments were counted")
+
+            worker = start_worker(servers, Path(directory))
+            print("a new process goes on from the state that the old one left")
+            totals.wait_for(PAYMENTS, worker=worker)
+        finally:
+            worker.terminate()
+            worker.wait()
+
+    recount: Counter[str] = Counter()
+    for customer, amount in map(payment, range(PAYMENTS)):
+        recount[customer] += amount
+    live = {customer: row["total"] for customer, row in totals.rows.items()}
+    print(f"{totals.counted():,} payments are counted, total {sum(live.values()):,}")
+    print(f"a plain recount gives         total {sum(recount.values()):,}")
+    assert live == dict(recount)
+    print("\nNotice: no payment is lost and none is counted twice, although the process had no")
+    print("chance to save anything: state and position in the topics are committed together.")
+
+
+if __name__ == "__main__":
+    main()

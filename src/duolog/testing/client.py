@@ -1,0 +1,119 @@
+"""A Kafka client for tests and small programs: make a topic, write to it, read all of it.
+
+It waits for every answer, which no real producer or consumer should do.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, cast
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+TIMEOUT_S: Final = 15.0
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Record(NamedTuple):
+    """A record as it was read."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int = 0
+    headers: Headers = ()
+    partition: int = 0
+    offset: int = 0
+
+    @property
+    def key_text(self) -> str | None:
+        return None if self.key is None else self.key.decode()
+
+    @property
+    def value_text(self) -> str | None:
+        return None if self.value is None else self.value.decode()
+
+
+class Client:
+    """Talks to one Kafka cluster, step by step."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._config: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": bootstrap_servers,
+            "log_level": 0,
+        }
+        self._producer = Producer(self._config | {"partitioner": "murmur2_random", "linger.ms": 0})
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None:
+        """Make a topic and wait until it is there.
+
+        Raises:
+            KafkaException: the broker refuses.
+        """
+        new = NewTopic(name, partitions, config=dict(configs or {}))
+        AdminClient(self._config).create_topics([new])[name].result(TIMEOUT_S)
+
+    def produce(
+        self,
+        topic: str,
+        key: str | bytes | None,
+        value: str | bytes | None,
+        *,
+        timestamp_ms: int = 0,
+        headers: Headers = (),
+    ) -> None:
+        """Write one record and wait until it is acknowledged.
+
+        Raises:
+            KafkaException: the broker refuses, or does not answer.
+        """
+        refused: list[object] = []
+        self._producer.produce(
+            topic,
+            value,
+            key,
+            headers=list(headers),
+            timestamp=timestamp_ms,
+            on_delivery=lambda error, _: refused.append(error) if error else None,
+        )
+        if self._producer.flush(TIMEOUT_S) or refused:
+            raise KafkaException(refused[0] if refused else "no acknowledgement in time")
+
+    def read(self, topic: str) -> list[Record]:
+        """Return all that a topic holds now, in order within each partition.
+
+        Raises:
+            KafkaException: there is no such topic, or no broker.
+        """
+        consumer = Consumer(self._config | {"group.id": "duolog-testing"})
+        try:
+            numbers = sorted(consumer.list_topics(topic, TIMEOUT_S).topics[topic].partitions)
+            return [r for number in numbers for r in _read(consumer, TopicPartition(topic, number))]
+        finally:
+            consumer.close()
+
+
+def _read(consumer: Consumer, partition: TopicPartition) -> list[Record]:
+    start, end = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)
+    consumer.assign([TopicPartition(partition.topic, partition.partition, start)])
+    records: list[Record] = []
+    at = start
+    while at < end:
+        for message in consumer.consume(1000, 0.2):
+            if (error := message.error()) is not None:
+                raise KafkaException(error)
+            records.append(
+                Record(
+                    message.key(),
+                    message.value(),
+                    message.timestamp()[1],
+                    # What was read has its headers as pairs; the dictionary is for writing.
+                    cast("Headers", message.headers() or []),
+                    message.partition() or 0,
+                    message.offset() or 0,
+                )
+            )
+        # The position also passes what compaction and aborted transactions have left out.
+        at = max(at, consumer.position([partition])[0].offset)
+    return [record for record in records if record.offset < end]
