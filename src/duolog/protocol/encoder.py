@@ -10,7 +10,6 @@ Source: Kafka `generator/`; kio's `dataclasses.Field.metadata` (`kafka_type`, `t
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from struct import Struct
 from types import NoneType
 from typing import Any, Final, get_args, get_origin
@@ -30,13 +29,20 @@ _FIXED: Final = {
     "bool": ">?", "error_code": ">h",
 }  # fmt: skip
 _ZEROS: Final = {"string": "", "bytes": b"", "records": b"", "uuid": UUID(int=0)}
+_ENCODERS: Final[dict[Any, Encode]] = {}
 _INT32: Final = Struct(">i").pack
 _INT64: Final = Struct(">q").pack
 
 
-@cache
 def encoder(type_: Any) -> Encode:
     """Return the function that writes a mapping as a message of kio's class `type_`."""
+    found = _ENCODERS.get(type_)
+    if found is None:
+        found = _ENCODERS[type_] = _compile(type_)
+    return found
+
+
+def _compile(type_: Any) -> Encode:
     flexible: bool = type_.__flexible__
     plain: list[tuple[str, Any, Encode]] = []
     tagged: list[tuple[int, str, Any, Encode]] = []

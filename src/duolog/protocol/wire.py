@@ -108,6 +108,8 @@ def write_array_length(length: int, *, flexible: bool) -> bytes:
 
 def skip_tagged_fields(buffer: Buffer, position: int) -> int:
     """Return the position behind the tagged fields that start at `position`."""
+    if position < len(buffer) and buffer[position] == 0:
+        return position + 1  # None, as nearly always.
     count, position = read_uvarint(buffer, position)
     for _ in range(count):
         _, position = read_uvarint(buffer, position)
