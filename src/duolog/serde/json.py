@@ -1,15 +1,16 @@
 """Format JSON: an object of columns, without spaces, nulls written; or one bare value.
 
-    BOOLEAN true          DECIMAL   a number             TIMESTAMP ms since 1970
+    BOOLEAN true          DECIMAL   1.50                 TIMESTAMP "2013-01-01T10:00:00.123Z"
     INT     15            BYTES     base64               ARRAY     [...]
-    DOUBLE  15.0, 1.0E7   DATE      days since 1970      MAP       {...}, keys as texts
-    STRING  "SFO"         TIME      ms of the day        STRUCT    {...}
+    DOUBLE  15.0, 1.0E7   DATE      "2013-01-01"         MAP       {...}, keys as texts
+    STRING  "SFO"         TIME      "10:00:01.5"         STRUCT    {...}
 
-Byte for byte what the engine writes, which is what Jackson writes in the JVM. Reading takes
-fields in any order, a missing one as null, and passes over unknown ones; a value of another type
-is an error, but whole numbers are DOUBLEs and DECIMALs too, and a STRING takes any value's text.
+Byte for byte what the engine writes, which is what Spark's Jackson writes. Reading takes fields
+in any order, a missing one as null, and passes over unknown ones and over text behind the object.
+A value of another type is an error, but whole numbers are DOUBLEs, texts are DECIMALs too if they
+hold a number, and a STRING takes any value's text.
 
-Source: Spark `JacksonGenerator`, `JacksonParser`; dates and times as ksqlDB writes them.
+Source: Spark `JacksonGenerator`, `JacksonParser`.
 """
 
 import base64
@@ -43,8 +44,6 @@ from duolog.core.types import (
 )
 from duolog.serde.row import Row
 
-EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-MILLISECOND: Final = dt.timedelta(milliseconds=1)
 WIDE: Final = Context(prec=60, rounding=ROUND_HALF_UP)
 """Arithmetic with room for every DECIMAL, rounded as Spark rounds."""
 
@@ -204,9 +203,15 @@ def _double(value: object) -> str:
     return f'"{text}"' if text in _NOT_NUMBERS else text
 
 
-def _time_ms(value: object) -> str:
-    since = dt.datetime.combine(EPOCH.date(), cast("dt.time", value), dt.UTC) - EPOCH
-    return str(since // MILLISECOND)
+def _time(value: object) -> str:
+    time = cast("dt.time", value)
+    text = time.isoformat()
+    return f'"{text.rstrip("0") if time.microsecond else text}"'
+
+
+def _timestamp(value: object) -> str:
+    in_utc = cast("dt.datetime", value).astimezone(dt.UTC).replace(tzinfo=None)
+    return f'"{in_utc.isoformat(timespec="milliseconds")}Z"'
 
 
 _SCALAR_WRITERS: Final[dict[Type, Writer]] = {
@@ -216,21 +221,22 @@ _SCALAR_WRITERS: Final[dict[Type, Writer]] = {
     DOUBLE: _double,
     STRING: _text,
     BYTES: lambda value: f'"{base64.b64encode(cast("bytes", value)).decode()}"',
-    DATE: lambda value: str((cast("dt.date", value) - EPOCH.date()).days),
-    TIME: _time_ms,
-    TIMESTAMP: lambda value: str((cast("dt.datetime", value) - EPOCH) // MILLISECOND),
+    DATE: lambda value: f'"{cast("dt.date", value).isoformat()}"',
+    TIME: _time,
+    TIMESTAMP: _timestamp,
 }
+
+
+_DECODER: Final = json.JSONDecoder(
+    parse_float=PythonDecimal, parse_constant=_NOT_NUMBERS.__getitem__
+)
 
 
 def _parse(data: bytes) -> object:
     try:
-        return json.loads(data.decode(), parse_float=PythonDecimal, parse_constant=_refuse)
+        return _DECODER.raw_decode(data.decode().lstrip())[0]
     except (ValueError, RecursionError) as error:
         raise SerdeError("the bytes are no JSON", detail=f"{error}; {data[:40]!r}.") from error
-
-
-def _refuse(word: str) -> object:
-    raise ValueError(f"{word} is no JSON")
 
 
 def _reader(of: Type) -> Reader:
@@ -260,7 +266,8 @@ def _decimal_reader(of: Decimal) -> Reader:
     step = PythonDecimal(1).scaleb(-of.scale)
 
     def read(value: object) -> object:
-        number = PythonDecimal(str(_number(value))).quantize(step, context=WIDE)
+        text = value if isinstance(value, str) else str(_number(value))
+        number = PythonDecimal(text).quantize(step, context=WIDE)
         if abs(number) >= PythonDecimal(10) ** (of.precision - of.scale):
             raise ValueError(value)
         return number
@@ -281,8 +288,10 @@ def _integer_reader(of: Type) -> Reader:
 
 
 def _read_double(value: object) -> float:
-    if isinstance(value, str):
-        return _NOT_NUMBERS[value] if value in _NOT_NUMBERS else float(_number(value))
+    if isinstance(value, float):
+        return value  # an unquoted NaN or Infinity
+    if isinstance(value, str) and value in _NOT_NUMBERS:
+        return _NOT_NUMBERS[value]
     return float(_number(value))
 
 
@@ -303,11 +312,9 @@ def _read_bytes(value: object) -> bytes:
         raise ValueError(value) from error
 
 
-def _read_time(value: object) -> dt.time:
-    passed = int(cast("int", _BIGINT_READER(value)))
-    if not 0 <= passed < 86_400_000:
-        raise ValueError(value)
-    return (EPOCH + passed * MILLISECOND).time()
+def _read_timestamp(value: object) -> dt.datetime:
+    found = dt.datetime.fromisoformat(_expect(str, value))
+    return found.astimezone(dt.UTC) if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 def _number(value: object) -> int | PythonDecimal:
@@ -322,15 +329,14 @@ def _expect(kind: type[T], value: object) -> T:
     return value
 
 
-_BIGINT_READER: Final = _integer_reader(BIGINT)
 _SCALAR_READERS: Final[dict[Type, Reader]] = {
     BOOLEAN: lambda value: _expect(bool, value),
     INT: _integer_reader(INT),
-    BIGINT: _BIGINT_READER,
+    BIGINT: _integer_reader(BIGINT),
     DOUBLE: _read_double,
     STRING: _read_text,
     BYTES: _read_bytes,
-    DATE: lambda value: EPOCH.date() + dt.timedelta(days=int(cast("int", _BIGINT_READER(value)))),
-    TIME: _read_time,
-    TIMESTAMP: lambda value: EPOCH + int(cast("int", _BIGINT_READER(value))) * MILLISECOND,
+    DATE: lambda value: dt.date.fromisoformat(_expect(str, value)),
+    TIME: lambda value: dt.time.fromisoformat(_expect(str, value)),
+    TIMESTAMP: _read_timestamp,
 }

@@ -2,7 +2,7 @@
 
 May import everything but `cli`. Names are loaded on first use, so that a test pays only for
 what it takes: `EmbeddedCluster` (a real broker in a process), `Client` (writes to it, reads it),
-`FakeClock`.
+`FakeClock`, `ReferenceEvaluator` (a topology in plain Python, without broker and JVM).
 """
 
 from importlib import import_module
@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from duolog.testing.clock import FakeClock
     from duolog.testing.cluster import EmbeddedCluster
     from duolog.testing.disk import CrashDisk
+    from duolog.testing.reference import ReferenceEvaluator
 
-__all__ = ["Client", "CrashDisk", "EmbeddedCluster", "FakeClock"]
+__all__ = ["Client", "CrashDisk", "EmbeddedCluster", "FakeClock", "ReferenceEvaluator"]
 
 _HOME = {
     "Client": "duolog.testing.client",
     "CrashDisk": "duolog.testing.disk",
     "EmbeddedCluster": "duolog.testing.cluster",
     "FakeClock": "duolog.testing.clock",
+    "ReferenceEvaluator": "duolog.testing.reference",
 }
 
 

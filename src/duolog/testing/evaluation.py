@@ -1,0 +1,122 @@
+"""Expressions, evaluated in plain Python with SQL's nulls.
+
+`compile_expression` gives a function from the values at hand to a value. It types the expression
+first, so that integers wrap at their width and arguments are widened as in Spark.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Call,
+    Cast,
+    ColumnRef,
+    Expression,
+    Literal,
+    RowTime,
+    Scope,
+    TableColumnRef,
+    type_of,
+)
+from duolog.plan.functions import common_type
+from duolog.plan.types import BIGINT, INT, Decimal, Type
+from duolog.testing.casts import cast_value
+from duolog.testing.scalars import NULL_PASSES, NULL_SEES, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What an expression reads: values by name, and the record's time."""
+
+    columns: Mapping[str, object] = field(default_factory=dict)
+    table_columns: Mapping[str, object] = field(default_factory=dict)
+    accumulators: Mapping[str, object] = field(default_factory=dict)
+    timestamp_ms: int = 0
+
+
+Evaluate = Callable[[Values], object]
+
+
+def compile_expression(  # noqa: PLR0911 - a table of cases
+    expression: Expression, scope: Scope
+) -> Evaluate:
+    """Return the function that computes `expression` over values of the columns in `scope`.
+
+    Raises:
+        StatementError: as `type_of` does.
+
+    Example:
+        >>> from duolog.plan.expressions import literal
+        >>> half = compile_expression(Call("/", (literal(1), literal(2))), Scope(()))
+        >>> half(Values())
+        0.5
+    """
+    of = type_of(expression, scope)
+    match expression:
+        case ColumnRef(name):
+            return lambda values: values.columns[name]
+        case TableColumnRef(name):
+            return lambda values: values.table_columns[name]
+        case AccumulatorRef(name):
+            return lambda values: values.accumulators[name]
+        case RowTime():
+            return lambda values: values.timestamp_ms
+        case Literal(value, _):
+            return lambda _values: value
+        case Cast(arg, _):
+            return _widened(arg, of, scope)
+        case Call():
+            return _call(expression, of, scope)
+        case _:
+            raise AssertionError(f"type_of let {expression} through")
+
+
+def _call(call: Call, of: Type, scope: Scope) -> Evaluate:
+    wanted = _argument_types(call, of, scope)
+    args = [_widened(arg, to, scope) for arg, to in zip(call.args, wanted, strict=True)]
+    if call.function in NULL_SEES:
+        see = NULL_SEES[call.function]
+        return lambda values: see([arg(values) for arg in args], of)
+    return _null_if_any_is(NULL_PASSES[call.function], args, of)
+
+
+def _null_if_any_is(scalar: Scalar, args: list[Evaluate], of: Type) -> Evaluate:
+    def compute(values: Values) -> object:
+        found = [arg(values) for arg in args]
+        return None if None in found else scalar(found, of)
+
+    return compute
+
+
+def _argument_types(call: Call, of: Type, scope: Scope) -> tuple[Type, ...]:
+    """Return the types that the arguments are widened to before the function sees them."""
+    types = tuple(type_of(arg, scope) for arg in call.args)
+    match call.function:
+        case "+" | "-" | "*" | "/" | "%" if isinstance(of, Decimal):
+            # Decimals keep their own scales; integers become decimals of theirs.
+            return tuple(_exact(of_arg) for of_arg in types)
+        case "+" | "-" | "*" | "/" | "%" | "ABS" | "COALESCE" | "GREATEST" | "LEAST":
+            return (of,) * len(types)
+        case "=" | "<>" | "<" | "<=" | ">" | ">=" | "IN" | "BETWEEN":
+            return (common_type(types, call.function),) * len(types)
+        case "CASE" | "IF":
+            last = len(types) - 1
+            return tuple(
+                of if position % 2 or position == last else given
+                for position, given in enumerate(types)
+            )
+        case _:
+            return types
+
+
+def _exact(of: Type) -> Type:
+    return {INT: Decimal(10), BIGINT: Decimal(20)}.get(of, of)
+
+
+def _widened(arg: Expression, wanted: Type, scope: Scope) -> Evaluate:
+    given = type_of(arg, scope)
+    evaluate = compile_expression(arg, scope)
+    if given == wanted:
+        return evaluate
+    return lambda values: cast_value(evaluate(values), given, wanted)

@@ -1,0 +1,316 @@
+"""What each node of a plan does to a record, in plain Python: the reference for the engine.
+
+A record of a stream has a value; one of a table has the old row beside the new. `run` returns
+what a node forwards. State is a dict for each store, of one task, by key.
+
+Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStreamKTableJoin`,
+`KStreamAggregate`, `KTableRepartitionMap`, `KTableAggregate`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from duolog.plan.expressions import Named, Scope
+from duolog.plan.nodes import (
+    AggregateNode,
+    Filter,
+    GroupBy,
+    Node,
+    Project,
+    SelectKey,
+    Sink,
+    StreamSource,
+    StreamTableJoin,
+    TableSource,
+    ToStream,
+)
+from duolog.plan.schema import Schema
+from duolog.serde.row import Row
+from duolog.testing.evaluation import Evaluate, Values, compile_expression
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record between nodes: a stream's `value`, or a table's change from `old` to `value`."""
+
+    key: Row
+    value: Row | None
+    timestamp_ms: int
+    old: Row | None = None
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a store holds for a key: a table's row, or an aggregation's accumulators."""
+
+    row: Row
+    timestamp_ms: int
+
+
+Store = dict[Row, Kept]
+Stores = dict[str, Store]
+"""The stores of one task, by name."""
+
+Run = Callable[[Entry, Stores], Sequence[Entry]]
+
+
+def is_null(key: Row) -> bool:
+    """Tell if a key is null: all of its columns are."""
+    return all(column is None for column in key)
+
+
+def compile_node(node: Node) -> Run:  # noqa: PLR0911 - a table of cases
+    """Return the function that runs `node` on one record and the stores of its task."""
+    match node:
+        case StreamSource() | Sink():
+            return lambda entry, _stores: [entry]
+        case TableSource():
+            return _table(node)
+        case Filter():
+            return _filter(node)
+        case Project():
+            return _project(node)
+        case SelectKey():
+            return _select_key(node)
+        case GroupBy():
+            return _group_table(node) if node.is_table else _group_stream(node)
+        case StreamTableJoin():
+            return _join(node)
+        case AggregateNode():
+            return _aggregate(node)
+        case ToStream():
+            return lambda entry, _stores: [replace(entry, old=None)]
+        case _:
+            raise AssertionError(f"no operator for {node}")
+
+
+def _table(node: TableSource) -> Run:
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if is_null(entry.key):
+            return []
+        store = stores[node.store]
+        kept = store.pop(entry.key, None)
+        if entry.value is not None:
+            store[entry.key] = Kept(entry.value, entry.timestamp_ms)
+        return [replace(entry, old=kept.row if kept else None)]
+
+    return run
+
+
+def _filter(node: Filter) -> Run:
+    holds = _row_function(node.schema, (("", node.predicate),))
+
+    def passes(entry: Entry, row: Row | None) -> bool:
+        return holds(entry.key, row, entry.timestamp_ms) == (True,)
+
+    def run_table(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        new = entry.value if entry.value is not None and passes(entry, entry.value) else None
+        old = entry.old if entry.old is not None and passes(entry, entry.old) else None
+        return [] if new is None and old is None else [replace(entry, value=new, old=old)]
+
+    def run_stream(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        return [entry] if passes(entry, entry.value) else []
+
+    return run_table if node.is_table else run_stream
+
+
+def _project(node: Project) -> Run:
+    values = _row_function(node.parent.schema, node.values)
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        key, time = entry.key, entry.timestamp_ms
+        new = None if entry.value is None else values(key, entry.value, time)
+        old = None if entry.old is None else values(key, entry.old, time)
+        return [replace(entry, value=new, old=old)]
+
+    return run
+
+
+def _select_key(node: SelectKey) -> Run:
+    keys = _row_function(node.parent.schema, node.keys)
+    values = _row_function(node.parent.schema, node.values)
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        row = (entry.key, entry.value, entry.timestamp_ms)
+        value = None if entry.value is None else values(*row)
+        return [replace(entry, key=keys(*row), value=value)]
+
+    return run
+
+
+def _group_stream(node: GroupBy) -> Run:
+    keys = _row_function(node.parent.schema, node.keys)
+    values = _row_function(node.parent.schema, node.values)
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        if entry.value is None:
+            return []
+        row = (entry.key, entry.value, entry.timestamp_ms)
+        key = keys(*row)
+        return [] if None in key else [replace(entry, key=key, value=values(*row))]
+
+    return run
+
+
+def _group_table(node: GroupBy) -> Run:
+    keys = _row_function(node.parent.schema, node.keys)
+    values = _row_function(node.parent.schema, node.values)
+
+    def side(entry: Entry, row: Row | None) -> tuple[Row, Row] | None:
+        if row is None:
+            return None
+        key = keys(entry.key, row, entry.timestamp_ms)
+        return None if None in key else (key, values(entry.key, row, entry.timestamp_ms))
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        old, new = side(entry, entry.old), side(entry, entry.value)
+        if old and new and old[0] == new[0]:
+            return [Entry(new[0], new[1], entry.timestamp_ms, old[1])]
+        found = []
+        if old:
+            found.append(Entry(old[0], None, entry.timestamp_ms, old[1]))
+        if new:
+            found.append(Entry(new[0], new[1], entry.timestamp_ms))
+        return found
+
+    return run
+
+
+def _join(node: StreamTableJoin) -> Run:
+    left = node.stream.schema
+    right = node.table.schema.value
+    scope = Scope(left.columns, table_columns=right)
+    values = [compile_expression(expression, scope) for _, expression in node.values]
+    look_up = _lookup(node.table)
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if entry.value is None:
+            return []
+        found = None if is_null(entry.key) else look_up(entry.key, stores)
+        if found is None and node.kind == "inner":
+            return []
+        row = found or (None,) * len(right)
+        at_hand = Values(
+            _named(left, entry.key, entry.value),
+            {column.name: value for column, value in zip(right, row, strict=True)},
+            timestamp_ms=entry.timestamp_ms,
+        )
+        return [replace(entry, value=tuple(value(at_hand) for value in values))]
+
+    return run
+
+
+def _lookup(table: Node) -> Callable[[Row, Stores], Row | None]:
+    """Return the function that finds the row of a key in `table`, stored or derived."""
+    kept = _kept(table)
+
+    def look_up(key: Row, stores: Stores) -> Row | None:
+        found = kept(key, stores)
+        return found.row if found else None
+
+    return look_up
+
+
+def _kept(table: Node) -> Callable[[Row, Stores], Kept | None]:
+    match table:
+        case TableSource():
+            return lambda key, stores: stores[table.store].get(key)
+        case AggregateNode():
+            results = _results(table)
+
+            def of_aggregate(key: Row, stores: Stores) -> Kept | None:
+                kept = stores[table.store].get(key)
+                return kept and Kept(results(key, kept), kept.timestamp_ms)
+
+            return of_aggregate
+        case Filter() | Project():
+            parent = _kept(table.parent)
+            run = compile_node(table)
+
+            def derived(key: Row, stores: Stores) -> Kept | None:
+                kept = parent(key, stores)
+                found = run(Entry(key, kept.row, kept.timestamp_ms), stores) if kept else []
+                row = found[0].value if found else None
+                return None if kept is None or row is None else Kept(row, kept.timestamp_ms)
+
+            return derived
+        case _:
+            raise AssertionError(f"{table} is no table")
+
+
+def _aggregate(node: AggregateNode) -> Run:
+    scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns)
+    initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
+    add = [compile_expression(kept.add, scope) for kept in node.accumulators]
+    subtract = [
+        compile_expression(kept.subtract, scope) for kept in node.accumulators if kept.subtract
+    ]
+    results = _results(node)
+
+    def step(steps: list[Evaluate], entry: Entry, row: Row, accumulators: Row) -> Row:
+        at_hand = Values(
+            _named(node.group.schema, entry.key, row),
+            accumulators={
+                kept.name: value
+                for kept, value in zip(node.accumulators, accumulators, strict=True)
+            },
+            timestamp_ms=entry.timestamp_ms,
+        )
+        return tuple(evaluate(at_hand) for evaluate in steps)
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if is_null(entry.key):
+            return []
+        store = stores[node.store]
+        kept = store.get(entry.key)
+        row = kept.row if kept else None
+        if entry.old is not None and row is not None:
+            row = step(subtract, entry, entry.old, row)
+        if entry.value is not None:
+            started = tuple(evaluate(Values()) for evaluate in initial) if row is None else row
+            row = step(add, entry, entry.value, started)
+        if row is None:
+            return []
+        time = max(entry.timestamp_ms, kept.timestamp_ms if kept else entry.timestamp_ms)
+        now = store[entry.key] = Kept(row, time)
+        before = results(entry.key, kept) if kept else None
+        return [Entry(entry.key, results(entry.key, now), time, before)]
+
+    return run
+
+
+def _results(node: AggregateNode) -> Callable[[Row, Kept], Row]:
+    scope = Scope(node.schema.key, accumulators=node.accumulator_columns)
+    results = [compile_expression(expression, scope) for _, expression in node.results]
+
+    def compute(key: Row, kept: Kept) -> Row:
+        at_hand = Values(
+            {column.name: value for column, value in zip(scope.columns, key, strict=True)},
+            accumulators={
+                accumulator.name: value
+                for accumulator, value in zip(node.accumulators, kept.row, strict=True)
+            },
+            timestamp_ms=kept.timestamp_ms,
+        )
+        return tuple(result(at_hand) for result in results)
+
+    return compute
+
+
+def _row_function(
+    schema: Schema, columns: tuple[Named, ...]
+) -> Callable[[Row, Row | None, int], Row]:
+    """Return the function from key, value and time to `columns`; a null value has null columns."""
+    scope = Scope(schema.columns)
+    compiled = [compile_expression(expression, scope) for _, expression in columns]
+
+    def compute(key: Row, value: Row | None, timestamp_ms: int) -> Row:
+        at_hand = Values(_named(schema, key, value), timestamp_ms=timestamp_ms)
+        return tuple(evaluate(at_hand) for evaluate in compiled)
+
+    return compute
+
+
+def _named(schema: Schema, key: Row, value: Row | None) -> dict[str, object]:
+    row = key + (value if value is not None else (None,) * len(schema.value))
+    return dict(zip(schema.names, row, strict=True))

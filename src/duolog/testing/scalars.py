@@ -1,0 +1,235 @@
+"""The scalar functions of `plan.functions`, on plain Python values.
+
+Each takes the values of its arguments and the type of its result; values have been widened to
+one type before. Null is None, and conditions have three values.
+
+Source: Spark SQL with ansi off; one function here for each name of the registry.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal as PythonDecimal
+from functools import cache
+from typing import Any, Final, cast
+
+from duolog.plan.types import BIGINT, DOUBLE, Decimal, Type
+from duolog.serde.json import WIDE
+from duolog.testing.casts import BITS, fit, saturate, wrap
+
+Value = Any
+"""A Python value of a column's type; which, the plan has checked."""
+
+Scalar = Callable[[Sequence[Value], Type], Value]
+
+
+def order_key(value: Value) -> Value:
+    """Return what orders values as Spark does: NaN last and equal to itself, null first inside.
+
+    Example:
+        >>> order_key(float("nan")) > order_key(float("inf")), order_key(-0.0) == order_key(0.0)
+        (True, True)
+    """
+    match value:
+        case float():
+            return (1, 0.0) if math.isnan(value) else (0, value)
+        case list():
+            return [(item is not None, order_key(item)) for item in value]
+        case dict():
+            return [(item is not None, order_key(item)) for item in value.values()]
+        case _:
+            return value
+
+
+def both(values: Sequence[Value]) -> bool | None:
+    """AND over any number of conditions: one false is enough, then one null."""
+    if False in values:
+        return False
+    return None if None in values else True
+
+
+def either(values: Sequence[Value]) -> bool | None:
+    """OR over any number of conditions: one true is enough, then one null."""
+    if True in values:
+        return True
+    return None if None in values else False
+
+
+def negate(value: bool | None) -> bool | None:  # noqa: FBT001 - a value of SQL's
+    return None if value is None else not value
+
+
+def _arithmetic(sign: str) -> Scalar:
+    def compute(values: Sequence[Value], of: Type) -> Value:
+        if len(values) == 1:
+            return _fitting(-values[0], of)
+        left, right = values
+        if sign in "/%" and right == 0:
+            return None
+        if isinstance(of, Decimal):
+            return _fitting(_decimal_operation(sign, left, right), of)
+        return _fitting(_OPERATIONS[sign](left, right), of)
+
+    return compute
+
+
+def _remainder(left: Value, right: Value) -> Value:
+    if isinstance(left, float):
+        return math.nan if math.isinf(left) else math.fmod(left, right)
+    return int(math.copysign(1, left)) * (abs(left) % abs(right))
+
+
+_OPERATIONS: Final[dict[str, Callable[[Value, Value], Value]]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / right,
+    "%": _remainder,
+}
+
+
+def _decimal_operation(sign: str, left: PythonDecimal, right: PythonDecimal) -> PythonDecimal:
+    wide = WIDE.copy()
+    wide.prec = 100  # A product of two DECIMALs has 76 digits; a quotient is rounded once, later.
+    match sign:
+        case "+":
+            return wide.add(left, right)
+        case "-":
+            return wide.subtract(left, right)
+        case "*":
+            return wide.multiply(left, right)
+        case "/":
+            return wide.divide(left, right)
+        case _:
+            return wide.remainder(left, right)
+
+
+def _fitting(value: Value, of: Type) -> Value:
+    if isinstance(of, Decimal):
+        return fit(value, of)
+    return wrap(value, of) if of in BITS else value
+
+
+def _comparison(holds: Callable[[Value, Value], bool]) -> Scalar:
+    return lambda values, _of: holds(order_key(values[0]), order_key(values[1]))
+
+
+def _in(values: Sequence[Value], _of: Type) -> bool | None:
+    value, *among = values
+    if value is None:
+        return None
+    return either([None if one is None else order_key(one) == order_key(value) for one in among])
+
+
+def _between(values: Sequence[Value], _of: Type) -> bool | None:
+    value, low, high = values
+    if value is None:
+        return None
+    key = order_key(value)
+    above = None if low is None else order_key(low) <= key
+    below = None if high is None else key <= order_key(high)
+    return both([above, below])
+
+
+def _case(values: Sequence[Value], _of: Type) -> Value:
+    for condition, value in zip(values[:-1:2], values[1::2], strict=False):
+        if condition:
+            return value
+    return values[-1] if len(values) % 2 else None
+
+
+def _coalesce(values: Sequence[Value], _of: Type) -> Value:
+    return next((value for value in values if value is not None), None)
+
+
+def _extreme(choose: Callable[..., Value]) -> Scalar:
+    def compute(values: Sequence[Value], _of: Type) -> Value:
+        known = [value for value in values if value is not None]
+        return choose(known, key=order_key) if known else None
+
+    return compute
+
+
+@cache
+def _like_pattern(pattern: str) -> re.Pattern[str]:
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    signs = {"%": ".*", "_": "."}
+    text = "".join(signs.get(part) or re.escape(part[-1]) for part in parts)
+    return re.compile(text, re.DOTALL)
+
+
+def _like(values: Sequence[Value], _of: Type) -> bool:
+    text, pattern = values
+    return _like_pattern(pattern).fullmatch(text) is not None
+
+
+def _round(values: Sequence[Value], of: Type) -> Value:
+    value, digits = values[0], (values[1] if len(values) > 1 else 0)
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
+    exact = PythonDecimal(repr(value)) if isinstance(value, float) else PythonDecimal(value)
+    if -cast("int", exact.as_tuple().exponent) <= digits:
+        return value
+    rounded = exact.quantize(PythonDecimal(1).scaleb(-digits), context=WIDE)
+    if of == DOUBLE:
+        return float(rounded)
+    return _fitting(int(rounded) if of in BITS else rounded, of)
+
+
+def _whole(round_off: Callable[[Value], int]) -> Scalar:
+    def compute(values: Sequence[Value], of: Type) -> Value:
+        value = values[0]
+        if isinstance(value, float) and not math.isfinite(value):
+            return saturate(value, BIGINT)
+        number = round_off(value)
+        if isinstance(of, Decimal):
+            return fit(PythonDecimal(number), of)
+        return max(-(2**63), min(2**63 - 1, number))
+
+    return compute
+
+
+def _substring(values: Sequence[Value], _of: Type) -> str:
+    text, position, *length = values
+    start = position - 1 if position > 0 else len(text) + position if position else 0
+    end = start + length[0] if length else max(start, 0) + len(text)
+    return cast("str", text[max(start, 0) : max(end, 0)])
+
+
+NULL_SEES: Final[dict[str, Scalar]] = {
+    "AND": lambda values, _of: both(values),
+    "OR": lambda values, _of: either(values),
+    "NOT": lambda values, _of: negate(values[0]),
+    "IS_NULL": lambda values, _of: values[0] is None,
+    "IS_NOT_NULL": lambda values, _of: values[0] is not None,
+    "IN": _in,
+    "BETWEEN": _between,
+    "CASE": _case,
+    "IF": _case,
+    "COALESCE": _coalesce,
+    "GREATEST": _extreme(max),
+    "LEAST": _extreme(min),
+}
+"""Functions that look at nulls themselves."""
+
+NULL_PASSES: Final[dict[str, Scalar]] = {
+    **{sign: _arithmetic(sign) for sign in "+-*/%"},
+    "=": _comparison(lambda left, right: left == right),
+    "<>": _comparison(lambda left, right: left != right),
+    "<": _comparison(lambda left, right: left < right),
+    "<=": _comparison(lambda left, right: left <= right),
+    ">": _comparison(lambda left, right: left > right),
+    ">=": _comparison(lambda left, right: left >= right),
+    "LIKE": _like,
+    "ABS": lambda values, of: _fitting(abs(values[0]), of),
+    "ROUND": _round,
+    "FLOOR": _whole(math.floor),
+    "CEIL": _whole(math.ceil),
+    "CONCAT": lambda values, _of: "".join(values),
+    "UPPER": lambda values, _of: values[0].upper(),
+    "LOWER": lambda values, _of: values[0].lower(),
+    "TRIM": lambda values, _of: values[0].strip(" "),
+    "SUBSTRING": _substring,
+    "LENGTH": lambda values, _of: len(values[0]),
+}
+"""Functions that are null if an argument is."""
