@@ -227,6 +227,23 @@ TOPIC_SETTINGS: Final = Settings(
 BROKER_LOG_SETTINGS: Final = (
     *(Setting(r.broker_name, r.default, r.kind, r.doc, r.check) for r in _ROWS),
     Setting(
+        "log.recovery.point.bytes",
+        64 * MIB,
+        Kind.LONG,
+        "Bytes written to a partition after which a new recovery point is set: at most so much "
+        "of it is read again after a crash.",
+        at_least(1),
+        Importance.LOW,
+    ),
+    Setting(
+        "log.journal.bytes",
+        32 * MIB,
+        Kind.LONG,
+        "Size at which the journal that serves many partitions with one fsync is begun anew.",
+        at_least(1),
+        Importance.LOW,
+    ),
+    Setting(
         "producer.id.expiration.ms",
         DAY_MS,
         Kind.INT,
@@ -255,6 +272,7 @@ class LogConfig:
     deleted_when_old: bool = True
     log_append_time: bool = False
     producer_expiration_ms: int = 24 * HOUR_MS
+    recovery_point_bytes: int = 64 * MIB
 
     @classmethod
     def of_topic(
@@ -267,6 +285,7 @@ class LogConfig:
         """
         values = topic_values(configs, broker_settings)
         expiration = broker_settings.get("producer.id.expiration.ms", DAY_MS)
+        recovery_point = broker_settings.get("log.recovery.point.bytes", 64 * MIB)
         policy = values["cleanup.policy"]
         assert isinstance(policy, tuple)
         return cls(
@@ -280,6 +299,7 @@ class LogConfig:
             deleted_when_old="delete" in policy,
             log_append_time=values["message.timestamp.type"] == "LogAppendTime",
             producer_expiration_ms=_integer(expiration),
+            recovery_point_bytes=_integer(recovery_point),
         )
 
 

@@ -12,7 +12,7 @@ import base64
 import uuid
 from typing import Final, NamedTuple
 
-from duolog.log.disk import DirLock, Disk, read_file, replace_file
+from duolog.log.disk import DirLock, Disk, make_durable_dir, read_file, replace_file
 from duolog.log.errors import DataDirRefused
 
 FORMAT_VERSION: Final = 1
@@ -41,7 +41,7 @@ class DataDir:
     def __init__(self, disk: Disk, path: str, *, node_id: int = 0) -> None:
         self._disk = disk
         self.path = path
-        disk.make_dir(path)
+        make_durable_dir(disk, path)
         self._lock = self._take_lock()
         try:
             self.meta = self._open_meta(node_id)

@@ -226,6 +226,19 @@ class RealDisk:
         return RealLock(path)
 
 
+def make_durable_dir(disk: Disk, path: str) -> None:
+    """Create a directory and its parents where they do not exist, and make their names durable."""
+    missing = []
+    while path and not disk.exists(path):
+        missing.append(path)
+        path = path.rpartition("/")[0]
+    if missing:
+        disk.make_dir(missing[0])
+    for made in missing:
+        parent = made.rpartition("/")[0]
+        disk.sync_dir(parent or ("/" if made.startswith("/") else "."))
+
+
 def replace_file(disk: Disk, directory: str, name: str, data: bytes) -> None:
     """Put `data` into a file so that a crash leaves the old content or the new, durably."""
     temporary = f"{directory}/{name}.tmp"

@@ -9,10 +9,12 @@ everything that was written before it is durable. Tickets complete in order.
 A failed sync is final: no ticket completes any more, `failed` says why, and the log directory
 is offline (see `health`).
 
-Threads: `request` and `close` are called by the loop; `wake` is called by the thread.
+Threads: `request` and `close` are called by the loop; `wake` is called by the thread. A test that
+wants every step in order makes it without a thread and calls `run_pending`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final, Literal, NamedTuple
@@ -54,6 +56,7 @@ class GroupCommit:
         *,
         health: DirHealth | None = None,
         journal: Journal | None = None,
+        threaded: bool = True,
     ) -> None:
         self._synced = durability == "fsync"
         self._wake = wake
@@ -63,7 +66,8 @@ class GroupCommit:
         self.completed_ticket = 0
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="group-commit", daemon=True)
-        self._thread.start()
+        if threaded:
+            self._thread.start()
 
     @property
     def failed(self) -> LogDirOffline | None:
@@ -98,34 +102,47 @@ class GroupCommit:
     def close(self) -> None:
         """Finish what was asked for, empty the journal and end the thread."""
         self._requests.put(None)
-        self._thread.join()
+        if self._thread.ident is None:
+            self.run_pending()
+        else:
+            self._thread.join()
+
+    def run_pending(self) -> bool:
+        """Do all that was asked for, on the calling thread; returns whether more may come."""
+        requests: list[_Request] = []
+        with suppress(Empty):
+            while (item := self._requests.get_nowait()) is not None:
+                requests.append(item)
+            return self._step(requests, ended=True)
+        return self._step(requests, ended=False)
 
     def _run(self) -> None:
-        while True:
-            requests, ended = self._collect()
-            try:
-                self._serve(requests)
-                if ended and self._journal is not None:
-                    self._journal.drain()
-            except OSError as cause:
-                self._health.fail(cause, "syncing")
-                self._wake()
-                return
-            if ended:
-                return
+        more = True
+        while more:
+            more = self._step(*self._collect())
 
     def _collect(self) -> tuple[list[_Request], bool]:
-        """Return all requests that wait; none after an idle while, in which the journal drains."""
+        """Wait for requests and return all; none after an idle while with a busy journal."""
         journal_busy = self._journal is not None and self._journal.busy
         requests: list[_Request] = []
-        try:
+        with suppress(Empty):
             item = self._requests.get(timeout=IDLE_SECONDS if journal_busy else None)
             while item is not None:
                 requests.append(item)
                 item = self._requests.get_nowait()
-        except Empty:
-            return requests, False
-        return requests, True
+            return requests, True
+        return requests, False
+
+    def _step(self, requests: Sequence[_Request], ended: bool) -> bool:  # noqa: FBT001
+        try:
+            self._serve(requests)
+            if ended and self._journal is not None:
+                self._journal.drain()
+        except OSError as cause:
+            self._health.fail(cause, "syncing")
+            self._wake()
+            return False
+        return not ended
 
     def _serve(self, requests: Sequence[_Request]) -> None:
         if not requests:

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from duolog.log.disk import Buffer, Disk, DiskFile, read_file
+from duolog.log.disk import Buffer, Disk, DiskFile, make_durable_dir, read_file
 
 logger = logging.getLogger(__name__)
 
@@ -95,10 +95,9 @@ class Journal:
             self._waiting = {}
             self._file.close()
         self._number += 1
-        self._disk.make_dir(self._directory)
+        make_durable_dir(self._disk, self._directory)
         self._file = self._disk.open(self._path(), create=True)
         self._disk.sync_dir(self._directory)
-        self._disk.sync_dir(self._root.rstrip("/"))
 
     def _path(self) -> str:
         return f"{self._directory}/{self._number:010d}{_SUFFIX}"

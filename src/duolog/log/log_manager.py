@@ -21,7 +21,7 @@ from duolog.log.disk import Disk, read_file, replace_file
 from duolog.log.errors import UnknownTopic
 from duolog.log.group_commit import Durability, GroupCommit
 from duolog.log.health import DirHealth
-from duolog.log.journal import Journal
+from duolog.log.journal import JOURNAL_BYTES_MAX, Journal
 from duolog.log.partition_log import PartitionLog
 from duolog.log.recovery import recover
 from duolog.log.topics import TopicCatalog, TopicEntry
@@ -53,7 +53,9 @@ class LogManager:
         assert isinstance(node_id, int)
         self._data_dir = DataDir(disk, data_dir, node_id=node_id)
         try:
-            self._journal = Journal(disk, data_dir)
+            journal_bytes = settings.get("log.journal.bytes", JOURNAL_BYTES_MAX)
+            assert isinstance(journal_bytes, int)
+            self._journal = Journal(disk, data_dir, bytes_max=journal_bytes)
             self._journal.replay()
             self._catalog = TopicCatalog(disk, data_dir)
             for entry in self._catalog.entries():
@@ -76,9 +78,13 @@ class LogManager:
         """Whether the last broker here was stopped in order."""
         return self._data_dir.clean
 
-    def group_commit(self, durability: Durability, wake: Callable[[], None]) -> GroupCommit:
+    def group_commit(
+        self, durability: Durability, wake: Callable[[], None], *, threaded: bool = True
+    ) -> GroupCommit:
         """Start the group commit of this directory, with its journal. Close it before this."""
-        return GroupCommit(durability, wake, health=self.health, journal=self._journal)
+        return GroupCommit(
+            durability, wake, health=self.health, journal=self._journal, threaded=threaded
+        )
 
     def read_meta(self, name: str) -> bytes | None:
         """Return the content of a small file that the broker keeps here, or None."""

@@ -43,9 +43,6 @@ from duolog.record.batch import CRC_START, HEADER, LENGTH_END, MAGIC
 from duolog.record.errors import CorruptBatch
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
-RECOVERY_POINT_BYTES: Final = 64 * 1024 * 1024
-"""Bytes that are written between two recovery points: what a start after a crash reads."""
-
 _ROLL_NOW: Final = -(2**63) - 1
 _SEQUENCES: Final = 2**31
 
@@ -332,11 +329,10 @@ class PartitionLog:
             directories,
         )
 
-    def take_recovery_point(
-        self, *, bytes_min: int = RECOVERY_POINT_BYTES
-    ) -> RecoveryPointWrite | None:
-        """Return a new recovery point to write, if `bytes_min` were written since the last."""
-        if self._unsaved_bytes < bytes_min or self._staged or not self._active.created:
+    def take_recovery_point(self, *, bytes_min: int | None = None) -> RecoveryPointWrite | None:
+        """Return a new recovery point to write, if enough was written since the last."""
+        enough = self.config.recovery_point_bytes if bytes_min is None else bytes_min
+        if self._unsaved_bytes < enough or self._staged or not self._active.created:
             return None
         active = self._active
         if self._max_timestamp != NO_TIMESTAMP:

@@ -15,7 +15,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from duolog.core.ids import TopicId
-from duolog.log.disk import Disk, read_file, replace_file
+from duolog.log.disk import Disk, make_durable_dir, read_file, replace_file
 from duolog.log.errors import CorruptLog, InvalidPartitions, TopicExists, UnknownTopic
 
 TOPICS_DIRECTORY: Final = "topics"
@@ -48,9 +48,7 @@ class TopicCatalog:
     def __init__(self, disk: Disk, data_dir: str) -> None:
         self._disk = disk
         self._directory = f"{data_dir}/{TOPICS_DIRECTORY}"
-        if not disk.exists(self._directory):
-            disk.make_dir(self._directory)
-            disk.sync_dir(data_dir)
+        make_durable_dir(disk, self._directory)
         self._entries = self._load()
 
     def _load(self) -> dict[str, TopicEntry]:
