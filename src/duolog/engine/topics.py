@@ -51,9 +51,11 @@ class TopicReader:
             for partition in range(count)
         }
         ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
-        answers = self._client().list_offsets(asked, request_timeout=TIMEOUT_S)
+        # The client is kept until the answers are here: with it, they would be gone for ever.
+        client = self._client()
+        answers = client.list_offsets(asked, request_timeout=TIMEOUT_S)
         for topic_partition, answer in answers.items():
-            ends[topic_partition.topic][topic_partition.partition] = answer.result().offset
+            ends[topic_partition.topic][topic_partition.partition] = answer.result(TIMEOUT_S).offset
         return ends
 
     def _list_partitions(self) -> dict[str, int]:
