@@ -1,0 +1,212 @@
+import pytest
+
+from duolog import Topology, acc, avg, col, count, lit, max_, row_time, sum_
+from duolog.core.errors import StatementError
+from duolog.dsl.streams import Stream, Table
+from duolog.plan.nodes import AggregateNode, Sink
+
+
+def flights(topology: Topology) -> Stream:
+    return topology.stream("flights", key="carrier STRING", value="dest STRING, delay BIGINT")
+
+
+def airlines(topology: Topology) -> Table:
+    return topology.table("airlines", key="carrier STRING", value="name STRING, dest STRING")
+
+
+def test_map_values_replaces_the_value_and_keeps_the_key() -> None:
+    found = flights(Topology("t")).map_values("dest", late=col("delay") > 15, at=row_time())
+
+    assert str(found.schema) == "key (carrier STRING) value (dest STRING, late BOOLEAN, at BIGINT)"
+
+
+def test_with_columns_replaces_in_place_and_adds_at_the_end() -> None:
+    found = flights(Topology("t")).with_columns(dest=col("dest").upper(), hours=col("delay") / 60)
+
+    assert str(found.schema) == (
+        "key (carrier STRING) value (dest STRING, delay BIGINT, hours DOUBLE)"
+    )
+
+
+def test_an_expression_without_a_name_is_refused() -> None:
+    with pytest.raises(StatementError, match="has no name") as caught:
+        flights(Topology("t")).map_values(col("delay") / 60)
+
+    assert "alias" in caught.value.hint
+
+
+def test_a_wrong_column_names_the_nearest() -> None:
+    with pytest.raises(StatementError) as caught:
+        flights(Topology("t")).filter(col("dealy") > 0)
+
+    assert caught.value.message == 'unknown column "dealy"'
+    assert caught.value.hint == 'Did you mean "delay"?'
+
+
+def test_and_between_conditions_is_an_error_that_names_the_operator() -> None:
+    with pytest.raises(StatementError, match="no value while the topology is built") as caught:
+        flights(Topology("t")).filter(col("delay") > 0 and col("delay") < 5)
+
+    assert "&" in caught.value.hint
+
+
+def test_names_that_clash_in_a_join_ask_for_a_prefix() -> None:
+    topology = Topology("t")
+
+    with pytest.raises(StatementError, match='both have a column "dest"') as caught:
+        flights(topology).join(airlines(topology))
+
+    assert "prefix=" in caught.value.hint
+
+
+def test_a_join_with_a_prefix_has_the_columns_of_both() -> None:
+    topology = Topology("t")
+
+    found = flights(topology).left_join(airlines(topology), prefix="airline_")
+
+    assert [column.name for column in found.schema.value] == [
+        "dest",
+        "delay",
+        "airline_name",
+        "airline_dest",
+    ]
+
+
+def test_a_join_selects_columns_of_both_sides() -> None:
+    topology = Topology("t")
+
+    found = flights(topology).join(
+        airlines(topology),
+        prefix="a_",
+        select={"text": col("a_name").upper(), "delay": col("delay")},
+    )
+
+    assert str(found.schema) == "key (carrier STRING) value (text STRING, delay BIGINT)"
+
+
+def test_a_join_with_an_unknown_column_names_those_of_both_sides() -> None:
+    topology = Topology("t")
+
+    with pytest.raises(StatementError) as caught:
+        flights(topology).join(airlines(topology), prefix="a_", select=["a_nam"])
+
+    assert caught.value.hint == 'Did you mean "a_name"?'
+
+
+def test_a_table_of_another_topology_is_refused() -> None:
+    with pytest.raises(StatementError, match="belongs to another topology"):
+        flights(Topology("t")).join(airlines(Topology("u")), prefix="a_")
+
+
+def test_max_over_a_grouped_table_is_refused_with_a_way_out() -> None:
+    grouped = airlines(Topology("t")).group_by("dest")
+
+    with pytest.raises(StatementError, match=r"cannot keep max\(name\)") as caught:
+        grouped.aggregate(last=max_("name"))
+
+    assert "to_stream" in caught.value.hint
+
+
+def test_aggregates_share_what_they_keep() -> None:
+    topology = Topology("t")
+    flights(topology).group_by_key().aggregate(
+        flights=count(), total=sum_("delay"), mean=avg("delay"), known=count("delay")
+    ).to("out")
+
+    aggregate = next(n for n in topology.build().nodes if isinstance(n, AggregateNode))
+
+    assert [kept.name for kept in aggregate.accumulators] == [
+        "count(*)",
+        "sum(delay)",
+        "count(delay)",
+    ]
+    assert str(aggregate.schema) == (
+        "key (carrier STRING) value (flights BIGINT, total BIGINT, mean DOUBLE, known BIGINT)"
+    )
+
+
+def test_results_may_compute_with_aggregates() -> None:
+    table = flights(Topology("t")).group_by_key().aggregate(per=sum_("delay") / count())
+
+    assert str(table.schema) == "key (carrier STRING) value (per DOUBLE)"
+
+
+def test_an_aggregate_outside_of_a_group_is_refused() -> None:
+    with pytest.raises(StatementError, match="does not stand for one value"):
+        flights(Topology("t")).map_values(total=sum_("delay"))
+
+
+def test_an_aggregate_of_ones_own_widens_its_accumulators() -> None:
+    table = (
+        flights(Topology("t"))
+        .group_by_key()
+        .aggregate(
+            initializer={"total": lit(0), "last": lit(None)},
+            adder={"total": acc("total") + col("delay"), "last": col("dest")},
+        )
+    )
+
+    assert str(table.schema) == "key (carrier STRING) value (total BIGINT, last STRING)"
+
+
+def test_an_aggregate_of_ones_own_over_a_table_needs_a_subtractor() -> None:
+    grouped = airlines(Topology("t")).group_by("dest")
+
+    with pytest.raises(StatementError, match="cannot take rows back"):
+        grouped.aggregate(initializer={"n": lit(0)}, adder={"n": acc("n") + 1})
+
+
+def test_an_adder_that_forgets_an_accumulator_is_refused() -> None:
+    grouped = flights(Topology("t")).group_by_key()
+
+    with pytest.raises(StatementError, match="what becomes of each accumulator"):
+        grouped.aggregate(initializer={"a": lit(0), "b": lit(0)}, adder={"a": acc("a")})
+
+
+def test_what_no_sink_reads_is_left_out_of_the_plan() -> None:
+    topology = Topology("t")
+    flights(topology).filter(col("delay") > 0)
+    flights(topology).to("copy")
+
+    assert [node.name for node in topology.build().nodes] == ["stream-3", "sink-4"]
+
+
+def test_two_stores_of_one_name_are_refused() -> None:
+    topology = Topology("t")
+    grouped = flights(topology).group_by_key().materialized("same")
+    grouped.count().to("one")
+    grouped.count().to("two")
+
+    with pytest.raises(StatementError, match='two stores are called "same"'):
+        topology.build()
+
+
+def test_keys_and_formats_have_sensible_defaults() -> None:
+    topology = Topology("t")
+    flights(topology).select_key("dest", "delay").to("pairs", partitions=3)
+
+    sink = topology.build().nodes[-1]
+
+    assert isinstance(sink, Sink)
+    assert (sink.key_format.name, sink.value_format.name) == ("JSON", "JSON")
+    assert sink.partitions == 3
+
+
+def test_a_stream_without_a_key_cannot_be_grouped_by_it() -> None:
+    stream = Topology("t").stream("lines", value="text STRING")
+
+    with pytest.raises(StatementError, match="at least one column"):
+        stream.group_by_key()
+
+
+def test_a_description_names_levels_stores_and_conditions() -> None:
+    topology = Topology("t")
+    flights(topology).filter(~col("dest").is_null()).group_by("dest").materialized(
+        "dests"
+    ).count().to("out")
+
+    text = topology.describe()
+
+    assert "filter-2: where NOT(IS_NULL(dest))" in text
+    assert "Sub-topology 0, stores dests" in text
+    assert "Level 0" in text

@@ -1,0 +1,181 @@
+import pytest
+
+from duolog import Topology, avg, col, count, max_
+from duolog.core.errors import StatementError
+from duolog.plan.levels import Edge, Levels, find_levels
+from duolog.plan.nodes import GroupBy, StreamTableJoin
+
+
+def flights_topology() -> Topology:
+    topology = Topology("flights")
+    airlines = topology.table("airlines", key="carrier STRING", value="name STRING")
+    airports = topology.table("airports", key="faa STRING", value="name STRING")
+    flights = topology.stream(
+        "flights", key="carrier STRING", value="dest STRING, dep_delay BIGINT"
+    )
+    joined = (
+        flights.filter(col("dest").is_not_null())
+        .join(airlines, prefix="airline_")
+        .select_key("dest")
+        .join(airports, prefix="airport_")
+    )
+    joined.group_by("dest").aggregate(flights=count(), mean=avg("dep_delay")).to("by-dest")
+    joined.group_by("carrier").aggregate(worst=max_("dep_delay")).to("by-carrier")
+    return topology
+
+
+def levels_of(topology: Topology) -> Levels:
+    return find_levels(topology.build(), tasks=2)
+
+
+def shape(levels: Levels) -> list[list[list[str]]]:
+    """The nodes of each sub-topology of each level."""
+    return [
+        [[node.name for node in part.nodes] for part in level.subtopologies]
+        for level in levels.levels
+    ]
+
+
+def test_flights_have_a_level_for_each_change_of_key() -> None:
+    levels = levels_of(flights_topology())
+
+    assert shape(levels) == [
+        [["table-1", "join-5", "select-key-6"]],
+        [["table-2", "join-7", "group-by-8", "aggregate-9", "sink-10", "group-by-11"]],
+        [["aggregate-12", "sink-13"]],
+    ]
+    assert [node.name for node in levels.ingresses[2].nodes] == ["filter-4"]
+
+
+def test_edges_carry_records_to_the_table_first_and_then_to_the_join() -> None:
+    levels = levels_of(flights_topology())
+
+    found = [(e.id, e.parent.name, e.consumers[0].name, e.origin, e.target) for e in levels.edges]
+
+    assert found == [
+        (0, "table-1", "table-1", None, 0),
+        (1, "filter-4", "join-5", None, 0),
+        (2, "table-2", "table-2", None, 1),
+        (3, "select-key-6", "join-7", 0, 1),
+        (4, "group-by-11", "aggregate-12", 1, 2),
+    ]
+
+
+def test_a_join_that_feeds_two_aggregates_with_new_keys_is_computed_once() -> None:
+    topology = Topology("two")
+    airlines = topology.table("airlines", key="carrier STRING", value="name STRING")
+    flights = topology.stream("flights", key="carrier STRING", value="dest STRING, plane STRING")
+    joined = flights.join(airlines)
+    joined.group_by("dest").count().to("by-dest")
+    joined.group_by("plane").count().to("by-plane")
+
+    levels = levels_of(topology)
+
+    assert shape(levels) == [
+        [["table-1", "join-3", "group-by-4", "group-by-7"]],
+        [["aggregate-5", "sink-6"], ["aggregate-8", "sink-9"]],
+    ]
+    joins = [n for part in levels.subtopologies for n in part.nodes if "join" in n.name]
+    assert len(joins) == 1
+
+
+def test_a_record_goes_to_children_and_edges_in_the_order_of_the_program() -> None:
+    levels = levels_of(flights_topology())
+    join = next(n for n in levels.subtopologies[1].nodes if isinstance(n, StreamTableJoin))
+
+    successors = levels.successors(join)
+    group = levels.subtopologies[1].nodes[-1]
+
+    assert [node.name for node in successors if not isinstance(node, Edge)] == [
+        "group-by-8",
+        "group-by-11",
+    ]
+    assert levels.successors(group) == (levels.edges[4],)
+
+
+def test_a_table_is_followed_by_no_join_that_looks_it_up() -> None:
+    levels = levels_of(flights_topology())
+
+    table = levels.subtopologies[0].nodes[0]
+
+    assert levels.successors(table) == ()
+
+
+def test_a_topology_without_state_has_no_levels() -> None:
+    topology = Topology("copy")
+    topology.stream("a", value="x BIGINT").filter(col("x") > 1).to("b")
+
+    levels = levels_of(topology)
+
+    assert levels.levels == ()
+    assert [node.name for node in levels.ingresses[0].nodes] == ["filter-2", "sink-3"]
+
+
+def test_grouping_by_the_key_under_another_name_makes_no_cut() -> None:
+    topology = Topology("renamed")
+    stream = topology.stream("a", key="k STRING", value="x BIGINT").select_key("k")
+    first = stream.group_by(renamed=col("k")).count().to_stream()
+    first.group_by("renamed").count("again").to("b")
+
+    levels = levels_of(topology)
+
+    assert len(levels.subtopologies) == 1
+    assert len(levels.edges) == 1
+
+
+def test_two_aggregates_of_one_group_share_its_edge() -> None:
+    topology = Topology("shared")
+    group = topology.stream("a", key="k STRING", value="x BIGINT").group_by("x")
+    group.count().to("counts")
+    group.aggregate(worst=max_("x")).to("worst")
+
+    levels = levels_of(topology)
+
+    assert len(levels.edges) == 1
+    assert [node.name for node in levels.edges[0].consumers] == ["aggregate-3", "aggregate-5"]
+
+
+def test_a_grouped_table_sends_changes_over_its_edge() -> None:
+    topology = Topology("regroup")
+    users = topology.table("users", key="id BIGINT", value="city STRING")
+    users.group_by("city").count().to("cities")
+
+    levels = levels_of(topology)
+
+    assert [edge.carries_changes for edge in levels.edges] == [False, True]
+    assert isinstance(levels.edges[1].parent, GroupBy)
+    assert [len(level.subtopologies) for level in levels.levels] == [1, 1]
+
+
+def test_a_stream_joins_the_table_that_it_was_counted_into() -> None:
+    topology = Topology("self")
+    visits = topology.stream("visits", key="user STRING", value="place STRING")
+    totals = visits.group_by_key().count("visits")
+    visits.join(totals).to("out")
+
+    levels = levels_of(topology)
+
+    assert len(levels.subtopologies) == 1
+
+
+def test_a_table_needed_on_both_sides_of_a_cut_is_refused_with_a_way_out() -> None:
+    topology = Topology("circle")
+    airlines = topology.table("airlines", key="carrier STRING", value="name STRING")
+    flights = topology.stream("flights", key="carrier STRING", value="other STRING")
+    once = flights.join(airlines)
+    once.select_key("other").join(airlines, prefix="other_").to("out")
+
+    with pytest.raises(StatementError, match='"table-1" is looked up before and after') as caught:
+        levels_of(topology)
+
+    assert caught.value.hint == "Read the topic as a second table for the second join."
+
+
+def test_the_way_out_of_a_circle_works() -> None:
+    topology = Topology("copy")
+    airlines = topology.table("airlines", key="carrier STRING", value="name STRING")
+    again = topology.table("airlines", key="carrier STRING", value="name STRING")
+    flights = topology.stream("flights", key="carrier STRING", value="other STRING")
+    flights.join(airlines).select_key("other").join(again, prefix="other_").to("out")
+
+    assert len(levels_of(topology).levels) == 2

@@ -1,0 +1,60 @@
+import pytest
+
+from duolog.core.errors import StatementError
+from duolog.plan.types import (
+    BIGINT,
+    STRING,
+    Array,
+    Column,
+    Decimal,
+    Map,
+    Struct,
+    parse_columns,
+    parse_type,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bigint", BIGINT),
+        ("varchar", STRING),
+        ("DECIMAL(10)", Decimal(10, 0)),
+        ("array<map<string, bigint>>", Array(Map(STRING, BIGINT))),
+        ("STRUCT<`a b` BIGINT, c DECIMAL(4,2)>",
+         Struct((Column("a b", BIGINT), Column("c", Decimal(4, 2))))),
+    ],
+)  # fmt: skip
+def test_a_type_is_read_and_written_back(text: str, expected: object) -> None:
+    found = parse_type(text)
+
+    assert found == expected
+    assert parse_type(str(found)) == found
+
+
+def test_an_unknown_type_names_the_nearest() -> None:
+    with pytest.raises(StatementError) as caught:
+        parse_columns("carrier STRNG")
+
+    assert caught.value.message == 'unknown type "STRNG"'
+    assert caught.value.hint == 'Did you mean "STRING"?'
+
+
+@pytest.mark.parametrize("text", ["carrier", "STRING,", "a BIGINT b", "a ARRAY<BIGINT", "1a INT"])
+def test_columns_that_cannot_be_read_are_refused(text: str) -> None:
+    with pytest.raises(StatementError):
+        parse_columns(text)
+
+
+def test_a_column_declared_twice_is_refused() -> None:
+    with pytest.raises(StatementError, match='column "a" is declared twice'):
+        parse_columns("a INT, b INT, a STRING")
+
+
+def test_no_columns_are_fine() -> None:
+    assert parse_columns(" ") == ()
+
+
+def test_a_decimal_has_at_most_38_digits() -> None:
+    with pytest.raises(StatementError, match=r"no type DECIMAL\(39,0\)"):
+        parse_type("DECIMAL(39)")

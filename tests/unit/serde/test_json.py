@@ -1,0 +1,145 @@
+import datetime as dt
+import math
+from decimal import Decimal
+
+import pytest
+
+from duolog.core.errors import SerdeError
+from duolog.core.types import parse_columns
+from duolog.serde.json import JsonSerde
+from duolog.serde.serde import key_serde, value_serde
+
+EVERY_TYPE = parse_columns(
+    "flag BOOLEAN, i INT, b BIGINT, d DOUBLE, s STRING, raw BYTES, day DATE, at TIME, "
+    "ts TIMESTAMP, price DECIMAL(10,2), list ARRAY<INT>, by_name MAP<STRING, DOUBLE>, "
+    "place STRUCT<faa STRING, tz INT>"
+)
+ROW = (
+    True, -5, 2**40, 0.1, 'a "b"\n\\é', b"\x00\xff", dt.date(2013, 1, 1), dt.time(10, 0, 1, 500_000),
+    dt.datetime(2013, 1, 1, 10, tzinfo=dt.UTC), Decimal("1.50"), [1, None], {"x": 1.0},
+    {"faa": "SFO", "tz": None},
+)  # fmt: skip
+TEXT = (
+    '{"flag":true,"i":-5,"b":1099511627776,"d":0.1,"s":"a \\"b\\"\\n\\\\é","raw":"AP8=",'
+    '"day":"2013-01-01","at":"10:00:01.5","ts":"2013-01-01T10:00:00.000Z","price":1.50,'
+    '"list":[1,null],"by_name":{"x":1.0},"place":{"faa":"SFO","tz":null}}'
+).encode()
+
+
+def read(columns: str, text: str) -> object:
+    return value_serde("JSON", parse_columns(columns)).deserialize(text.encode())
+
+
+def written(columns: str, *row: object) -> str:
+    data = value_serde("JSON", parse_columns(columns)).serialize(row)
+    assert data is not None
+    return data.decode()
+
+
+def test_every_type_is_written_and_read_back() -> None:
+    serde = JsonSerde(EVERY_TYPE)
+
+    assert serde.serialize(ROW) == TEXT
+    assert serde.deserialize(TEXT) == ROW
+
+
+def test_nulls_are_written_and_missing_fields_are_read_as_null() -> None:
+    serde = JsonSerde(EVERY_TYPE)
+    nulls = (None,) * len(EVERY_TYPE)
+
+    data = serde.serialize(nulls)
+
+    assert data is not None
+    assert data.startswith(b'{"flag":null,"i":null,')
+    assert serde.deserialize(data) == nulls
+    assert serde.deserialize(b"{}") == nulls
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"), (-0.0, "-0.0"), (1.0, "1.0"), (1e7, "1.0E7"), (9999999.0, "9999999.0"),
+        (0.001, "0.001"), (0.00012, "1.2E-4"), (-1.25e-10, "-1.25E-10"), (1e300, "1.0E300"),
+        (123456789.125, "1.23456789125E8"), (math.nan, '"NaN"'), (-math.inf, '"-Infinity"'),
+    ],
+)  # fmt: skip
+def test_a_double_is_written_as_java_writes_it(value: float, text: str) -> None:
+    assert written("d DOUBLE", value) == f'{{"d":{text}}}'
+
+
+def test_control_characters_are_escaped_as_jackson_does() -> None:
+    assert written("s STRING", "\x00\x1f\t/\x7f") == '{"s":"\\u0000\\u001F\\t/\x7f"}'
+
+
+@pytest.mark.parametrize(
+    ("columns", "text", "expected"),
+    [
+        ("a INT, b INT", '{"b":2,"x":[1],"a":1}', (1, 2)),
+        ("a INT", '{"A":1}', (None,)),
+        ("a INT", '{"a":1,"a":2}', (2,)),
+        ("a INT", ' {"a":1} trailing', (1,)),
+        ("a DOUBLE", '{"a":1}', (1.0,)),
+        ("a DOUBLE", '{"a":"-Infinity"}', (-math.inf,)),
+        ("a DOUBLE", '{"a":Infinity}', (math.inf,)),
+        ("a DECIMAL(4,1)", '{"a":1.25}', (Decimal("1.3"),)),
+        ("a DECIMAL(4,1)", '{"a":"7"}', (Decimal("7.0"),)),
+        ("a STRING", '{"a":15}', ("15",)),
+        ("a STRING", '{"a":true}', ("true",)),
+        ("a STRING", '{"a":{"b":[1,null]}}', ('{"b":[1,null]}',)),
+        ("a INT", "null", None),
+    ],
+)
+def test_json_is_read_as_spark_reads_it(columns: str, text: str, expected: object) -> None:
+    assert read(columns, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ("a INT", '{"a":"1"}'),
+        ("a INT", '{"a":1.0}'),
+        ("a INT", '{"a":true}'),
+        ("a INT", '{"a":2147483648}'),
+        ("a BIGINT", '{"a":9223372036854775808}'),
+        ("a BOOLEAN", '{"a":1}'),
+        ("a BOOLEAN", '{"a":"true"}'),
+        ("a DOUBLE", '{"a":"1"}'),
+        ("a DECIMAL(3,1)", '{"a":100}'),
+        ("a ARRAY<INT>", '{"a":{"b":1}}'),
+        ("a BYTES", '{"a":"%"}'),
+        ("a DATE", '{"a":"someday"}'),
+        ("a INT", "[1]"),
+        ("a INT", "5"),
+        ("a INT", '{"a":1'),
+        ("a INT", ""),
+        ("a INT", " "),
+    ],
+)
+def test_json_of_another_shape_is_refused(columns: str, text: str) -> None:
+    with pytest.raises(SerdeError):
+        read(columns, text)
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(SerdeError, match="the bytes are no JSON"):
+        JsonSerde(EVERY_TYPE).deserialize(b"\xff\xfe")
+
+
+def test_a_value_of_another_type_is_not_written() -> None:
+    with pytest.raises(SerdeError, match="cannot write a row"):
+        written("a INT", "x")
+
+
+def test_one_key_column_is_a_bare_value_and_several_are_an_object() -> None:
+    one, two = parse_columns("a STRING"), parse_columns("a STRING, b BIGINT")
+
+    assert key_serde("JSON", one).serialize(("x",)) == b'"x"'
+    assert key_serde("JSON", one).deserialize(b'"x"') == ("x",)
+    assert key_serde("JSON", two).serialize(("x", 1)) == b'{"a":"x","b":1}'
+
+
+def test_no_row_has_no_bytes() -> None:
+    serde = value_serde("JSON", EVERY_TYPE)
+
+    assert serde.serialize(None) is None
+    assert serde.deserialize(None) is None

@@ -1,0 +1,168 @@
+import datetime as dt
+import math
+from decimal import Decimal
+
+import pytest
+
+from duolog import coalesce, col, concat, greatest, least, lit, when
+from duolog.dsl.columns import Expr
+from duolog.plan.expressions import Scope
+from duolog.plan.types import parse_columns
+from duolog.testing.evaluation import Values, compile_expression
+
+COLUMNS = parse_columns(
+    "i INT, b BIGINT, d DOUBLE, s STRING, flag BOOLEAN, price DECIMAL(10,2), none BIGINT, "
+    "unknown BOOLEAN"
+)
+VALUES = Values(
+    {
+        "i": 2**31 - 1,
+        "b": 2**63 - 1,
+        "d": -2.5,
+        "s": "Newark_50%",
+        "flag": True,
+        "price": Decimal("1.50"),
+        "none": None,
+        "unknown": None,
+    },
+    timestamp_ms=7,
+)
+FLAG, UNKNOWN = col("flag"), col("unknown")
+
+
+def value_of(expression: Expr) -> object:
+    return compile_expression(expression.expression, Scope(COLUMNS))(VALUES)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (col("i") + 1, -(2**31)),
+        (col("b") + 1, -(2**63)),
+        (col("b") * 2, -2),
+        (-(-col("b") - 1), -(2**63)),
+        (abs(-col("b") - 1), -(2**63)),
+        (col("i") + lit(2**40), 2**40 + 2**31 - 1),
+        (lit(7) / 2, 3.5),
+        (lit(7) / 0, None),
+        (lit(1.5) / 0, None),
+        (lit(7) % 0, None),
+        (lit(-7) % 3, -1),
+        (lit(7) % -3, 1),
+        (lit(-7.5) % 2, -1.5),
+        (col("none") + 1, None),
+        (col("price") + 1, Decimal("2.50")),
+        (col("price") * col("price"), Decimal("2.2500")),
+        (col("price") / 3, Decimal("0.5000000000000")),
+        (col("price") / 0, None),
+        (lit(Decimal("-1.25")).round(1).cast("STRING"), "-1.30"),
+        (lit(2.5).round(), 3.0),
+        (lit(-2.5).round(), -3.0),
+        (lit(1.005).round(2), 1.01),
+        (lit(1234).round(-2), 1200),
+        (col("d").floor(), -3),
+        (col("d").ceil(), -2),
+        (lit(1e30).floor(), 2**63 - 1),
+        (col("price").ceil(), Decimal(2)),
+    ],
+    ids=repr,
+)
+def test_numbers_are_computed_as_spark_computes_them(expression: Expr, expected: object) -> None:
+    found = value_of(expression)
+
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (FLAG & UNKNOWN, None),
+        (~FLAG & UNKNOWN, False),
+        (FLAG | UNKNOWN, True),
+        (~FLAG | UNKNOWN, None),
+        (~UNKNOWN, None),
+        (col("none") == 1, None),
+        (col("none").is_null(), True),
+        (col("none").is_not_null(), False),
+        (lit(1).isin(2, None), None),
+        (lit(1).isin(1, None), True),
+        (lit(1).isin(2, 3), False),
+        (col("none").isin(1), None),
+        (lit(5).between(1, None), None),
+        (lit(0).between(1, None), False),
+        (lit(math.nan) == lit(math.nan), True),
+        (lit(math.nan) > math.inf, True),
+        (lit(-0.0) == 0.0, True),
+        (lit(1) < 1.5, True),
+        (col("s").like("Newark\\_50\\%"), True),
+        (col("s").like("N%_"), True),
+        (col("s").like("n%"), False),
+        (when(UNKNOWN, 1).when(FLAG, 2).otherwise(3), 2),
+        (when(~FLAG, 1), None),
+    ],
+    ids=repr,
+)
+def test_conditions_have_three_values(expression: Expr, expected: bool | None) -> None:  # noqa: FBT001
+    assert value_of(expression) is expected or value_of(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (coalesce(col("none"), col("i"), 1.5), float(2**31 - 1)),
+        (greatest(col("none"), 1, 3), 3),
+        (least(col("none"), lit(None)), None),
+        (greatest(lit(math.nan), 1.0).cast("STRING"), "NaN"),
+        (concat("a", col("s")), "aNewark_50%"),
+        (concat("a", lit(None)), None),
+        (lit(" x\t ").trim(), "x\t"),
+        (lit("Straße").upper(), "STRASSE"),
+        (lit("Spark").substring(2, 3), "par"),
+        (lit("Spark").substring(0, 2), "Sp"),
+        (lit("Spark").substring(-3), "ark"),
+        (lit("abc").substring(-5, 3), "a"),
+        (lit("abc").substring(2, -1), ""),
+        (lit("é").length(), 1),
+    ],
+    ids=repr,
+)
+def test_texts_and_choices(expression: Expr, expected: object) -> None:
+    assert value_of(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (lit(" 12 ").cast("INT"), 12),
+        (lit("1.9").cast("BIGINT"), 1),
+        (lit("2147483648").cast("INT"), None),
+        (lit("1e3").cast("INT"), None),
+        (lit(".").cast("INT"), None),
+        (lit("x").cast("DOUBLE"), None),
+        (lit("1_0").cast("DOUBLE"), None),
+        (lit("Infinity").cast("DOUBLE"), math.inf),
+        (lit(1.9).cast("BIGINT"), 1),
+        (lit(1e30).cast("BIGINT"), 2**63 - 1),
+        (lit(-math.inf).cast("INT"), -(2**31)),
+        (lit(math.nan).cast("INT"), 0),
+        (lit(2**31).cast("INT"), -(2**31)),
+        (lit("yes").cast("BOOLEAN"), True),
+        (lit("2").cast("BOOLEAN"), None),
+        (lit(2).cast("BOOLEAN"), True),
+        (lit(value=True).cast("INT"), 1),
+        (lit(value=False).cast("STRING"), "false"),
+        (lit(1e7).cast("STRING"), "1.0E7"),
+        (lit(12.345).cast("DECIMAL(4,2)"), Decimal("12.35")),
+        (lit(123.4).cast("DECIMAL(4,2)"), None),
+        (lit("abc").cast("DECIMAL(4,2)"), None),
+        (lit("2013-01-01").cast("DATE"), dt.date(2013, 1, 1)),
+        (lit("soon").cast("DATE"), None),
+        (lit("2013-01-01 10:00:00").cast("TIMESTAMP"), dt.datetime(2013, 1, 1, 10, tzinfo=dt.UTC)),
+        (lit(dt.date(2013, 1, 1)).cast("TIMESTAMP").cast("STRING"), "2013-01-01 00:00:00"),
+        (lit(None).cast("INT"), None),
+    ],
+    ids=repr,
+)
+def test_a_cast_that_cannot_be_is_null(expression: Expr, expected: object) -> None:
+    assert value_of(expression) == expected
