@@ -20,7 +20,7 @@ def json_source(source_id: int, topic: str, columns: str, children: Sequence[int
     return {
         "id": source_id,
         "topic": topic,
-        "parse": {"columns": [f"from_json(CAST(value AS STRING), '{columns}')"]},
+        "parse": {"columns": [f"duolog_from_json(value, '{columns}')"]},
         "corrupt": f"value IS NOT NULL AND (p0 IS NULL OR p0.{names[0]} IS NULL)",
         "keys": ["CAST(key AS STRING)"],
         "key_types": ["STRING"],

@@ -3,11 +3,10 @@ package org.duolog.kernel;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Keeps the records for which the predicate holds; a null value holds never.
+ * Keeps the records for which the predicate holds; of a null value it sees null columns.
  *
  * <p>Of a table, both sides of a change are filtered; a change without sides goes no further, and
- * one that lost its new side is a deletion. Source: Kafka Streams KStreamFilter, KTableFilter;
- * ksqlDB SqlPredicate for null values.
+ * one that lost its new side is a deletion. Source: Kafka Streams KStreamFilter, KTableFilter.
  */
 final class FilterNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -38,16 +37,24 @@ final class FilterNode extends Node {
 
   @Override
   void process(Change change) {
+    if (!table) {
+      if (holds(change, change.value)) {
+        forward(change);
+      }
+      return;
+    }
     UnsafeRow value = kept(change, change.value);
-    UnsafeRow old = table ? kept(change, change.old) : null;
+    UnsafeRow old = kept(change, change.old);
     if (value != null || old != null) {
       forward(out.set(change.key, value, old, change.ts));
     }
   }
 
   private UnsafeRow kept(Change change, UnsafeRow row) {
-    boolean keep =
-        row != null && predicate.test(operands.of(change.key, row, null, change.ts));
-    return keep ? row : null;
+    return row != null && holds(change, row) ? row : null;
+  }
+
+  private boolean holds(Change change, UnsafeRow row) {
+    return predicate.test(operands.of(change.key, row, null, change.ts));
   }
 }

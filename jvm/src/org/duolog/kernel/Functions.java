@@ -4,15 +4,22 @@ import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
+import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The SQL functions over {@link KafkaBytes}, compiled into expressions like Spark's own. */
+/**
+ * The SQL functions over {@link KafkaBytes} and {@link JsonReader}, compiled into expressions like
+ * Spark's own.
+ */
 final class Functions {
   private Functions() {}
 
@@ -25,6 +32,30 @@ final class Functions {
     decoder(registry, "duolog_int", "toInt", DataTypes.IntegerType);
     decoder(registry, "duolog_bigint", "toLong", DataTypes.LongType);
     decoder(registry, "duolog_double", "toDouble", DataTypes.DoubleType);
+    registry.createOrReplaceTempFunction("duolog_from_json", Functions::fromJson, "scala_udf");
+  }
+
+  /** duolog_from_json(BINARY, 'name TYPE, …') */
+  private static Expression fromJson(Seq<Expression> arguments) {
+    if (arguments.size() != 2 || !(arguments.apply(1) instanceof Literal schema)) {
+      throw new IllegalArgumentException("duolog_from_json takes bytes and the text of a schema");
+    }
+    StructType type = StructType.fromDDL(schema.value().toString());
+    Expression reader =
+        Literal.fromObject(new JsonReader(type), new ObjectType(JsonReader.class));
+    return new Invoke(
+        reader,
+        "read",
+        type,
+        seq(arguments.apply(0)),
+        seq(DataTypes.BinaryType),
+        true,
+        true,
+        true);
+  }
+
+  private static <T> Seq<T> seq(T item) {
+    return CollectionConverters.asScala(List.of(item)).toSeq();
   }
 
   private static void encoder(
@@ -38,8 +69,7 @@ final class Functions {
 
   private static void register(
       FunctionRegistry registry, String name, String method, DataType from, DataType to) {
-    Seq<AbstractDataType> inputs =
-        CollectionConverters.asScala(List.<AbstractDataType>of(from)).toSeq();
+    Seq<AbstractDataType> inputs = seq(from);
     registry.createOrReplaceTempFunction(
         name,
         (Seq<Expression> arguments) ->

@@ -1,9 +1,12 @@
 package org.duolog.kernel;
 
 import java.io.Serializable;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -26,6 +29,7 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
   private static final Logger LOGGER = LoggerFactory.getLogger(Ingress.class);
   private static final int LOGGED_MAX = 5;
 
+  private final String applicationId;
   private final String topic;
   private final Reading reading;
   private final Node[] nodes;
@@ -36,6 +40,7 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
 
   /** Nodes come parents first; children are those that read the source itself. */
   Ingress(
+      String applicationId,
       String topic,
       Reading reading,
       List<Node> nodes,
@@ -43,6 +48,7 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
       Grouping grouping,
       boolean realTime,
       LongAccumulator corruptRecords) {
+    this.applicationId = applicationId;
     this.topic = topic;
     this.reading = reading;
     this.nodes = nodes.toArray(Node[]::new);
@@ -100,6 +106,8 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
     private final Change change = new Change();
     private final GenericInternalRow raw = new GenericInternalRow(5);
     private final JoinedRow row = new JoinedRow();
+    private final Metrics metrics = Metrics.of(applicationId);
+    private final Map<Integer, AtomicLong> positions = new HashMap<>();
     private int logged;
 
     Run(Iterator<SourceRecord> records) {
@@ -139,6 +147,10 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
     }
 
     private void process(SourceRecord record) {
+      metrics.recordsIn.increment();
+      positions
+          .computeIfAbsent(record.getPartition(), partition -> metrics.position(topic, partition))
+          .lazySet(record.getOffset() + 1);
       raw.update(0, record.getKey());
       raw.update(1, record.getValue());
       raw.update(2, record.getPartition());
@@ -163,6 +175,7 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
 
     private void drop(SourceRecord record) {
       corruptRecords.add(1);
+      metrics.skipped.increment();
       if (logged++ < LOGGED_MAX) {
         LOGGER.warn(
             "dropped a record that cannot be read: topic {}, partition {}, offset {}",

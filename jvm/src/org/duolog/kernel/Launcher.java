@@ -34,7 +34,9 @@ public final class Launcher {
             .outputMode("update")
             .option("checkpointLocation", required(options, "checkpointLocation"))
             .trigger(trigger(spec, options))
-            .foreach(new Sink(topics, producerSettings(options), spec.realTime()));
+            .foreach(
+                new Sink(
+                    spec.applicationId(), topics, producerSettings(options), spec.realTime()));
     if (options.containsKey("queryName")) {
       writer = writer.queryName(options.get("queryName"));
     }

@@ -21,10 +21,7 @@ import scala.collection.AbstractIterator;
  * Streams PartitionGroup.
  */
 final class Merge extends AbstractIterator<Envelope> {
-  private static final Comparator<Queue> BY_HEAD =
-      Comparator.<Queue>comparingLong(queue -> queue.head().getTs())
-          .thenComparingInt(queue -> queue.head().getEdge())
-          .thenComparingInt(queue -> queue.head().getSource());
+  private static final Comparator<Queue> BY_HEAD = Merge::compareHeads;
 
   private final PriorityQueue<Queue> others = new PriorityQueue<>(BY_HEAD);
   private Queue current;
@@ -64,6 +61,16 @@ final class Merge extends AbstractIterator<Envelope> {
       current = others.poll();
     }
     return record;
+  }
+
+  private static int compareHeads(Queue left, Queue right) {
+    Envelope a = left.head();
+    Envelope b = right.head();
+    int order = Long.compare(a.getTs(), b.getTs());
+    if (order == 0) {
+      order = Integer.compare(a.getEdge(), b.getEdge());
+    }
+    return order == 0 ? Integer.compare(a.getSource(), b.getSource()) : order;
   }
 
   private static final class Queue {

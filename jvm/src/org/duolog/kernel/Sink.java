@@ -23,16 +23,20 @@ final class Sink extends ForeachWriter<Envelope> {
   private static final Map<Map<String, Object>, KafkaProducer<byte[], byte[]>> PRODUCERS =
       new ConcurrentHashMap<>();
 
+  private final String applicationId;
   private final String[] topics;
   private final HashMap<String, Object> producerConfig;
   private transient KafkaProducer<byte[], byte[]> producer;
   private transient AtomicReference<Exception> failure;
+  private transient Metrics metrics;
 
   /**
    * @param topics by sink id
    * @param settings of the producer; the rest has defaults that suit the mode
    */
-  Sink(String[] topics, Map<String, String> settings, boolean realTime) {
+  Sink(
+      String applicationId, String[] topics, Map<String, String> settings, boolean realTime) {
+    this.applicationId = applicationId;
     this.topics = topics;
     producerConfig = new HashMap<>();
     producerConfig.put("linger.ms", realTime ? "0" : "50");
@@ -44,6 +48,7 @@ final class Sink extends ForeachWriter<Envelope> {
   @Override
   public boolean open(long partition, long epoch) {
     failure = new AtomicReference<>();
+    metrics = Metrics.of(applicationId);
     producer = PRODUCERS.computeIfAbsent(producerConfig, Sink::create);
     return true;
   }
@@ -62,6 +67,7 @@ final class Sink extends ForeachWriter<Envelope> {
             failure.compareAndSet(null, new SinkException(topic, error));
           }
         });
+    metrics.recordsOut.increment();
   }
 
   /** Waits for all acknowledgements, unless the task has failed already. */

@@ -81,6 +81,7 @@ final class Topology {
     }
     List<Node> children = source.children().stream().map(graph.nodes::get).toList();
     return new Ingress(
+        spec.applicationId(),
         source.topic(),
         reading,
         graph.parentsFirst(),

@@ -1,0 +1,61 @@
+package org.duolog.kernel;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * What the tasks of an application in this JVM have done so far.
+ *
+ * <p>Spark tells nothing of a real-time epoch until it ends, so rates and lag come from here. Records
+ * that a task reads again after a failure count again. Threads: any.
+ */
+public final class Metrics {
+  private static final Map<String, Metrics> BY_APPLICATION = new ConcurrentHashMap<>();
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  final LongAdder recordsIn = new LongAdder();
+  final LongAdder recordsOut = new LongAdder();
+  final LongAdder skipped = new LongAdder();
+  private final Map<String, Map<Integer, AtomicLong>> positions = new ConcurrentHashMap<>();
+
+  private Metrics() {}
+
+  static Metrics of(String applicationId) {
+    return BY_APPLICATION.computeIfAbsent(applicationId, unused -> new Metrics());
+  }
+
+  /** The next offset to read of a topic partition; its only writer is the task that reads it. */
+  AtomicLong position(String topic, int partition) {
+    return positions
+        .computeIfAbsent(topic, unused -> new ConcurrentHashMap<>())
+        .computeIfAbsent(partition, unused -> new AtomicLong());
+  }
+
+  /**
+   * As JSON: {@code {"records_in", "records_out", "skipped", "positions": {topic: {partition: next
+   * offset}}}}.
+   */
+  public static String snapshot(String applicationId) {
+    Metrics metrics = of(applicationId);
+    Map<String, Object> values = new TreeMap<>();
+    values.put("records_in", metrics.recordsIn.sum());
+    values.put("records_out", metrics.recordsOut.sum());
+    values.put("skipped", metrics.skipped.sum());
+    values.put("positions", metrics.positions);
+    try {
+      return MAPPER.writeValueAsString(values);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Starts anew; tasks that run now go on counting into what was. */
+  public static void reset(String applicationId) {
+    BY_APPLICATION.remove(applicationId);
+  }
+}
