@@ -7,10 +7,10 @@
 Big-endian; strings have an int16 length (-1 = null), bytes and arrays an int32 one. Version 4 of
 both values is flexible: compact lengths (unsigned varint of length + 1) and tagged fields. A null
 value is a tombstone. Keys of other versions (Kafka's consumer, share and streams groups) are
-skipped.
+skipped. Kafka writes offsets as version 4 since 4.1; version 3 says the same, and older tools read it.
 
 Source: Kafka `OffsetCommitKey.json`, `OffsetCommitValue.json`, `GroupMetadataKey.json`,
-`GroupMetadataValue.json`; the versions written are those of `GroupCoordinatorRecordHelpers`.
+`GroupMetadataValue.json`, `GroupCoordinatorRecordHelpers`.
 """
 
 from dataclasses import dataclass

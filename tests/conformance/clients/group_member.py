@@ -64,8 +64,12 @@ def run_confluent(bootstrap: str, group: str, topic: str, options: dict[str, str
         message = consumer.poll(0.1)
         report.assigned(part.partition for part in consumer.assignment())
         if message is not None and message.error() is None:
-            report.record(message.partition(), message.offset(), message.value())
-            consumer.commit(message, asynchronous=False)
+            partition, offset, value = message.partition(), message.offset(), message.value()
+            assert partition is not None
+            assert offset is not None
+            assert value is not None
+            report.record(partition, offset, value)
+            consumer.commit(message=message, asynchronous=False)
     consumer.close()
 
 
@@ -84,7 +88,9 @@ def run_kafka_python(bootstrap: str, group: str, topic: str, options: dict[str, 
     )
     report = Report()
     while not stopping:
-        polled = consumer.poll(timeout_ms=100)
+        # In 3.0.12 a poll that times out while its rebalance ends forgets to finish it: the member
+        # has no partitions and sends no heartbeats. So the poll is longer than a rebalance here.
+        polled = consumer.poll(timeout_ms=1_500)
         report.assigned(part.partition for part in consumer.assignment())
         for record in (record for records in polled.values() for record in records):
             report.record(record.partition, record.offset, record.value)
