@@ -7,8 +7,8 @@ The number of tasks decides where a key's state lies, and the shape of the plan 
 state means; a checkpoint of another shape would be read as if it were this one's. So both are
 pinned at the first start and compared at each later one.
 
-The shape leaves out what state does not depend on: predicates, projections and the bytes of sinks
-may change between two starts.
+The shape leaves out what state does not depend on: predicates, projections, results and sinks may
+change between two starts.
 """
 
 import hashlib
@@ -19,29 +19,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from duolog.engine.errors import CheckpointMismatch
+from duolog.plan.levels import Levels
+from duolog.plan.nodes import AggregateNode, TableSource, has_store
+from duolog.plan.types import render_columns
 
 FORMAT_VERSION: Final = 1
 PIN_FILE: Final = "application.json"
 SPARK_DIR: Final = "spark"
-# What a node keeps in its state, or how records find their way to it.
-_NODE_SHAPE: Final = (
-    "kind",
-    "children",
-    "key_types",
-    "value_types",
-    "table",
-    "store",
-    "left",
-    "right_types",
-    "keys",
-    "acc_types",
-    "init",
-    "add",
-    "subtract",
-    "edge",
-    "sink",
-)
-
 Json = dict[str, Any]
 
 
@@ -60,23 +44,22 @@ class Checkpoint:
         pin = self._read()
         return None if pin is None else int(pin["tasks"])
 
-    def pin(self, spec: Json, versions: dict[str, str]) -> None:
-        """Fix the shape of `spec` at the first start; compare it at each later one.
+    def pin(self, application_id: str, shape: Json, versions: dict[str, str]) -> None:
+        """Fix `shape` at the first start; compare it at each later one.
 
         Raises:
             CheckpointMismatch: the checkpoint belongs to another shape or number of tasks.
         """
-        shape = shape_of(spec)
         pinned = self._read()
         if pinned is None:
-            self._write({"tasks": spec["tasks"], "shape": shape, "versions": versions})
+            self._write({"tasks": shape["tasks"], "shape": shape, "versions": versions})
             return
         difference = first_difference(pinned["shape"], shape)
         if difference:
             raise CheckpointMismatch(
-                f'the topology of application "{spec["application_id"]}" has changed since its '
+                f'the topology of application "{application_id}" has changed since its '
                 "checkpoint was written",
-                query_id=spec["application_id"],
+                query_id=application_id,
                 detail=f"{difference} Checkpoint: {self.directory}.",
                 hint="Undo the change, or start it under another application id, "
                 "or remove the checkpoint to compute everything again from the topics.",
@@ -106,19 +89,33 @@ class Checkpoint:
         arriving.replace(self.directory / PIN_FILE)
 
 
-def shape_of(spec: Json) -> Json:
-    """Return the part of a spec that state depends on."""
+def shape_of(levels: Levels) -> Json:
+    """Return the part of a plan that state depends on."""
+    stores = {
+        node.store: {"sub-topology": part.id, "level": part.level} | _store_shape(node)
+        for part in levels.subtopologies
+        for node in part.nodes
+        if has_store(node)
+    }
     return {
-        "tasks": spec["tasks"],
-        "sources": [
-            {name: source[name] for name in ("topic", "key_types", "value_types", "children")}
-            for source in spec["sources"]
-        ],
-        "edges": spec["edges"],
-        "levels": spec["levels"],
-        "nodes": {
-            str(node_id): {name: node[name] for name in _NODE_SHAPE if node.get(name) is not None}
-            for node_id, node in spec["nodes"].items()
+        "tasks": levels.tasks,
+        # Spark knows a source by its place among the sources.
+        "sources": [ingress.source.topic for ingress in levels.ingresses],
+        "levels": len(levels.levels),
+        "stores": stores,
+    }
+
+
+def _store_shape(node: TableSource | AggregateNode) -> Json:
+    key = ", ".join(str(column.type) for column in node.schema.key)
+    if isinstance(node, TableSource):
+        return {"key": key, "row": render_columns(node.schema.value)}
+    return {
+        "key": key,
+        "group": ", ".join(str(expression) for _, expression in node.group.keys),
+        "accumulators": {
+            f"{kept.name} {kept.type}": f"{kept.initial}; {kept.add}; {kept.subtract}"
+            for kept in node.accumulators
         },
     }
 

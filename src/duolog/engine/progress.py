@@ -4,6 +4,7 @@ Spark reports once per micro-batch; a real-time epoch reports nothing until it e
 positions come from the kernel's counters where it runs in this JVM, else from Spark's report.
 """
 
+import datetime as dt
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,10 +42,16 @@ class Report:
     """What one of Spark's progress reports says."""
 
     epoch_id: int
+    started_at_ms: int
     records_in: int
     records_per_second: float
-    duration_ms: int
+    durations_ms: Mapping[str, int]
+    """By phase, under Spark's names: `addBatch`, `queryPlanning`, `triggerExecution` (all of it), …"""
     positions: EndOffsets
+
+    @property
+    def duration_ms(self) -> int:
+        return self.durations_ms.get("triggerExecution", 0)
 
     @classmethod
     def parse(cls, text: str) -> "Report":
@@ -53,12 +60,13 @@ class Report:
         positions: dict[str, dict[int, int]] = {}
         for source in report.get("sources", ()):
             positions.update(_positions(source.get("endOffset")))
-        duration = report.get("durationMs") or {}
+        durations = report.get("durationMs") or {}
         return cls(
             epoch_id=int(report.get("batchId", -1)),
+            started_at_ms=_epoch_ms(report.get("timestamp")),
             records_in=int(report.get("numInputRows", 0)),
             records_per_second=float(report.get("processedRowsPerSecond") or 0.0),
-            duration_ms=int(duration.get("triggerExecution", 0)),
+            durations_ms={phase: int(spent) for phase, spent in durations.items()},
             positions=positions,
         )
 
@@ -108,6 +116,12 @@ def lag_of(positions: EndOffsets, ends: EndOffsets) -> dict[str, int]:
         )
         for topic, offsets in ends.items()
     }
+
+
+def _epoch_ms(timestamp: object) -> int:
+    if not isinstance(timestamp, str):
+        return 0
+    return int(dt.datetime.fromisoformat(timestamp).timestamp() * 1000)
 
 
 def _positions(offsets: object) -> dict[str, dict[int, int]]:

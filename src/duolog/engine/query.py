@@ -143,6 +143,12 @@ class RunningQuery:
             lag_records=self._lag(),
         )
 
+    def reports(self) -> tuple[Report, ...]:
+        """Return Spark's recent reports of the current Spark query, the oldest first."""
+        if self._spark_query is None:
+            return ()
+        return tuple(Report.parse(report.json) for report in self._spark_query.recentProgress)
+
     def _supervise(self) -> None:
         try:
             while self._await_spark():

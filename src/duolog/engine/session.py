@@ -47,10 +47,11 @@ _MEANING: Final = {
     ),
     f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
     f"{_ROCKSDB}.boundedMemoryUsage": "true",
-    "spark.sql.streaming.numRecentProgressUpdates": "50",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1000ms",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }

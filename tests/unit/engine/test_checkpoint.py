@@ -1,52 +1,32 @@
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from duolog.engine.checkpoint import Checkpoint, shape_of
+from duolog import Topology, col, count, sum_
+from duolog.engine.checkpoint import Checkpoint, Json, shape_of
 from duolog.engine.errors import CheckpointMismatch
+from duolog.plan.levels import find_levels
 
 VERSIONS = {"duolog": "0", "spark": "4"}
 
 
-def spec(**changes: Any) -> dict[str, Any]:
-    fold = {
-        "kind": "fold",
-        "children": [],
-        "key_types": ["STRING"],
-        "value_types": ["BIGINT"],
-        "store": "by_airline",
-        "acc_types": ["BIGINT"],
-        "add": ["a0 + 1L"],
-        "results": ["a0"],
-    }
-    return {
-        "application_id": "flights",
-        "tasks": 2,
-        "sources": [
-            {
-                "id": 0,
-                "topic": "flights",
-                "key_types": ["STRING"],
-                "value_types": ["BIGINT"],
-                "children": [1],
-                "corrupt": "false",
-            }
-        ],
-        "edges": [],
-        "levels": [[0]],
-        "nodes": {"1": fold | changes.pop("fold", {})},
-        "sinks": [],
-    } | changes
+def shape(*, total: str = "delay", group: str = "carrier", late: int = 15, tasks: int = 2) -> Json:
+    topology = Topology("flights")
+    flights = topology.stream(
+        "flights", key="id STRING", value="carrier STRING, dest STRING, delay BIGINT, air BIGINT"
+    )
+    by_airline = flights.filter(col("delay") > late).group_by(group).materialized("by_airline")
+    by_airline.aggregate(flights=count(), total=sum_(total)).to("by-airline")
+    return shape_of(find_levels(topology.build(), tasks))
 
 
 def test_the_first_start_fixes_tasks_and_a_later_one_reads_them(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "flights")
     assert checkpoint.pinned_tasks() is None
 
-    checkpoint.pin(spec(), VERSIONS)
-    checkpoint.pin(spec(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS)
 
     assert checkpoint.pinned_tasks() == 2
     assert [path.name for path in checkpoint.directory.iterdir()] == ["application.json"]
@@ -55,23 +35,19 @@ def test_the_first_start_fixes_tasks_and_a_later_one_reads_them(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        (spec(tasks=3), "tasks was 2 and is 3."),
-        (
-            spec(fold={"add": ["a0 + v0"]}),
-            "nodes.1.add.0 was a0 + 1L and is a0 + v0.",
-        ),
-        (spec(fold={"store": "by_dest"}), "nodes.1.store was by_airline and is by_dest."),
-        (spec(levels=[[0], [1]]), "levels was [[0]] and is [[0], [1]]."),
+        (shape(tasks=3), "tasks was 2 and is 3."),
+        (shape(total="air"), "stores.by_airline.accumulators.sum(delay) BIGINT was "),
+        (shape(group="dest"), "stores.by_airline.group was carrier and is dest."),
     ],
 )
 def test_a_change_that_state_depends_on_is_refused_and_named(
-    tmp_path: Path, changed: dict[str, Any], told: str
+    tmp_path: Path, changed: Json, told: str
 ) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.pin(spec(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS)
 
     with pytest.raises(CheckpointMismatch) as caught:
-        checkpoint.pin(changed, VERSIONS)
+        checkpoint.pin("flights", changed, VERSIONS)
 
     assert caught.value.detail.startswith(told)
     assert "another application id" in caught.value.hint
@@ -79,18 +55,18 @@ def test_a_change_that_state_depends_on_is_refused_and_named(
 
 def test_what_state_does_not_depend_on_may_change(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.pin(spec(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS)
 
-    checkpoint.pin(spec(fold={"results": ["a0 * 2L"], "name": "x"}, real_time=True), VERSIONS)
+    checkpoint.pin("flights", shape(late=60), VERSIONS)
 
-    assert shape_of(spec()) == shape_of(spec(fold={"results": ["a0 * 2L"]}))
+    assert checkpoint.pinned_tasks() == 2
 
 
 def test_a_checkpoint_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.pin(spec(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS)
     path = tmp_path / "application.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
 
     with pytest.raises(CheckpointMismatch, match="newer Duolog"):
-        checkpoint.pin(spec(), VERSIONS)
+        checkpoint.pin("flights", shape(), VERSIONS)

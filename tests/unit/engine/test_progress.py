@@ -4,6 +4,7 @@ from duolog.engine.progress import Counters, Report, lag_of, merge_positions
 
 REPORT = {
     "batchId": 7,
+    "timestamp": "2013-01-01T00:00:00.500Z",
     "numInputRows": 100,
     "processedRowsPerSecond": 50.0,
     "durationMs": {"triggerExecution": 2000, "addBatch": 1500},
@@ -18,7 +19,7 @@ REPORT = {
 def test_a_report_of_spark_is_read_whether_its_offsets_are_json_or_text() -> None:
     report = Report.parse(json.dumps(REPORT))
 
-    assert report.epoch_id == 7
+    assert (report.epoch_id, report.started_at_ms) == (7, 1_356_998_400_500)
     assert (report.records_in, report.records_per_second, report.duration_ms) == (100, 50.0, 2000)
     assert report.positions == {"flights": {0: 90, 1: 10}, "airlines": {0: 16}}
 

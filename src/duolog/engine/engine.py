@@ -1,0 +1,142 @@
+"""The entry: starts the plan of an application as a query, or explains how it would run.
+
+    engine = Engine(EngineConfig(bootstrap_servers="127.0.0.1:9092", checkpoint_dir=data / "checkpoints"))
+    query = engine.start(plan, "flights")
+    query.progress(); query.stop(); engine.close()
+
+Thread rule: any thread; starts go one after the other.
+"""
+
+import threading
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from duolog.engine.checkpoint import Checkpoint, Json, shape_of
+from duolog.engine.errors import QueryFailed
+from duolog.engine.explain import explain
+from duolog.engine.launch import Launcher
+from duolog.engine.lower import lower
+from duolog.engine.modes import ChosenMode, choose_mode
+from duolog.engine.query import RunningQuery
+from duolog.engine.session import close_session, open_session, slots_of
+from duolog.engine.settings import EngineConfig, Mode
+from duolog.engine.slots import hold_slots, slots_free, slots_needed
+from duolog.engine.topics import TopicReader
+from duolog.plan.levels import Levels, find_levels
+from duolog.plan.nodes import Plan
+
+_PACKAGES: Final = ("duolog", "pyspark")
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A plan as it would run: cut, with its topics counted and its mode chosen."""
+
+    levels: Levels
+    partition_counts: dict[str, int]
+    needed: int
+    slots_total: int
+    chosen: ChosenMode
+
+
+class Engine:
+    """Runs plans on the Spark session of this process."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self._topics = TopicReader(config.bootstrap_servers, config.client_options)
+        self._starting = threading.Lock()
+        self._queries: dict[str, RunningQuery] = {}
+
+    def warm_up(self) -> None:
+        """Start the session now, so that the first query does not wait for it."""
+        self._spark()
+
+    def start(self, plan: Plan, application_id: str, mode: Mode = "auto") -> RunningQuery:
+        """Start `plan` under a name that its state is kept by.
+
+        Raises:
+            SourceTopicMissing: a topic that the plan reads does not exist.
+            CheckpointMismatch: the application's state belongs to another plan.
+            SlotsMissing: real-time mode was asked for and does not fit the free slots.
+            QueryFailed: the application runs already, or Spark refuses the query.
+        """
+        with self._starting:
+            self._ensure_not_running(application_id)
+            checkpoint = Checkpoint(self.config.checkpoint_dir / application_id)
+            spark = self._spark()
+            prepared = self._prepare(plan, checkpoint, mode, slots_of(spark))
+            checkpoint.pin(application_id, shape_of(prepared.levels), _versions())
+            launcher = Launcher(
+                spark, self.config, checkpoint, self._spec(prepared.levels, application_id)
+            )
+            if prepared.chosen.live == "real-time":
+                hold_slots(application_id, prepared.needed, prepared.slots_total)
+            query = RunningQuery(launcher, self._topics, prepared.chosen, prepared.partition_counts)
+            query.start()
+            self._queries[application_id] = query
+            return query
+
+    def explain(self, plan: Plan, application_id: str = "", mode: Mode = "auto") -> str:
+        """Return how `plan` would run: levels, sub-topologies, stores, sinks, mode and why.
+
+        The broker is asked for partitions; Spark is not started.
+        """
+        checkpoint = Checkpoint(self.config.checkpoint_dir / (application_id or "."))
+        prepared = self._prepare(plan, checkpoint, mode, slots_of_master(self.config.master))
+        return explain(prepared.levels, application_id, prepared.chosen, prepared.partition_counts)
+
+    def close(self) -> None:
+        """Stop all queries of this engine, and the session of this process."""
+        for query in self._queries.values():
+            query.stop()
+        close_session()
+
+    def _spark(self) -> SparkSession:
+        return open_session(self.config)
+
+    def _prepare(
+        self, plan: Plan, checkpoint: Checkpoint, mode: Mode, slots_total: int
+    ) -> _Prepared:
+        counts = self._topics.partition_counts(source.topic for source in plan.sources)
+        tasks = checkpoint.pinned_tasks() or self.config.tasks or max(counts.values())
+        levels = find_levels(plan, tasks)
+        partitions = sum(counts[source.topic] for source in plan.sources)
+        needed = slots_needed(partitions, tasks, len(levels.levels))
+        free = slots_free(slots_total)
+        chosen = choose_mode(mode, needed=needed, free=free, slots_total=slots_total)
+        return _Prepared(levels, counts, needed, slots_total, chosen)
+
+    def _spec(self, levels: Levels, application_id: str) -> Json:
+        return lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)
+
+    def _ensure_not_running(self, application_id: str) -> None:
+        running = self._queries.get(application_id)
+        if running is not None and running.state not in {"stopped", "failed"}:
+            raise QueryFailed(
+                f'application "{application_id}" runs already', query_id=application_id
+            )
+
+
+def slots_of_master(master: str) -> int:
+    """Return the slots that a master's name promises; Spark itself is not asked.
+
+    Example:
+        >>> slots_of_master("local[64]"), slots_of_master("local")
+        (64, 1)
+    """
+    inside = master.partition("[")[2].rstrip("]").split(",")[0]
+    return int(inside) if inside.isdigit() else 1
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found

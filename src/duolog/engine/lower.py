@@ -1,0 +1,172 @@
+"""From a plan to the kernel's spec: walks what `plan.levels` has cut, and links the kernel's nodes.
+
+    plan ─▶ find_levels ─▶ for each source:        decode ─▶ nodes of its ingress ─▶ routes, sinks
+                           for each sub-topology:  edge   ─▶ its nodes            ─▶ routes, sinks
+
+Sources come first and levels in their order, so that the row that arrives at an edge is known
+before the edge's readers are lowered. The spec's form is documented in `jvm/README.md`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from duolog.engine.lowering.aggregates import lower_aggregate
+from duolog.engine.lowering.keys import lower_edge, lower_group_by, lower_select_key
+from duolog.engine.lowering.required import Required, required_columns
+from duolog.engine.lowering.rows import Json, Lowered, Row
+from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_to_stream
+from duolog.engine.lowering.tables import (
+    lower_join,
+    lower_kept_rows,
+    lower_table_source,
+    stored_row,
+)
+from duolog.engine.lowering.topics import lower_sink, lower_source
+from duolog.engine.sql import spark_types
+from duolog.plan.levels import Edge, Levels, SubTopology
+from duolog.plan.nodes import (
+    AggregateNode,
+    Filter,
+    GroupBy,
+    Node,
+    Project,
+    SelectKey,
+    Sink,
+    StreamTableJoin,
+    TableSource,
+    ToStream,
+)
+
+Rule = Callable[[Any, Row, frozenset[str]], Lowered]
+
+RULES: Final[dict[type[Node], Rule]] = {
+    Filter: lower_filter,
+    Project: lower_project,
+    ToStream: lower_to_stream,
+    SelectKey: lower_select_key,
+    GroupBy: lower_group_by,
+    AggregateNode: lower_aggregate,
+}
+
+
+def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
+    """Return the kernel's spec of a plan that was cut into `levels`."""
+    walk = _Walk(levels, required_columns(levels.plan))
+    for index, ingress in enumerate(levels.ingresses):
+        walk.lower_ingress(ingress.source, index)
+    for subtopology in levels.subtopologies:
+        walk.lower_subtopology(subtopology)
+    return {
+        "application_id": application_id,
+        "tasks": levels.tasks,
+        # One Spark partition for each task: a task's state and records are where it runs.
+        "shuffle_partitions": levels.tasks,
+        "real_time": False,
+        "cache_bytes_max": cache_bytes_max,
+        "sources": walk.sources,
+        "edges": [walk.edges[edge.id] for edge in levels.edges],
+        "levels": [[part.id for part in level.subtopologies] for level in levels.levels],
+        "nodes": walk.nodes,
+        "sinks": [{"id": index, "topic": sink.topic} for index, sink in enumerate(levels.sinks)],
+    }
+
+
+@dataclass(slots=True)
+class _Walk:
+    levels: Levels
+    required: Required
+    nodes: dict[str, Json] = field(default_factory=dict)
+    sources: list[Json] = field(default_factory=list)
+    edges: dict[int, Json] = field(default_factory=dict)
+    arriving: dict[Edge, Row] = field(default_factory=dict)
+
+    def lower_ingress(self, source: Any, source_id: int) -> None:
+        described, row = lower_source(source, source_id)
+        self.sources.append(described)
+        if isinstance(source, TableSource):
+            own = [edge for edge in self.levels.edges if edge.parent is source]
+            described["children"] = [self._edge(edge, row) for edge in own]
+        else:
+            described["children"] = self._successors(source, row)
+
+    def lower_subtopology(self, subtopology: SubTopology) -> None:
+        for edge in subtopology.inputs:
+            readers = [self._node(node, self.arriving[edge]) for node in edge.consumers]
+            self.edges[edge.id]["node"] = self._one_reader(edge, readers)
+
+    def _node(self, node: Node, row: Row) -> int:
+        needed = self.required[node]
+        if isinstance(node, Sink):
+            return self._chain(lower_sink(node, row, self.levels.sinks.index(node)), node)
+        if isinstance(node, StreamTableJoin):
+            kept = stored_row(node.table, self.required)
+            return self._chain(lower_join(node, row, needed, kept), node)
+        if isinstance(node, TableSource):
+            return self._chain(lower_table_source(node, row), node)
+        return self._chain(RULES[type(node)](node, row, needed), node)
+
+    def _chain(self, lowered: Lowered, node: Node) -> int:
+        """Add the kernel nodes of `node`, and all that follows; return the id of the first."""
+        ids = self._link(lowered.entries)
+        last = lowered.entries[-1]
+        if self._is_looked_up(node) and not isinstance(node, TableSource):
+            last["children"].append(self._link(lower_kept_rows(node, lowered.row).entries)[0])
+        last["children"] += self._successors(node, lowered.row)
+        return ids[0]
+
+    def _successors(self, node: Node, row: Row) -> list[int]:
+        children: list[int] = []
+        for successor in self.levels.successors(node):
+            if isinstance(successor, Edge):
+                children.append(self._edge(successor, row))
+            elif isinstance(successor, GroupBy):
+                children += self._group_by(successor, row)
+            else:
+                children.append(self._node(successor, row))
+        return children
+
+    def _group_by(self, node: GroupBy, row: Row) -> list[int]:
+        """Lower each way out of a group: to other tasks, or to the aggregates beside it."""
+        ways = self.levels.successors(node)
+        if any(isinstance(way, Edge) for way in ways):
+            return [self._edge(way, row) for way in ways if isinstance(way, Edge)]
+        lowered = lower_group_by(node, row, self.required[node])
+        if lowered.entries:
+            return [self._chain(lowered, node)]
+        return self._successors(node, lowered.row)
+
+    def _edge(self, edge: Edge, row: Row) -> int:
+        lowered = lower_edge(edge, row, self.required[edge.parent])
+        self.arriving[edge] = lowered.row
+        self.edges[edge.id] = {
+            "id": edge.id,
+            "subtopology": edge.target,
+            "key_types": spark_types(lowered.row.key),
+            "value_types": spark_types(lowered.row.value),
+        }
+        return self._link(lowered.entries)[0]
+
+    def _one_reader(self, edge: Edge, readers: list[int]) -> int:
+        """Return the node that an edge feeds; several readers share one that lets all through."""
+        if len(readers) == 1:
+            return readers[0]
+        row = self.arriving[edge]
+        everything = row.entry("filter", f"edge-{edge.id}", predicate="true")
+        everything["children"] = readers
+        return self._link([everything])[0]
+
+    def _link(self, entries: list[Json]) -> list[int]:
+        ids = []
+        for entry in entries:
+            ids.append(len(self.nodes))
+            self.nodes[str(ids[-1])] = entry
+        for entry, following in zip(entries, ids[1:], strict=False):
+            entry["children"].append(following)
+        return ids
+
+    def _is_looked_up(self, node: Node) -> bool:
+        return any(
+            isinstance(child, StreamTableJoin) and child.table is node
+            for child in self.levels.plan.children(node)
+        )

@@ -1,0 +1,13 @@
+"""One file for each family of plan nodes: node and input row in, kernel nodes and output row out.
+
+    required.py    which columns are needed behind a node, so that the rest is not shuffled
+    rows.py        where the columns of a record stand between two kernel nodes
+    topics.py      sources and sinks: bytes <-> columns
+    stateless.py   filter, project, to_stream
+    keys.py        select_key, group_by and the way to another task
+    tables.py      the store of a table, and the join that looks it up
+    aggregates.py  the fold
+
+Each function is pure and knows nothing of its neighbours; `duolog.engine.lower` walks the plan and
+links what they return.
+"""

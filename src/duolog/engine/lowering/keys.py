@@ -1,0 +1,97 @@
+"""Records under a new key: select_key, group_by, and the way to the task of a key.
+
+The old key's columns become value columns, so a projection carries them over first, together with
+what the new key is computed from:
+
+    project (needed columns, old key's among them) ─▶ select_key or route (new key)
+"""
+
+from dataclasses import replace
+
+from duolog.engine.expressions import key_names, lower_as_declared
+from duolog.engine.formats import encode
+from duolog.engine.lowering.rows import Lowered, Row, reshape
+from duolog.plan.expressions import ColumnRef, column_names
+from duolog.plan.formats import internal_key_format
+from duolog.plan.levels import Edge
+from duolog.plan.nodes import GroupBy, SelectKey, TableSource
+
+
+def lower_select_key(node: SelectKey, row: Row, needed: frozenset[str]) -> Lowered:
+    carrying, carried = _carry(node, row, needed)
+    naming = carried.naming(node.parent.schema)
+    keys = [lower_as_declared(expression, naming) for _, expression in node.keys]
+    entry = carried.entry("select_key", node.name, keys=keys)
+    return Lowered([*carrying, entry], _rekeyed(node, _without_key(carried)))
+
+
+def lower_group_by(node: GroupBy, row: Row, _needed: frozenset[str]) -> Lowered:
+    """Lower a group on the key that records have already: only names change."""
+    grouped = _rekeyed(node, row)
+    if len(node.keys) == 1:
+        return Lowered([], grouped)  # The fold drops null keys.
+    # A key of several columns is null only if all are; a group wants each of them.
+    predicate = " AND ".join(f"({name} IS NOT NULL)" for name in key_names(row.key))
+    return Lowered([row.entry("filter", node.name, predicate=predicate)], grouped)
+
+
+def lower_edge(edge: Edge, row: Row, needed: frozenset[str]) -> Lowered:
+    """Return the nodes that send records to the tasks of `edge`; the row is what arrives."""
+    parent = edge.parent
+    if isinstance(parent, GroupBy):
+        entries, narrow = _carry(parent, row, needed)
+        naming = narrow.naming(parent.parent.schema)
+        keys = [lower_as_declared(expression, naming) for _, expression in parent.keys]
+        arriving = _rekeyed(parent, _without_key(narrow))
+    else:
+        entries, narrow, keys = [], row, None
+        if not isinstance(parent, TableSource):
+            wanted = [c.name for c in parent.schema.value if c.name in needed]
+            entries, narrow = reshape(row, parent.schema, wanted, f"{parent.name}-narrow")
+        arriving = narrow
+    key = arriving.key
+    route = narrow.entry(
+        "route",
+        f"{parent.name}-to-{edge.target}",
+        edge=edge.id,
+        keys=keys,
+        key_bytes=encode(internal_key_format(key), key, key_names(key), "key"),
+    )
+    return Lowered([*entries, route], arriving)
+
+
+def _carry(
+    node: SelectKey | GroupBy, row: Row, needed: frozenset[str]
+) -> tuple[list[dict[str, object]], Row]:
+    """Bring into the value what is needed behind `node`, and what its key is computed from."""
+    old_key = {column.name for column in node.parent.schema.key}
+    behind = {_source(expression) for name, expression in node.values if name in needed}
+    for_key = {name for _, expression in node.keys for name in column_names(expression)}
+    wanted = [
+        column.name
+        for column in node.parent.schema.columns
+        if column.name in behind or (column.name in for_key and column.name not in old_key)
+    ]
+    return reshape(row, node.parent.schema, wanted, f"{node.name}-carry")
+
+
+def _without_key(row: Row) -> Row:
+    """Return `row` without the names of its key, which is about to be replaced."""
+    names = {name: at for name, at in row.names.items() if not at.startswith("k")}
+    return replace(row, names=names)
+
+
+def _rekeyed(node: SelectKey | GroupBy, row: Row) -> Row:
+    """Return `row` under the names that columns have behind `node`."""
+    names = {
+        name: row.names[_source(expression)]
+        for name, expression in node.values
+        if _source(expression) in row.names
+    }
+    names |= {name: f"k{index}" for index, (name, _) in enumerate(node.keys)}
+    return Row(node.schema.key, row.value, names, row.changes)
+
+
+def _source(expression: object) -> str:
+    assert isinstance(expression, ColumnRef), expression
+    return expression.name

@@ -1,0 +1,77 @@
+"""Where the columns of a record stand between two kernel nodes.
+
+A kernel row is a key row k0, k1, … and a value row v0, v1, …; a plan's node names columns. A `Row`
+maps the one to the other. It may lack columns that nobody behind needs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from duolog.engine.expressions import Names
+from duolog.engine.sql import spark_types
+from duolog.plan.expressions import Scope
+from duolog.plan.schema import Schema
+from duolog.plan.types import Column
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The key and value columns as they stand, and the name in the plan -> name in the row."""
+
+    key: tuple[Column, ...]
+    value: tuple[Column, ...]
+    names: Mapping[str, str]
+    changes: bool
+    """Whether old values travel along."""
+
+    @classmethod
+    def of(cls, key: tuple[Column, ...], value: tuple[Column, ...], *, changes: bool) -> "Row":
+        names = {column.name: f"v{index}" for index, column in enumerate(value)}
+        names |= {column.name: f"k{index}" for index, column in enumerate(key)}
+        return cls(key, value, names, changes)
+
+    def naming(self, schema: Schema, *, table_columns: tuple[Column, ...] = ()) -> Names:
+        """Return the names for expressions over `schema`, whose columns stand in this row."""
+        looked_up = {column.name: f"r{index}" for index, column in enumerate(table_columns)}
+        return Names(Scope(schema.columns, table_columns), dict(self.names), looked_up, {})
+
+    def entry(self, kind: str, name: str, **fields: object) -> Json:
+        """Return a kernel node whose input is this row."""
+        return {
+            "kind": kind,
+            "name": name,
+            "key_types": spark_types(self.key),
+            "value_types": spark_types(self.value),
+            "table": self.changes,
+            "children": [],
+            **fields,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """Kernel nodes that feed each other in this order, and the row that leaves the last one."""
+
+    entries: list[Json]
+    row: Row = field(default_factory=lambda: Row((), (), {}, changes=False))
+
+
+def reshape(row: Row, schema: Schema, wanted: Iterable[str], name: str) -> tuple[list[Json], Row]:
+    """Make `wanted` the value columns of `row`, whose columns `schema` declares.
+
+    Return the projection that does so, or none where they are that already. The key stays.
+    """
+    types = {column.name: column.type for column in schema.columns}
+    columns = tuple(Column(column, types[column]) for column in dict.fromkeys(wanted))
+    sources = [row.names[column.name] for column in columns]
+    if sources == [f"v{index}" for index in range(len(row.value))]:
+        return [], row
+    names = dict(row.names)
+    # A key column that is carried in the value is read there, so that it outlives the key.
+    names = {known: at for known, at in names.items() if at.startswith("k")}
+    names |= {column.name: f"v{index}" for index, column in enumerate(columns)}
+    reshaped = Row(row.key, columns, names, row.changes)
+    return [row.entry("project", name, values=sources)], reshaped

@@ -1,0 +1,43 @@
+"""Sources and sinks: the bytes of a topic become columns, and columns become bytes."""
+
+from duolog.engine.formats import FALSE, decode, encode
+from duolog.engine.lowering.rows import Json, Lowered, Row
+from duolog.engine.sql import spark_types
+from duolog.plan.nodes import Sink, StreamSource, TableSource
+
+
+def lower_source(source: StreamSource | TableSource, source_id: int) -> tuple[Json, Row]:
+    """Return the kernel's source, without children, and the row that leaves it."""
+    schema = source.schema
+    key = decode(source.key_format, schema.key, "key", first=0)
+    value = decode(source.value_format, schema.value, "value", first=len(key.parsed))
+    unreadable = [part.corrupt for part in (key, value) if part.corrupt != FALSE]
+    described: Json = {
+        "id": source_id,
+        "topic": source.topic,
+        "parse": {"columns": key.parsed + value.parsed},
+        "corrupt": " OR ".join(unreadable) or FALSE,
+        "key_null": key.is_null,
+        "value_null": value.is_null,
+        "keys": key.columns,
+        "values": value.columns,
+        "key_types": spark_types(schema.key),
+        "value_types": spark_types(schema.value),
+        "children": [],
+    }
+    return described, Row.of(schema.key, schema.value, changes=False)
+
+
+def lower_sink(sink: Sink, row: Row, sink_id: int) -> Lowered:
+    """Return the kernel's sink: a table's new rows are written, with tombstones."""
+    schema = sink.schema
+    keys = [row.names[column.name] for column in schema.key]
+    values = [row.names[column.name] for column in schema.value]
+    entry = row.entry(
+        "sink",
+        sink.name,
+        sink=sink_id,
+        key_bytes=encode(sink.key_format, schema.key, keys, "key"),
+        value_bytes=encode(sink.value_format, schema.value, values, "value"),
+    )
+    return Lowered([entry])
