@@ -1,0 +1,89 @@
+"""What a group commit of the real log costs, by the number of dirty partitions.
+
+Each round appends one batch to every one of N partitions, writes, and waits for the group commit.
+`journal` is the log as it is; `per_file` is the same without the journal.
+
+Run: python bench/group_commit.py --directory /var/tmp --json bench/results/group_commit.json
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+
+from duolog.core.clock import SystemClock
+from duolog.log import GroupCommit, LogManager, RealDisk
+from duolog.record import Record, encode_batch
+
+
+def measure(directory: Path, partitions: int, *, journal: bool) -> dict[str, float]:
+    """Return p50 and p99 in milliseconds from the request to the completed ticket."""
+    rounds = max(60, min(400, 20_000 // partitions))
+    with tempfile.TemporaryDirectory(dir=directory) as data_dir:
+        manager = LogManager(RealDisk(), data_dir, SystemClock(), {})
+        manager.create_topic("dirty", partitions)
+        woken = Event()
+        commit = (
+            manager.group_commit("fsync", woken.set) if journal else GroupCommit("fsync", woken.set)
+        )
+        logs = [manager.log("dirty", partition) for partition in range(partitions)]
+        batch = encode_batch([Record(0, 1, b"key", bytes(1000))])
+        took_ms = []
+        for _ in range(rounds):
+            for log in logs:
+                log.append(memoryview(bytearray(batch)))
+                log.write_staged()
+            started = time.perf_counter()
+            ticket = commit.request(logs)
+            while commit.completed_ticket < ticket:
+                woken.wait()
+                woken.clear()
+            took_ms.append((time.perf_counter() - started) * 1e3)
+        commit.close()
+        manager.close()
+    took_ms = sorted(took_ms[5:])  # The first rounds make the files.
+    return {
+        "rounds": rounds,
+        "p50_ms": round(took_ms[len(took_ms) // 2], 3),
+        "p99_ms": round(took_ms[int(len(took_ms) * 0.99)], 3),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="what a group commit of the real log costs")
+    parser.add_argument("--directory", type=Path, default=Path.cwd())
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+
+    rows = []
+    for partitions in (1, 4, 8, 16, 50, 500):
+        for journal in (True, False):
+            row = {
+                "partitions": partitions,
+                "way": "journal" if journal else "per_file",
+                **measure(options.directory, partitions, journal=journal),
+            }
+            rows.append(row)
+            print(row, flush=True)
+    if options.json is not None:
+        git = ["git", "rev-parse", "--short", "HEAD"]
+        commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+        report = {
+            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": " ".join(["python", *sys.argv]),
+            "commit": commit,
+            "machine": {"kernel": platform.release(), "python": platform.python_version()},
+            "rows": rows,
+        }
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
