@@ -34,6 +34,7 @@ from duolog.coordinator.messages import (
 )
 from duolog.coordinator.records import (
     CoordinatorRecord,
+    OffsetChange,
     OffsetRecord,
     decode_record,
     encode_key,
@@ -112,7 +113,9 @@ class Groups:
 
     def topic_deleted(self, topic: str) -> None:
         """Forget the offsets of a topic that is gone."""
-        self._carry_out(self._coordinator.remove_topic(topic, self._now()))
+        # The end of the loading looks for topics that are gone, too.
+        if not self._coordinator.loading:
+            self._carry_out(self._coordinator.remove_topic(topic, self._now()))
 
     # Requests: each may raise a GroupError, or answers once
 
@@ -165,18 +168,17 @@ class Groups:
             self._append(partition, records, Outcome(records=records))
 
     def _append(self, partition: int, records: list[CoordinatorRecord], outcome: Outcome) -> None:
-        now_ms = self._broker.clock.now_ms()
-        batch = encode_batch(
-            Record(0, now_ms, encode_key(record), encode_value(record)) for record in records
-        )
-
         def on_durable(error: Exception | None) -> None:
             if error is None:
                 self._accepted(outcome)
             else:
                 self._refused(outcome, error)
 
+        now_ms = self._broker.clock.now_ms()
         try:
+            batch = encode_batch(
+                Record(0, now_ms, encode_key(record), encode_value(record)) for record in records
+            )
             self._broker.append_internal(OFFSETS_TOPIC, partition, batch, on_durable)
         except Exception as error:  # noqa: BLE001  Whatever it was, the record is not in the log.
             self._refused(outcome, error)
@@ -188,6 +190,16 @@ class Groups:
         _send(self._coordinator.settle(outcome, now))
         for group_id in {record.group_id for record in outcome.records}:
             self._plan(group_id)
+        # A topic may have been deleted while its offsets were on the way to the disk.
+        self._forget_deleted_topics(
+            record.topic_partition.topic
+            for record in outcome.records
+            if isinstance(record, OffsetChange) and record.value is not None
+        )
+
+    def _forget_deleted_topics(self, committed: Iterable[str]) -> None:
+        for topic in {name for name in committed if name not in self._broker.topics}:
+            self.topic_deleted(topic)
 
     def _refused(self, outcome: Outcome, error: Exception) -> None:
         logger.error("group records were not stored", exc_info=error)
@@ -266,6 +278,8 @@ class Groups:
                 return
         for group_id in self._coordinator.loaded(self._now()):
             self._plan(group_id)
+        # A crash may have come between a topic's deletion and the tombstones of its offsets.
+        self._forget_deleted_topics(self._coordinator.committed_topics())
         self._plan_offset_expiry()
 
 

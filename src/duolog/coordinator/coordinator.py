@@ -41,6 +41,7 @@ from duolog.coordinator.messages import (
 from duolog.coordinator.offsets import Offsets, check_commit, commit, expired_offsets
 from duolog.coordinator.rebalance import Step, cancel_syncs, expire, prepare, release
 from duolog.coordinator.records import (
+    TEXT_BYTES_MAX,
     CoordinatorRecord,
     GroupChange,
     GroupRecord,
@@ -129,6 +130,7 @@ class GroupCoordinator:
         Raises:
             GroupError: the member, or nobody, may commit to this group now.
         """
+        _check_length(request.group_id)
         self._ensure_loaded()
         step = Step(self._settings, now)
         check_commit(self._groups.get(request.group_id), request, step)
@@ -143,6 +145,14 @@ class GroupCoordinator:
         """
         self._ensure_loaded()
         return MappingProxyType(self._offsets.get(group_id, _NO_OFFSETS))
+
+    def committed_topics(self) -> frozenset[str]:
+        """Return the topics of which offsets are kept."""
+        return frozenset(
+            topic_partition.topic
+            for offsets in self._offsets.values()
+            for topic_partition in offsets
+        )
 
     def remove_topic(self, topic: str, now: Moment) -> Outcome:
         """Forget the offsets of a topic that was deleted; a new topic of its name starts anew."""
@@ -203,6 +213,10 @@ class GroupCoordinator:
         return self._sent(step)
 
     # The log
+
+    @property
+    def loading(self) -> bool:
+        return self._loading
 
     def replay(self, record: CoordinatorRecord, now: Moment) -> None:
         """Apply a record that the log has accepted. The only place where durable state changes."""
@@ -325,11 +339,17 @@ class GroupCoordinator:
     def _ensure_ready(self, group_id: str) -> None:
         if not group_id:
             raise InvalidGroupId("the group id is empty")
+        _check_length(group_id)
         self._ensure_loaded()
 
     def _ensure_loaded(self) -> None:
         if self._loading:
             raise CoordinatorLoadInProgress("groups are still being loaded")
+
+
+def _check_length(group_id: str) -> None:
+    if len(group_id.encode()) > TEXT_BYTES_MAX:
+        raise InvalidGroupId(f"the group id is longer than {TEXT_BYTES_MAX} bytes")
 
 
 def _changed_groups(outcome: Outcome) -> list[str]:

@@ -48,7 +48,7 @@ class InconsistentGroupProtocol(GroupError):
 
 
 class InvalidGroupId(GroupError):
-    """The group id is empty."""
+    """The group id is empty, or too long for a record."""
 
     CODE = 24
 
@@ -63,6 +63,12 @@ class InvalidSessionTimeout(GroupError):
     """The session timeout lies outside of what the broker allows."""
 
     CODE = 26
+
+
+class InvalidRequest(GroupError):
+    """A text in the request is too long for a record."""
+
+    CODE = 42
 
 
 class RebalanceInProgress(GroupError):

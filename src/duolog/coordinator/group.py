@@ -231,7 +231,7 @@ class Group:
 
     def _common_protocols(self) -> frozenset[str]:
         offered = Counter(
-            protocol.name for member in self.members.values() for protocol in member.protocols
+            name for member in self.members.values() for name in member.protocol_names
         )
         return frozenset(name for name, count in offered.items() if count == len(self.members))
 

@@ -12,6 +12,7 @@ from duolog.coordinator.errors import (
     REBALANCE_IN_PROGRESS,
     GroupMaxSizeReached,
     InconsistentGroupProtocol,
+    InvalidRequest,
     UnknownMemberId,
 )
 from duolog.coordinator.group import Group, GroupState
@@ -25,6 +26,7 @@ from duolog.coordinator.rebalance import (
     rebalance_or_complete,
     remove,
 )
+from duolog.coordinator.records import TEXT_BYTES_MAX
 
 
 def join(group: Group, request: JoinRequest, to: ReplyTo, step: Step) -> None:
@@ -33,8 +35,10 @@ def join(group: Group, request: JoinRequest, to: ReplyTo, step: Step) -> None:
     Raises:
         GroupMaxSizeReached: the group is full.
         InconsistentGroupProtocol: the member offers no protocol that all others offer.
+        InvalidRequest: a name is too long to be kept.
         UnknownMemberId, FencedInstanceId: it names a member that it is not.
     """
+    _check_texts(request)
     if not _has_room(group, request.member_id, step):
         if request.member_id in group.members:
             remove(group, group.members[request.member_id], step)
@@ -52,6 +56,15 @@ def join(group: Group, request: JoinRequest, to: ReplyTo, step: Step) -> None:
         _hand_out_id(group, request, to, step)
     else:
         _add(group, request, f"{request.client_id}-{request.fresh_id}", to, step)
+
+
+def _check_texts(request: JoinRequest) -> None:
+    names = (protocol.name for protocol in request.protocols)
+    texts = (request.client_id, request.instance_id or "", request.protocol_type, *names)
+    # A member id is one of these and the fresh id.
+    longest = TEXT_BYTES_MAX - len(request.fresh_id) - 1
+    if any(len(text.encode()) > longest for text in texts):
+        raise InvalidRequest(f"a text of the request is longer than {longest} bytes")
 
 
 def _has_room(group: Group, member_id: str, step: Step) -> bool:

@@ -78,6 +78,10 @@ class Member:
                 return protocol.metadata
         return b""
 
+    @property
+    def protocol_names(self) -> frozenset[str]:
+        return frozenset(protocol.name for protocol in self.protocols)
+
     def vote(self, candidates: frozenset[str]) -> str:
         """Return the member's first choice among `candidates`."""
         return next(protocol.name for protocol in self.protocols if protocol.name in candidates)

@@ -23,6 +23,8 @@ from duolog.core.ids import TopicPartition
 OFFSET_KEY_VERSIONS: Final = (0, 1)
 GROUP_KEY_VERSION: Final = 2
 FLEXIBLE_VERSION: Final = 4
+TEXT_BYTES_MAX: Final = 2**15 - 1
+"""The longest string that a record holds; requests of flexible versions can bring longer ones."""
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")

@@ -1,6 +1,6 @@
 """A broker of paper for the group APIs: a log in memory, a disk that waits, a clock that a test moves."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,13 +23,19 @@ class PaperBroker:
     """What `Groups` needs of a broker. `durable` False holds appended batches back."""
 
     def __init__(
-        self, logs: dict[int, list[Record]] | None = None, settings: Mapping[str, str] | None = None
+        self,
+        logs: dict[int, list[Record]] | None = None,
+        settings: Mapping[str, str] | None = None,
+        *,
+        names: Iterable[str] = ("t",),
+        slow_reads_s: float = 0.0,
     ) -> None:
         self.settings = BrokerSettings(settings)
         self.clock = FakeClock()
         self.timers = self
         self.topics = self
-        self.names = {"t"}
+        self.names = set(names)
+        self.slow_reads_s = slow_reads_s
         self.node_id = 5
         self.advertised = ("127.0.0.1", 9092)
         self.logs: dict[int, list[Record]] = logs or {}
@@ -74,7 +80,9 @@ class PaperBroker:
 
     def replay_internal(self, topic: str, partition: int) -> Iterator[Record]:
         assert topic == OFFSETS_TOPIC
-        return iter(self.logs[partition])
+        for record in list(self.logs[partition]):
+            self.clock.advance(self.slow_reads_s)
+            yield record
 
     def sync_disk(self, error: Exception | None = None) -> None:
         waiting, self.waiting = self.waiting, []

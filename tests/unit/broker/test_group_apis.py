@@ -329,3 +329,39 @@ def test_a_group_lies_where_kafka_would_put_it(group_id: str, java_hash: int) ->
     expected = 0 if java_hash == -(2**31) else abs(java_hash) % 50
 
     assert partition_of(group_id, 50) == expected
+
+
+def test_offsets_that_were_on_the_way_when_their_topic_was_deleted_are_gone(
+    broker: PaperBroker,
+) -> None:
+    broker.durable = False
+    broker.send(COMMIT, 8, **commit_fields())
+
+    broker.names.remove("t")
+    broker.groups.topic_deleted("t")
+    broker.sync_disk()
+    broker.sync_disk()
+
+    assert not broker.groups.offsets("g")
+
+
+def test_offsets_of_a_topic_that_a_restart_does_not_find_are_gone() -> None:
+    before = PaperBroker()
+    before.ask(COMMIT, 8, **commit_fields())
+
+    after = PaperBroker(before.logs, names=())
+
+    assert not after.groups.offsets("g")
+
+
+def test_groups_answer_that_they_are_loading_until_a_long_log_is_replayed() -> None:
+    before = PaperBroker()
+    for _ in range(3):
+        before.ask(COMMIT, 8, **commit_fields())
+    after = PaperBroker(before.logs, slow_reads_s=0.2)
+
+    loading = after.ask(COMMIT, 8, **commit_fields()).topics[0].partitions[0].error_code
+    after.pass_time(5)
+
+    assert loading == 14
+    assert after.ask(FETCH, 5, group_id="g", topics=None).topics[0].partitions[0].committed_offset

@@ -10,6 +10,7 @@ from duolog.coordinator.errors import (
     GroupMaxSizeReached,
     InconsistentGroupProtocol,
     InvalidGroupId,
+    InvalidRequest,
     InvalidSessionTimeout,
     UnknownMemberId,
 )
@@ -117,6 +118,36 @@ def test_a_session_timeout_outside_of_the_range_is_refused(
 def test_an_empty_group_id_is_refused(desk: Desk) -> None:
     with pytest.raises(InvalidGroupId):
         desk.join("a", group_id="")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_id": "x" * 2**15},
+        {"instance_id": "x" * 2**15},
+        {"protocol_type": "x" * 2**15},
+        {"protocols": (MemberProtocol("x" * 2**15, b""),)},
+    ],
+)
+def test_texts_that_no_record_can_hold_are_refused(desk: Desk, changes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        desk.join("a", **changes)
+
+
+def test_a_group_id_that_no_record_can_hold_is_refused(desk: Desk) -> None:
+    with pytest.raises(InvalidGroupId):
+        desk.join("a", group_id="x" * 2**15)
+    with pytest.raises(InvalidGroupId):
+        desk.commit(group_id="x" * 2**15)
+
+
+def test_a_protocol_that_is_named_twice_counts_once(desk: Desk) -> None:
+    first = desk.join("a", protocols=(MemberProtocol("x", b""), MemberProtocol("y", b"")))
+    twice = (MemberProtocol("x", b""), MemberProtocol("x", b""))
+    desk.join("b", protocols=(MemberProtocol("y", b""), *twice))
+    reply = desk.join("a", first.member_id, protocols=(MemberProtocol("y", b""),))
+
+    assert reply.protocol_name == "y"
 
 
 def test_an_unknown_member_id_is_refused(desk: Desk) -> None:
