@@ -240,12 +240,14 @@ def test_a_fetch_request_is_read_as_kio_wrote_it(
 
 
 fetch_results = st.builds(
-    lambda partition, error, offsets, records: FetchResult[bytes](
-        partition, error, *offsets, records, len(records) if records is not None else 0
+    lambda partition, error, high, stable, start, records: FetchResult[bytes](
+        partition, error, high, stable, start, records, len(records or b"")
     ),
     int32,
     errors,
-    st.tuples(int64, int64, int64),
+    int64,
+    int64,
+    int64,
     st.none() | st.binary(max_size=300),
 )
 

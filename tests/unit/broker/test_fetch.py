@@ -1,0 +1,199 @@
+from typing import Any
+
+import pytest
+
+from duolog.protocol.error_codes import ErrorCode
+from duolog.record.records import decode_records
+
+FETCH = 1
+PRODUCE = 0
+
+
+def fetch_fields(offsets: dict[int, int], **more: Any) -> dict[str, Any]:
+    return {
+        "max_wait": 0,
+        "min_bytes": 1,
+        "max_bytes": 1 << 26,
+        "session_epoch": -1,
+        **more,
+        "topics": [
+            {
+                "topic": "orders",
+                "partitions": [
+                    {"partition": index, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+                    for index, offset in offsets.items()
+                ],
+            }
+        ],
+    }
+
+
+def values_of(records: bytes) -> list[bytes | None]:
+    return [record.value for record in decode_records(records)]
+
+
+def test_the_batch_that_holds_the_offset_is_returned_whole(desk: Any) -> None:
+    """Also when it begins before the offset: others lost records here."""
+    desk.topic("orders")
+    client = desk.client()
+    client.produce("orders", desk.batch(b"a", b"b", b"c"))
+
+    assert values_of(client.fetch("orders", 1).records) == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("version", range(4, 18))
+def test_every_version_of_fetch_is_served(desk: Any, version: int) -> None:
+    desk.topic("orders")
+    client = desk.client()
+    client.produce("orders", desk.batch(b"a"))
+    fields = fetch_fields({0: 0})
+    fields["topics"][0]["topic_id"] = desk.broker.topics.find("orders").id
+
+    answer = client.ask(FETCH, version, **fields)
+
+    assert values_of(answer.responses[0].partitions[0].records) == [b"a"]
+
+
+def test_an_offset_outside_the_log_is_out_of_range_and_its_end_is_not(desk: Any) -> None:
+    desk.topic("orders")
+    client = desk.client()
+    client.produce("orders", desk.batch(b"a"))
+
+    answers = [client.fetch("orders", offset) for offset in (1, 2, -1)]
+
+    out = ErrorCode.OFFSET_OUT_OF_RANGE
+    assert [answer.error_code for answer in answers] == [0, out, out]
+    assert answers[0].records == b""
+
+
+def test_another_leader_epoch_is_told_apart(open_desk: Any) -> None:
+    first = open_desk()
+    first.topic("orders")
+    first.stop()
+    desk = open_desk()  # A restart raises the epoch.
+    client = desk.client()
+    epoch = desk.broker.log("orders", 0).leader_epoch
+
+    codes = [client.fetch("orders", 0, epoch=e).error_code for e in (epoch - 1, epoch, epoch + 1)]
+
+    assert codes == [ErrorCode.FENCED_LEADER_EPOCH, 0, ErrorCode.UNKNOWN_LEADER_EPOCH]
+
+
+def test_the_first_batch_comes_however_little_is_asked_for(desk: Any) -> None:
+    desk.topic("orders", 2)
+    client = desk.client()
+    for partition in (0, 1):
+        client.produce("orders", desk.batch(b"x" * 500), partition=partition)
+
+    answer = client.ask(FETCH, 11, **fetch_fields({0: 0, 1: 0}, max_bytes=10))
+
+    first, second = answer.responses[0].partitions
+    assert values_of(first.records) == [b"x" * 500]
+    assert second.records == b""
+    assert second.high_watermark == 1
+
+
+def test_sessions_are_declined(desk: Any) -> None:
+    desk.topic("orders")
+    client = desk.client()
+
+    opened = client.ask(FETCH, 11, **fetch_fields({0: 0}, session_epoch=0))
+    named = client.ask(FETCH, 11, **fetch_fields({0: 0}, session_id=5, session_epoch=1))
+
+    assert (opened.error_code, opened.session_id) == (0, 0)
+    assert named.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_long_poll_ends_when_records_come(desk: Any) -> None:
+    desk.topic("orders")
+    consumer, producer = desk.client(), desk.client()
+    consumer.send(FETCH, 11, **fetch_fields({0: 0}, max_wait=60_000))
+    consumer.receive_nothing()
+
+    producer.produce("orders", desk.batch(b"a"))
+
+    answer = consumer.receive().responses[0].partitions[0]
+    assert values_of(answer.records) == [b"a"]
+    assert not desk.broker.topics.partition("orders", 0).waiters
+
+
+def test_a_long_poll_waits_for_as_many_bytes_as_it_asks_for(desk: Any) -> None:
+    desk.topic("orders")
+    consumer, producer = desk.client(), desk.client()
+    consumer.send(FETCH, 11, **fetch_fields({0: 0}, max_wait=60_000, min_bytes=400))
+
+    producer.produce("orders", desk.batch(b"x" * 200))
+    consumer.receive_nothing()
+    producer.produce("orders", desk.batch(b"y" * 200))
+
+    assert len(consumer.receive().responses[0].partitions[0].records) > 400
+
+
+def test_a_long_poll_ends_with_nothing_when_its_time_is_up(desk: Any) -> None:
+    desk.topic("orders")
+
+    answer = desk.client().fetch("orders", 0, max_wait_ms=30)
+
+    assert (answer.error_code, answer.records) == (0, b"")
+
+
+def test_a_long_poll_ends_with_an_error_when_its_topic_goes(desk: Any) -> None:
+    desk.topic("orders")
+    consumer = desk.client()
+    consumer.send(FETCH, 11, **fetch_fields({0: 0}, max_wait=60_000))
+    consumer.receive_nothing()
+
+    desk.broker.delete_topic("orders")
+
+    answer = consumer.receive().responses[0].partitions[0]
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_answers_behind_a_long_poll_wait_for_their_turn(desk: Any) -> None:
+    desk.topic("orders")
+    client, producer = desk.client(), desk.client()
+    client.send(FETCH, 11, **fetch_fields({0: 0}, max_wait=60_000))
+    client.send(FETCH, 11, **fetch_fields({0: 5}))
+    client.receive_nothing()
+
+    producer.produce("orders", desk.batch(b"a"))
+
+    assert client.receive().responses[0].partitions[0].error_code == 0
+    out_of_range = client.receive().responses[0].partitions[0]
+    assert out_of_range.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_client_that_goes_leaves_nothing_waiting(desk: Any) -> None:
+    desk.topic("orders")
+    client = desk.client()
+    client.send(FETCH, 11, **fetch_fields({0: 0}, max_wait=60_000))
+    client.receive_nothing()
+
+    client.socket.close()
+
+    assert client.closed_by_broker
+    assert not desk.broker.topics.partition("orders", 0).waiters
+    assert desk.broker.timers.seconds_to_next() is None
+
+
+def test_a_slow_reader_gets_every_byte_and_holds_no_memory(desk: Any) -> None:
+    """It asks for 40 MB in one go and reads a little at a time; records stay in their file."""
+    desk.topic("orders")
+    client = desk.client()
+    for index in range(10):
+        client.produce("orders", desk.batch(bytes([index]) * 400_000))
+    for _ in range(10):
+        client.send(FETCH, 11, **fetch_fields({0: 0}))
+
+    for _ in range(20):
+        desk.turn()
+    held = sum(len(slot.data or b"") for slot in client.connection.slots)
+
+    assert held < 100_000
+    for _ in range(10):
+        partition = client.receive().responses[0].partitions[0]
+        position = 0
+        for index in range(2):
+            (record,) = decode_records(partition.records[position:])
+            assert record.value == bytes([index]) * 400_000
+            position += len(partition.records) // 2
