@@ -19,8 +19,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.lowering.tables import store_of
+from duolog.plan.describe import describe_node
 from duolog.plan.levels import Levels
-from duolog.plan.nodes import AggregateNode, TableSource, has_store
+from duolog.plan.nodes import (
+    AggregateNode,
+    StreamTableJoin,
+    TableSource,
+    ancestors,
+    has_store,
+)
 from duolog.plan.types import render_columns
 
 FORMAT_VERSION: Final = 1
@@ -91,12 +99,16 @@ class Checkpoint:
 
 def shape_of(levels: Levels) -> Json:
     """Return the part of a plan that state depends on."""
-    stores = {
+    stores: dict[str, Json] = {
         node.store: {"sub-topology": part.id, "level": part.level} | _store_shape(node)
         for part in levels.subtopologies
         for node in part.nodes
         if has_store(node)
     }
+    for join in levels.plan.nodes:
+        if isinstance(join, StreamTableJoin) and not isinstance(join.table, TableSource):
+            above = ancestors(join.table)
+            stores[store_of(join.table)] = {"rows": "; ".join(map(describe_node, above))}
     return {
         "tasks": levels.tasks,
         # Spark knows a source by its place among the sources.

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.plan.formats import Format
-from duolog.plan.types import Column, Type
+from duolog.plan.types import Column
 
 Part = Literal["key", "value"]
 """The half of a record; in JSON one key column stands alone, without an object around it."""
@@ -88,27 +88,20 @@ def _decode_kafka(columns: tuple[Column, ...], part: Part, _first: int) -> Decod
 
 def _decode_json(columns: tuple[Column, ...], part: Part, first: int) -> Decoded:
     alone = part == "key" and len(columns) == 1
-    fields = [Column(_BARE, columns[0].type)] if alone else list(columns)
-    unread = _free_name([column.name for column in fields])
-    content = f"CAST({part} AS STRING)"
+    fields = (Column(_BARE, columns[0].type),) if alone else columns
+    content: str = part
     if alone:
-        # Spark reads objects only, so the bare value is put into one.
-        content = f"concat({text(_BARE_PREFIX)}, {content}, '}}')"
-    schema = ", ".join(
-        f"{quoted(name)} {spark_type(kind)}"
-        for name, kind in [*fields, Column(unread, Type("STRING"))]
-    )
-    options = (
-        "map('mode', 'PERMISSIVE', 'allowSingleQuotes', 'false', "
-        f"'columnNameOfCorruptRecord', {text(unread)})"
-    )
+        # Only objects can be read, so the bare value is put into one.
+        content = f"CAST(concat({text(_BARE_PREFIX)}, CAST({part} AS STRING), '}}') AS BINARY)"
+    schema = ", ".join(f"{quoted(name)} {spark_type(kind)}" for name, kind in fields)
     parsed = f"p{first}"
     is_null = f"({part} IS NULL OR {part} = {_JSON_NULL})"
     return Decoded(
         [f"{parsed}.{quoted(column.name)}" for column in fields],
         is_null=is_null,
-        corrupt=f"(NOT {is_null} AND ({parsed} IS NULL OR {parsed}.{quoted(unread)} IS NOT NULL))",
-        parsed=[f"from_json({content}, {text(schema)}, {options})"],
+        corrupt=f"(NOT {is_null} AND {parsed} IS NULL)",
+        # As Spark's from_json, without the buffer that it allocates for each record.
+        parsed=[f"duolog_from_json({content}, {text(schema)})"],
     )
 
 
@@ -132,13 +125,6 @@ def _encode_json(columns: tuple[Column, ...], names: Sequence[str], part: Part) 
     pairs = (f"{text(column.name)}, {name}" for column, name in zip(columns, names, strict=True))
     struct = f"named_struct({', '.join(pairs)})"
     return f"CAST(to_json({struct}, {_JSON_WRITE_OPTIONS}) AS BINARY)"
-
-
-def _free_name(taken: list[str]) -> str:
-    name = "_unread"
-    while name in taken:
-        name += "_"
-    return name
 
 
 _DECODE: Final[dict[str, Callable[[tuple[Column, ...], Part, int], Decoded]]] = {

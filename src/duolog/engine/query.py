@@ -195,7 +195,7 @@ class RunningQuery:
     def _lag(self) -> dict[str, int]:
         try:
             ends = self.topics.end_offsets(self.partition_counts)
-        except KafkaException:  # the broker is away: Spark will say so, and better
+        except (KafkaException, TimeoutError):  # the broker is away: Spark will say so, and better
             return {}
         report = self._report()
         reported = report.positions if report else {}

@@ -12,6 +12,7 @@ Thread rule: `open_session` and `close_session` may be called from any thread.
 """
 
 import atexit
+import contextlib
 import os
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -93,7 +95,9 @@ def close_session() -> None:
         opened, _opened = _opened, None
     if opened is None:
         return
-    opened.spark.stop()
+    # The JVM may be gone already, killed by the signal that ends this process too.
+    with contextlib.suppress(Py4JError, ConnectionError):
+        opened.spark.stop()
     _end_java(opened.java_process)
     opened.scratch.close()
 

@@ -1,7 +1,7 @@
 """What a broker says about topics: how many partitions, and where they end.
 
-Asked through a Kafka client, so that any broker answers. A client is opened for each question and
-closed with it: the engine asks at a start and for the lag, not on a hot path.
+Asked through a Kafka client, so that any broker answers. The engine asks at a start and for the lag,
+not on a hot path.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +24,7 @@ class TopicReader:
     def __init__(self, bootstrap_servers: str, client_options: Mapping[str, str]) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._options = dict(client_options)
+        self._opened: AdminClient | None = None
 
     def partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
         """Return the number of partitions of each topic.
@@ -51,9 +52,7 @@ class TopicReader:
             for partition in range(count)
         }
         ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
-        # The client is kept until the answers are here: with it, they would be gone for ever.
-        client = self._client()
-        answers = client.list_offsets(asked, request_timeout=TIMEOUT_S)
+        answers = self._client().list_offsets(asked, request_timeout=TIMEOUT_S)
         for topic_partition, answer in answers.items():
             ends[topic_partition.topic][topic_partition.partition] = answer.result(TIMEOUT_S).offset
         return ends
@@ -70,5 +69,9 @@ class TopicReader:
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
 
     def _client(self) -> AdminClient:
-        options: dict[str, str | int | float | bool] = {**self._options}
-        return AdminClient(options | {"bootstrap.servers": self._bootstrap_servers, "log_level": 0})
+        # Kept: the answers of a client that is gone never come.
+        if self._opened is None:
+            options: dict[str, str | int | float | bool] = {**self._options}
+            options |= {"bootstrap.servers": self._bootstrap_servers, "log_level": 0}
+            self._opened = AdminClient(options)
+        return self._opened

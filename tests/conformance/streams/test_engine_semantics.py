@@ -1,0 +1,205 @@
+"""The engine's spec in the kernel against the reference evaluator, in memory, row for row.
+
+Each topology gets random records as several micro-batches. What the sinks get must be the same for
+each topic and task: keys, values, timestamps and order. No stream runs, so a case costs milliseconds.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from duolog import Topology, avg, col, count, lit, max_, min_, sum_, when
+from duolog.engine.lower import lower
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import Plan
+from duolog.plan.partitioner import partition_of
+from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
+
+pytestmark = pytest.mark.spark
+
+TASKS = 2
+FLIGHT = "carrier STRING, dest STRING, delay BIGINT, fare DOUBLE"
+CARRIERS = ("UA", "AA", "DL")
+
+
+def enriched(topology: Topology) -> None:
+    """A join that feeds two aggregates, one of them counting only."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    joined = flights.filter(col("delay") != 13).select_key("carrier").join(airlines)
+    joined.group_by("name").aggregate(
+        flights=count(), mean=avg("delay"), worst=max_("delay"), first=min_("dest")
+    ).to("by_name")
+    joined.group_by("dest").count("flights").to("by_dest")
+
+
+def left_joined(topology: Topology) -> None:
+    """A left join whose result keeps the old key, and a null key."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    by_carrier = flights.select_key(code=col("carrier"))
+    by_carrier.left_join(airlines, prefix="airline_").map_values(
+        "id", "airline_name", late=when(col("delay") > 3, lit("late")).otherwise("on time")
+    ).to("joined")
+
+
+def duality(topology: Topology) -> None:
+    """A table, its changelog, and the table filtered."""
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    airlines.to("copy")
+    airlines.filter(col("seats") > 2).map_values(twice=col("seats") * 2).to_stream().to("large")
+
+
+def regrouped(topology: Topology) -> None:
+    """A table grouped by a value: rows move between groups and are taken back."""
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    airlines.group_by("name").aggregate(
+        airlines=count(), seats=sum_("seats"), known=count("seats"), mean=avg("seats")
+    ).to("by_name")
+
+
+def joined_with_derived_tables(topology: Topology) -> None:
+    """Joins that look up a filtered table and an aggregate."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    flights.select_key("carrier").join(airlines.filter(col("seats") > 1)).to("with_large")
+    by_carrier = flights.select_key("carrier")
+    counted = by_carrier.group_by_key().count("flights")
+    by_carrier.join(counted).map_values("id", "flights").to("with_count")
+
+
+def several_keys(topology: Topology) -> None:
+    """A group of two columns, and a count of its changes."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    by_both = flights.group_by("carrier", "dest").aggregate(total=sum_("fare"))
+    by_both.to("by_both")
+    by_both.group_by("carrier").aggregate(dests=count(), total=sum_("total")).to("by_carrier")
+
+
+Define = Callable[[Topology], None]
+TOPOLOGIES: list[Define] = [
+    enriched,
+    left_joined,
+    duality,
+    regrouped,
+    joined_with_derived_tables,
+    several_keys,
+]
+
+
+def plan_of(define: Define) -> Plan:
+    topology = Topology(define.__name__)
+    define(topology)
+    return topology.build()
+
+
+def driver_of(spark: SparkSession, plan: Plan, cache_bytes_max: int) -> Any:
+    spec = lower(find_levels(plan, TASKS), "test", cache_bytes_max=cache_bytes_max)
+    kernel = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
+    return kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
+
+
+def drive(driver: Any, records: Iterable[SourceRecord]) -> list[SinkRecord]:
+    for record in records:
+        key, value = (None if part is None else bytearray(part) for part in record[4:])
+        driver.add(record.topic, record.partition, record.offset, record.timestamp_ms, key, value)
+    return [
+        SinkRecord(out.topic(), -1, out.ts(), _bytes(out.key()), _bytes(out.value()))
+        for out in driver.run()
+    ]
+
+
+def _bytes(data: Any) -> bytes | None:
+    return None if data is None else bytes(data)
+
+
+def by_topic_and_partition(records: Iterable[SinkRecord]) -> dict[tuple[str, int], list[Any]]:
+    """Order is promised within a task; a record's key tells its task where the sink is keyed."""
+    ordered: dict[tuple[str, int], list[Any]] = defaultdict(list)
+    for record in records:
+        task = -1 if record.key is None else partition_of(record.key, TASKS)
+        ordered[record.topic, task].append(record[2:])
+    return ordered
+
+
+maybe = st.none
+flight_values = st.fixed_dictionaries(
+    {
+        "carrier": maybe() | st.sampled_from((*CARRIERS, "ZZ")),
+        "dest": maybe() | st.sampled_from(("SFO", "LAX", "O'H")),
+        "delay": maybe() | st.integers(-5, 15),
+        "fare": maybe() | st.integers(-8, 8).map(lambda eighths: eighths / 8),
+    }
+)
+airline_values = st.fixed_dictionaries(
+    {
+        "name": maybe() | st.sampled_from(("United", "American", "Ä")),
+        "seats": maybe() | st.integers(0, 4),
+    }
+)
+
+
+def as_json(values: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[bytes | None]:
+    written = values.map(lambda row: json.dumps(row, separators=(",", ":")).encode())
+    return st.one_of(written, written, written, maybe(), st.just(b"{oops"))
+
+
+raw_records = st.one_of(
+    st.tuples(
+        st.just("flights"),
+        st.integers(0, 2),
+        maybe() | st.integers(0, 5).map(lambda number: f"f{number}".encode()),
+        as_json(flight_values),
+    ),
+    st.tuples(
+        st.just("airlines"),
+        st.just(0),
+        maybe() | st.sampled_from(CARRIERS).map(str.encode),
+        as_json(airline_values),
+    ),
+)
+
+
+@st.composite
+def micro_batches(draw: st.DrawFn) -> list[list[SourceRecord]]:
+    """Records of five topic partitions, with timestamps that need not rise along an offset."""
+    batches = draw(st.lists(st.lists(raw_records, max_size=12), min_size=1, max_size=3))
+    offsets: dict[tuple[str, int], int] = defaultdict(int)
+    placed: list[list[SourceRecord]] = []
+    for batch in batches:
+        placed.append([])
+        for topic, partition, key, value in batch:
+            at = draw(st.integers(0, 30))
+            offset = offsets[topic, partition]
+            offsets[topic, partition] += 1
+            placed[-1].append(SourceRecord(topic, partition, offset, at, key, value))
+    return placed
+
+
+@pytest.mark.parametrize("cache", [False, True], ids=["every update", "record cache"])
+@pytest.mark.parametrize("define", TOPOLOGIES, ids=lambda define: define.__name__)
+@settings(max_examples=settings().max_examples // 8)  # A case costs what ten others cost.
+@given(batches=micro_batches())
+def test_the_kernel_writes_what_the_reference_evaluator_writes(
+    spark: SparkSession,
+    define: Define,
+    cache: bool,  # noqa: FBT001 - a parameter of the test
+    batches: list[list[SourceRecord]],
+) -> None:
+    plan = plan_of(define)
+    read = {source.topic for source in plan.sources}
+    reference = ReferenceEvaluator(plan, tasks=TASKS, cache=cache)
+    driver = driver_of(spark, plan, cache_bytes_max=2**30 if cache else 0)
+
+    for batch in batches:
+        records = [record for record in batch if record.topic in read]
+        expected = by_topic_and_partition(reference.run(records))
+        written = by_topic_and_partition(drive(driver, records))
+        assert written == expected
+    assert driver.corruptRecords() == reference.dropped
