@@ -134,10 +134,10 @@ _GROUP_ROWS: Final = (
     ),
     Setting(
         "offsets.topic.num.partitions",
-        default=1,
+        default=16,
         kind=Kind.INT,
-        doc="Partitions of __consumer_offsets. One, because each dirty partition costs an fsync "
-        "and one broker gains nothing from more.",
+        doc="Partitions of __consumer_offsets, read when it is made and fixed after that. What "
+        "an fsync costs does not depend on it.",
         check=between(1, 1000),
     ),
     Setting(

@@ -11,7 +11,7 @@ There are at most two files. While the current one fills, the segments that the 
 are synced; then the old one is removed. A file is never written again after that, so there are
 no stale frames.
 
-Thread: the group commit's. See docs/adr/0008-one-fsync-for-many-partitions.md.
+Thread: the group commit's. See docs/adr/0008-fsync-for-many-partitions.md.
 """
 
 import logging

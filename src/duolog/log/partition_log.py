@@ -28,7 +28,7 @@ from duolog.log.health import DirHealth
 from duolog.log.journal import SyncWork
 from duolog.log.leader_epochs import EpochEnd
 from duolog.log.log_start import write_log_start
-from duolog.log.producer_state import KeptBatch
+from duolog.log.producer_state import kept_batch
 from duolog.log.recovery import Recovered
 from duolog.log.recovery_point import RecoveryPoint, RecoveryPointWrite
 from duolog.log.retention import expired_segments
@@ -44,7 +44,6 @@ from duolog.record.errors import CorruptBatch
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 _ROLL_NOW: Final = -(2**63) - 1
-_SEQUENCES: Final = 2**31
 
 _unpack_header: Final = HEADER.unpack_from
 _patch: Final = Struct(">qii").pack_into
@@ -207,8 +206,7 @@ class PartitionLog:
         ):
             position = self._maybe_roll(size, max_timestamp, last_offset)
         if producer_id >= 0:
-            last_sequence = (sequence + last_delta) % _SEQUENCES
-            kept = KeptBatch(sequence, last_sequence, base_offset, last_offset, max_timestamp)
+            kept = kept_batch(sequence, last_delta, base_offset, max_timestamp)
             self._producers.note(producer_id, producer_epoch, kept)
 
         _patch(batch, 0, base_offset, length, self.leader_epoch)

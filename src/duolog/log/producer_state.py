@@ -46,6 +46,12 @@ class KeptBatch(NamedTuple):
     max_timestamp: int
 
 
+def kept_batch(sequence: int, delta: int, base_offset: int, max_timestamp: int) -> KeptBatch:
+    """Return what is kept of a batch that begins with `sequence` and has `delta` more records."""
+    last_sequence = (sequence + delta) % _SEQUENCES
+    return KeptBatch(sequence, last_sequence, base_offset, base_offset + delta, max_timestamp)
+
+
 class _Producer:
     __slots__ = ("active", "batches", "epoch", "seen_at_ms")
 

@@ -19,7 +19,7 @@ from duolog.log.disk import Disk, read_file
 from duolog.log.errors import CorruptLog
 from duolog.log.leader_epochs import LeaderEpochs
 from duolog.log.log_start import read_log_start
-from duolog.log.producer_state import KeptBatch, ProducerStates
+from duolog.log.producer_state import ProducerStates, kept_batch
 from duolog.log.recovery_point import EPOCHS_FILE_NAME, RecoveryPoint, read_recovery_point
 from duolog.log.segment import LOG_SUFFIX, NO_TIMESTAMP, IndexBuilder, Place, Segment
 from duolog.record.batch import CRC_START, HEADER, HEADER_BYTES, MAGIC, BatchHeader
@@ -27,7 +27,6 @@ from duolog.record.batch import CRC_START, HEADER, HEADER_BYTES, MAGIC, BatchHea
 logger = logging.getLogger(__name__)
 
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
-_SEQUENCES: Final = 2**31
 
 
 @dataclass(slots=True)
@@ -209,13 +208,8 @@ class _Recovery:
         self._epochs.begin(header.partition_leader_epoch, place.base_offset)
         if header.producer_id < 0 or header.base_sequence < 0:
             return
-        last_sequence = (header.base_sequence + header.last_offset_delta) % _SEQUENCES
-        kept = KeptBatch(
-            header.base_sequence,
-            last_sequence,
-            place.base_offset,
-            place.last_offset,
-            place.max_timestamp,
+        kept = kept_batch(
+            header.base_sequence, header.last_offset_delta, place.base_offset, place.max_timestamp
         )
         self._producers.note(header.producer_id, header.producer_epoch, kept)
 
