@@ -17,11 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from results_file import write_result
 
-from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, Dataset
+from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, TABLES_AT_MS, Dataset
 from duolog.cli.demo.load import FlightLoad
-from duolog.cli.demo.topics import DemoTopics
+from duolog.cli.demo.topics import FLIGHTS_PARTITIONS, DemoTopics
 from duolog.cli.demo.topology import flights_topology
 from duolog.runtime.application import Application
 from duolog.runtime.supervisor import BrokerProcess
@@ -44,6 +46,21 @@ def write_flights(bootstrap_servers: str, dataset: Dataset, events: int) -> floa
     if load.error is not None:
         raise load.error
     return events / (time.monotonic() - started)
+
+
+def write_streams_tables(bootstrap_servers: str, dataset: Dataset) -> None:
+    """Write the tables once more for Kafka Streams, which joins only what is co-partitioned."""
+    names = {table: f"streams-{table}" for table in ("airlines", "airports")}
+    wanted = [NewTopic(topic, FLIGHTS_PARTITIONS) for topic in names.values()]
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    for future in admin.create_topics(wanted).values():
+        future.result(30)
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
+    for table, topic in names.items():
+        for key, value in dataset.table(table):
+            producer.produce(topic, value, key, timestamp=TABLES_AT_MS)
+    if producer.flush(30):
+        raise SystemExit("the tables of Kafka Streams were not written in 30 s")
 
 
 def run_duolog(
@@ -111,7 +128,9 @@ def main() -> None:
         compile_streams(work / "classes")
         with BrokerProcess(work / "broker") as broker:
             servers = broker.bootstrap_servers
-            written = write_flights(servers, Dataset(work / "dataset"), options.events)
+            dataset = Dataset(work / "dataset")
+            written = write_flights(servers, dataset, options.events)
+            write_streams_tables(servers, dataset)
             duolog, streams = [], []
             for number in range(options.rounds):
                 duolog.append(run_duolog(servers, work / f"duolog-{number}", settings))

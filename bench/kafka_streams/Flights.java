@@ -10,6 +10,7 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Joined;
@@ -51,6 +52,7 @@ public final class Flights {
   }
 
   /** Flights, and delays where a flight has one: cancelled flights have none. */
+  @JsonIgnoreProperties(ignoreUnknown = true)
   public static final class Delays {
     public String name;
     public long flights;
@@ -110,8 +112,8 @@ public final class Flights {
     Serde<Delays> delays = json(Delays.class);
 
     StreamsBuilder builder = new StreamsBuilder();
-    KTable<String, Named> airlines = builder.table("airlines", Consumed.with(text, named));
-    KTable<String, Named> airports = builder.table("airports", Consumed.with(text, named));
+    KTable<String, Named> airlines = builder.table("streams-airlines", Consumed.with(text, named));
+    KTable<String, Named> airports = builder.table("streams-airports", Consumed.with(text, named));
     KStream<String, Flight> withAirline =
         builder.stream("flights", Consumed.with(text, flight))
             .leftJoin(
@@ -169,6 +171,12 @@ public final class Flights {
     LongAdder byAirline = new LongAdder();
 
     KafkaStreams streams = new KafkaStreams(topology(byDest, byAirline).build(), settings);
+    streams.setUncaughtExceptionHandler(
+        error -> {
+          error.printStackTrace();
+          Runtime.getRuntime().halt(2);
+          return StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
     long started = System.nanoTime();
     long deadline = started + 900_000_000_000L;
     long warm = 0;
