@@ -13,6 +13,7 @@ import logging
 import signal
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -44,7 +45,7 @@ class Report:
 
 
 def run_confluent(bootstrap: str, group: str, topic: str, options: dict[str, str]) -> None:
-    from confluent_kafka import Consumer  # noqa: PLC0415
+    from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415
 
     config = {
         "bootstrap.servers": bootstrap,
@@ -69,7 +70,9 @@ def run_confluent(bootstrap: str, group: str, topic: str, options: dict[str, str
             assert offset is not None
             assert value is not None
             report.record(partition, offset, value)
-            consumer.commit(message=message, asynchronous=False)
+            # Whoever was away too long is refused; another member reads the record again.
+            with suppress(KafkaException):
+                consumer.commit(message=message, asynchronous=False)
     consumer.close()
 
 
