@@ -87,7 +87,8 @@ def _to_integer(value: object, of: Type) -> int | None:
 
 def _text_to_integer(text: str, of: Type) -> int | None:
     found = _WHOLE.match(text)
-    if not found or not (found[2] or (found[3] or "").strip(".")):
+    # A point without digits is 0 to Spark, a sign alone is nothing.
+    if not found or not (found[2] or found[3]):
         return None
     number = int(found[1] + (found[2] or "0"))
     return number if wrap(number, of) == number else None
