@@ -52,7 +52,8 @@ class Client:
             KafkaException: the broker refuses.
         """
         new = NewTopic(name, partitions, config=dict(configs or {}))
-        AdminClient(self._config).create_topics([new])[name].result(TIMEOUT_S)
+        admin = AdminClient(self._config)  # kept until it has answered: it takes the answer along
+        admin.create_topics([new])[name].result(TIMEOUT_S)
 
     def produce(
         self,
