@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import TopicPartition as AioTopicPartition
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.runtime.supervisor import BrokerProcess
@@ -140,13 +147,14 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path / "data") as process:
         servers = process.bootstrap_servers
         producer = Producer({"bootstrap.servers": servers, "log_level": 0})
-        acknowledged: list[bytes] = []
+        acknowledged: list[bytes | None] = []
+
+        def delivered(error: object, message: "Message[bytes, bytes]") -> None:
+            if error is None:
+                acknowledged.append(message.value())
+
         for index in range(2000):
-            producer.produce(
-                "orders",
-                value=b"%d" % index,
-                on_delivery=lambda error, message: error or acknowledged.append(message.value()),
-            )
+            producer.produce("orders", value=b"%d" % index, on_delivery=delivered)
             producer.poll(0)
         while len(acknowledged) < 500:
             producer.poll(0.01)
