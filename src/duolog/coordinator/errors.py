@@ -15,6 +15,7 @@ UNKNOWN_MEMBER_ID: Final = 25
 REBALANCE_IN_PROGRESS: Final = 27
 GROUP_ID_NOT_FOUND: Final = 69
 MEMBER_ID_REQUIRED: Final = 79
+GROUP_MAX_SIZE_REACHED: Final = 81
 FENCED_INSTANCE_ID: Final = 82
 
 
@@ -81,12 +82,6 @@ class GroupIdNotFound(GroupError):
     """There is no such group."""
 
     CODE = GROUP_ID_NOT_FOUND
-
-
-class GroupMaxSizeReached(GroupError):
-    """The group has as many members as it may have."""
-
-    CODE = 81
 
 
 class FencedInstanceId(GroupError):

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from duolog.coordinator.errors import (
     FENCED_INSTANCE_ID,
+    GROUP_MAX_SIZE_REACHED,
     MEMBER_ID_REQUIRED,
     REBALANCE_IN_PROGRESS,
-    GroupMaxSizeReached,
     InconsistentGroupProtocol,
     InvalidRequest,
     UnknownMemberId,
@@ -33,16 +33,14 @@ def join(group: Group, request: JoinRequest, to: ReplyTo, step: Step) -> None:
     """Let a member join: at once, when the others have joined, or not at all.
 
     Raises:
-        GroupMaxSizeReached: the group is full.
         InconsistentGroupProtocol: the member offers no protocol that all others offer.
         InvalidRequest: a name is too long to be kept.
         UnknownMemberId, FencedInstanceId: it names a member that it is not.
     """
     _check_texts(request)
     if not _has_room(group, request.member_id, step):
-        if request.member_id in group.members:
-            remove(group, group.members[request.member_id], step)
-        raise GroupMaxSizeReached(f'group "{group.group_id}" is full')
+        _turn_away(group, request.member_id, to, step)
+        return
     names = frozenset(protocol.name for protocol in request.protocols)
     if not group.supports(request.protocol_type, names):
         raise InconsistentGroupProtocol(
@@ -78,6 +76,13 @@ def _has_room(group: Group, member_id: str, step: Step) -> bool:
             joined < step.settings.members_max
         )
     return known is not None or len(group.members) < step.settings.members_max
+
+
+def _turn_away(group: Group, member_id: str, to: ReplyTo, step: Step) -> None:
+    step.outcome.reply(to, JoinReply(error_code=GROUP_MAX_SIZE_REACHED))
+    if member_id in group.members:
+        remove(group, group.members[member_id], step)
+        maybe_complete_join(group, step)
 
 
 def _hand_out_id(group: Group, request: JoinRequest, to: ReplyTo, step: Step) -> None:

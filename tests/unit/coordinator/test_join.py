@@ -5,9 +5,9 @@ import pytest
 
 from duolog.coordinator.errors import (
     FENCED_INSTANCE_ID,
+    GROUP_MAX_SIZE_REACHED,
     MEMBER_ID_REQUIRED,
     FencedInstanceId,
-    GroupMaxSizeReached,
     InconsistentGroupProtocol,
     InvalidGroupId,
     InvalidRequest,
@@ -162,10 +162,22 @@ def test_a_full_group_takes_no_new_member(make_desk: Callable[..., Desk]) -> Non
     desk = make_desk(GroupSettings(members_max=1))
     first = desk.stable()
 
-    with pytest.raises(GroupMaxSizeReached):
-        desk.join("b")
-
+    assert desk.join("b").error_code == GROUP_MAX_SIZE_REACHED
     assert desk.join("a", first.member_id).generation == 2
+
+
+def test_the_last_to_rejoin_a_group_that_is_too_large_is_left_out_at_once(
+    make_desk: Callable[..., Desk],
+) -> None:
+    desk = make_desk(GroupSettings(members_max=2))
+    a, b, _ = desk.stable_pair()
+    desk.settings = GroupSettings(members_max=1)
+    desk.restart()
+
+    assert desk.join("a", a) is None
+    assert desk.join("b", b).error_code == GROUP_MAX_SIZE_REACHED
+
+    assert [member.member_id for member in desk.inbox["a"].members] == [a]
 
 
 def test_a_follower_that_joins_unchanged_gets_the_current_generation_again(desk: Desk) -> None:
