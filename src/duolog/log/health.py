@@ -18,11 +18,11 @@ class DirHealth:
     def __init__(self) -> None:
         self.error: LogDirOffline | None = None
 
-    def fail(self, cause: OSError, doing: str) -> LogDirOffline:
+    def fail(self, cause: Exception, doing: str) -> LogDirOffline:
         """Take the directory offline; returns the error to raise or to answer with."""
         if self.error is None:
             self.error = LogDirOffline(
                 f"log directory went offline while {doing}", detail=str(cause)
             )
-            logger.error("log directory went offline", extra={"doing": doing, "cause": str(cause)})
+            logger.error("log directory went offline", extra={"doing": doing}, exc_info=cause)
         return self.error

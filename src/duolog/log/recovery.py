@@ -21,11 +21,20 @@ from duolog.log.leader_epochs import LeaderEpochs
 from duolog.log.log_start import read_log_start
 from duolog.log.producer_state import ProducerStates, kept_batch
 from duolog.log.recovery_point import EPOCHS_FILE_NAME, RecoveryPoint, read_recovery_point
-from duolog.log.segment import LOG_SUFFIX, NO_TIMESTAMP, IndexBuilder, Place, Segment
+from duolog.log.segment import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    NO_TIMESTAMP,
+    TIME_INDEX_SUFFIX,
+    IndexBuilder,
+    Place,
+    Segment,
+)
 from duolog.record.batch import CRC_START, HEADER, HEADER_BYTES, MAGIC, BatchHeader
 
 logger = logging.getLogger(__name__)
 
+_INDEX_NAMES: Final = {INDEX_SUFFIX[1:], TIME_INDEX_SUFFIX[1:]}
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -114,11 +123,15 @@ class _Recovery:
     def _list_segments(self) -> list[Segment]:
         """Return the segments in order, without those that retention was about to remove."""
         segments = []
-        for name in self._disk.list(self._directory):
-            stem, dot, suffix = name.partition(".")
-            if stem.isdigit() and dot + suffix == LOG_SUFFIX:
-                size = self._disk.size(f"{self._directory}/{name}")
+        names = self._disk.list(self._directory)
+        for name in names:
+            path = f"{self._directory}/{name}"
+            stem, _, suffix = name.partition(".")
+            if name.endswith(LOG_SUFFIX) and stem.isdigit():
+                size = self._disk.size(path)
                 segments.append(Segment(self._disk, self._directory, int(stem), size))
+            elif suffix in _INDEX_NAMES and stem + LOG_SUFFIX not in names:
+                self._disk.remove(path)
         while len(segments) > 1 and segments[1].base_offset <= self._log_start:
             segments.pop(0).remove()
         return segments

@@ -267,7 +267,7 @@ class CrashDisk:
     def sync_dir(self, path: str) -> None:
         node = self._find(path)
         if not isinstance(node, _Directory):
-            raise NotADirectoryError(path)
+            raise FileNotFoundError(path)
         self.count("sync_dir")
         if "sync_dir" not in self.lies:
             node.sync()
