@@ -179,3 +179,21 @@ def test_the_way_out_of_a_circle_works() -> None:
     flights.join(airlines).select_key("other").join(again, prefix="other_").to("out")
 
     assert len(levels_of(topology).levels) == 2
+
+
+def test_an_edge_is_not_shared_where_sharing_would_close_a_circle() -> None:
+    """One stream is counted behind a join and looked up in these counts: two edges from one node."""
+    topology = Topology("split")
+    names = topology.table("names", key="k STRING", value="name STRING")
+    stream = topology.stream("a", key="k STRING", value="other STRING")
+    counts = stream.join(names).group_by("other").count("n")
+    stream.join(counts).to("out")
+
+    levels = levels_of(topology)
+
+    assert [(edge.parent.name, edge.target) for edge in levels.edges] == [
+        ("table-1", 0),
+        ("stream-2", 0),
+        ("stream-2", 1),
+        ("group-by-4", 1),
+    ]
