@@ -1,0 +1,59 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.testing import Client, EmbeddedCluster
+
+
+def test_a_killed_cluster_comes_back_with_what_was_acknowledged() -> None:
+    with EmbeddedCluster() as cluster:
+        address = cluster.bootstrap_servers
+        client = Client(address)
+        client.create_topic("orders")
+        client.produce("orders", "a", "1", timestamp_ms=7, headers=[("h", b"x")])
+
+        cluster.kill()
+        cluster.restart()
+
+        assert cluster.bootstrap_servers == address
+        (record,) = Client(address).read("orders")
+        assert (record.key_text, record.value_text) == ("a", "1")
+        assert (record.timestamp_ms, record.headers) == (7, [("h", b"x")])
+
+
+def test_nothing_of_a_cluster_is_left() -> None:
+    with EmbeddedCluster() as cluster:
+        pid, data_dir = cluster.pid, cluster.data_dir
+
+    assert not data_dir.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_data_directory_that_was_given_is_kept(tmp_path: Path) -> None:
+    with EmbeddedCluster(tmp_path / "broker") as cluster:
+        Client(cluster.bootstrap_servers).create_topic("orders")
+
+    with EmbeddedCluster(tmp_path / "broker") as cluster:
+        assert Client(cluster.bootstrap_servers).read("orders") == []
+
+
+def test_a_setting_that_does_not_exist_is_an_error_with_the_brokers_words() -> None:
+    with (
+        pytest.raises(BrokerUnavailable, match="did not start") as caught,
+        EmbeddedCluster(settings={"durabilty": "os"}),
+    ):
+        pass
+
+    assert '"durability"' in caught.value.detail
+
+
+def test_two_brokers_do_not_share_a_data_directory(tmp_path: Path) -> None:
+    with (
+        EmbeddedCluster(tmp_path / "broker"),
+        pytest.raises(BrokerUnavailable, match="did not start"),
+        EmbeddedCluster(tmp_path / "broker"),
+    ):
+        pass
