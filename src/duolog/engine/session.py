@@ -47,9 +47,13 @@ _MEANING: Final = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
+    # Version 1 can lose data on a failure in real time, which refuses such a checkpoint.
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
     f"{_ROCKSDB}.boundedMemoryUsage": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    # How long the shuffle of real time may hold a record back: 50 ms for each shuffle by default.
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1000ms",
     "spark.ui.enabled": "false",
