@@ -9,7 +9,7 @@ from duolog.cli.demo.tables import LiveTables
 
 
 class DemoState(NamedTuple):
-    """One moment of the demo."""
+    """One moment of the demo; latencies are those of the last ten seconds."""
 
     elapsed_s: float
     mode: str
@@ -33,7 +33,7 @@ def observe(
     tables: LiveTables, load: FlightLoad, *, started_at: float, mode: str, state: str
 ) -> DemoState:
     """Return the state of this moment."""
-    events = tables.events
+    events, now_s = tables.events, time.time()
     return DemoState(
         elapsed_s=time.monotonic() - started_at,
         mode=mode,
@@ -43,6 +43,6 @@ def observe(
         total=load.total,
         events_per_second=tables.events_per_second(),
         lag=max(0, load.produced - events),
-        p50_ms=tables.latencies.percentile(50),
-        p99_ms=tables.latencies.percentile(99),
+        p50_ms=tables.latencies.recent(50, now_s),
+        p99_ms=tables.latencies.recent(99, now_s),
     )

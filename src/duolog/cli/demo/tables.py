@@ -106,7 +106,7 @@ class LiveTables:
         self.rows[topic][name] = row
         produced_at_ms = row["last_produced_at"] or 0
         if produced_at_ms >= self._since_ms:
-            self.latencies.add(max(0, now_ms - produced_at_ms))
+            self.latencies.add(max(0, now_ms - produced_at_ms), now_ms / 1000)
 
     def _mark_time(self) -> None:
         self.last_row_at = time.monotonic()

@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import pytest
+
+from duolog.cli.commands.run import load_topology
+from duolog.core.errors import StatementError
+
+BODY = """
+from duolog import Topology
+
+def make() -> Topology:
+    topology = Topology("totals")
+    topology.stream("sales", key="product STRING", value="amount BIGINT").to("copy")
+    return topology
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "app.py"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("definition", ["topology = make()", "topology = make"])
+def test_a_file_defines_a_topology_or_a_function_that_returns_one(
+    tmp_path: Path, definition: str
+) -> None:
+    topology = load_topology(written(tmp_path, f"{BODY}\n{definition}\n"))
+
+    assert topology.name == "totals"
+
+
+def test_what_lies_beside_the_file_can_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "beside_the_app.py").write_text(BODY)
+    path = written(tmp_path, "from beside_the_app import make\ntopology = make()\n")
+
+    assert load_topology(path).name == "totals"
+
+
+@pytest.mark.parametrize("text", ["", "topology = 42", "def topology():\n    return None\n"])
+def test_a_file_without_a_topology_is_refused_with_what_to_write(tmp_path: Path, text: str) -> None:
+    with pytest.raises(StatementError, match="defines no topology") as caught:
+        load_topology(written(tmp_path, text))
+
+    assert 'topology = Topology("name")' in caught.value.hint
+
+
+def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "app.txt"
+    path.write_text("")
+
+    with pytest.raises(StatementError, match="is not Python"):
+        load_topology(path)
