@@ -1,0 +1,306 @@
+"""The engine on real streaming queries, against Duolog's own broker.
+
+Few, because each query costs seconds: what only a stream can show. What records become is tested in
+memory (`test_engine_semantics.py`).
+"""
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from duolog import Topology, avg, count, max_, sum_
+from duolog.engine import Engine, EngineConfig
+from duolog.engine.errors import CheckpointMismatch, SlotsMissing, SourceTopicMissing
+from duolog.engine.query import RunningQuery
+from duolog.engine.settings import Mode
+from duolog.plan.nodes import Plan
+from duolog.testing import EmbeddedCluster
+from duolog.testing.reference import ReferenceEvaluator, SourceRecord
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+TASKS = 2
+WAIT_S = 90
+CARRIERS = ("UA", "AA", "DL", "B6")
+SPILL = "spark.shuffle.spill.numElementsForceSpillThreshold"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as started:
+        yield started
+
+
+class Bench:
+    """Topics of names of their own, an engine, and the records that went in."""
+
+    def __init__(self, bootstrap_servers: str, directory: Path) -> None:
+        self.prefix = uuid.uuid4().hex[:8]
+        self.bootstrap_servers = bootstrap_servers
+        self.config = EngineConfig(
+            bootstrap_servers, directory, cache_bytes_max=0, epoch_ms=3000, tasks=TASKS
+        )
+        self.admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        self.offsets: dict[tuple[str, int], int] = defaultdict(int)
+
+    def topic(self, name: str) -> str:
+        return f"{name}-{self.prefix}"
+
+    def create(self, **partitions: int) -> None:
+        topics = [NewTopic(self.topic(name), n, 1) for name, n in partitions.items()]
+        for created in self.admin.create_topics(topics).values():
+            created.result(30)
+
+    def plan(self) -> Plan:
+        """Flights joined with their airline; the join feeds two aggregates."""
+        topology = Topology("flights")
+        flights = topology.stream(
+            self.topic("flights"),
+            key="id STRING",
+            value="carrier STRING, dest STRING, delay BIGINT",
+        )
+        airlines = topology.table(self.topic("airlines"), key="code STRING", value="name STRING")
+        joined = flights.select_key("carrier").join(airlines)
+        joined.group_by("name").aggregate(
+            flights=count(), mean=avg("delay"), worst=max_("delay")
+        ).to(self.topic("by_airline"))
+        joined.group_by("dest").aggregate(flights=count(), total=sum_("delay")).to(
+            self.topic("by_dest")
+        )
+        return topology.build()
+
+    def produce(self, records: list[tuple[str, int, int, str, Any]]) -> list[SourceRecord]:
+        """Produce (topic, partition, timestamp, key, value); return them with their offsets."""
+        # librdkafka takes the timestamp 0 for "now".
+        assert all(record[2] > 0 for record in records)
+        producer = Producer({"bootstrap.servers": self.bootstrap_servers})
+        sent = []
+        for name, partition, timestamp_ms, key, value in records:
+            topic, data = self.topic(name), json.dumps(value).encode()
+            producer.produce(topic, data, key, partition, timestamp=timestamp_ms)
+            offset = self.offsets[topic, partition]
+            self.offsets[topic, partition] += 1
+            sent.append(SourceRecord(topic, partition, offset, timestamp_ms, key.encode(), data))
+        assert producer.flush(30) == 0
+        return sent
+
+    @contextmanager
+    def running(self, mode: Mode) -> Iterator[RunningQuery]:
+        query = Engine(self.config).start(self.plan(), f"app-{self.prefix}", mode)
+        try:
+            yield query
+        finally:
+            query.stop()
+        assert query.exception() is None
+        assert query.state == "stopped"
+
+    def read(self, name: str, partition: int) -> list[tuple[int, bytes | None, bytes | None]]:
+        """Return (timestamp, key, value) of all records of a partition."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap_servers,
+                "group.id": self.prefix,
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.assign([TopicPartition(self.topic(name), partition, 0)])
+        read = []
+        while (message := consumer.poll(30)) is not None:
+            error = message.error()
+            if error is not None:
+                assert error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001 - its only name
+                break
+            read.append((message.timestamp()[1], message.key(), message.value()))
+        consumer.close()
+        return read
+
+    def written(self) -> dict[str, list[list[Any]]]:
+        return {
+            name: [self.read(name, partition) for partition in range(TASKS)]
+            for name in ("by_airline", "by_dest")
+        }
+
+    def table(self, name: str) -> dict[str, Any]:
+        rows = [row for partition in range(TASKS) for row in self.read(name, partition)]
+        return {key.decode(): json.loads(value) for _, key, value in rows if key and value}
+
+    def expected(self, *micro_batches: list[SourceRecord]) -> dict[str, list[list[Any]]]:
+        """What the reference evaluator writes, by topic and task, in order."""
+        evaluator = ReferenceEvaluator(self.plan(), tasks=TASKS)
+        found: dict[str, list[list[Any]]] = {
+            name: [[] for _ in range(TASKS)] for name in ("by_airline", "by_dest")
+        }
+        for batch in micro_batches:
+            for record in evaluator.run(batch):
+                name = record.topic.rsplit("-", 1)[0]
+                found[name][record.task].append((record.timestamp_ms, record.key, record.value))
+        return found
+
+
+@pytest.fixture
+def bench(cluster: EmbeddedCluster, spark: SparkSession, tmp_path: Path) -> Bench:
+    assert spark is not None, "the engine finds the session of this run"
+    made = Bench(cluster.bootstrap_servers, tmp_path)
+    made.create(flights=3, airlines=1, by_airline=TASKS, by_dest=TASKS)
+    return made
+
+
+@pytest.fixture
+def spills(spark: SparkSession) -> Iterator[None]:
+    """Every sort spills after a few rows, which takes away the order within a partition."""
+    conf: Any = spark._jsparkSession.sparkContext().conf()  # noqa: SLF001
+    conf.set(SPILL, "7")
+    yield
+    conf.remove(SPILL)
+
+
+Row = tuple[str, int, int, str, Any]
+
+
+def airlines(start_ms: int, suffix: str = "") -> list[Row]:
+    return [
+        ("airlines", 0, start_ms + 40 * index, code, {"name": f"{code} Inc{suffix}"})
+        for index, code in enumerate(CARRIERS)
+    ]
+
+
+def flights(numbers: range, time_of: Callable[[int], int]) -> list[Row]:
+    return [
+        (
+            "flights",
+            number % 3,
+            time_of(number),
+            f"f{number}",
+            {
+                "carrier": CARRIERS[number % 7 % len(CARRIERS)],
+                "dest": ("SFO", "LAX", "JFK")[number % 5 % 3],
+                "delay": None if number % 11 == 0 else number % 60 - 5,
+            },
+        )
+        for number in numbers
+    ]
+
+
+@pytest.mark.usefixtures("spills")
+def test_inputs_of_different_speed_are_merged_by_time_though_sorts_spill(bench: Bench) -> None:
+    """Airlines change their names while flights go on; each partition has its own pace."""
+    paces = (1, 3, 2)
+    sent = bench.produce(
+        [
+            *airlines(1),
+            *airlines(150, " II"),
+            *flights(range(300), lambda number: 1 + number * paces[number % 3]),
+        ]
+    )
+
+    with bench.running("micro-batch") as query:
+        assert query.wait_until_caught_up(WAIT_S)
+
+    assert bench.written() == bench.expected(sent)
+
+
+def test_a_replayed_micro_batch_writes_the_same_rows_in_the_same_order(bench: Bench) -> None:
+    """Take the last commit out of the checkpoint, as a crash before it would have left it."""
+    first = bench.produce([*airlines(1), *flights(range(60), lambda number: 1 + number)])
+    with bench.running("micro-batch") as query:
+        assert query.wait_until_caught_up(WAIT_S)
+    second = bench.produce(flights(range(60, 150), lambda number: 200 - number))
+    with bench.running("micro-batch") as query:
+        assert query.wait_until_caught_up(WAIT_S)
+    once = bench.written()
+    assert once == bench.expected(first, second)
+
+    forget_last_commit(bench.config.checkpoint_dir)
+    with bench.running("micro-batch") as query:
+        assert query.wait_until_caught_up(WAIT_S)
+
+    before = bench.expected(first)
+    for name, partitions in bench.written().items():
+        for task, rows in enumerate(partitions):
+            replayed = once[name][task][len(before[name][task]) :]
+            assert rows == once[name][task] + replayed
+
+
+def forget_last_commit(checkpoint_dir: Path) -> None:
+    commits = list(checkpoint_dir.glob("*/spark/commits/[0-9]*"))
+    last = max(commits, key=lambda path: int(path.name))
+    last.unlink()
+    last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
+
+
+def test_modes_alternate_on_one_checkpoint_and_lose_nothing(bench: Bench) -> None:
+    bench.produce([*airlines(1), *flights(range(100), lambda number: 1000 + number)])
+    with bench.running("auto") as query:
+        assert query.wait_until_caught_up(WAIT_S)
+        wait_for_mode(query, "real-time")
+        bench.produce(flights(range(100, 150), lambda number: 1000 + number))
+        assert query.wait_until_caught_up(WAIT_S)
+    with bench.running("micro-batch") as query:
+        bench.produce(flights(range(150, 200), lambda number: 1000 + number))
+        assert query.wait_until_caught_up(WAIT_S)
+        assert query.mode == "micro-batch"
+    with bench.running("real-time") as query:
+        bench.produce(flights(range(200, 250), lambda number: 1000 + number))
+        assert query.wait_until_caught_up(WAIT_S)
+        wait_for_flights(bench, 250)
+
+    assert sum(row["flights"] for row in bench.table("by_dest").values()) == 250
+    names = {f"{code} Inc" for code in CARRIERS}
+    assert set(bench.table("by_airline")) == names
+
+
+def wait_for_mode(query: RunningQuery, mode: str) -> None:
+    for _ in range(WAIT_S * 10):
+        if query.mode == mode or query.wait(0.1):
+            break
+    assert query.mode == mode
+
+
+def wait_for_flights(bench: Bench, wanted: int) -> None:
+    """Records that were read in real time are written a moment later."""
+    for _ in range(WAIT_S):
+        if sum(row["flights"] for row in bench.table("by_airline").values()) >= wanted:
+            return
+
+
+def test_real_time_that_does_not_fit_is_refused_and_auto_says_why(bench: Bench) -> None:
+    bench.config = replace(bench.config, tasks=40)
+    engine = Engine(bench.config)
+
+    with pytest.raises(SlotsMissing, match="It needs 84 slots, 62 of 64 are free"):
+        engine.start(bench.plan(), "too-large", "real-time")
+
+    assert "mode: micro-batch. It needs 84 slots, 62 of 64 are free." in engine.explain(
+        bench.plan(), "too-large"
+    )
+
+
+def test_a_missing_source_topic_and_a_changed_plan_are_refused_by_name(bench: Bench) -> None:
+    engine = Engine(bench.config)
+    other = Topology("other")
+    other.stream("nowhere", value="a INT").to("copy")
+    with pytest.raises(SourceTopicMissing, match='source topic "nowhere" does not exist'):
+        engine.start(other.build(), "other")
+
+    with bench.running("micro-batch"):
+        pass
+    with pytest.raises(CheckpointMismatch, match="has changed since its checkpoint"):
+        engine.start(recounted(bench), f"app-{bench.prefix}")
+
+
+def recounted(bench: Bench) -> Plan:
+    topology = Topology("flights")
+    flights = topology.stream(bench.topic("flights"), key="id STRING", value="carrier STRING")
+    flights.group_by("carrier").count().to(bench.topic("by_airline"))
+    return topology.build()
