@@ -158,6 +158,7 @@ def main() -> None:
             "connections": options.connections,
             "in_flight": options.in_flight,
             "value_bytes": options.value_bytes,
+            "load_average": [round(load, 1) for load in os.getloadavg()],
             "rows": rows,
         },
     )
