@@ -64,6 +64,9 @@ class Totals:
             self.rows[(message.key() or b"").decode()] = json.loads(message.value() or b"{}")
         return sum(row["payments"] for row in self.rows.values())
 
+    def close(self) -> None:
+        self._consumer.close()
+
     def wait_for(self, payments: int, *, worker: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + 120
         while self.counted() < payments:
@@ -99,14 +102,16 @@ def main() -> None:
         finally:
             worker.terminate()
             worker.wait()
+            totals.close()
 
     recount: Counter[str] = Counter()
     for customer, amount in map(payment, range(PAYMENTS)):
         recount[customer] += amount
     live = {customer: row["total"] for customer, row in totals.rows.items()}
-    print(f"{totals.counted():,} payments are counted, total {sum(live.values()):,}")
+    counted = sum(row["payments"] for row in totals.rows.values())
+    print(f"{counted:,} payments are counted, total {sum(live.values()):,}")
     print(f"a plain recount gives         total {sum(recount.values()):,}")
-    assert live == dict(recount)
+    assert (counted, live) == (PAYMENTS, dict(recount))
     print("\nNotice: no payment is lost and none is counted twice, although the process had no")
     print("chance to save anything: state and position in the topics are committed together.")
 

@@ -47,7 +47,9 @@ def wait_until_nothing_names(directory: Path) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "auto", "real-time"])
+@pytest.mark.parametrize(
+    "mode", ["auto", "real-time", pytest.param("micro-batch", marks=pytest.mark.deep)]
+)
 def test_the_tables_equal_the_batch_and_a_second_run_goes_on(tmp_path: Path, mode: str) -> None:
     first = run(tmp_path, "--mode", mode, "--limit", "3000")
     second = run(tmp_path, "--mode", mode, "--limit", "5000")
@@ -66,7 +68,12 @@ def test_the_tables_equal_the_batch_and_a_second_run_goes_on(tmp_path: Path, mod
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+    ("number", "status"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGKILL, -9),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.deep),
+    ],
 )
 def test_a_signal_leaves_nothing_running_and_the_next_run_goes_on(
     tmp_path: Path, number: signal.Signals, status: int

@@ -7,9 +7,14 @@ from typing import NoReturn
 from duolog.cli.errors import Terminated
 
 
-def end_in_order_on_sigterm() -> None:
-    """Let SIGTERM raise `Terminated` in the main thread, as Ctrl-C raises KeyboardInterrupt."""
+def end_in_order_on_signals() -> None:
+    """Let SIGTERM raise `Terminated` in the main thread, and Ctrl-C raise KeyboardInterrupt.
+
+    Called again after Spark was started: PySpark puts a handler of its own in, which cancels all
+    jobs in the middle of whatever the main thread is doing.
+    """
     signal.signal(signal.SIGTERM, _raise_terminated)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:

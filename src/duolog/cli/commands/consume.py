@@ -22,7 +22,7 @@ from duolog.cli import clients, output
 from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
 from duolog.cli.output import Column
 from duolog.cli.records import Headers, TextRecord, record_object, render
-from duolog.cli.signals import end_in_order_on_sigterm
+from duolog.cli.signals import end_in_order_on_signals
 from duolog.cli.times import read_time
 from duolog.core.errors import KafkaError
 
@@ -88,7 +88,7 @@ def consume(
         raise click.UsageError("--from-beginning and --offset say the same thing twice")
     if group and (start or partitions or until_end):
         raise click.UsageError("a group has its own offsets and partitions: leave the options out")
-    end_in_order_on_sigterm()
+    end_in_order_on_signals()
     reader = TopicReader(topic, bootstrap_servers, properties, group, from_beginning)
     writer = RecordWriter(form, pattern)
     try:

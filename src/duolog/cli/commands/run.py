@@ -11,7 +11,7 @@ import click
 
 from duolog.cli.options import mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
-from duolog.cli.signals import end_in_order_on_sigterm
+from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import StatementError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(
     from duolog.runtime.supervisor import BrokerProcess  # noqa: PLC0415
 
     directory = data_dir or default_data_dir(topology.name)
-    end_in_order_on_sigterm()
+    end_in_order_on_signals()
     with ExitStack() as running:
         if bootstrap_servers is None and not explain:
             broker = running.enter_context(BrokerProcess(directory / "broker", listen))
@@ -96,6 +96,7 @@ def run(
         if explain:
             return click.echo(application.explain())
         running.enter_context(application)
+        end_in_order_on_signals()
         running.callback(click.echo, "stopping …", err=True)
         watch(application, quiet=quiet)
     return None

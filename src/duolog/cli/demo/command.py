@@ -15,7 +15,7 @@ import click
 
 from duolog.cli.options import mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
-from duolog.cli.signals import end_in_order_on_sigterm
+from duolog.cli.signals import end_in_order_on_signals
 
 if TYPE_CHECKING:
     from duolog.runtime.application import Mode
@@ -119,7 +119,7 @@ def demo(
         settings=read_assignments(assignments),
         broker_settings=read_assignments(broker_assignments),
     )
-    end_in_order_on_sigterm()
+    end_in_order_on_signals()
     if fresh:
         forget(options.data_dir)
     with ExitStack() as running:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Producer
 
 _FLUSH_S: Final = 30.0
+_STOP_S: Final = 5.0
 _QUEUE_RECORDS: Final = 100_000
 _SLOW_RATE: Final = 5_000
 """Up to so many events/s each record leaves at once; above it, records wait for company."""
@@ -99,7 +100,7 @@ class FlightLoad(threading.Thread):
         self._stopping.set()
         self._go.set()
         if self.is_alive():
-            self.join()
+            self.join(_STOP_S)
 
     def run(self) -> None:
         try:

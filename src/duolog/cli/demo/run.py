@@ -21,6 +21,7 @@ from duolog.cli.demo.state import DemoState, observe
 from duolog.cli.demo.tables import LiveTables
 from duolog.cli.demo.topics import DemoTopics
 from duolog.cli.demo.topology import APPLICATION_ID, flights_topology
+from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import QueryError
 from duolog.runtime.application import Application
 from duolog.runtime.supervisor import BrokerProcess
@@ -168,6 +169,7 @@ class DemoRun:
             settings=self._options.settings,
         )
         self._running.enter_context(application)
+        end_in_order_on_signals()
         self._load.wait_until_tables_are_loaded()
         return application
 
