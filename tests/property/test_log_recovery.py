@@ -45,6 +45,7 @@ class Broker:
         self.sent: list[dict[int, bytes]] = [{} for _ in range(PARTITIONS)]
         self.acknowledged: list[set[int]] = [set() for _ in range(PARTITIONS)]
         self.log_starts = [0] * PARTITIONS
+        self.kept_log_starts = [0] * PARTITIONS
         self.topic_exists = False
         self._waiting: set[tuple[int, int]] = set()
         self._sequences = [0] * PARTITIONS
@@ -131,6 +132,7 @@ class Broker:
         # It may be durable even if the power goes before the call returns.
         self.log_starts[partition] = max(self.log_starts[partition], wanted)
         log.advance_log_start(wanted)
+        self.kept_log_starts[partition] = log.log_start_offset
 
     # What must hold after a start.
 
@@ -149,7 +151,8 @@ class Broker:
 
     def _check_promises(self, partition: int, log: PartitionLog, found: dict[int, bytes]) -> None:
         sent = self.sent[partition]
-        assert log.log_start_offset <= self.log_starts[partition]
+        kept, asked = self.kept_log_starts[partition], self.log_starts[partition]
+        assert kept <= log.log_start_offset <= asked, "deleted records do not come back"
         assert found.items() <= sent.items(), "what is read was sent, with these bytes"
         for offset in self.acknowledged[partition]:
             last_offset = next(whole_batches(sent[offset]))[0].last_offset
@@ -234,6 +237,10 @@ def run_lives(program: list[Life], *, lies: Collection[str] = ()) -> None:
         broker.live(life)
         broker.check()
         broker.disk = broker.disk.crash(life.seed + 1)
+        # What the start has served may not vanish with the power either.
+        for partition in range(PARTITIONS):
+            broker.acknowledged[partition] = set(broker.sent[partition])
+    broker.check()
 
 
 @given(program=st.lists(lives(PARTITIONS), min_size=1, max_size=3))

@@ -201,7 +201,10 @@ class LogManager:
             health=self.health,
             leader_epoch=self.leader_epoch,
             recovered=recover(
-                self._disk, directory, index_interval_bytes=config.index_interval_bytes
+                self._disk,
+                directory,
+                index_interval_bytes=config.index_interval_bytes,
+                clean=self.started_clean,
             ),
         )
         self._logs[entry.name, partition] = log

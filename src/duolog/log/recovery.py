@@ -53,18 +53,25 @@ class Recovered:
     scanned_bytes: int = 0
 
 
-def recover(disk: Disk, directory: str, *, index_interval_bytes: int = 4096) -> Recovered:
+def recover(
+    disk: Disk, directory: str, *, index_interval_bytes: int = 4096, clean: bool = False
+) -> Recovered:
     """Read the state of the log in `directory`; a directory that does not exist is an empty log.
+
+    After a `clean` stop everything is synced already.
 
     Raises:
         CorruptLog: bytes that were acknowledged are gone.
         OSError: the disk refused.
     """
-    return _Recovery(disk, directory, index_interval_bytes).run()
+    return _Recovery(disk, directory, index_interval_bytes, clean=clean).run()
 
 
 class _Recovery:
-    def __init__(self, disk: Disk, directory: str, index_interval_bytes: int) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, index_interval_bytes: int, *, clean: bool
+    ) -> None:
+        self._clean = clean
         self._disk = disk
         self._directory = directory
         self._interval = index_interval_bytes
@@ -73,7 +80,7 @@ class _Recovery:
         self._epochs = LeaderEpochs()
         self._scanned: list[Segment] = []
         self._scanned_bytes = 0
-        self._changed = False
+        self._unsynced = False
         self._builder = IndexBuilder(0)
 
     def run(self) -> Recovered:
@@ -153,7 +160,7 @@ class _Recovery:
             if not whole:
                 self._drop(segments, index + 1)
                 break
-        if self._changed:
+        if self._unsynced:
             self._sync_scanned()
         return next_offset
 
@@ -174,7 +181,7 @@ class _Recovery:
     def _lost(self, what: str) -> CorruptLog:
         return CorruptLog(
             f'log in "{self._directory}" has lost acknowledged records',
-            detail=f"The recovery point promises {what}.",
+            detail=f"What was synced is missing or changed: {what}.",
             hint="Restore the directory from a copy, or delete the topic.",
         )
 
@@ -192,8 +199,10 @@ class _Recovery:
             self._note(header, place)
         self._scanned_bytes += scan.position - position
         whole = scan.position == segment.size_bytes
-        self._changed |= not whole or scan.position > position
+        self._unsynced |= not whole or (scan.position > position and not self._clean)
         if not whole:
+            if self._clean:  # The stop synced it: this is not a torn write.
+                raise self._lost(f"segment {segment.base_offset} after position {scan.position}")
             self._truncate(segment, scan.position)
         self._scanned.append(segment)
         builder.seal()
