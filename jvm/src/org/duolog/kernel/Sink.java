@@ -96,6 +96,8 @@ final class Sink extends ForeachWriter<Envelope> {
   private void throwFailure() {
     Exception failed = failure.get();
     if (failed != null) {
+      // It may be of no use any more. Not closed: tasks of other queries may still write with it.
+      PRODUCERS.remove(producerConfig, producer);
       throw new IllegalStateException(failed.getMessage(), failed);
     }
   }
