@@ -6,7 +6,9 @@ Source: Kafka `ReplicationControlManager.createTopic`, `createPartitions`.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from duolog.broker.errors import InvalidTopic
 from duolog.broker.settings import BrokerSettings
+from duolog.broker.topic_names import INTERNAL_TOPICS
 from duolog.core.errors import ConfigError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
@@ -37,6 +39,8 @@ def new_topic(
         KafkaError: it asks for what one broker cannot give, or contradicts itself.
         ConfigError: a config has no value.
     """
+    if name in INTERNAL_TOPICS:
+        raise InvalidTopic(f'topic "{name}" is internal, and made by the broker when it is needed')
     if assignments:
         if partitions != DEFAULT or replication_factor != DEFAULT:
             raise KafkaError(

@@ -51,6 +51,7 @@ def test_a_topic_is_created_and_found_in_every_version(desk: Any, version: int) 
         (new_topic(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (new_topic(".."), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (new_topic("a" * 250), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (new_topic("__consumer_offsets"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (new_topic("a", 0), ErrorCode.INVALID_PARTITIONS),
         (new_topic("a", 1, 3), ErrorCode.INVALID_REPLICATION_FACTOR),
         (new_topic("a", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
@@ -179,6 +180,7 @@ def test_metadata_creates_a_topic_when_both_sides_allow_it(open_desk: Any) -> No
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert ask("a", allow_auto_topic_creation=False).error_code == unknown
     assert ask("a/b", allow_auto_topic_creation=True).error_code == 17
+    assert ask("__consumer_offsets", allow_auto_topic_creation=True).error_code == unknown
     created = ask("a", allow_auto_topic_creation=True)
     assert (created.error_code, len(created.partitions)) == (0, 3)
     assert created.topic_id == desk.broker.topics.find("a").id

@@ -18,7 +18,7 @@ from uuid import UUID
 from duolog.broker.api import Api
 from duolog.broker.errors import kafka_code
 from duolog.broker.slots import Slot
-from duolog.broker.topic_names import check_topic_name
+from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name
 from duolog.broker.topics import Topic
 from duolog.core.errors import DuologError
 from duolog.protocol.error_codes import ErrorCode
@@ -83,7 +83,8 @@ def _answer(broker: "Broker", question: TopicQuestion, version: int, *, auto_cre
 
 def _create(broker: "Broker", name: str, *, auto_create: bool) -> Topic:
     check_topic_name(name)
-    if not auto_create:
+    if not auto_create or name in INTERNAL_TOPICS:
+        # Internal topics are made by who uses them, with configs that a client does not know.
         return broker.topics.find(name)
     return broker.create_topic(name, broker.settings.integer("num.partitions"), {})
 
