@@ -27,6 +27,8 @@ _HINTS: Final = (
         "TimeoutException",
         "The broker does not answer. See that it runs, then start the query again.",
     ),
+    ("Py4JNetworkError", "The JVM has ended. What it said last is in the engine's log."),
+    ("ConnectionRefusedError", "The JVM has ended. What it said last is in the engine's log."),
     ("OutOfMemoryError", 'Give the JVM more memory: setting "driver.memory.bytes".'),
     ("No space left on device", "Free space where checkpoints and scratch files are kept."),
 )

@@ -14,10 +14,11 @@ Thread rule: the public methods may be called from any thread. One thread of our
 import contextlib
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from confluent_kafka import KafkaException
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -32,6 +33,7 @@ from duolog.engine.topics import TopicReader
 State = Literal["starting", "catching-up", "running", "stopped", "failed"]
 
 STOP_TIMEOUT_S: Final = 90.0
+JVM_IS_GONE: Final = (Py4JError, ConnectionError)
 _POLL_S: Final = 0.05
 
 
@@ -51,6 +53,7 @@ class RunningQuery:
     _ended: threading.Event = field(default_factory=threading.Event)
     _spark_query: StreamingQuery | None = None
     _last_busy: Report | None = None
+    _last_progress: Progress = field(default_factory=lambda: Progress("micro-batch", "starting"))
 
     @property
     def application_id(self) -> str:
@@ -75,7 +78,7 @@ class RunningQuery:
         first: Trigger = "available-now" if self.chosen.catches_up else self.chosen.live
         try:
             self._launch(first)
-        except QueryFailed:
+        except BaseException:
             release_slots(self.application_id)
             raise
         name = f"duolog-query-{self.application_id}"
@@ -88,7 +91,7 @@ class RunningQuery:
             spark_query = self._spark_query
         if spark_query is not None and not self._ended.is_set():
             # A failure of the query while it stops is kept in `exception`.
-            with contextlib.suppress(PySparkException):
+            with contextlib.suppress(PySparkException, *JVM_IS_GONE):
                 spark_query.stop()
         self._ended.wait(STOP_TIMEOUT_S)
 
@@ -110,7 +113,8 @@ class RunningQuery:
     def wait_until_caught_up(self, timeout_s: float) -> bool:
         """Wait until the query has read all that its topics hold now; tell whether it came to that.
 
-        In micro-batches the results are then written and committed, in real time they are written.
+        In micro-batches the results are then written and committed; in real time they are on their
+        way, and written a moment later.
 
         Raises:
             QueryFailed: the query failed.
@@ -125,7 +129,14 @@ class RunningQuery:
         return False
 
     def progress(self) -> Progress:
-        """Return how far the query is."""
+        """Return how far the query is; after its end, how far it was."""
+        if not self._ended.is_set():
+            # Without a JVM the last answer stands; the thread that waits for Spark tells why.
+            with contextlib.suppress(*JVM_IS_GONE):
+                self._last_progress = self._ask_progress()
+        return replace(self._last_progress, state=self._state)
+
+    def _ask_progress(self) -> Progress:
         report = self._report()
         if report is not None and report.records_in > 0:
             self._last_busy = report
@@ -167,6 +178,10 @@ class RunningQuery:
         try:
             self._spark_query.awaitTermination()
         except PySparkException as error:
+            if self._stopping:
+                return False
+            raise to_query_failed(error, self.application_id) from error
+        except JVM_IS_GONE as error:
             if self._stopping:
                 return False
             raise to_query_failed(error, self.application_id) from error
