@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, avg, count, max_, sum_
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.errors import CheckpointMismatch, SlotsMissing, SourceTopicMissing
+from duolog.engine.errors import CheckpointMismatch, QueryFailed, SlotsMissing, SourceTopicMissing
 from duolog.engine.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.plan.nodes import Plan
@@ -103,6 +103,8 @@ class Bench:
             query.stop()
         assert query.exception() is None
         assert query.state == "stopped"
+        assert query.launcher.spark.streams.active == []
+        assert query.launcher.spark.sparkContext.statusTracker().getActiveJobsIds() == []
 
     def read(self, name: str, partition: int) -> list[tuple[int, bytes | None, bytes | None]]:
         """Return (timestamp, key, value) of all records of a partition."""
@@ -152,6 +154,18 @@ class Bench:
 def bench(cluster: EmbeddedCluster, spark: SparkSession, tmp_path: Path) -> Bench:
     assert spark is not None, "the engine finds the session of this run"
     made = Bench(cluster.bootstrap_servers, tmp_path)
+    made.create(flights=3, airlines=1, by_airline=TASKS, by_dest=TASKS)
+    return made
+
+
+@pytest.fixture(params=["Duolog", "Apache Kafka"])
+def bench_on_each_broker(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> Bench:
+    """The same on Duolog's broker and on a real one: only bootstrap.servers differs."""
+    assert spark is not None, "the engine finds the session of this run"
+    broker = request.getfixturevalue("cluster" if request.param == "Duolog" else "kafka_peer")
+    made = Bench(broker.bootstrap_servers, tmp_path)
     made.create(flights=3, airlines=1, by_airline=TASKS, by_dest=TASKS)
     return made
 
@@ -239,7 +253,8 @@ def forget_last_commit(checkpoint_dir: Path) -> None:
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
 
 
-def test_modes_alternate_on_one_checkpoint_and_lose_nothing(bench: Bench) -> None:
+def test_modes_alternate_on_one_checkpoint_and_lose_nothing(bench_on_each_broker: Bench) -> None:
+    bench = bench_on_each_broker
     bench.produce([*airlines(1), *flights(range(100), lambda number: 1000 + number)])
     with bench.running("auto") as query:
         assert query.wait_until_caught_up(WAIT_S)
@@ -297,6 +312,24 @@ def test_a_missing_source_topic_and_a_changed_plan_are_refused_by_name(bench: Be
         pass
     with pytest.raises(CheckpointMismatch, match="has changed since its checkpoint"):
         engine.start(recounted(bench), f"app-{bench.prefix}")
+
+
+def test_records_that_were_deleted_before_they_were_read_fail_the_query(bench: Bench) -> None:
+    """A topic made anew is shorter than the offsets that the checkpoint holds."""
+    bench.produce([*airlines(1), *flights(range(90), lambda number: 1 + number)])
+    with bench.running("micro-batch") as query:
+        assert query.wait_until_caught_up(WAIT_S)
+    deleted = bench.admin.delete_topics([bench.topic("flights")])
+    deleted[bench.topic("flights")].result(30)
+    bench.create(flights=3)
+
+    query = Engine(bench.config).start(bench.plan(), f"app-{bench.prefix}", "micro-batch")
+    with pytest.raises(QueryFailed) as caught:
+        query.wait(WAIT_S)
+
+    assert query.state == "failed"
+    assert "Remove the application's checkpoint" in caught.value.hint
+    assert query.progress().state == "failed"
 
 
 def recounted(bench: Bench) -> Plan:
