@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from duolog.runtime.application import Mode
 
 _OWN_ENTRIES: Final = ("broker", "broker.log", "checkpoints", "clusters", "dataset", "engine.log")
+# Micro-batches of a size that lets the tables move while the year goes by.
+_SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
 
 
 class DemoOptions(NamedTuple):
@@ -116,7 +118,7 @@ def demo(
         limit=limit,
         years=years,
         bootstrap_servers=bootstrap_servers,
-        settings=read_assignments(assignments),
+        settings=_SETTINGS | read_assignments(assignments),
         broker_settings=read_assignments(broker_assignments),
     )
     end_in_order_on_signals()
