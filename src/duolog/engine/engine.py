@@ -7,6 +7,7 @@
 Thread rule: any thread; starts go one after the other.
 """
 
+import re
 import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -14,20 +15,23 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from duolog.core.errors import ConfigError
 from duolog.engine.checkpoint import Checkpoint, Json, shape_of
 from duolog.engine.errors import QueryFailed
 from duolog.engine.explain import explain
 from duolog.engine.launch import Launcher
 from duolog.engine.lower import lower
 from duolog.engine.modes import ChosenMode, choose_mode
+from duolog.engine.owner import claim
 from duolog.engine.query import RunningQuery
-from duolog.engine.session import close_session, open_session, slots_of
+from duolog.engine.session import close_session, java_pid, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
 from duolog.engine.topics import TopicReader
 from duolog.plan.levels import Levels, find_levels
 from duolog.plan.nodes import Plan
 
+_APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _PACKAGES: Final = ("duolog", "pyspark")
 
 
@@ -59,19 +63,26 @@ class Engine:
         """Start `plan` under a name that its state is kept by.
 
         Raises:
+            ConfigError: the name cannot name an application.
             SourceTopicMissing: a topic that the plan reads does not exist.
+            CheckpointInUse: another process runs the application.
             CheckpointMismatch: the application's state belongs to another plan.
             SlotsMissing: real-time mode was asked for and does not fit the free slots.
             QueryFailed: the application runs already, or Spark refuses the query.
         """
         with self._starting:
             self._ensure_not_running(application_id)
-            checkpoint = Checkpoint(self.config.checkpoint_dir / application_id)
+            checkpoint = self._checkpoint(application_id)
             spark = self._spark()
+            claim(checkpoint.directory, java_pid(), application_id)
             prepared = self._prepare(plan, checkpoint, mode, slots_of(spark))
             checkpoint.pin(application_id, shape_of(prepared.levels), _versions())
             launcher = Launcher(
-                spark, self.config, checkpoint, self._spec(prepared.levels, application_id)
+                spark,
+                self.config,
+                checkpoint,
+                self._spec(prepared.levels, application_id),
+                java_pid(),
             )
             if prepared.chosen.live == "real-time":
                 hold_slots(application_id, prepared.needed, prepared.slots_total)
@@ -85,7 +96,7 @@ class Engine:
 
         The broker is asked for partitions; Spark is not started.
         """
-        checkpoint = Checkpoint(self.config.checkpoint_dir / (application_id or "."))
+        checkpoint = self._checkpoint(application_id or "unnamed")
         prepared = self._prepare(plan, checkpoint, mode, slots_of_master(self.config.master))
         return explain(prepared.levels, application_id, prepared.chosen, prepared.partition_counts)
 
@@ -94,6 +105,17 @@ class Engine:
         for query in self._queries.values():
             query.stop()
         close_session()
+
+    def _checkpoint(self, application_id: str) -> Checkpoint:
+        # The name becomes a directory, and Spark's consumers are named after it.
+        if not _APPLICATION_ID.fullmatch(application_id):
+            raise ConfigError(
+                f'"{application_id}" cannot name an application',
+                name="application id",
+                value=application_id,
+                hint="Use letters, digits, underscores, hyphens and dots, not a dot first.",
+            )
+        return Checkpoint(self.config.checkpoint_dir / application_id)
 
     def _spark(self) -> SparkSession:
         return open_session(self.config)

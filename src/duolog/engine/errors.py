@@ -8,6 +8,7 @@ DuologError
 └─ QueryError
    ├─ SourceTopicMissing     a topic that the topology reads does not exist
    ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
+   ├─ CheckpointInUse        another process runs the application
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
 """
@@ -33,6 +34,10 @@ class SourceTopicMissing(QueryError):
 
 class CheckpointMismatch(QueryError):
     """The checkpoint was written by another plan, or with another number of tasks."""
+
+
+class CheckpointInUse(QueryError):
+    """Another process runs the application on this checkpoint."""
 
 
 class SlotsMissing(QueryError):

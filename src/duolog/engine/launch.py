@@ -5,6 +5,7 @@ is one Spark query; a `RunningQuery` starts several of them, one after the other
 mode on one checkpoint.
 """
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from duolog.core.units import KIB, MIB
 from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.failures import to_query_failed
+from duolog.engine.owner import release
 from duolog.engine.progress import Counters
 from duolog.engine.settings import EngineConfig
 
@@ -54,6 +56,7 @@ class Launcher:
     config: EngineConfig
     checkpoint: Checkpoint
     spec: Json
+    java_pid: int
 
     @property
     def application_id(self) -> str:
@@ -86,6 +89,11 @@ class Launcher:
 
     def reset_counters(self) -> None:
         self._java().org.duolog.kernel.Metrics.reset(self.application_id)
+
+    def release(self) -> None:
+        """Let another process run the application."""
+        with contextlib.suppress(OSError):
+            release(self.checkpoint.directory, self.java_pid)
 
     def _read(self, topic: str, trigger: Trigger) -> Any:
         # One Kafka source for each topic: maxOffsetsPerTrigger is shared out within a source, and

@@ -170,6 +170,7 @@ class RunningQuery:
             self._state = "failed"
         finally:
             release_slots(self.application_id)
+            self.launcher.release()
             self._ended.set()
 
     def _await_spark(self) -> bool:

@@ -106,6 +106,12 @@ def close_session() -> None:
     opened.scratch.close()
 
 
+def java_pid() -> int:
+    """Return the process id of the session's JVM."""
+    assert _opened is not None, "no session is open"
+    return int(_opened.java_process.pid)
+
+
 def slots_of(spark: SparkSession) -> int:
     """Return how many Spark tasks run at once: what a real-time query must fit into."""
     return spark.sparkContext.defaultParallelism

@@ -64,6 +64,9 @@ class PlayedLauncher:
     def counters(self) -> Counters:
         return Counters(records_in=self.position, positions={"flights": {0: self.position}})
 
+    def release(self) -> None:
+        """Nothing is held."""
+
     def reset_counters(self) -> None:
         self.position = 0
 
