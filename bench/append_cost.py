@@ -3,18 +3,15 @@
 A round is what the broker does with a receive buffer that holds 64 requests of one record each
 for one partition: 64 times `append`, then one `write_staged`. No sync: that is shared by all.
 
-Run: python bench/append_cost.py --json bench/results/append_cost.json
+Run: scripts/bench append_cost
 """
 
 import argparse
-import json
-import platform
-import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
-from pathlib import Path
+
+from results_file import write_result
 
 from duolog.core.clock import SystemClock
 from duolog.log import LogManager, PartitionLog, RealDisk
@@ -65,8 +62,7 @@ def measure(log: PartitionLog, value_bytes: int, *, idempotent: bool) -> dict[st
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="what one produce request costs in the log")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    parser.parse_args()
 
     rows = []
     for idempotent in (False, True):
@@ -78,18 +74,7 @@ def main() -> int:
             manager.close()
         rows.append(row)
         print(row)
-    if options.json is not None:
-        git = ["git", "rev-parse", "--short", "HEAD"]
-        commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
-        report = {
-            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "command": " ".join(["python", *sys.argv]),
-            "commit": commit,
-            "machine": {"kernel": platform.release(), "python": platform.python_version()},
-            "requests_per_round": ROUND,
-            "rows": rows,
-        }
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    write_result("append_cost", {"requests_per_round": ROUND, "rows": rows})
     return 0
 
 

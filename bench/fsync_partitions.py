@@ -10,24 +10,22 @@ of five ways; printed are p50 and p99 of the time from the first sync call to th
     recycled   the same over a journal file whose blocks were written before (no size change)
     syncfs     one syncfs(2) for the whole file system
 
-Run: python bench/fsync_partitions.py --directory /var/tmp --json bench/results/fsync_partitions.json
+Run: scripts/bench fsync_partitions --directory /var/tmp
 """
 
 import argparse
 import ctypes
-import json
 import os
-import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+
+from results_file import write_result
 
 JOURNAL_BYTES = 128 * 1024 * 1024
 SEGMENTS_SYNCED_PER_ROUND = 2
@@ -130,29 +128,11 @@ def _time_rounds(
     }
 
 
-def machine() -> dict[str, object]:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "cores": os.cpu_count(),
-        "memory_gib": round(memory / 2**30, 1),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-    }
-
-
-def commit_id() -> str:
-    git = ["git", "rev-parse", "--short", "HEAD"]
-    here = Path(__file__).parent
-    found = subprocess.run(git, cwd=here, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "before the first commit"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--directory", type=Path, default=Path.cwd())
     parser.add_argument("--partitions", type=int, nargs="+", default=[1, 4, 8, 16, 50, 500])
     parser.add_argument("--bytes", type=int, nargs="+", default=[1024, 65536])
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
 
     rows = []
@@ -169,15 +149,7 @@ def main() -> int:
                 }
                 rows.append(row)
                 print(row, flush=True)
-    if options.json is not None:
-        report = {
-            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "command": " ".join(["python", *sys.argv]),
-            "commit": commit_id(),
-            "machine": machine(),
-            "rows": rows,
-        }
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    write_result("fsync_partitions", {"rows": rows})
     return 0
 
 

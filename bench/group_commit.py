@@ -3,19 +3,17 @@
 Each round appends one batch to every one of N partitions, writes, and waits for the group commit.
 `journal` is the log as it is; `per_file` is the same without the journal.
 
-Run: python bench/group_commit.py --directory /var/tmp --json bench/results/group_commit.json
+Run: scripts/bench group_commit --directory /var/tmp
 """
 
 import argparse
-import json
-import platform
-import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
+
+from results_file import write_result
 
 from duolog.core.clock import SystemClock
 from duolog.log import GroupCommit, LogManager, RealDisk
@@ -58,7 +56,6 @@ def measure(directory: Path, partitions: int, *, journal: bool) -> dict[str, flo
 def main() -> int:
     parser = argparse.ArgumentParser(description="what a group commit of the real log costs")
     parser.add_argument("--directory", type=Path, default=Path.cwd())
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
 
     rows = []
@@ -71,17 +68,7 @@ def main() -> int:
             }
             rows.append(row)
             print(row, flush=True)
-    if options.json is not None:
-        git = ["git", "rev-parse", "--short", "HEAD"]
-        commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
-        report = {
-            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "command": " ".join(["python", *sys.argv]),
-            "commit": commit,
-            "machine": {"kernel": platform.release(), "python": platform.python_version()},
-            "rows": rows,
-        }
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    write_result("group_commit", {"rows": rows})
     return 0
 
 
