@@ -1,0 +1,150 @@
+"""An engine in a process group of its own: started, watched, killed with its JVM, started again."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 90.0
+PROGRAM = Path(__file__).with_name("engine_program.py")
+TESTS = PROGRAM.parents[1]
+SAID_LAST_BYTES = 4000
+
+
+class Moment(Protocol):
+    """Whether the engine, by what it says of its state and its mode, has come so far."""
+
+    __name__: str
+
+    def __call__(self, state: str, mode: str) -> bool: ...
+
+
+def starts_micro_batches(state: str, mode: str) -> bool:
+    return mode == "micro-batch" and state in {"catching-up", "running"}
+
+
+def is_live(state: str, mode: str) -> bool:
+    return mode == "real-time" and state == "running"
+
+
+class EngineProcess:
+    """One application on one data directory; a process at a time."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        data_dir: Path,
+        prefix: str,
+        mode: str,
+        settings: Mapping[str, str],
+    ) -> None:
+        self.data_dir = data_dir
+        self.checkpoint = data_dir / "checkpoints" / f"{prefix}journeys" / "spark"
+        self._command = [sys.executable, str(PROGRAM), bootstrap_servers, str(data_dir), prefix]
+        self._command += [mode, *(f"{name}={value}" for name, value in settings.items())]
+        self._process: subprocess.Popen[str] | None = None
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._listener: threading.Thread | None = None
+        self._state = ""
+        self._mode = ""
+
+    def __enter__(self) -> Self:
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            self.kill()
+
+    def start(self) -> None:
+        """Start the process; it takes seconds until it says something."""
+        assert self._process is None, "the engine runs already"
+        self._said = queue.SimpleQueue()
+        self._state = self._mode = ""
+        scratch = self.data_dir / "scratch"
+        scratch.mkdir(exist_ok=True)
+        with self._errors.open("ab") as errors:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                # What a killed JVM leaves behind goes with the test's directory.
+                env=os.environ | {"PYTHONPATH": str(TESTS), "TMPDIR": str(scratch)},
+                start_new_session=True,
+            )
+        self._listener = threading.Thread(target=self._listen, args=[self._process, self._said])
+        self._listener.start()
+
+    def wait_for(self, moment: Moment) -> None:
+        """Wait until the engine says that it has come to this moment; return at once if it has."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not moment(self._state, self._mode):
+            assert time.monotonic() < deadline, f"it did not come so far: {self._said_last()}"
+            self.ensure_running()
+            with contextlib.suppress(queue.Empty):
+                said = json.loads(self._said.get(timeout=0.2))
+                self._state, self._mode = said["state"], said["mode"]
+
+    def kill(self) -> None:
+        """End the process and its JVM with SIGKILL, both at once."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._reap()
+
+    def stop(self) -> None:
+        """Stop cleanly."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        status = self._process.wait(STOP_TIMEOUT_S)
+        assert status == 0, f"the engine did not stop cleanly: {self._said_last()}"
+        self._reap()
+
+    def ensure_running(self) -> None:
+        assert self._process is not None
+        assert self._process.poll() is None, f"the engine ended: {self._said_last()}"
+
+    def committed(self) -> int:
+        """Return the number of the last micro-batch or epoch that is committed; -1 before it."""
+        numbers = [int(path.name) for path in self.checkpoint.glob("commits/[0-9]*")]
+        return max(numbers, default=-1)
+
+    @property
+    def _errors(self) -> Path:
+        return self.data_dir / "errors.log"
+
+    def _said_last(self) -> str:
+        return self._errors.read_text(errors="replace")[-SAID_LAST_BYTES:]
+
+    def _reap(self) -> None:
+        process, self._process = self._process, None
+        assert process is not None
+        process.wait(STOP_TIMEOUT_S)
+        if self._listener is not None:
+            self._listener.join(STOP_TIMEOUT_S)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    @staticmethod
+    def _listen(process: "subprocess.Popen[str]", said: "queue.SimpleQueue[str]") -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.put(line)

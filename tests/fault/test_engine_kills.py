@@ -1,0 +1,138 @@
+"""The engine and its JVM are killed with SIGKILL in mid-run, again and again, while events flow in.
+
+Goal: state and source offsets agree after every crash. Method: at the end the latest value of each
+key equals a batch computation over all that was written, timestamps included; one record lost, or
+counted twice in state, would stay visible for ever.
+
+The seed is printed, and a failing one can be given back: DUOLOG_SEED=123 pytest tests/fault/...
+It decides the events and how long after a moment each kill comes; what the engine is doing then is
+up to the machine.
+"""
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, islice
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from duolog.testing import EmbeddedCluster
+from fault.engine_process import EngineProcess, Moment, is_live, starts_micro_batches
+from fault.flow import Flow, ResultTables
+from fault.journeys import computed_in_one_batch
+
+SEED = int(os.environ.get("DUOLOG_SEED", "1"))
+EVENTS_PER_SECOND = 400
+EPOCH_MS = 2000
+SETTINGS = {"epoch.ms": str(EPOCH_MS), "max.offsets.per.trigger": "5000"}
+SETTLE_TIMEOUT_S = 120.0
+
+
+class Kill(NamedTuple):
+    """Comes at a random moment within some seconds after the engine has come so far."""
+
+    after: Moment
+    epochs: int
+    """Micro-batches or epochs that must be committed since that start."""
+    within_s: float
+
+
+EPOCH_S = EPOCH_MS / 1000
+KILLS: dict[str, Sequence[Kill]] = {
+    "micro-batch": [Kill(starts_micro_batches, 1, 4.0), Kill(starts_micro_batches, 0, 4.0)],
+    "real-time": [Kill(is_live, 1, 2 * EPOCH_S), Kill(is_live, 0, 2 * EPOCH_S)],
+    # As it goes live, while it catches up, and live.
+    "auto": [
+        Kill(is_live, 0, 0.7),
+        Kill(starts_micro_batches, 0, 4.0),
+        Kill(is_live, 1, 2 * EPOCH_S),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def bootstrap_servers() -> Iterator[str]:
+    with EmbeddedCluster() as cluster:
+        yield cluster.bootstrap_servers
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(("mode", "kills"), [("micro-batch", 2), ("real-time", 2), ("auto", 3)])
+def test_a_killed_engine_loses_nothing_and_counts_nothing_twice(
+    mode: str, kills: int, bootstrap_servers: str, tmp_path: Path
+) -> None:
+    kill_while_events_flow(bootstrap_servers, tmp_path, mode, kills, SEED)
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time", "auto"])
+def test_an_engine_killed_ten_times_loses_nothing_and_counts_nothing_twice(
+    mode: str, bootstrap_servers: str, tmp_path: Path
+) -> None:
+    kill_while_events_flow(bootstrap_servers, tmp_path, mode, 10, SEED)
+
+
+def kill_while_events_flow(
+    bootstrap_servers: str, directory: Path, mode: str, kills: int, seed: int
+) -> None:
+    print(f"seed {seed}, mode {mode}, {kills} kills")  # noqa: T201 - a failing test shows it
+    random = Random(seed)  # noqa: S311 - a seed that can be run again
+    prefix = f"{uuid.uuid4().hex[:8]}-"
+    engine = EngineProcess(bootstrap_servers, directory, prefix, mode, SETTINGS)
+    with engine, Flow(bootstrap_servers, prefix, seed, EVENTS_PER_SECOND) as flow:
+        flow.create_topics()
+        engine.start()
+        wait_for_the_airlines(engine)
+        flow.start()
+        for kill in islice(cycle(KILLS[mode]), kills):
+            come_to(kill, engine)
+            time.sleep(wait_s := random.random() * kill.within_s)
+            committed, sent = engine.committed() + 1, len(flow.sent)
+            engine.kill()
+            print(  # noqa: T201
+                f"  killed {wait_s:.2f} s after {kill.after.__name__} and {kill.epochs} epochs: "
+                f"{committed} committed in all, {sent} events sent"
+            )
+            engine.start()
+        engine.wait_for(is_live if mode != "micro-batch" else starts_micro_batches)
+        settle(engine, flow, bootstrap_servers, prefix)
+
+
+def come_to(kill: Kill, engine: EngineProcess) -> None:
+    engine.wait_for(kill.after)
+    wanted = engine.committed() + kill.epochs
+    wait_until(engine, lambda: engine.committed() >= wanted)
+
+
+def wait_for_the_airlines(engine: EngineProcess) -> None:
+    """A flight that overtakes its airline in real time is joined with none, and rightly so."""
+    wait_until(engine, lambda: engine.committed() >= 0)
+
+
+def wait_until(engine: EngineProcess, holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        engine.ensure_running()
+        time.sleep(0.05)
+
+
+def settle(engine: EngineProcess, flow: Flow, bootstrap_servers: str, prefix: str) -> None:
+    """The last events come in while the engine runs; then its tables are those of the batch."""
+    time.sleep(EPOCH_MS / 1000)
+    expected = computed_in_one_batch(flow.stop())
+    with ResultTables(bootstrap_servers, prefix) as results:
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        while results.read_all() != expected and time.monotonic() < deadline:
+            engine.ensure_running()
+            time.sleep(0.2)
+        # What it still had to write would come out now.
+        engine.stop()
+
+        assert results.read_all() == expected
+        print(f"  {len(flow.sent)} events, {results.updates} updates of results")  # noqa: T201
