@@ -57,11 +57,15 @@ Step = Append | Commit | AdvanceLogStart | Stop
 
 @dataclass(frozen=True)
 class Life:
-    """What a broker does until the power goes, and the seed of what survives that."""
+    """What a broker does until its end, and the seed of what survives that.
+
+    The end is a loss of power, or the process alone is killed and finds all that it wrote.
+    """
 
     steps: Sequence[Step]
     changes_until_power_off: int
     seed: int
+    killed: bool = False
 
 
 def lives(partitions: int) -> st.SearchStrategy[Life]:
@@ -86,4 +90,5 @@ def lives(partitions: int) -> st.SearchStrategy[Life]:
         steps=st.lists(steps, min_size=5, max_size=40),
         changes_until_power_off=st.integers(0, 250),
         seed=st.integers(0, 2**32),
+        killed=st.booleans(),
     )

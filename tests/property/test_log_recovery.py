@@ -1,7 +1,8 @@
 """After a loss of power everything acknowledged is there, and nothing torn is served.
 
 A broker's life is a list of steps over several partitions, on a disk in memory that goes off after
-some number of changes and keeps a random part of what was not synced. Then the next life begins.
+some number of changes and keeps a random part of what was not synced. Or only the process ends,
+and the next one builds on what a later loss of power may take. Then the next life begins.
 Small segments, a tiny journal and frequent recovery points make each of them happen often.
 """
 
@@ -59,7 +60,7 @@ class Broker:
                 self.do(step)
         except (PowerLost, LogDirOffline):
             pass
-        self.disk = self.disk.crash(life.seed)
+        self.disk = self.disk.kill() if life.killed else self.disk.crash(life.seed)
         self._waiting.clear()
 
     def start(self) -> None:
@@ -256,7 +257,7 @@ BUSY: Final = [
 """Every partition is appended to, twelve times."""
 
 
-def busy_life(changes: int, seed: int) -> Life:
+def busy_life(changes: int, seed: int, *, killed: bool = False) -> Life:
     steps: list[Step] = []
     for turn in range(12):
         steps += BUSY[turn * PARTITIONS : (turn + 1) * PARTITIONS]
@@ -265,7 +266,7 @@ def busy_life(changes: int, seed: int) -> Life:
             steps.append(AdvanceLogStart(turn % PARTITIONS, 0.5))
         if turn == 7:
             steps.append(Stop())
-    return Life(steps, changes, seed)
+    return Life(steps, changes, seed, killed)
 
 
 def test_the_power_may_go_after_any_single_change() -> None:
@@ -275,6 +276,14 @@ def test_the_power_may_go_after_any_single_change() -> None:
 
     for cut in range(0, disk.operations, 3):
         run_lives([busy_life(cut, seed=cut)])
+
+
+def test_the_process_may_be_killed_after_any_change_and_the_power_go_later() -> None:
+    disk = CrashDisk()
+    Broker(disk).live(busy_life(10**9, seed=0))
+
+    for cut in range(1, disk.operations, 11):
+        run_lives([busy_life(cut, cut, killed=True), busy_life(cut // 2, cut + 1)])
 
 
 @pytest.mark.parametrize("lie", ["sync", "sync_dir"])

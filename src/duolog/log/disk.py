@@ -232,11 +232,18 @@ def make_durable_dir(disk: Disk, path: str) -> None:
     while path and not disk.exists(path):
         missing.append(path)
         path = path.rpartition("/")[0]
-    if missing:
-        disk.make_dir(missing[0])
-    for made in missing:
-        parent = made.rpartition("/")[0]
-        disk.sync_dir(parent or ("/" if made.startswith("/") else "."))
+    if path:
+        # It may be ours, from a process that was killed before this sync; if it is not, the
+        # directory around it may be closed to us.
+        with contextlib.suppress(PermissionError):
+            disk.sync_dir(_parent(path))
+    for new in reversed(missing):
+        disk.make_dir(new)
+        disk.sync_dir(_parent(new))
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
 
 
 def replace_file(disk: Disk, directory: str, name: str, data: bytes) -> None:

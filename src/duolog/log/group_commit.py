@@ -87,7 +87,8 @@ class GroupCommit:
         work: list[SyncWork] = []
         points: list[RecoveryPointWrite] = []
         for log in logs:
-            work += log.take_unsynced()
+            if self._synced:
+                work += log.take_unsynced()
             point = log.take_recovery_point()
             if point is not None:
                 points.append(point)

@@ -123,18 +123,27 @@ class LogManager:
         with _Offline(self.health, f'creating topic "{name}"'):
             return self._catalog.create(name, partitions, configs)
 
-    def delete_topic(self, name: str) -> TopicEntry:
+    def delete_topic(
+        self, name: str, *, remove: Callable[[Callable[[], None]], None] | None = None
+    ) -> TopicEntry:
         """Delete a topic with all its records.
+
+        When this returns, the topic is gone for good; its files are removed by the function that
+        `remove` is given, at once without it. It may be called on another thread.
 
         Raises:
             UnknownTopic: there is none of this name.
             LogDirOffline: the disk refused, now or before.
         """
         with _Offline(self.health, f'deleting topic "{name}"'):
-            entry = self._catalog.delete(name)
+            entry, remove_files = self._catalog.delete(name)
+            if remove is None:
+                remove_files()
         for partition in range(entry.partitions):
             # Files stay open as long as a fetch sends from them.
             self._logs.pop((name, partition), None)
+        if remove is not None:
+            remove(remove_files)
         return entry
 
     def add_partitions(self, name: str, total: int) -> TopicEntry:
@@ -186,7 +195,10 @@ class LogManager:
         return list(self._logs.values())
 
     def _open_logs(self, entry: TopicEntry) -> None:
-        for name in self._disk.list(self._catalog.directory(entry)):
+        directory = self._catalog.directory(entry)
+        if not self.started_clean:  # What a killed process made here may not be durable yet.
+            self._disk.sync_dir(directory)
+        for name in self._disk.list(directory):
             if name.isdigit() and int(name) < entry.partitions:
                 self._open_log(entry, int(name))
 

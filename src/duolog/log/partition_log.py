@@ -343,6 +343,10 @@ class PartitionLog:
         tails = [tail for segment in segments for tail in segment.take_index_tails()]
         self._unsaved_segments = []
         self._unsaved_bytes = 0
+        # Where durability is left to the system nobody took these: the point syncs them all.
+        self._unsynced_sealed = []
+        self._unsynced_directories = ()
+        self._sync_requested = active.size_bytes
         return RecoveryPointWrite(
             self._disk,
             self.directory,
@@ -394,6 +398,11 @@ class PartitionLog:
     def offset_for_leader_epoch(self, epoch: int) -> EpochEnd:
         """Return where `epoch` ended; (-1, -1) for one that is not known yet."""
         return self._epochs.end_of(epoch, self.log_end_offset)
+
+    @property
+    def epoch_of_log_start(self) -> int:
+        """The leader epoch of the first record, or of the one to come."""
+        return self._epochs.epoch_at(self.log_start_offset)
 
     # Retention.
 
@@ -465,6 +474,8 @@ class PartitionLog:
                 work.file.sync()
                 for directory in work.directories:
                     self._disk.sync_dir(directory)
+            for directory in self._unsynced_directories:
+                self._disk.sync_dir(directory)
             # A few batches are read again faster than a recovery point is written.
             point = self.take_recovery_point(bytes_min=POINT_AT_CLOSE_BYTES)
             if point is not None:

@@ -80,7 +80,6 @@ class _Recovery:
         self._epochs = LeaderEpochs()
         self._scanned: list[Segment] = []
         self._scanned_bytes = 0
-        self._unsynced = False
         self._builder = IndexBuilder(0)
 
     def run(self) -> Recovered:
@@ -160,7 +159,7 @@ class _Recovery:
             if not whole:
                 self._drop(segments, index + 1)
                 break
-        if self._unsynced:
+        if not self._clean:
             self._sync_scanned()
         return next_offset
 
@@ -199,7 +198,6 @@ class _Recovery:
             self._note(header, place)
         self._scanned_bytes += scan.position - position
         whole = scan.position == segment.size_bytes
-        self._unsynced |= not whole or (scan.position > position and not self._clean)
         if not whole:
             if self._clean:  # The stop synced it: this is not a torn write.
                 raise self._lost(f"segment {segment.base_offset} after position {scan.position}")
@@ -258,8 +256,8 @@ class _Recovery:
         del segments[index:]
 
     def _sync_scanned(self) -> None:
-        # A killed process leaves records in the page cache only. They are served from now on,
-        # so they must not vanish with the power later.
+        # A killed process leaves records, and the names of their files, in the page cache only.
+        # They are served and built upon from now on, so they must not vanish with the power later.
         for segment in self._scanned:
             segment.file.sync()
         self._disk.sync_dir(self._directory)

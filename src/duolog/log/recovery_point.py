@@ -90,6 +90,7 @@ class RecoveryPointWrite:
                 index.close()
         # Names first: a point that survives never speaks of a file whose name did not.
         self.disk.sync_dir(self.directory)
+        self.disk.sync_dir(self.directory.rpartition("/")[0])
         replace_file(self.disk, self.directory, EPOCHS_FILE_NAME, self.epochs)
         replace_file(self.disk, self.directory, FILE_NAME, self.point.encode())
 

@@ -9,7 +9,7 @@ one step. A topic made anew under an old name has another id and shares nothing 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID, uuid4
@@ -53,6 +53,8 @@ class TopicCatalog:
 
     def _load(self) -> dict[str, TopicEntry]:
         entries: dict[str, TopicEntry] = {}
+        # A killed process may have left a topic made, or gone, in the page cache only.
+        self._disk.sync_dir(self._directory)
         for name in self._disk.list(self._directory):
             path = f"{self._directory}/{name}"
             data = None if name.endswith(_DELETED) else read_file(self._disk, f"{path}/{_ENTRY}")
@@ -107,8 +109,8 @@ class TopicCatalog:
         self._disk.sync_dir(self._directory)
         return entry
 
-    def delete(self, name: str) -> TopicEntry:
-        """End a topic and remove its files.
+    def delete(self, name: str) -> tuple[TopicEntry, Callable[[], None]]:
+        """End a topic; returns what it was, and the call that removes its files.
 
         Raises:
             UnknownTopic: there is none.
@@ -119,8 +121,7 @@ class TopicCatalog:
         self._disk.rename(path, path + _DELETED)
         self._disk.sync_dir(self._directory)
         del self._entries[name]
-        self._disk.remove_tree(path + _DELETED)
-        return entry
+        return entry, lambda: self._disk.remove_tree(path + _DELETED)
 
     def add_partitions(self, name: str, total: int) -> TopicEntry:
         """Raise the number of partitions to `total`.

@@ -9,6 +9,7 @@ changes any subset, each whole.
     disk.power_off_after(operations=40)     # the 41st change raises PowerLost, and all after it
     ...
     disk = disk.crash(seed=7)               # what the next start finds
+    disk = disk.kill()                      # the same, if only the process ended
 
 `crash` makes a clone and leaves the disk as it is, so that one run can be cut at every point.
 A seed always keeps the same part.
@@ -170,6 +171,15 @@ class CrashDisk:
         clone = CrashDisk(lies=self.lies)
         clone._root = self._root.after_crash(Random(seed), {})  # noqa: S311 - chance, no secret
         return clone
+
+    def kill(self) -> "CrashDisk":
+        """Return the disk as the next process finds it if this one is killed, and the power stays.
+
+        All that was written is there, and no more of it is durable than before.
+        """
+        found = CrashDisk(lies=self.lies)
+        found._root = self._root
+        return found
 
     def power_off_after(self, *, operations: int) -> None:
         """Let `operations` more changes happen, and none after."""

@@ -220,3 +220,16 @@ def test_a_failure_lasts_until_it_is_healed() -> None:
         file.sync()
     disk.heal()
     file.sync()
+
+
+def test_a_killed_process_leaves_what_it_wrote_and_no_more_of_it_durable() -> None:
+    disk = CrashDisk()
+    disk.lock("/lock")
+    disk.open("/file", create=True).append([b"written"])
+    disk.power_off_after(operations=0)
+
+    found = disk.kill()
+
+    found.lock("/lock")
+    assert found.open("/file").pread(0, 10) == b"written"
+    assert any(not found.crash(seed).exists("/file") for seed in range(20))
