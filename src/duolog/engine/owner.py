@@ -38,7 +38,7 @@ class Owner:
             return False
         except PermissionError:
             return True
-        return _began(self.pid) == self.began
+        return _began(self.pid) == self.began and not _is_zombie(self.pid)
 
 
 def claim(directory: Path, pid: int, application_id: str, *, wait_s: float = WAIT_S) -> None:
@@ -81,8 +81,21 @@ def _read(directory: Path) -> Owner | None:
 
 def _began(pid: int) -> str:
     """Return when a process began, where the system tells; empty elsewhere."""
+    return _stat(pid, 19)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Tell whether a process has ended and only its number is left, as nobody has asked for it.
+
+    In a container whose first process takes no care of orphans, it stays so for ever.
+    """
+    return _stat(pid, 0) == "Z"
+
+
+def _stat(pid: int, index: int) -> str:
+    """Return a field of Linux's process status, from the state on; empty on other systems."""
     try:
-        # The fields behind the name, which may hold anything; the 20th of them is the start time.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        # They stand behind the name, which may hold anything.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[index]
     except (OSError, IndexError):
         return ""

@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,20 @@ def test_a_checkpoint_of_a_process_that_is_gone_is_free(tmp_path: Path) -> None:
     other.communicate(b"\n")
 
     claim(tmp_path, os.getpid(), "flights", wait_s=0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_a_checkpoint_of_a_process_that_ended_and_was_never_waited_for_is_free(
+    tmp_path: Path,
+) -> None:
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    claim(tmp_path, other.pid, "flights")
+    os.kill(other.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+
+    claim(tmp_path, os.getpid(), "flights", wait_s=0)
+
+    other.communicate()
 
 
 def test_the_owner_may_start_again_and_gives_up_only_its_own(tmp_path: Path) -> None:
