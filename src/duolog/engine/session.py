@@ -41,6 +41,10 @@ _ROCKSDB: Final = "spark.sql.streaming.stateStore.rocksdb"
 _MEANING: Final = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Spark would put settings and environment variables in the place of "${…}" in a literal or a name.
+    "spark.sql.variable.substitute": "false",
+    # Columns "a" and "A" are two.
+    "spark.sql.caseSensitive": "true",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.streaming.unsupportedOperationCheck": "false",
@@ -54,6 +58,9 @@ _MEANING: Final = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     # How long the shuffle of real time may hold a record back: 50 ms for each shuffle by default.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
+    # Hadoop's own local files start a process for each chmod: 50 of them at the end of an epoch.
+    "spark.hadoop.fs.file.impl": "org.duolog.kernel.LocalFiles",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.duolog.kernel.LocalFiles$Context",
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1000ms",
     "spark.ui.enabled": "false",
@@ -146,7 +153,8 @@ def session_conf(
         | {
             "spark.master": config.master,
             "spark.app.name": "duolog",
-            "spark.jars": ",".join(str(jar) for jar in jars),
+            # Not `spark.jars`, which copies them at every start and loads them apart.
+            "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars),
             "spark.driver.memory": f"{config.driver_memory_bytes // KIB}k",
             "spark.driver.extraJavaOptions": (
                 f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch} "
