@@ -21,6 +21,7 @@ from duolog.core.errors import (
     StatementError,
 )
 from duolog.engine.errors import (
+    CheckpointInUse,
     CheckpointMismatch,
     ConnectorMissing,
     JavaMissing,
@@ -55,6 +56,7 @@ class DatasetMissing(DuologError):
 
 STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     BrokerUnavailable: UNAVAILABLE,
+    CheckpointInUse: CONFLICT,
     CheckpointMismatch: CONFLICT,
     ConfigError: USAGE,
     ConnectorMissing: FAILED,

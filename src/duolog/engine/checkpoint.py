@@ -73,6 +73,29 @@ class Checkpoint:
                 "or remove the checkpoint to compute everything again from the topics.",
             )
 
+    def committed_positions(self) -> dict[str, dict[int, int]]:
+        """Return the offset that each source partition is to be read from, as Spark has committed it.
+
+        Empty before the first commit, and where Spark's log cannot be read: it is for showing only.
+        """
+        try:
+            last = max(
+                int(path.name)
+                for path in (self.spark_dir / "commits").iterdir()
+                if path.name.isdigit()
+            )
+            lines = (self.spark_dir / "offsets" / str(last)).read_text().splitlines()
+            # A version, metadata, then a line for each source; "-" where it has nothing yet.
+            sources = [json.loads(line) for line in lines[2:] if line.startswith("{")]
+        except (OSError, ValueError):
+            return {}
+        positions: dict[str, dict[int, int]] = {}
+        for topic, partitions in (item for source in sources for item in source.items()):
+            furthest = positions.setdefault(topic, {})
+            for partition, offset in partitions.items():
+                furthest[int(partition)] = max(int(offset), furthest.get(int(partition), 0))
+        return positions
+
     def _read(self) -> Json | None:
         path = self.directory / PIN_FILE
         if not path.is_file():

@@ -11,18 +11,19 @@ import re
 import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 from duolog.core.errors import ConfigError
 from duolog.engine.checkpoint import Checkpoint, Json, shape_of
-from duolog.engine.errors import QueryFailed
+from duolog.engine.errors import CheckpointInUse
 from duolog.engine.explain import explain
 from duolog.engine.launch import Launcher
 from duolog.engine.lower import lower
 from duolog.engine.modes import ChosenMode, choose_mode
-from duolog.engine.owner import claim
+from duolog.engine.owner import claim, release
 from duolog.engine.query import RunningQuery
 from duolog.engine.session import close_session, java_pid, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
@@ -33,6 +34,10 @@ from duolog.plan.nodes import Plan
 
 _APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _PACKAGES: Final = ("duolog", "pyspark")
+
+# Of the whole process: of two queries on one checkpoint Spark stops the first without a word.
+_starting: Final = threading.Lock()
+_by_checkpoint: Final[dict[Path, RunningQuery]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,6 @@ class Engine:
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
-        self._starting = threading.Lock()
         self._queries: dict[str, RunningQuery] = {}
 
     def warm_up(self) -> None:
@@ -65,30 +69,23 @@ class Engine:
         Raises:
             ConfigError: the name cannot name an application.
             SourceTopicMissing: a topic that the plan reads does not exist.
-            CheckpointInUse: another process runs the application.
+            CheckpointInUse: the application runs already, in this process or another.
             CheckpointMismatch: the application's state belongs to another plan.
             SlotsMissing: real-time mode was asked for and does not fit the free slots.
-            QueryFailed: the application runs already, or Spark refuses the query.
+            QueryFailed: Spark refuses the query.
         """
-        with self._starting:
-            self._ensure_not_running(application_id)
+        with _starting:
             checkpoint = self._checkpoint(application_id)
+            place = checkpoint.directory.resolve()
+            _ensure_not_running(place, application_id)
             spark = self._spark()
             claim(checkpoint.directory, java_pid(), application_id)
-            prepared = self._prepare(plan, checkpoint, mode, slots_of(spark))
-            checkpoint.pin(application_id, shape_of(prepared.levels), _versions())
-            launcher = Launcher(
-                spark,
-                self.config,
-                checkpoint,
-                self._spec(prepared.levels, application_id),
-                java_pid(),
-            )
-            if prepared.chosen.live == "real-time":
-                hold_slots(application_id, prepared.needed, prepared.slots_total)
-            query = RunningQuery(launcher, self._topics, prepared.chosen, prepared.partition_counts)
-            query.start()
-            self._queries[application_id] = query
+            try:
+                query = self._start(plan, application_id, mode, checkpoint, spark)
+            except BaseException:
+                release(checkpoint.directory, java_pid())
+                raise
+            self._queries[application_id] = _by_checkpoint[place] = query
             return query
 
     def explain(self, plan: Plan, application_id: str = "", mode: Mode = "auto") -> str:
@@ -105,6 +102,24 @@ class Engine:
         for query in self._queries.values():
             query.stop()
         close_session()
+
+    def _start(
+        self,
+        plan: Plan,
+        application_id: str,
+        mode: Mode,
+        checkpoint: Checkpoint,
+        spark: SparkSession,
+    ) -> RunningQuery:
+        prepared = self._prepare(plan, checkpoint, mode, slots_of(spark))
+        checkpoint.pin(application_id, shape_of(prepared.levels), _versions())
+        spec = self._spec(prepared.levels, application_id)
+        launcher = Launcher(spark, self.config, checkpoint, spec, java_pid())
+        if prepared.chosen.live == "real-time":
+            hold_slots(application_id, prepared.needed, prepared.slots_total)
+        query = RunningQuery(launcher, self._topics, prepared.chosen, prepared.partition_counts)
+        query.start()
+        return query
 
     def _checkpoint(self, application_id: str) -> Checkpoint:
         # The name becomes a directory, and Spark's consumers are named after it.
@@ -135,12 +150,16 @@ class Engine:
     def _spec(self, levels: Levels, application_id: str) -> Json:
         return lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)
 
-    def _ensure_not_running(self, application_id: str) -> None:
-        running = self._queries.get(application_id)
-        if running is not None and running.state not in {"stopped", "failed"}:
-            raise QueryFailed(
-                f'application "{application_id}" runs already', query_id=application_id
-            )
+
+def _ensure_not_running(checkpoint: Path, application_id: str) -> None:
+    running = _by_checkpoint.get(checkpoint)
+    if running is not None and not running.has_ended:
+        raise CheckpointInUse(
+            f'application "{application_id}" runs already',
+            query_id=application_id,
+            detail=f"This process runs it, on checkpoint {checkpoint}.",
+            hint="Stop it first, or use another application id or data directory.",
+        )
 
 
 def slots_of_master(master: str) -> int:

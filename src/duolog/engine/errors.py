@@ -8,7 +8,7 @@ DuologError
 └─ QueryError
    ├─ SourceTopicMissing     a topic that the topology reads does not exist
    ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
-   ├─ CheckpointInUse        another process runs the application
+   ├─ CheckpointInUse        the application runs already, in this process or another
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
 """
@@ -37,7 +37,7 @@ class CheckpointMismatch(QueryError):
 
 
 class CheckpointInUse(QueryError):
-    """Another process runs the application on this checkpoint."""
+    """The application runs already on this checkpoint, in this process or another."""
 
 
 class SlotsMissing(QueryError):

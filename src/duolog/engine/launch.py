@@ -7,6 +7,7 @@ mode on one checkpoint.
 
 import contextlib
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -24,6 +25,9 @@ from duolog.engine.progress import Counters
 from duolog.engine.settings import EngineConfig
 
 Trigger = Literal["micro-batch", "available-now", "real-time"]
+
+# The number of shuffle partitions is a setting of the session, which its queries share.
+_starting: Final = threading.Lock()
 
 # How long an idle query in micro-batches waits before it looks for records again.
 MICRO_BATCH_INTERVAL_MS: Final = 100
@@ -69,6 +73,10 @@ class Launcher:
         Raises:
             QueryFailed: Spark or the kernel refuses the query.
         """
+        with _starting:
+            return self._start(trigger)
+
+    def _start(self, trigger: Trigger) -> StreamingQuery:
         spec = json.dumps(self.spec | {"real_time": trigger == "real-time"})
         # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
         self.spark.conf.set("spark.sql.shuffle.partitions", self.spec["shuffle_partitions"])

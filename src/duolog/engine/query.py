@@ -28,7 +28,7 @@ from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
 from duolog.engine.progress import Progress, Report, lag_of, merge_positions
 from duolog.engine.slots import release_slots
-from duolog.engine.topics import TopicReader
+from duolog.engine.topics import EndOffsets, TopicReader
 
 State = Literal["starting", "catching-up", "running", "stopped", "failed"]
 
@@ -52,6 +52,8 @@ class RunningQuery:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _spark_query: StreamingQuery | None = None
+    _committed: EndOffsets = field(default_factory=dict)
+    """Where the current Spark query began."""
     _last_busy: Report | None = None
     _last_progress: Progress = field(default_factory=lambda: Progress("micro-batch", "starting"))
 
@@ -62,6 +64,11 @@ class RunningQuery:
     @property
     def state(self) -> State:
         return self._state
+
+    @property
+    def has_ended(self) -> bool:
+        """True once nothing of it runs any more."""
+        return self._ended.is_set()
 
     @property
     def mode(self) -> str:
@@ -166,12 +173,17 @@ class RunningQuery:
                 self._launch(self._next_trigger())
             self._state = "stopped"
         except QueryFailed as error:
-            self._failure = error
-            self._state = "failed"
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 - a query that nobody waits for must not look well
+            self._fail(to_query_failed(error, self.application_id))
         finally:
             release_slots(self.application_id)
             self.launcher.release()
             self._ended.set()
+
+    def _fail(self, error: QueryFailed) -> None:
+        self._failure = error
+        self._state = "failed"
 
     def _await_spark(self) -> bool:
         """Wait for the Spark query; tell whether another one is to follow it."""
@@ -189,8 +201,9 @@ class RunningQuery:
         return self._state == "catching-up" and not self._stopping
 
     def _next_trigger(self) -> Trigger:
-        behind = sum(self._lag().values())
-        if behind <= self.launcher.config.auto_lag_records_max:
+        lag = self._lag()
+        # Where the broker tells no lag Spark catches up once more, or says what is wrong.
+        if lag and sum(lag.values()) <= self.launcher.config.auto_lag_records_max:
             return self.chosen.live
         return "available-now"
 
@@ -198,6 +211,7 @@ class RunningQuery:
         with self._lock:
             if self._stopping:
                 return
+            self._committed = self.launcher.checkpoint.committed_positions()
             self._spark_query = self.launcher.start(trigger)
             self._trigger = trigger
             self._state = "catching-up" if trigger == "available-now" else "running"
@@ -209,18 +223,23 @@ class RunningQuery:
         return Report.parse(last.json) if last else None
 
     def _lag(self) -> dict[str, int]:
+        """Return what is not yet read of each source topic; nothing where no broker answers."""
         try:
             ends = self.topics.end_offsets(self.partition_counts)
         except (KafkaException, TimeoutError):  # the broker is away: Spark will say so, and better
             return {}
-        report = self._report()
-        reported = report.positions if report else {}
-        return lag_of(merge_positions(reported, self.launcher.counters().positions), ends)
+        return lag_of(
+            merge_positions(self._reported_positions(), self.launcher.counters().positions), ends
+        )
 
     def _committed_positions(self) -> dict[str, dict[int, int]]:
         """Return the positions whose results are written."""
-        report = self._report()
-        reported = report.positions if report else {}
+        reported = self._reported_positions()
         if self._trigger != "real-time":
-            return merge_positions(reported)
+            return reported
         return merge_positions(reported, self.launcher.counters().positions)
+
+    def _reported_positions(self) -> dict[str, dict[int, int]]:
+        # Spark reports nothing of a real-time epoch until it ends, nor of topics without news.
+        report = self._report()
+        return merge_positions(self._committed, report.positions if report else {})

@@ -20,7 +20,13 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, avg, count, max_, sum_
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.errors import CheckpointMismatch, QueryFailed, SlotsMissing, SourceTopicMissing
+from duolog.engine.errors import (
+    CheckpointInUse,
+    CheckpointMismatch,
+    QueryFailed,
+    SlotsMissing,
+    SourceTopicMissing,
+)
 from duolog.engine.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.plan.nodes import Plan
@@ -307,11 +313,24 @@ def test_a_missing_source_topic_and_a_changed_plan_are_refused_by_name(bench: Be
     other.stream("nowhere", value="a INT").to("copy")
     with pytest.raises(SourceTopicMissing, match='source topic "nowhere" does not exist'):
         engine.start(other.build(), "other")
+    # Another process need not wait for this one.
+    assert list((bench.config.checkpoint_dir / "other").iterdir()) == []
 
     with bench.running("micro-batch"):
         pass
     with pytest.raises(CheckpointMismatch, match="has changed since its checkpoint"):
         engine.start(recounted(bench), f"app-{bench.prefix}")
+
+
+def test_an_application_that_runs_is_not_started_again_by_another_engine(bench: Bench) -> None:
+    """Spark would stop the first query on the checkpoint, and nobody would be told."""
+    with bench.running("micro-batch") as first:
+        with pytest.raises(CheckpointInUse, match="runs already"):
+            Engine(bench.config).start(bench.plan(), f"app-{bench.prefix}", "micro-batch")
+        assert first.state == "running"
+
+    with bench.running("micro-batch"):
+        pass
 
 
 def test_records_that_were_deleted_before_they_were_read_fail_the_query(bench: Bench) -> None:

@@ -64,7 +64,7 @@ def test_a_column_may_have_any_name(spark: SparkSession, name: str) -> None:
     named = topology.stream("in", key="k STRING", value=f"{quoted} STRING, other BIGINT")
     named.to("copy")
     grouped = named.map_values(name, z=col(name)).group_by(name)
-    grouped.aggregate(**{f"{name}2": count(), "most": max_("z")}).to("out")
+    grouped.aggregate(count().alias(f"{name}2"), most=max_("z")).to("out")
 
     ensure_same(spark, topology, records({name: "x", "other": 1}, {name: "y", "other": 2}))
 

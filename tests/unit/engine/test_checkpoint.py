@@ -70,3 +70,18 @@ def test_a_checkpoint_of_a_newer_format_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(CheckpointMismatch, match="newer Duolog"):
         checkpoint.pin("flights", shape(), VERSIONS)
+
+
+def test_committed_positions_are_those_of_the_last_commit_and_not_of_what_is_planned(
+    tmp_path: Path,
+) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.committed_positions() == {}
+    for kind, numbers in (("commits", (8, 9)), ("offsets", (8, 9, 10))):
+        (checkpoint.spark_dir / kind).mkdir(parents=True)
+        for number in numbers:
+            sources = f'{{"flights":{{"0":{number},"1":70}}}}\n-\n{{"airlines":{{"0":4}}}}'
+            (checkpoint.spark_dir / kind / str(number)).write_text(f"v1\n{{}}\n{sources}\n")
+    (checkpoint.spark_dir / "commits" / ".9.crc").write_text("")
+
+    assert checkpoint.committed_positions() == {"flights": {0: 9, 1: 70}, "airlines": {0: 4}}

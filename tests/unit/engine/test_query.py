@@ -50,6 +50,14 @@ class PlayedLauncher:
     queries: list[PlayedQuery] = field(default_factory=list)
     position: int = 0
     live: threading.Event = field(default_factory=threading.Event)
+    committed: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    @property
+    def checkpoint(self) -> "PlayedLauncher":
+        return self
+
+    def committed_positions(self) -> dict[str, dict[int, int]]:
+        return self.committed
 
     def start(self, trigger: str) -> PlayedQuery:
         self.started.append(trigger)
@@ -73,16 +81,21 @@ class PlayedLauncher:
 
 @dataclass
 class PlayedTopics:
-    end: int
+    """Tells where the topic ends, once what is in the way has been raised."""
+
+    end: int = 150_000
+    in_the_way: list[Exception] = field(default_factory=list)
 
     def end_offsets(self, _counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
+        if self.in_the_way:
+            raise self.in_the_way.pop()
         return {"flights": {0: self.end}}
 
 
-def start(launcher: PlayedLauncher, mode: Mode, *, end: int = 150_000) -> RunningQuery:
+def start(launcher: PlayedLauncher, mode: Mode, topics: PlayedTopics | None = None) -> RunningQuery:
     query = RunningQuery(
         cast("Launcher", cast("Any", launcher)),
-        cast("TopicReader", cast("Any", PlayedTopics(end))),
+        cast("TopicReader", cast("Any", topics or PlayedTopics())),
         choose_mode(mode, needed=5, free=62, slots_total=64),
         {"flights": 1},
     )
@@ -99,6 +112,37 @@ def test_auto_catches_up_until_the_lag_is_small_and_then_goes_live() -> None:
 
     assert launcher.started == ["available-now"] * 3 + ["real-time"]
     assert (query.state, query.mode, query.exception()) == ("stopped", "real-time", None)
+
+
+def test_auto_does_not_go_live_on_a_lag_that_nobody_told() -> None:
+    launcher = PlayedLauncher()
+
+    query = start(launcher, "auto", PlayedTopics(60_000, [TimeoutError(), TimeoutError()]))
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    assert launcher.started == ["available-now"] * 3 + ["real-time"]
+
+
+def test_a_defect_while_modes_change_fails_the_query_and_is_not_swallowed() -> None:
+    launcher = PlayedLauncher()
+
+    query = start(launcher, "auto", PlayedTopics(in_the_way=[ZeroDivisionError("oops")]))
+
+    with pytest.raises(QueryFailed, match="ZeroDivisionError: oops"):
+        query.wait(WAIT_S)
+    assert query.state == "failed"
+
+
+def test_what_an_earlier_run_has_read_is_no_lag() -> None:
+    """Real time reports nothing of an epoch until it ends: all records looked unread till then."""
+    launcher = PlayedLauncher(committed={"flights": {0: 149_990}})
+    query = start(launcher, "real-time")
+
+    lag = query.progress().lag_records
+    query.stop()
+
+    assert lag == {"flights": 10}
 
 
 def test_progress_tells_lag_and_what_was_read() -> None:

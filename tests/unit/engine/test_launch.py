@@ -1,0 +1,41 @@
+"""How Spark queries are started, with a Spark that is played."""
+
+import threading
+import time
+from pathlib import Path
+from unittest.mock import MagicMock
+
+from duolog.engine.checkpoint import Checkpoint
+from duolog.engine.launch import Launcher
+from duolog.engine.settings import EngineConfig
+
+SETTING = "spark.sql.shuffle.partitions"
+
+
+def test_applications_that_start_at_once_do_not_get_each_others_shuffle_partitions(
+    tmp_path: Path,
+) -> None:
+    """The number is a setting of the session that all share; four starts in five once failed."""
+    session: dict[str, int] = {}
+    found: dict[int, int] = {}
+    spark = MagicMock()
+    spark.conf.set = session.__setitem__
+
+    def start(tasks: int) -> None:
+        spec = {"application_id": f"app-{tasks}", "shuffle_partitions": tasks, "sources": []}
+        config = EngineConfig("127.0.0.1:9092", tmp_path)
+        Launcher(spark, config, Checkpoint(tmp_path), spec, 0).start("micro-batch")
+
+    def started(_envelopes: object, spec: str, _options: object) -> MagicMock:
+        time.sleep(0.02)  # Time for the others to come between.
+        found[int(spec.partition('"shuffle_partitions": ')[2].partition(",")[0])] = session[SETTING]
+        return MagicMock()
+
+    spark.sparkContext._jvm.org.duolog.kernel.Launcher.start = started  # noqa: SLF001
+    threads = [threading.Thread(target=start, args=(tasks,)) for tasks in (1, 2, 3, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == {1: 1, 2: 2, 3: 3, 7: 7}
