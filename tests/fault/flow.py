@@ -51,7 +51,11 @@ class Flow:
     def create_topics(self) -> None:
         """Make the source topics and write the airlines; the result topics are the engine's to make."""
         admin = AdminClient({"bootstrap.servers": self._config["bootstrap.servers"]})
-        topics = [NewTopic(self._prefix + name, count, 1) for name, count in SOURCES.items()]
+        # The events are older than any retention by time.
+        topics = [
+            NewTopic(self._prefix + name, count, 1, config={"retention.ms": "-1"})
+            for name, count in SOURCES.items()
+        ]
         for created in admin.create_topics(topics).values():
             created.result(TIMEOUT_S)
         self._write(airlines())

@@ -26,7 +26,7 @@ from fault.flow import Flow, ResultTables
 from fault.journeys import computed_in_one_batch
 
 SEED = int(os.environ.get("DUOLOG_SEED", "1"))
-EVENTS_PER_SECOND = 400
+EVENTS_PER_SECOND = 300
 EPOCH_MS = 2000
 SETTINGS = {"epoch.ms": str(EPOCH_MS), "max.offsets.per.trigger": "5000"}
 SETTLE_TIMEOUT_S = 120.0
