@@ -81,7 +81,10 @@ class OffsetIndex:
         index = cls()
         index.offsets, index.positions = pairs[::2], pairs[1::2]
         grows = _grows(index.offsets) and _grows(index.positions)
-        inside = not index.positions or index.positions[-1] < segment_bytes
+        # No entry is for position 0: those are bytes of a file that grew and was not written.
+        inside = (
+            not index.positions or 0 < index.positions[0] <= index.positions[-1] < segment_bytes
+        )
         return index if grows and inside else None
 
 

@@ -20,7 +20,12 @@ from duolog.log.errors import CorruptLog
 from duolog.log.leader_epochs import LeaderEpochs
 from duolog.log.log_start import read_log_start
 from duolog.log.producer_state import ProducerStates, kept_batch
-from duolog.log.recovery_point import EPOCHS_FILE_NAME, RecoveryPoint, read_recovery_point
+from duolog.log.recovery_point import (
+    EPOCHS_FILE_NAME,
+    POINT_FILE_NAME,
+    RecoveryPoint,
+    read_recovery_point,
+)
 from duolog.log.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -94,8 +99,8 @@ class _Recovery:
         )
         self._epochs = epochs or LeaderEpochs()
         segments = self._list_segments()
-        if segments and point.next_offset == 0 and segments[0].base_offset > self._log_start:
-            # The first segment's name never became durable, so nothing was acknowledged.
+        if segments and segments[0].base_offset > self._log_start:
+            self._ensure_never_acknowledged(segments[0])
             self._drop(segments, 0)
         if not segments:
             return self._empty(point)
@@ -115,6 +120,12 @@ class _Recovery:
             self._scanned,
             self._scanned_bytes,
         )
+
+    def _ensure_never_acknowledged(self, first: Segment) -> None:
+        # A crash may take the name of the very first segment, before its first commit. Later,
+        # the segments before this one were durable.
+        if self._clean or self._disk.exists(f"{self._directory}/{POINT_FILE_NAME}"):
+            raise self._lost(f"the segments before {first.base_offset}")
 
     def _empty(self, point: RecoveryPoint) -> Recovered:
         if point.next_offset > self._log_start:
@@ -153,6 +164,8 @@ class _Recovery:
         for index in range(first, len(segments)):
             segment = segments[index]
             if segment.base_offset != next_offset and index > first:
+                if self._clean:  # The stop synced all of them.
+                    raise self._lost(f"offsets {next_offset} to {segment.base_offset}")
                 self._drop(segments, index)
                 break
             whole, next_offset = self._scan_segment(segment, point)

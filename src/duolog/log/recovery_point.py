@@ -15,7 +15,7 @@ from crc32c import crc32c
 from duolog.log.disk import Disk, DiskFile, read_file, replace_file
 from duolog.log.producer_state import ProducerStates
 
-FILE_NAME: Final = "recovery-point"
+POINT_FILE_NAME: Final = "recovery-point"
 _CRC: Final = Struct(">I")
 _POINT: Final = Struct(">Hqqq")
 _FORMAT: Final = 1
@@ -37,7 +37,7 @@ class RecoveryPoint:
 
 def read_recovery_point(disk: Disk, directory: str) -> RecoveryPoint | None:
     """Return the point; None where there is none or it is damaged: then all is to be read."""
-    data = read_file(disk, f"{directory}/{FILE_NAME}")
+    data = read_file(disk, f"{directory}/{POINT_FILE_NAME}")
     if data is None or len(data) < _CRC.size + _POINT.size:
         return None
     (crc,) = _CRC.unpack_from(data)
@@ -92,7 +92,7 @@ class RecoveryPointWrite:
         self.disk.sync_dir(self.directory)
         self.disk.sync_dir(self.directory.rpartition("/")[0])
         replace_file(self.disk, self.directory, EPOCHS_FILE_NAME, self.epochs)
-        replace_file(self.disk, self.directory, FILE_NAME, self.point.encode())
+        replace_file(self.disk, self.directory, POINT_FILE_NAME, self.point.encode())
 
 
 EPOCHS_FILE_NAME: Final = "leader-epoch-checkpoint"

@@ -117,7 +117,14 @@ class Segment:
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         if self._indexes is None:
             self._indexes = self.read_indexes() or self._rebuild_indexes()
+            self._ensure_whole_end(self._indexes[0])
         return self._indexes
+
+    def _ensure_whole_end(self, offset_index: OffsetIndex) -> None:
+        # A start reads no sealed segment. A file that was cut since must not give a torn batch.
+        position = offset_index.positions[-1] if offset_index else 0
+        for _ in self.places(position):
+            pass
 
     def read_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:
         """Return the saved indexes; None where one is missing or damaged."""
@@ -171,7 +178,8 @@ class Segment:
                 raise self._broken(position)
             base_offset, length, delta, timestamp = _PLACE.unpack_from(chunk, within)
             size = LENGTH_END + length
-            if size < HEADER_BYTES or base_offset < self.base_offset:
+            whole = HEADER_BYTES <= size <= self.size_bytes - position
+            if not whole or base_offset < self.base_offset:
                 raise self._broken(position)
             yield Place(position, size, base_offset, base_offset + delta, timestamp)
             position += size

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from duolog.log.disk import DiskFile
+from duolog.log.errors import CorruptLog
 from duolog.log.segment import Place, Segment
 from duolog.record.batch import read_header
 from duolog.record.records import decode_records
@@ -110,13 +111,14 @@ class Segments:
         hint = self._hints.get(offset)
         if hint is not None and hint[1] < hint[0].size_bytes:
             return (*hint, offset)
-        index = self._index(offset)
-        while True:
-            segment = self._items[index]
-            place = segment.locate(offset)
-            if place is not None:
-                return segment, place.position, place.base_offset
-            index += 1  # Nothing at the end of a segment: compaction took it.
+        segment = self._items[self._index(offset)]
+        place = segment.locate(offset)
+        if place is None:
+            raise CorruptLog(
+                f'segment "{segment.path}" ends before offset {offset}',
+                detail="The offset is below the log end: records that were acknowledged are gone.",
+            )
+        return segment, place.position, place.base_offset
 
     def _end_below(self, segment: Segment, bound: int) -> int:
         """Return the position up to which `segment` holds batches below `bound`."""

@@ -58,8 +58,8 @@ class TopicCatalog:
         for name in self._disk.list(self._directory):
             path = f"{self._directory}/{name}"
             data = None if name.endswith(_DELETED) else read_file(self._disk, f"{path}/{_ENTRY}")
-            if data is None:  # Deleted, or a creation that a crash cut off.
-                self._disk.remove_tree(path)
+            if data is None:
+                self._remove_leftover(path)
                 continue
             entry = _decode(path, data)
             if entry.name in entries:
@@ -70,6 +70,15 @@ class TopicCatalog:
                 )
             entries[entry.name] = entry
         return entries
+
+    def _remove_leftover(self, path: str) -> None:
+        """Remove a deleted topic, or a creation that a crash cut off: that one holds no log."""
+        if not path.endswith(_DELETED) and set(self._disk.list(path)) - {f"{_ENTRY}.tmp"}:
+            raise CorruptLog(
+                f'directory "{path}" holds records, and its {_ENTRY} is missing',
+                hint="Restore the file from a copy, or move the topic's directory away.",
+            )
+        self._disk.remove_tree(path)
 
     def directory(self, entry: TopicEntry) -> str:
         return f"{self._directory}/{entry.id}"

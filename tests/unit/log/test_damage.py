@@ -1,0 +1,131 @@
+"""What was acknowledged and is damaged later is refused, and never skipped in silence."""
+
+from typing import Final
+
+import pytest
+
+from duolog.core.settings import Value
+from duolog.log import LogManager, PartitionLog
+from duolog.log.errors import CorruptLog
+from duolog.log.index import OffsetIndex
+from duolog.record import Record, encode_batch, whole_batches
+from duolog.testing import FakeClock
+from duolog.testing.disk import CrashDisk
+
+SETTINGS: Final[dict[str, Value]] = {"log.segment.bytes": 1500, "log.index.interval.bytes": 200}
+BATCHES: Final = 140
+FEW_BATCHES: Final = 40
+"""So few that the stop writes no recovery point: the start reads them all."""
+
+
+def open_manager(disk: CrashDisk) -> LogManager:
+    return LogManager(disk, "/data", FakeClock(), SETTINGS)
+
+
+class Stopped:
+    """A log of several segments after an orderly stop."""
+
+    def __init__(self, batches: int = BATCHES) -> None:
+        self.disk = CrashDisk()
+        manager = open_manager(self.disk)
+        manager.create_topic("orders", 1)
+        log = manager.log("orders", 0)
+        for number in range(batches):
+            log.append(memoryview(encode_batch([Record(0, number, b"k", bytes(100))])))
+        log.write_staged()
+        log.high_watermark = log.log_end_offset
+        self.directory = log.directory
+        self.topic_directory = log.directory.rpartition("/")[0]
+        manager.close()
+        names = self.disk.list(self.directory)
+        self.bases = [int(name[:20]) for name in names if name.endswith(".log")]
+
+    def segment(self, number: int) -> str:
+        return f"{self.directory}/{self.bases[number]:020d}.log"
+
+    def start(self) -> PartitionLog:
+        return open_manager(self.disk).log("orders", 0)
+
+
+@pytest.fixture
+def stopped() -> Stopped:
+    return Stopped()
+
+
+def read_until_refused(log: PartitionLog) -> int:
+    """Read as a consumer does; return the offset at which the log says that it is damaged."""
+    offset = 0
+    while offset < log.high_watermark:
+        try:
+            data = log.read_bytes(offset, 400, up_to_offset=log.high_watermark)
+        except CorruptLog:
+            return offset
+        batches = list(whole_batches(data))
+        assert sum(len(batch) for _, batch in batches) == len(data), "a torn batch is served"
+        assert batches[0][0].base_offset == offset, "records are skipped"
+        offset = batches[-1][0].next_offset
+    return offset
+
+
+@pytest.mark.parametrize("cut_bytes", [1, 60, 100, 161, 700])
+def test_a_sealed_segment_that_was_cut_is_refused_where_records_are_missing(
+    stopped: Stopped, cut_bytes: int
+) -> None:
+    sealed = stopped.disk.open(stopped.segment(1))
+    sealed.truncate(sealed.size_bytes - cut_bytes)
+
+    log = stopped.start()
+
+    assert stopped.bases[0] < read_until_refused(log) < stopped.bases[2]
+    assert log.read(stopped.bases[2], 400, up_to_offset=BATCHES).size_bytes > 0
+
+
+def test_a_segment_that_is_missing_in_the_middle_is_refused_when_it_is_read(
+    stopped: Stopped,
+) -> None:
+    stopped.disk.remove(stopped.segment(1))
+
+    assert read_until_refused(stopped.start()) == stopped.bases[1]
+
+
+@pytest.mark.parametrize("batches", [BATCHES, FEW_BATCHES])
+def test_a_first_segment_that_is_missing_is_refused_at_the_start(batches: int) -> None:
+    stopped = Stopped(batches)
+    stopped.disk.remove(stopped.segment(0))
+
+    with pytest.raises(CorruptLog, match="lost acknowledged records"):
+        stopped.start()
+
+
+def test_a_small_log_with_a_segment_missing_is_refused_at_the_start() -> None:
+    stopped = Stopped(FEW_BATCHES)
+    stopped.disk.remove(stopped.segment(2))
+
+    with pytest.raises(CorruptLog, match="lost acknowledged records"):
+        stopped.start()
+
+    assert stopped.disk.exists(stopped.segment(3))
+
+
+def test_a_damaged_recovery_point_is_no_reason_to_drop_segments(stopped: Stopped) -> None:
+    stopped.disk.remove(stopped.segment(0))
+    stopped.disk.open(f"{stopped.directory}/recovery-point").pwrite(3, b"\xff\xff")
+
+    with pytest.raises(CorruptLog, match="lost acknowledged records"):
+        stopped.start()
+
+    assert stopped.disk.exists(stopped.segment(1))
+
+
+def test_an_index_that_grew_and_was_not_written_is_not_taken() -> None:
+    assert OffsetIndex.decode(bytes(8), 1000) is None
+    assert OffsetIndex.decode(b"", 1000) is not None
+
+
+def test_a_topic_whose_description_is_missing_keeps_its_records(stopped: Stopped) -> None:
+    stopped.disk.remove(f"{stopped.topic_directory}/topic.json")
+
+    with pytest.raises(CorruptLog, match=r"topic\.json"):
+        open_manager(stopped.disk)
+
+    assert stopped.disk.exists(stopped.segment(0))
