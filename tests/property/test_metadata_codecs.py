@@ -24,6 +24,7 @@ def expected_topic(row: TopicRow, node_id: int) -> dict[str, Any]:
         "name": row.name,
         "topic_id": row.topic_id,
         "is_internal": row.internal,
+        "topic_authorized_operations": row.operations,
         "partitions": [
             {
                 "partition_index": index,
@@ -45,6 +46,7 @@ topic_rows = st.builds(
     leader_epochs=st.lists(int32, max_size=3),
     internal=st.booleans(),
     error_code=st.sampled_from([0, 3, 17]),
+    operations=int32,
 )
 
 
@@ -53,15 +55,17 @@ topic_rows = st.builds(
     broker=st.builds(BrokerRow, int32, names, int32),
     cluster_id=names,
     topics=st.lists(topic_rows, max_size=3),
+    operations=int32,
 )
 def test_a_metadata_response_has_the_bytes_that_the_schema_gives(
-    version: int, broker: BrokerRow, cluster_id: str, topics: list[TopicRow]
+    version: int, broker: BrokerRow, cluster_id: str, topics: list[TopicRow], operations: int
 ) -> None:
     body = metadata.write_metadata_response(
         version,
         broker,
         cluster_id,
         [metadata.write_topic(version, row, broker.node_id) for row in topics],
+        operations=operations,
     )
 
     type_ = entity_type(3, version, "response")
@@ -70,6 +74,7 @@ def test_a_metadata_response_has_the_bytes_that_the_schema_gives(
             "brokers": [{"node_id": broker.node_id, "host": broker.host, "port": broker.port}],
             "cluster_id": cluster_id,
             "controller_id": broker.node_id,
+            "cluster_authorized_operations": operations,
             "topics": [expected_topic(row, broker.node_id) for row in topics],
         }
     )

@@ -11,7 +11,6 @@ Source: Kafka `ProduceRequest.validateRecords`, `LogValidator`.
 """
 
 from struct import Struct
-from struct import error as struct_error
 from typing import Final
 
 from crc32c import crc32c
@@ -23,6 +22,7 @@ from duolog.protocol.error_codes import ErrorCode
 from duolog.record.batch import (
     CRC_START,
     HEADER,
+    HEADER_BYTES,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     read_header,
@@ -31,6 +31,7 @@ from duolog.record.compression import CODEC_MASK, Compression
 from duolog.record.errors import CorruptBatch, InvalidRecord
 from duolog.record.records import decode_records, keyless_records
 
+NO_TIMESTAMP: Final = -1
 _FIRST_ZSTD: Final = 7
 _FIELDS: Final = Struct(">h4x8xqqhi")
 """attributes, max_timestamp, producer_id, producer_epoch, base_sequence, from byte 21."""
@@ -52,12 +53,9 @@ def check_batch(batch: memoryview, config: TopicConfig, *, version: int, now_ms:
     Raises:
         KafkaError: with Kafka's code for the rule that it breaks.
     """
-    try:
-        attributes, max_timestamp, producer_id, epoch, sequence = _FIELDS.unpack_from(
-            batch, CRC_START
-        )
-    except struct_error:
-        return  # The log says that it is cut off.
+    if len(batch) < HEADER_BYTES:
+        raise InvalidRecord("record batch is cut off", detail=f"{len(batch)} bytes")
+    attributes, max_timestamp, producer_id, epoch, sequence = _FIELDS.unpack_from(batch, CRC_START)
     if not (
         attributes & TRANSACTIONAL_BIT
         or config.opens_records
@@ -116,7 +114,7 @@ def _wrong_times(batch: memoryview, config: TopicConfig, now_ms: int) -> list[in
     return [
         index
         for index, record in enumerate(decode_records(batch))
-        if not earliest <= record.timestamp_ms <= latest
+        if record.timestamp_ms != NO_TIMESTAMP and not earliest <= record.timestamp_ms <= latest
     ]
 
 

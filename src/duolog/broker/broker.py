@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from duolog.broker.aside import Aside
 from duolog.broker.errors import kafka_code
 from duolog.broker.listener import Listener
 from duolog.broker.loop import Loop, Timers
@@ -63,7 +64,8 @@ class Broker:
         self.loop.after_round = self._after_round
         self.messages = Messages()
         self.router = Router(find_apis())
-        self.topics = Topics(log_manager, TopicConfigs(settings))
+        self._aside = Aside()
+        self.topics = Topics(log_manager, TopicConfigs(settings), self._aside.run)
         self.producer_ids = ProducerIds(log_manager)
         durability = cast("Durability", settings.text("durability"))
         self.group_commit = log_manager.group_commit(durability, self.loop.wake)
@@ -114,6 +116,7 @@ class Broker:
         self.rounds.finish()
         self.group_commit.close()
         self.rounds.finish()
+        self._aside.close()
         self._log_manager.close()
         self.loop.close()
 

@@ -81,9 +81,7 @@ def _read(
     if epoch not in {NO_EPOCH, log.leader_epoch}:
         return FetchResult(index, check_leader_epoch(epoch, log.leader_epoch))
     if offset < start or offset > log.log_end_offset:
-        return FetchResult(
-            index, ErrorCode.OFFSET_OUT_OF_RANGE, high_watermark, high_watermark, start
-        )
+        return FetchResult(index, ErrorCode.OFFSET_OUT_OF_RANGE)
     bytes_max = min(bytes_max, budget)
     if offset >= high_watermark or (bytes_max <= 0 and not first):
         return FetchResult(index, 0, high_watermark, high_watermark, start, b"", 0)

@@ -59,9 +59,16 @@ class Listener:
             accepted.close()
             logger.warning("too many connections; refused one", extra={"client": address})
             return
-        accepted.settimeout(0)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._broker.connections.add(Connection(self._broker, accepted, address))
+        try:
+            accepted.settimeout(0)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(self._broker, accepted, address)
+        except OSError as error:
+            # The client is gone already, or the kernel watches no further socket.
+            accepted.close()
+            logger.warning("cannot serve a client", extra={"client": address, "error": str(error)})
+            return
+        self._broker.connections.add(connection)
 
     def _pause(self, error: OSError) -> None:
         logger.warning("cannot accept connections now", extra={"error": str(error)})

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.broker.settings import BrokerSettings
-from duolog.core.errors import ConfigError
 from duolog.core.settings import Value
 from duolog.log.config import BROKER_NAMES, TOPIC_SETTINGS, topic_values
 
@@ -44,13 +43,7 @@ class TopicConfigs:
         Raises:
             ConfigError: a name is unknown, and the hint names the nearest; or a value is bad.
         """
-        values = TOPIC_SETTINGS.parse(configs)
-        if not values["cleanup.policy"]:
-            raise ConfigError(
-                'topic setting "cleanup.policy" must be one of delete, compact, not empty',
-                name="cleanup.policy",
-                value="",
-            )
+        TOPIC_SETTINGS.parse(configs)
 
     def effective(self, configs: Mapping[str, str]) -> dict[str, str]:
         """Return every config as text: the topic's own, the broker's, or the default."""

@@ -5,10 +5,10 @@ partition by the bytes of the name, without decoding them. A topic's part of a M
 is kept as bytes for each version, and dropped when the topic changes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.errors import UnknownTopic
+from duolog.broker.errors import InvalidTopic, UnknownTopic
 from duolog.broker.topic_configs import TopicConfig, TopicConfigs
 from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name
 from duolog.core.errors import KafkaError
@@ -53,8 +53,8 @@ class Topic:
         self.configs: Mapping[str, str] = entry.configs
         self.config = config
         self.partitions: list[Partition] = []
-        self.metadata_bytes: dict[int, bytes] = {}
-        """The topic's part of a Metadata answer, by version; cleared when the topic changes."""
+        self.metadata_bytes: dict[tuple[int, bool], bytes] = {}
+        """The topic's part of a Metadata answer, by its form; cleared when the topic changes."""
 
     def partition(self, index: int) -> Partition | None:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
@@ -63,9 +63,16 @@ class Topic:
 class Topics:
     """All topics of the broker."""
 
-    def __init__(self, log_manager: "LogManager", configs: TopicConfigs) -> None:
+    def __init__(
+        self,
+        log_manager: "LogManager",
+        configs: TopicConfigs,
+        run_aside: Callable[[Callable[[], None]], None],
+    ) -> None:
         self.configs = configs
         self._log_manager = log_manager
+        self._run_aside = run_aside
+        self._by_metric_name: dict[str, str] = {}
         self._by_name: dict[str, Topic] = {}
         self.by_name_bytes: dict[bytes, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
@@ -113,6 +120,9 @@ class Topics:
         check_topic_name(name)
         if name in self._by_name:
             raise KafkaError(f'topic "{name}" already exists', code=ErrorCode.TOPIC_ALREADY_EXISTS)
+        like = self._by_metric_name.get(_metric_name(name))
+        if like is not None:
+            raise InvalidTopic(f'topic "{name}" collides with topic "{like}"')
         _check_partitions(partitions)
         self.configs.check(configs)
 
@@ -124,8 +134,9 @@ class Topics:
     def delete(self, name: str) -> Topic:
         """Delete a topic and its records; return what it was."""
         topic = self.find(name)
-        self._log_manager.delete_topic(name)
+        self._log_manager.delete_topic(name, remove=self._run_aside)
         del self._by_name[name]
+        self._by_metric_name.pop(_metric_name(name), None)
         del self.by_name_bytes[topic.name_bytes]
         del self.by_id[topic.id]
         return topic
@@ -150,6 +161,7 @@ class Topics:
         topic = Topic(entry, self.configs.for_produce(entry.configs))
         self._open_partitions(topic, entry.partitions)
         self._by_name[topic.name] = topic
+        self._by_metric_name[_metric_name(topic.name)] = topic.name
         self.by_name_bytes[topic.name_bytes] = topic
         self.by_id[topic.id] = topic
         return topic
@@ -159,6 +171,11 @@ class Topics:
             log = self._log_manager.log(topic.name, index)
             topic.partitions.append(Partition(topic, index, log))
         topic.metadata_bytes.clear()
+
+
+def _metric_name(name: str) -> str:
+    """Return what Kafka makes of a name in its metrics, where two topics must not be alike."""
+    return name.replace(".", "_")
 
 
 def _check_partitions(count: int) -> None:

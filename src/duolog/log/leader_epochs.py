@@ -52,6 +52,11 @@ class LeaderEpochs:
             return EpochEnd(epoch, self._starts[0])
         return EpochEnd(self._epochs[above - 1], self._starts[above])
 
+    def epoch_at(self, offset: int) -> int:
+        """Return the epoch in which `offset` was written, or will be."""
+        above = bisect_right(self._starts, offset)
+        return self._epochs[max(0, above - 1)] if self._epochs else UNDEFINED
+
     def cut(self, log_end_offset: int) -> None:
         """Forget epochs that began at or after the end of the log."""
         while self._starts and self._starts[-1] >= log_end_offset:

@@ -66,7 +66,7 @@ def ensure_appendable(batch: Buffer, bytes_max: int, *, log_append_time: bool = 
             hint="Raise the topic setting max.message.bytes, or send smaller batches.",
         )
     if header.size_bytes != len(batch) or header.size_bytes < HEADER_BYTES:
-        raise CorruptBatch(
+        raise InvalidRecord(
             "record batch is not as long as it says",
             detail=f"{len(batch)} bytes, and it says {header.size_bytes}",
         )

@@ -20,6 +20,7 @@ from uuid import UUID
 
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.errors import MalformedRequest
+from duolog.protocol.operations import OPERATIONS_NOT_ASKED
 from duolog.protocol.wire import (
     INT16,
     INT32,
@@ -46,7 +47,6 @@ _FIRST_FLEXIBLE: Final = 9
 _FIRST_TOPIC_ID: Final = 10
 _FIRST_ERROR: Final = 13
 
-_OPERATIONS_NOT_ASKED: Final = INT32.pack(-(2**31))
 _PARTITION: Final = Struct(">hii")
 
 
@@ -62,6 +62,9 @@ class MetadataRequest(NamedTuple):
 
     topics: list[TopicQuestion] | None
     auto_create: bool
+    cluster_operations: bool = False
+    """Whether the client asks what it may do with the cluster, and with each topic."""
+    topic_operations: bool = False
 
 
 class BrokerRow(NamedTuple):
@@ -80,6 +83,7 @@ class TopicRow(NamedTuple):
     leader_epochs: Sequence[int] = ()
     internal: bool = False
     error_code: int = 0
+    operations: int = OPERATIONS_NOT_ASKED
 
 
 def read_metadata_request(buffer: memoryview, version: int) -> MetadataRequest:
@@ -99,15 +103,23 @@ def read_metadata_request(buffer: memoryview, version: int) -> MetadataRequest:
         if flexible:
             position = skip_tagged_fields(buffer, position)
         text = None if name is None else name.decode("utf-8", "replace")
-        topics.append(TopicQuestion(text, topic_id))
+        topics.append(TopicQuestion(text, topic_id if topic_id and topic_id.int else None))
     auto_create = True
     if version >= _FIRST_AUTO_CREATION:
         if position >= len(buffer):
             raise MalformedRequest("request ends inside a field")
         auto_create = bool(buffer[position])
+        position += 1
+    asked = [False, False]
+    if version in _AUTHORIZED_OPERATIONS:
+        count_asked = 2 if version in _CLUSTER_OPERATIONS else 1
+        flags = buffer[position : position + count_asked]
+        if len(flags) < count_asked:
+            raise MalformedRequest("request ends inside a field")
+        asked[2 - count_asked :] = map(bool, flags)
     # Version 0 cannot say null, and means all topics by an empty list.
     everything = count < 0 or (version < _FIRST_NULL_MEANS_ALL and count == 0)
-    return MetadataRequest(None if everything else topics, auto_create)
+    return MetadataRequest(None if everything else topics, auto_create, *asked)
 
 
 def write_topic(version: int, topic: TopicRow, node_id: int) -> bytes:
@@ -134,14 +146,19 @@ def write_topic(version: int, topic: TopicRow, node_id: int) -> bytes:
             parts.append(INT32.pack(leader_epoch))
         parts.append(tail)
     if version in _AUTHORIZED_OPERATIONS:
-        parts.append(_OPERATIONS_NOT_ASKED)
+        parts.append(INT32.pack(topic.operations))
     if flexible:
         parts.append(b"\0")
     return b"".join(parts)
 
 
 def write_metadata_response(
-    version: int, broker: BrokerRow, cluster_id: str, topics: Iterable[bytes]
+    version: int,
+    broker: BrokerRow,
+    cluster_id: str,
+    topics: Iterable[bytes],
+    *,
+    operations: int = OPERATIONS_NOT_ASKED,
 ) -> bytes:
     """Join an answer's body from the parts of its topics."""
     flexible = version >= _FIRST_FLEXIBLE
@@ -166,7 +183,7 @@ def write_metadata_response(
     parts.append(write_array_length(len(rows), flexible=flexible))
     parts += rows
     if version in _CLUSTER_OPERATIONS:
-        parts.append(_OPERATIONS_NOT_ASKED)
+        parts.append(INT32.pack(operations))
     if version >= _FIRST_ERROR:
         parts.append(INT16.pack(ErrorCode.NONE))
     parts.append(tags)

@@ -370,7 +370,7 @@ def test_a_config_change_that_fails_changes_nothing(desk: Any) -> None:
         alter(client, "a", ("segment.bytes", 0, "2048"), ("nothing", 0, "1")).error_code,
         alter(client, "a", ("segment.bytes", 0, "soon")).error_code,
         alter(client, "a", ("segment.bytes", 2, "1")).error_code,
-        alter(client, "a", ("cleanup.policy", 3, "delete")).error_code,
+        alter(client, "a", ("cleanup.policy", 2, "shred")).error_code,
         alter(client, "missing", ("segment.bytes", 0, "2048")).error_code,
         alter(client, "a", ("segment.bytes", 0, "2048"), validate_only=True).error_code,
     ]

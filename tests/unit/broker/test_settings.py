@@ -34,9 +34,8 @@ def test_a_topic_takes_its_own_value_then_the_brokers_then_the_default() -> None
     assert configs.for_produce({}).batch_bytes_max == 99
 
 
-def test_a_topic_without_a_cleanup_policy_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"cleanup\.policy"):
-        TopicConfigs(BrokerSettings()).check({"cleanup.policy": ""})
+def test_a_topic_may_have_no_cleanup_policy_as_in_kafka() -> None:
+    TopicConfigs(BrokerSettings()).check({"cleanup.policy": ""})
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a b", "ü", "a\0", "a" * 250])

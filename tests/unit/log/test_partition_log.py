@@ -131,7 +131,7 @@ def _resealed(batch: memoryview, position: int, data: bytes) -> memoryview:
     ("damage", "code"),
     [
         (_flip, 2),
-        (_short, 2),
+        (_short, 87),
         (_stub, 2),
         (_old, 87),
         (_attributes(0x20), 87),

@@ -3,7 +3,8 @@
 Behaviour: whole batches, from the one that holds the fetch offset; nothing beyond the high
 watermark. A fetch with fewer than `min_bytes` waits up to `max_wait_ms`; an error in any
 partition is answered at once. Sessions are declined: session 0, every partition in every
-answer; a request that names a session gets FETCH_SESSION_ID_NOT_FOUND.
+answer; a request that goes on with a session gets FETCH_SESSION_ID_NOT_FOUND, one that begins
+or closes a session is answered in full.
 
 v5  log start offset         v7  sessions (KIP-227)
 v9  current leader epoch     v10 zstd
@@ -32,7 +33,7 @@ def handle_frame(
 ) -> None:
     broker = connection.broker
     request = read_fetch_request(frame, position, version)
-    if request.session_id != 0:
+    if request.session_epoch > 0:
         refused: list[bytes | FileSpan] = write_fetch_response(
             version, correlation_id, [], error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         )

@@ -74,7 +74,7 @@ def _find(partition: Partition, timestamp: int, version: int) -> dict[str, Any]:
     if timestamp == LATEST:
         return {"offset": log.high_watermark, "leader_epoch": log.leader_epoch}
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
-        return {"offset": log.log_start_offset}
+        return {"offset": log.log_start_offset, "leader_epoch": log.epoch_of_log_start}
     if timestamp == LATEST_TIERED:
         return _NOT_FOUND
     found = log.max_timestamp() if timestamp < 0 else log.offset_for_timestamp(timestamp)

@@ -12,7 +12,7 @@ v10 topic ids; v12 asks by id
 Source: Kafka `KafkaApis.handleTopicMetadataRequest`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from duolog.broker.api import Api
@@ -33,6 +33,11 @@ from duolog.protocol.metadata import (
     write_metadata_response,
     write_topic,
 )
+from duolog.protocol.operations import (
+    CLUSTER_OPERATIONS,
+    OPERATIONS_NOT_ASKED,
+    TOPIC_OPERATIONS,
+)
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
@@ -42,43 +47,56 @@ _KEY = 3
 _NO_ID = UUID(int=0)
 
 
+class _Form(NamedTuple):
+    """What the bytes of a topic depend on, besides the topic."""
+
+    version: int
+    operations: bool
+
+
 def handle_frame(
     connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
 ) -> None:
     broker = connection.broker
     request = read_metadata_request(frame[position:], version)
+    form = _Form(version, request.topic_operations)
     if request.topics is None:
-        rows = [_known(broker, topic, version) for topic in broker.topics]
+        rows = [_known(broker, topic, form) for topic in broker.topics]
     else:
         auto_create = request.auto_create and broker.settings.boolean("auto.create.topics.enable")
+        # Who asks twice gets one answer, as from Kafka.
         rows = [
-            _answer(broker, question, version, auto_create=auto_create)
-            for question in request.topics
+            _answer(broker, question, form, auto_create=auto_create)
+            for question in dict.fromkeys(request.topics)
         ]
     body = write_metadata_response(
-        version, BrokerRow(broker.node_id, *broker.advertised), broker.cluster_id, rows
+        version,
+        BrokerRow(broker.node_id, *broker.advertised),
+        broker.cluster_id,
+        rows,
+        operations=CLUSTER_OPERATIONS if request.cluster_operations else OPERATIONS_NOT_ASKED,
     )
     header = response_header(_KEY, version, correlation_id)
     connection.answer(Slot(), write_frame(header, body))
 
 
-def _answer(broker: "Broker", question: TopicQuestion, version: int, *, auto_create: bool) -> bytes:
-    if question.name is None:
-        topic_id = question.topic_id or _NO_ID
-        topic = broker.topics.by_id.get(topic_id)
+def _answer(broker: "Broker", question: TopicQuestion, form: _Form, *, auto_create: bool) -> bytes:
+    name, topic_id = question
+    if name is None or topic_id:  # An id is stronger than a name.
+        topic = broker.topics.by_id.get(topic_id or _NO_ID)
         if topic is not None:
-            return _known(broker, topic, version)
+            return _known(broker, topic, form)
         row = TopicRow(None, topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-        return write_topic(version, row, broker.node_id)
-    topic = broker.topics.get(question.name)
+        return write_topic(form.version, row, broker.node_id)
+    topic = broker.topics.get(name)
     if topic is not None:
-        return _known(broker, topic, version)
+        return _known(broker, topic, form)
     try:
-        return _known(broker, _create(broker, question.name, auto_create=auto_create), version)
+        return _known(broker, _create(broker, name, auto_create=auto_create), form)
     except (DuologError, OSError) as error:
         code, _ = kafka_code(error)
-        row = TopicRow(question.name, None, error_code=code)
-        return write_topic(version, row, broker.node_id)
+        row = TopicRow(name, None, error_code=code)
+        return write_topic(form.version, row, broker.node_id)
 
 
 def _create(broker: "Broker", name: str, *, auto_create: bool) -> Topic:
@@ -89,12 +107,13 @@ def _create(broker: "Broker", name: str, *, auto_create: bool) -> Topic:
     return broker.create_topic(name, broker.settings.integer("num.partitions"), {})
 
 
-def _known(broker: "Broker", topic: Topic, version: int) -> bytes:
-    kept = topic.metadata_bytes.get(version)
+def _known(broker: "Broker", topic: Topic, form: _Form) -> bytes:
+    kept = topic.metadata_bytes.get(form)
     if kept is None:
         epochs = [partition.log.leader_epoch for partition in topic.partitions]
-        row = TopicRow(topic.name, topic.id, epochs, internal=topic.internal)
-        kept = topic.metadata_bytes[version] = write_topic(version, row, broker.node_id)
+        operations = TOPIC_OPERATIONS if form.operations else OPERATIONS_NOT_ASKED
+        row = TopicRow(topic.name, topic.id, epochs, internal=topic.internal, operations=operations)
+        kept = topic.metadata_bytes[form] = write_topic(form.version, row, broker.node_id)
     return kept
 
 

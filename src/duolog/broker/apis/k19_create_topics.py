@@ -18,6 +18,7 @@ from duolog.broker.api import Api, RequestContext
 from duolog.broker.config_rows import DYNAMIC_TOPIC, topic_config_rows
 from duolog.broker.errors import kafka_code
 from duolog.broker.topic_creation import NewTopic, new_topic
+from duolog.broker.turns import work_in_turns
 from duolog.core.errors import DuologError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
@@ -26,13 +27,16 @@ _FIRST_CONFIGS = 5
 
 def handle(request: Any, context: RequestContext) -> None:
     names = Counter(topic.name for topic in request.topics)
-    results = {
-        topic.name: _create(
+    results: dict[str, dict[str, Any]] = {}
+
+    def create(topic: Any) -> None:
+        results[topic.name] = _create(
             topic, context, validate_only=request.validate_only, unique=names[topic.name] == 1
         )
-        for topic in request.topics
-    }
-    context.reply({"topics": list(results.values())})
+
+    work_in_turns(
+        context, request.topics, create, lambda: context.reply({"topics": list(results.values())})
+    )
 
 
 def _create(

@@ -8,12 +8,14 @@ v5  error message       v6 by name or by id
 Source: Kafka `ControllerApis.deleteTopics`.
 """
 
+from collections import Counter
 from typing import Any
 from uuid import UUID
 
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import UnknownTopic, kafka_code
 from duolog.broker.topics import Topic
+from duolog.broker.turns import work_in_turns
 from duolog.core.errors import DuologError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
@@ -22,15 +24,26 @@ _NO_ID = UUID(int=0)
 
 
 def handle(request: Any, context: RequestContext) -> None:
+    asked: list[tuple[str | None, UUID | None]]
     if context.version < _FIRST_IDS:
         asked = [(name, None) for name in request.topic_names]
     else:
         asked = [(topic.name, topic.topic_id) for topic in request.topics]
-    context.reply({"responses": [_delete(name, id_, context) for name, id_ in asked]})
+    times = Counter(asked)
+    results: list[dict[str, Any]] = []
+
+    def delete(topic: tuple[str | None, UUID | None]) -> None:
+        results.append(_delete(*topic, context, unique=times[topic] == 1))
+
+    work_in_turns(context, times, delete, lambda: context.reply({"responses": results}))
 
 
-def _delete(name: str | None, topic_id: UUID | None, context: RequestContext) -> dict[str, Any]:
+def _delete(
+    name: str | None, topic_id: UUID | None, context: RequestContext, *, unique: bool
+) -> dict[str, Any]:
     try:
+        if not unique:
+            raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
         topic = _find(name, topic_id or _NO_ID, context)
         context.broker.delete_topic(topic.name)
     except (DuologError, OSError) as error:
@@ -48,8 +61,10 @@ def _find(name: str | None, topic_id: UUID, context: RequestContext) -> Topic:
     broker = context.broker
     if not broker.settings.boolean("delete.topic.enable"):
         raise KafkaError("topics cannot be deleted", code=ErrorCode.TOPIC_DELETION_DISABLED)
-    if name is not None and topic_id != _NO_ID:
-        raise KafkaError("both name and id were given", code=ErrorCode.INVALID_REQUEST)
+    if (name is None) == (topic_id == _NO_ID):
+        raise KafkaError(
+            "a topic is named by its name or by its id", code=ErrorCode.INVALID_REQUEST
+        )
     if name is not None:
         topic = broker.topics.find(name)
     else:

@@ -18,17 +18,29 @@ from typing import Any
 from duolog.broker.api import Api, RequestContext
 from duolog.protocol.error_codes import ErrorCode
 
+_NO_PRODUCER = -1
 _NO_EPOCH = -1
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    if request.transactional_id is not None:
-        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        if not request.transactional_id:
-            code = ErrorCode.INVALID_REQUEST
-        context.reply({"error_code": code, "producer_id": -1, "producer_epoch": _NO_EPOCH})
+    code = _refusal(request)
+    if code == ErrorCode.NONE:
+        context.reply({"producer_id": context.broker.producer_ids.take(), "producer_epoch": 0})
         return
-    context.reply({"producer_id": context.broker.producer_ids.take(), "producer_epoch": 0})
+    context.reply({"error_code": code, "producer_id": _NO_PRODUCER, "producer_epoch": _NO_EPOCH})
+
+
+def _refusal(request: Any) -> ErrorCode:
+    if request.transactional_id is not None:
+        if not request.transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    # Without transactions both of these mean nothing, but there must be both or none.
+    producer_id = getattr(request, "producer_id", _NO_PRODUCER)
+    epoch = getattr(request, "producer_epoch", _NO_EPOCH)
+    if (producer_id == _NO_PRODUCER) != (epoch == _NO_EPOCH):
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
 
 
 API = Api(key=22, name="InitProducerId", versions=range(6), handle=handle)

@@ -8,30 +8,39 @@ v2  flexible       v3 throttling as its own error, which is never given
 Source: Kafka `ReplicationControlManager.createPartitions`.
 """
 
+from collections import Counter
 from typing import Any
 
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import kafka_code
 from duolog.broker.topic_creation import check_assignments
 from duolog.broker.topics import PARTITIONS_MAX
+from duolog.broker.turns import work_in_turns
 from duolog.core.errors import DuologError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    context.reply(
-        {
-            "results": [
-                _grow(topic, context, validate_only=request.validate_only)
-                for topic in request.topics
-            ]
-        }
+    names = Counter(topic.name for topic in request.topics)
+    results: dict[str, dict[str, Any]] = {}
+
+    def grow(topic: Any) -> None:
+        results[topic.name] = _grow(
+            topic, context, validate_only=request.validate_only, unique=names[topic.name] == 1
+        )
+
+    work_in_turns(
+        context, request.topics, grow, lambda: context.reply({"results": list(results.values())})
     )
 
 
-def _grow(asked: Any, context: RequestContext, *, validate_only: bool) -> dict[str, Any]:
+def _grow(
+    asked: Any, context: RequestContext, *, validate_only: bool, unique: bool
+) -> dict[str, Any]:
     broker = context.broker
     try:
+        if not unique:
+            raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
         topic = broker.topics.find(asked.name)
         current = len(topic.partitions)
         if not current < asked.count <= PARTITIONS_MAX:

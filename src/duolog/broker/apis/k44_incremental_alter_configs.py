@@ -10,11 +10,13 @@ v1  flexible
 Source: Kafka `ConfigurationControlManager.incrementalAlterConfigs`, KIP-339.
 """
 
+from collections import Counter
 from typing import Any, Final
 
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.config_resources import BROKER, TOPIC
 from duolog.broker.errors import kafka_code
+from duolog.broker.topic_names import check_topic_name
 from duolog.broker.topics import Topic
 from duolog.core.errors import ConfigError, DuologError, KafkaError
 from duolog.core.settings import Kind
@@ -28,17 +30,26 @@ SUBTRACT: Final = 3
 
 
 def handle(request: Any, context: RequestContext) -> None:
+    named = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    times = Counter(named)
     context.reply(
         {
             "responses": [
-                _alter(resource, context, validate_only=request.validate_only)
-                for resource in request.resources
+                _alter(
+                    resource,
+                    context,
+                    validate_only=request.validate_only,
+                    unique=times[name] == 1,
+                )
+                for name, resource in zip(named, request.resources, strict=True)
             ]
         }
     )
 
 
-def _alter(resource: Any, context: RequestContext, *, validate_only: bool) -> dict[str, Any]:
+def _alter(
+    resource: Any, context: RequestContext, *, validate_only: bool, unique: bool
+) -> dict[str, Any]:
     result = {
         "resource_type": resource.resource_type,
         "resource_name": resource.resource_name,
@@ -46,6 +57,8 @@ def _alter(resource: Any, context: RequestContext, *, validate_only: bool) -> di
     }
     topics = context.broker.topics
     try:
+        if not unique:
+            raise KafkaError("resource is in the request twice", code=ErrorCode.INVALID_REQUEST)
         topic = _topic(resource, context)
         configs = _changed(topic, resource.configs, topics.configs.effective(topic.configs))
         topics.configs.check(configs)
@@ -59,8 +72,16 @@ def _alter(resource: Any, context: RequestContext, *, validate_only: bool) -> di
 
 def _topic(resource: Any, context: RequestContext) -> Topic:
     if resource.resource_type == TOPIC:
+        if not resource.resource_name:
+            raise KafkaError("topic has no name", code=ErrorCode.INVALID_REQUEST)
+        check_topic_name(resource.resource_name)
         return context.broker.topics.find(resource.resource_name)
     if resource.resource_type == BROKER:
+        if resource.resource_name not in {"", str(context.broker.node_id)}:
+            raise KafkaError(
+                f'broker "{resource.resource_name}" is not this one, {context.broker.node_id}',
+                code=ErrorCode.INVALID_REQUEST,
+            )
         raise ConfigError("settings of the broker are given at its start, with --set")
     raise KafkaError(
         f"resources of type {resource.resource_type} have no configs here",
@@ -78,11 +99,11 @@ def _changed(topic: Topic, changes: Any, effective: dict[str, str]) -> dict[str,
                 f'topic setting "{change.name}" is changed twice', code=ErrorCode.INVALID_REQUEST
             )
         seen.add(change.name)
-        row = TOPIC_SETTINGS.row(change.name)
         operation, value = change.config_operation, change.value
         if operation == DELETE:
-            configs.pop(change.name, None)
+            configs.pop(change.name, None)  # Also what no topic can have: then it is not there.
             continue
+        row = TOPIC_SETTINGS.row(change.name)
         if value is None:
             raise KafkaError(
                 f'topic setting "{change.name}" has no value', code=ErrorCode.INVALID_REQUEST

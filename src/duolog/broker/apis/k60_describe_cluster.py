@@ -12,14 +12,20 @@ from typing import Any
 
 from duolog.broker.api import Api, RequestContext
 from duolog.protocol.error_codes import ErrorCode
+from duolog.protocol.operations import CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED
 
 _BROKERS = 1
+_CONTROLLERS = 2
 
 
 def handle(request: Any, context: RequestContext) -> None:
     broker = context.broker
-    if getattr(request, "endpoint_type", _BROKERS) != _BROKERS:
-        context.reply_error(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker's endpoint")
+    endpoint_type = getattr(request, "endpoint_type", _BROKERS)
+    if endpoint_type != _BROKERS:
+        code, message = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"no endpoint type {endpoint_type}"
+        if endpoint_type == _CONTROLLERS:
+            code, message = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker's endpoint"
+        context.reply({"endpoint_type": _BROKERS, "error_code": code, "error_message": message})
         return
     host, port = broker.advertised
     context.reply(
@@ -28,6 +34,11 @@ def handle(request: Any, context: RequestContext) -> None:
             "cluster_id": broker.cluster_id,
             "controller_id": broker.node_id,
             "brokers": [{"broker_id": broker.node_id, "host": host, "port": port}],
+            "cluster_authorized_operations": (
+                CLUSTER_OPERATIONS
+                if request.include_cluster_authorized_operations
+                else OPERATIONS_NOT_ASKED
+            ),
         }
     )
 

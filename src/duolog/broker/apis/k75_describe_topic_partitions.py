@@ -14,6 +14,7 @@ from duolog.broker.errors import InvalidTopic
 from duolog.broker.topic_names import check_topic_name
 from duolog.broker.topics import Partition, Topic
 from duolog.protocol.error_codes import ErrorCode
+from duolog.protocol.operations import TOPIC_OPERATIONS
 
 _PARTITIONS_MAX: Final = 2000
 
@@ -29,7 +30,13 @@ def handle(request: Any, context: RequestContext) -> None:
     for name in sorted(name for name in asked if name >= first_name):
         topic = topics.get(name)
         if topic is None:
-            rows.append({"name": name, "error_code": _missing(name)})
+            rows.append(
+                {
+                    "name": name,
+                    "error_code": _missing(name),
+                    "topic_authorized_operations": TOPIC_OPERATIONS,
+                }
+            )
             continue
         first = max(0, cursor.partition_index) if cursor and name == first_name else 0
         if left == 0:
@@ -57,6 +64,7 @@ def _row(topic: Topic, partitions: list[Partition], node_id: int) -> dict[str, A
         "name": topic.name,
         "topic_id": topic.id,
         "is_internal": topic.internal,
+        "topic_authorized_operations": TOPIC_OPERATIONS,
         "partitions": [
             {
                 "partition_index": partition.index,

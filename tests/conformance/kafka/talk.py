@@ -1,0 +1,96 @@
+"""What the conversations with two brokers are made of: topics, batches, answers as plain values."""
+
+import dataclasses
+import struct
+import time
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from crc32c import crc32c
+
+from conformance.kafka.wire_client import WireClient
+from duolog.record import Record, encode_batch
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 19, 20, 22, 23
+DESCRIBE_CONFIGS, CREATE_PARTITIONS, INCREMENTAL_ALTER_CONFIGS = 32, 37, 44
+DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS = 60, 75
+TOPIC, BROKER = 2, 4
+NOT_COMPARED: Final = {"error_message", "throttle_time", "port", "cluster_id", "leader_epoch"}
+
+
+def plain(value: Any) -> Any:
+    """Return an entity as plain values without what two brokers never have in common."""
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: plain(getattr(value, name)) for name in names if name not in NOT_COMPARED}
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, UUID):
+        return "an id"
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value
+
+
+def new_topic(
+    name: str,
+    partitions: int = 1,
+    replicas: int = 1,
+    assigned: dict[int, list[int]] | None = None,
+    **configs: str | None,
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "num_partitions": partitions,
+        "replication_factor": replicas,
+        "assignments": [
+            {"partition_index": index, "broker_ids": ids} for index, ids in (assigned or {}).items()
+        ],
+        "configs": [
+            {"name": key.replace("_", "."), "value": value} for key, value in configs.items()
+        ],
+    }
+
+
+def create(client: WireClient, *topics: dict[str, Any], version: int = 7, **more: Any) -> Any:
+    fields = {"topics": topics, "timeout": 10_000, "validate_only": False, **more}
+    return client.ask(CREATE_TOPICS, version, **fields)
+
+
+def create_and_wait(client: WireClient, *topics: dict[str, Any]) -> None:
+    """Create topics; Kafka's broker learns of them some time after its controller."""
+    create(client, *topics)
+    names = [{"name": topic["name"]} for topic in topics]
+    deadline = time.monotonic() + 20
+    while any(
+        row.error_code or any(p.error_code for p in row.partitions)
+        for row in client.ask(METADATA, 5, topics=names, allow_auto_topic_creation=False).topics
+    ):
+        assert time.monotonic() < deadline, "the topics do not come"
+        time.sleep(0.1)
+    while any(_offset_error(client, topic["name"]) for topic in topics):
+        assert time.monotonic() < deadline, "the partitions have no leader"
+        time.sleep(0.1)
+
+
+def _offset_error(client: WireClient, name: str) -> int:
+    asked = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}
+    topics = [{"name": name, "partitions": [asked]}]
+    answer = client.ask(LIST_OFFSETS, 9, replica_id=-1, isolation_level=0, topics=topics)
+    return int(answer.topics[0].partitions[0].error_code)
+
+
+def batch(*values: bytes, at: int | None = None, key: bytes | None = b"k", **more: Any) -> bytes:
+    timestamp = round(time.time() * 1000) if at is None else at
+    records = [Record(i, timestamp, key, value) for i, value in enumerate(values or (b"v",))]
+    return bytes(encode_batch(records, **more))
+
+
+def changed(data: bytes, form: str, position: int, value: int) -> bytes:
+    """Return a batch with another value in its header, and its checksum right again."""
+    copy = bytearray(data)
+    struct.pack_into(form, copy, position, value)
+    struct.pack_into(">I", copy, 17, crc32c(bytes(copy[21:])))
+    return bytes(copy)

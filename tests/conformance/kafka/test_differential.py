@@ -1,0 +1,125 @@
+"""The same requests to Apache Kafka and to Duolog: codes and fields of the answers are compared.
+
+A conversation is a function of a client; each is held with both brokers, in this order, and what
+it returns must be equal. Left out of the comparison: texts of errors, times, ids and ports. Where
+Duolog means to differ, the conversation does not ask, and the list below says so:
+
+- what Kafka fails at with UNKNOWN_SERVER_ERROR or by hanging (null records, an unknown codec, a
+  config operation 9, a negative partition_max_bytes) is refused with a code that says why;
+- a topic of the auto creation exists in the first answer of Metadata, in Kafka in a later one;
+- a retry older than the five batches that are kept is DUPLICATE_SEQUENCE_NUMBER, not
+  OUT_OF_ORDER_SEQUENCE_NUMBER: clients take the first for done;
+- a batch that says in its own header that the broker set its time is refused on every topic;
+- a batch whose records are fewer than its header says is taken: records are not opened;
+- internal topics cannot be made by a client; configs of tiered storage and of replication, and
+  those of groups, clients' metrics and loggers, are not known.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from conformance.kafka import admin_conversations as admin
+from conformance.kafka import record_conversations as records
+from conformance.kafka.peer import KafkaPeer
+from conformance.kafka.talk import PRODUCE, batch, create_and_wait, new_topic
+from conformance.kafka.wire_client import WireClient
+from duolog.runtime.supervisor import BrokerProcess
+
+Conversation = Callable[[WireClient], Any]
+
+CONVERSATIONS: Final[list[Conversation]] = [
+    admin.created_topics,
+    admin.topics_named_twice,
+    admin.deleted_topics,
+    admin.grown_topics,
+    admin.described_configs,
+    admin.altered_configs,
+    admin.metadata,
+    admin.cluster,
+    admin.topic_partitions,
+    admin.producer_ids,
+    admin.requests_nobody_serves,
+    records.produced,
+    records.fetched,
+    records.listed_offsets,
+    records.ends_of_epochs,
+]
+
+
+@pytest.fixture(scope="module")
+def duolog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    data_dir = tmp_path_factory.mktemp("differential") / "data"
+    with BrokerProcess(data_dir, settings={"node.id": "1"}) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda call: call.__name__)
+def test_both_brokers_answer_alike(
+    kafka_peer: KafkaPeer, duolog: str, conversation: Conversation
+) -> None:
+    with WireClient(kafka_peer.bootstrap_servers) as kafka:
+        expected = conversation(kafka)
+    with WireClient(duolog) as ours:
+        found = conversation(ours)
+
+    assert found == expected
+
+
+def librdkafka_errors(bootstrap_servers: str) -> list[Any]:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+
+    def code(futures: dict[Any, Any]) -> Any:
+        (future,) = futures.values()
+        try:
+            future.result(20)
+        except KafkaException as error:
+            return error.args[0].name()
+        return None
+
+    return [
+        code(admin.create_topics([NewTopic("admin_a", 2, 1)])),
+        code(admin.create_topics([NewTopic("admin_a", 2, 1)])),
+        code(admin.create_topics([NewTopic("admin_b", 2, 3)])),
+        code(admin.create_topics([NewTopic("admin_c", 2, 1, config={"nope": "1"})])),
+        code(admin.create_partitions([NewPartitions("admin_a", 1)])),
+        code(admin.create_partitions([NewPartitions("admin_a", 4)])),
+        code(admin.delete_topics(["admin_a"])),
+        code(admin.delete_topics(["admin_missing"])),
+    ]
+
+
+def test_an_administrator_with_librdkafka_sees_the_same_errors(
+    kafka_peer: KafkaPeer, duolog: str
+) -> None:
+    assert librdkafka_errors(duolog) == librdkafka_errors(kafka_peer.bootstrap_servers)
+
+
+def places(bootstrap_servers: str) -> list[Any]:
+    with WireClient(bootstrap_servers) as client:
+        create_and_wait(client, new_topic("places"))
+        for at in (1000, 2000):
+            rows = [{"index": 0, "records": batch(b"a", b"b", at=at)}]
+            data = [{"name": "places", "partition_data": rows}]
+            client.ask(PRODUCE, 9, acks=-1, timeout=5000, topic_data=data)
+    from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415  It warns when it is loaded.
+
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap_servers)
+    partition = TopicPartition("places", 0)
+    found = [
+        consumer.beginning_offsets([partition])[partition],
+        consumer.end_offsets([partition])[partition],
+        *((row.offset, row.timestamp) for row in
+          [consumer.offsets_for_times({partition: 1500})[partition]]),
+        consumer.offsets_for_times({partition: 5000})[partition],
+    ]  # fmt: skip
+    consumer.close()
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_kafka_python_finds_the_same_places(kafka_peer: KafkaPeer, duolog: str) -> None:
+    assert places(duolog) == places(kafka_peer.bootstrap_servers)

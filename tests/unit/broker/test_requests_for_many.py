@@ -1,0 +1,128 @@
+"""Requests that name many things: some of them twice, and some that take long."""
+
+import time
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from duolog.protocol.error_codes import ErrorCode
+
+METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 3, 19, 20, 37
+INCREMENTAL_ALTER_CONFIGS = 44
+
+
+def test_topics_whose_names_are_alike_in_metrics_collide(desk: Any) -> None:
+    desk.topic("a.b")
+    client = desk.client()
+
+    topics = [{"name": "a_b", "num_partitions": 1, "replication_factor": 1}]
+    refused = client.ask(CREATE_TOPICS, 7, topics=topics).topics[0].error_code
+    client.ask(DELETE_TOPICS, 1, topic_names=["a.b"])
+    taken = client.ask(CREATE_TOPICS, 7, topics=topics).topics[0].error_code
+
+    assert (refused, taken) == (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE)
+
+
+def test_what_is_named_twice_in_a_request_is_not_changed(desk: Any) -> None:
+    desk.topic("a", 2)
+    client = desk.client()
+    change = {"name": "retention.ms", "config_operation": 0, "value": "5"}
+
+    grown = client.ask(
+        CREATE_PARTITIONS,
+        3,
+        topics=[{"name": "a", "count": count, "assignments": None} for count in (3, 4)],
+    )
+    altered = client.ask(
+        INCREMENTAL_ALTER_CONFIGS,
+        1,
+        resources=[{"resource_type": 2, "resource_name": "a", "configs": [change]}] * 2,
+    )
+    gone = client.ask(DELETE_TOPICS, 1, topic_names=["a", "a"])
+
+    bad = ErrorCode.INVALID_REQUEST
+    assert [row.error_code for row in grown.results] == [bad]
+    assert [row.error_code for row in altered.responses] == [bad, bad]
+    assert [row.error_code for row in gone.responses] == [bad]
+    topic = desk.broker.topics.find("a")
+    assert (len(topic.partitions), topic.configs) == (2, {})
+
+
+def test_metadata_answers_once_for_what_is_asked_twice_and_goes_by_the_id(desk: Any) -> None:
+    desk.topic("a")
+    client = desk.client()
+    by_name = {"name": "a", "topic_id": None}
+    by_wrong_id = {"name": "a", "topic_id": UUID(int=5)}
+
+    topics = client.ask(METADATA, 12, topics=[by_name, by_name, by_wrong_id]).topics
+
+    assert [topic.error_code for topic in topics] == [0, ErrorCode.UNKNOWN_TOPIC_ID]
+
+
+@pytest.mark.parametrize("version", range(8, 14))
+def test_metadata_says_what_everybody_may_do_when_it_is_asked(desk: Any, version: int) -> None:
+    desk.topic("a")
+    client = desk.client()
+    topics = [{"name": "a", "topic_id": None}]
+
+    asked = client.ask(
+        METADATA, version, topics=topics, include_topic_authorized_operations=True
+    ).topics[0]
+    not_asked = client.ask(METADATA, version, topics=topics).topics[0]
+
+    assert asked.topic_authorized_operations == 3576
+    assert not_asked.topic_authorized_operations == -(2**31)
+
+
+def test_many_topics_in_one_request_do_not_hold_up_other_connections(
+    desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duolog.broker.turns.TURN_S", 0.0)
+    busy, other = desk.client(), desk.client()
+    topics = [{"name": f"t{i}", "num_partitions": 1, "replication_factor": 1} for i in range(20)]
+
+    busy.send(CREATE_TOPICS, 7, topics=topics)
+    desk.turn()
+    found = other.ask(METADATA, 12, topics=None).topics
+    answer = busy.receive()
+
+    assert 0 < len(found) < 20
+    assert [row.error_code for row in answer.topics] == [0] * 20
+
+
+def test_work_that_fails_in_a_later_turn_is_answered(
+    desk: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("duolog.broker.turns.TURN_S", 0.0)
+    desk.topic("a")
+    desk.topic("b")
+    delete = desk.broker.topics.delete
+
+    def delete_a_only(name: str) -> Any:
+        if name != "a":
+            raise ZeroDivisionError
+        return delete(name)
+
+    monkeypatch.setattr(desk.broker.topics, "delete", delete_a_only)
+
+    answer = desk.client().ask(DELETE_TOPICS, 1, topic_names=["a", "b"])
+
+    assert {row.error_code for row in answer.responses} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert "request failed" in caplog.text
+
+
+def test_the_files_of_a_deleted_topic_are_gone_after_a_while(desk: Any, tmp_path: Path) -> None:
+    desk.topic("a")
+    client = desk.client()
+    client.produce("a", desk.batch(b"x"))
+    topics = tmp_path / "data" / "topics"
+    before = list(topics.iterdir())
+
+    client.ask(DELETE_TOPICS, 1, topic_names=["a"])
+
+    assert len(before) == 1
+    deadline = time.monotonic() + 10
+    while list(topics.iterdir()):
+        assert time.monotonic() < deadline, "the files are still there"
