@@ -51,7 +51,13 @@ def write_flights(bootstrap_servers: str, dataset: Dataset, events: int) -> floa
 def write_streams_tables(bootstrap_servers: str, dataset: Dataset) -> None:
     """Write the tables once more for Kafka Streams, which joins only what is co-partitioned."""
     names = {table: f"streams-{table}" for table in ("airlines", "airports")}
-    wanted = [NewTopic(topic, FLIGHTS_PARTITIONS) for topic in names.values()]
+    # Compacted, as what is of 2013 is older than any retention by time.
+    compacted = {"cleanup.policy": "compact"}
+    results = ("streams-flights-by-airline", "streams-flights-by-destination")
+    wanted = [
+        NewTopic(topic, FLIGHTS_PARTITIONS, config=compacted)
+        for topic in (*names.values(), *results)
+    ]
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     for future in admin.create_topics(wanted).values():
         future.result(30)
