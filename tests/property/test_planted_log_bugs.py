@@ -153,8 +153,7 @@ def log_start_is_not_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def producers_are_not_rebuilt(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recovery, "kept_batch", nothing)
-    patch.setattr(recovery.ProducerStates, "note", nothing)
+    patch.setattr(recovery._Recovery, "_note", nothing)
 
 
 PLANTS: Final[tuple[Plant, ...]] = (

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
+from duolog.broker.errors import kafka_code
 from duolog.coordinator.coordinator import GroupCoordinator
 from duolog.coordinator.errors import NOT_COORDINATOR
 from duolog.coordinator.messages import (
@@ -41,8 +42,10 @@ from duolog.coordinator.records import (
     encode_value,
 )
 from duolog.coordinator.settings import GroupSettings
+from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
-from duolog.core.units import MIB, MINUTE_MS, SECOND_MS
+from duolog.core.units import KIB, MIB, MINUTE_MS, SECOND_MS
+from duolog.protocol.error_codes import ErrorCode
 from duolog.record.records import Record, encode_batch
 
 if TYPE_CHECKING:
@@ -58,6 +61,8 @@ OFFSETS_TOPIC_CONFIGS: Final = {
     "compression.type": "producer",
     "segment.bytes": str(100 * MIB),
 }
+
+_BATCH_BYTES_USUAL: Final = 256 * KIB
 
 _FIRST_SLICE_SECONDS: Final = 0.25
 _SLICE_SECONDS: Final = 0.01
@@ -158,14 +163,19 @@ class Groups:
         if not outcome.records:
             _send(outcome.deferred)
             return
-        self._ensure_topic()
-        partitions = self._by_partition(outcome.records)
-        if len(partitions) == 1:
-            self._append(*partitions.popitem(), outcome)
+        try:
+            self._ensure_topic()
+        except (OSError, DuologError) as error:
+            self._refused(outcome, error)
             return
-        assert not outcome.deferred, "replies wait for the records of one group"
+        partitions = self._by_partition(outcome.records)
+        if outcome.deferred:
+            ((partition, records),) = partitions.items()  # A reply waits for one group's records.
+            self._append(partition, records, outcome)
+            return
         for partition, records in partitions.items():
-            self._append(partition, records, Outcome(records=records))
+            for some in _batches(records):
+                self._append(partition, some, Outcome(records=some))
 
     def _append(self, partition: int, records: list[CoordinatorRecord], outcome: Outcome) -> None:
         def on_durable(error: Exception | None) -> None:
@@ -203,8 +213,14 @@ class Groups:
 
     def _refused(self, outcome: Outcome, error: Exception) -> None:
         logger.error("group records were not stored", exc_info=error)
+        code, _ = kafka_code(error)
         # As Kafka maps a storage error here: the client looks for the coordinator and tries again.
-        self._carry_out(self._coordinator.abandon(outcome, NOT_COORDINATOR, self._now()))
+        # Trying again does not help with anything else, such as a record that is too large.
+        storage = code == ErrorCode.KAFKA_STORAGE_ERROR
+        code = NOT_COORDINATOR if storage else ErrorCode.UNKNOWN_SERVER_ERROR
+        self._carry_out(self._coordinator.abandon(outcome, code, self._now()))
+        for group_id in {record.group_id for record in outcome.records}:
+            self._plan(group_id)
 
     def _by_partition(
         self, records: Iterable[CoordinatorRecord]
@@ -281,6 +297,20 @@ class Groups:
         # A crash may have come between a topic's deletion and the tombstones of its offsets.
         self._forget_deleted_topics(self._coordinator.committed_topics())
         self._plan_offset_expiry()
+
+
+def _batches(records: Iterable[CoordinatorRecord]) -> Iterator[list[CoordinatorRecord]]:
+    """Yield the records in lists that fit a batch, but for a record that does not fit alone."""
+    batch: list[CoordinatorRecord] = []
+    size_bytes = 0
+    for record in records:
+        record_bytes = len(encode_key(record)) + len(encode_value(record) or b"")
+        if batch and size_bytes + record_bytes > _BATCH_BYTES_USUAL:
+            yield batch
+            batch, size_bytes = [], 0
+        batch.append(record)
+        size_bytes += record_bytes
+    yield batch
 
 
 def group_settings(settings: "BrokerSettings") -> GroupSettings:

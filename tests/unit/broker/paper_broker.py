@@ -9,6 +9,7 @@ from kio._kio_native import entity_reader
 from duolog.broker.groups import OFFSETS_TOPIC, Groups
 from duolog.broker.router import find_apis
 from duolog.broker.settings import BrokerSettings
+from duolog.log.validation import BatchTooLarge
 from duolog.protocol.encoder import encoder
 from duolog.protocol.headers import RequestHeader
 from duolog.protocol.messages import Messages, entity_type
@@ -41,6 +42,9 @@ class PaperBroker:
         self.logs: dict[int, list[Record]] = logs or {}
         self.waiting: list[Callable[[Exception | None], None]] = []
         self.durable = True
+        self.batch_bytes_max = 2**20
+        self.batch_sizes: list[int] = []
+        self.create_error: Exception | None = None
         self.planned: list[Any] = []
         if self.logs:
             self.names.add(OFFSETS_TOPIC)
@@ -57,13 +61,17 @@ class PaperBroker:
         return self.find(name) if name in self.names else None
 
     def find(self, name: str) -> Any:
-        assert name == OFFSETS_TOPIC
+        offsets = name == OFFSETS_TOPIC
+        count = self.settings.integer("offsets.topic.num.partitions") if offsets else 1
         return SimpleNamespace(
-            partitions=range(self.settings.integer("offsets.topic.num.partitions"))
+            partitions=range(count),
+            partition=lambda index: index if 0 <= index < count else None,
         )
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
         assert configs["cleanup.policy"] == "compact"
+        if self.create_error is not None:
+            raise self.create_error
         self.names.add(name)
         self.logs |= {partition: [] for partition in range(partitions)}
 
@@ -73,6 +81,9 @@ class PaperBroker:
         self, topic: str, partition: int, batch: bytearray, on_durable: Callable[[Any], None]
     ) -> None:
         assert topic == OFFSETS_TOPIC
+        self.batch_sizes.append(len(batch))
+        if len(batch) > self.batch_bytes_max:
+            raise BatchTooLarge("record batch is too large")
         self.logs[partition] += decode_records(batch)
         self.waiting.append(on_durable)
         if self.durable:

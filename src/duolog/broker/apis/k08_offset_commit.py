@@ -1,8 +1,8 @@
 """OffsetCommit, API key 8, versions 2-9.
 
-Behaviour: the answer leaves when the offsets are durable. A topic that does not exist gets
+Behaviour: the answer leaves when the offsets are durable. A partition that does not exist gets
 UNKNOWN_TOPIC_OR_PARTITION, metadata that is too long OFFSET_METADATA_TOO_LARGE, each for itself; what
-the group refuses is refused for every partition. An empty group id is allowed, as in Kafka.
+the group refuses is refused for every other partition. An empty group id is allowed, as in Kafka.
 
 v2  retention time (until v4)
 v6  committed leader epoch
@@ -24,7 +24,6 @@ from duolog.core.ids import TopicPartition
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    topics = context.broker.topics
     offsets = {
         TopicPartition(topic.name, partition.partition_index): CommittedOffset(
             partition.committed_offset,
@@ -32,8 +31,8 @@ def handle(request: Any, context: RequestContext) -> None:
             partition.committed_metadata or "",
         )
         for topic in request.topics
-        if topic.name in topics
         for partition in topic.partitions
+        if _exists(topic.name, partition.partition_index, context)
     }
 
     def answer(reply: CommitReply) -> None:
@@ -42,7 +41,13 @@ def handle(request: Any, context: RequestContext) -> None:
     try:
         context.broker.groups.commit(_commit_request(request, context, offsets), answer)
     except GroupError as error:
-        context.reply(_fields(request, {}, error.code))
+        refused = dict.fromkeys(offsets, error.code)
+        context.reply(_fields(request, refused, UNKNOWN_TOPIC_OR_PARTITION))
+
+
+def _exists(name: str, index: int, context: RequestContext) -> bool:
+    topic = context.broker.topics.get(name)
+    return topic is not None and topic.partition(index) is not None
 
 
 def _commit_request(
