@@ -32,6 +32,7 @@ class Flow:
             "partitioner": "murmur2_random",
             "enable.idempotence": True,
             "linger.ms": 5,
+            "log_level": 0,
         }
         self._producer = Producer(self._config)
 
@@ -107,6 +108,7 @@ class ResultTables:
                 "bootstrap.servers": bootstrap_servers,
                 "group.id": f"{prefix}readers",
                 "enable.auto.commit": False,
+                "log_level": 0,
             }
         )
         self._consumer.assign(self._partitions)

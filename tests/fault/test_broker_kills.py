@@ -180,7 +180,7 @@ class Attack:
         self.restarts_s: list[float] = []
         self.kills_under_load = 0
         servers = cluster.bootstrap_servers
-        admin = AdminClient({"bootstrap.servers": servers})
+        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(TIMEOUT_S)
         self.writers = [
             self.stack.enter_context(Writer(servers, f"{chr(97 + number)}"))
