@@ -47,6 +47,7 @@ class Segment:
 
     __slots__ = (
         "_disk",
+        "_end_checked",
         "_file",
         "_indexes",
         "_max_timestamp",
@@ -61,6 +62,7 @@ class Segment:
         self._disk = disk
         self._file: DiskFile | None = None
         self._indexes = None if size_bytes else (OffsetIndex(), TimeIndex())
+        self._end_checked = not size_bytes
         self.directory = directory
         self.base_offset = base_offset
         self.size_bytes = size_bytes
@@ -90,7 +92,10 @@ class Segment:
 
     @property
     def offset_index(self) -> OffsetIndex:
-        return self._load_indexes()[0]
+        index = self._load_indexes()[0]
+        if not self._end_checked:
+            self._ensure_whole_end(index)
+        return index
 
     @property
     def time_index(self) -> TimeIndex:
@@ -111,13 +116,13 @@ class Segment:
     def use_indexes(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
         """Take indexes that are known to be right, of which no entry is saved."""
         self._indexes = (offset_index, time_index)
+        self._end_checked = True
         self.index_entries_saved = 0
         self.time_entries_saved = 0
 
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         if self._indexes is None:
             self._indexes = self.read_indexes() or self._rebuild_indexes()
-            self._ensure_whole_end(self._indexes[0])
         return self._indexes
 
     def _ensure_whole_end(self, offset_index: OffsetIndex) -> None:
@@ -125,6 +130,7 @@ class Segment:
         position = offset_index.positions[-1] if offset_index else 0
         for _ in self.places(position):
             pass
+        self._end_checked = True
 
     def read_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:
         """Return the saved indexes; None where one is missing or damaged."""

@@ -80,6 +80,16 @@ def test_a_sealed_segment_that_was_cut_is_refused_where_records_are_missing(
     assert log.read(stopped.bases[2], 400, up_to_offset=BATCHES).size_bytes > 0
 
 
+def test_retention_opens_no_sealed_segment_and_removes_damaged_ones_too(stopped: Stopped) -> None:
+    sealed = stopped.disk.open(stopped.segment(1))
+    sealed.truncate(sealed.size_bytes - 1)
+    log = stopped.start()
+
+    log.delete_old_segments(now_ms=10**12)
+
+    assert (log.log_start_offset, log.log_end_offset) == (BATCHES, BATCHES)
+
+
 def test_a_segment_that_is_missing_in_the_middle_is_refused_when_it_is_read(
     stopped: Stopped,
 ) -> None:
