@@ -2,6 +2,7 @@
 
 Behaviour: a topic grows to the count that is asked for; the same count or a smaller one is
 INVALID_PARTITIONS. Keys then go to other partitions than before, as in Kafka.
+An internal topic keeps its partitions: groups are found by their number.
 
 v2  flexible       v3 throttling as its own error, which is never given
 
@@ -42,6 +43,11 @@ def _grow(
         if not unique:
             raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
         topic = broker.topics.find(asked.name)
+        if topic.internal:
+            raise KafkaError(
+                f'topic "{topic.name}" is internal and keeps its partitions',
+                code=ErrorCode.INVALID_REQUEST,
+            )
         current = len(topic.partitions)
         if not current < asked.count <= PARTITIONS_MAX:
             raise KafkaError(
