@@ -15,6 +15,7 @@ from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.fetch import FetchResult
 from duolog.protocol.messages import entity_type
 from duolog.protocol.produce import ProduceResult
+from duolog.protocol.produce_single import read_single, single_answer
 
 names = st.text(min_size=1, max_size=200)
 int16 = st.integers(-(2**15), 2**15 - 1)
@@ -107,6 +108,75 @@ def test_a_produce_request_that_is_cut_off_anywhere_is_malformed(
 
     with pytest.raises(MalformedRequest):
         produce.read_produce_request(memoryview(whole[:cut]), 0, version)
+
+
+@pytest.mark.parametrize("version", range(9, 13))
+@given(
+    transactional_id=st.none() | texts,
+    acks=int16,
+    topics=st.lists(
+        st.tuples(
+            st.text(max_size=70),
+            st.lists(st.tuples(int32, st.none() | st.binary(max_size=300)), max_size=2),
+        ),
+        min_size=1,
+        max_size=2,
+    ),
+    damage=st.tuples(st.integers(0, 40), st.binary(max_size=3)),
+)
+def test_the_usual_request_is_read_as_any_other_or_left_alone(
+    version: int,
+    transactional_id: str | None,
+    acks: int,
+    topics: list[tuple[str, list[tuple[int, bytes | None]]]],
+    damage: tuple[int, bytes],
+) -> None:
+    data = plain_bytes(
+        0,
+        version,
+        "request",
+        {
+            "transactional_id": transactional_id,
+            "acks": acks,
+            "topic_data": [
+                {
+                    "name": name,
+                    "partition_data": [{"index": i, "records": records} for i, records in rows],
+                }
+                for name, rows in topics
+            ],
+        },
+    )
+    cut, rest = damage
+    damaged = data[: len(data) - cut] + rest if cut else data
+    single = read_single(memoryview(b"head" + damaged), 4)
+
+    usual = (
+        not cut
+        and transactional_id is None
+        and len(topics) == len(topics[0][1]) == 1
+        and len(topics[0][0].encode()) < 127
+        and len(topics[0][1][0][1] or b"") >= 127
+    )
+    assert (single is not None) >= usual
+    if single is not None:
+        request = produce.read_produce_request(memoryview(damaged), 0, version)
+        acks_read, name, index, records = single
+        assert request.transactional_id is None
+        assert request.acks == acks_read
+        assert request.topics == [(name, [(index, records)])]
+
+
+@given(name=st.text(max_size=40), correlation_id=int32, index=int32, base_offset=int64, start=int64)
+def test_the_usual_answer_has_the_bytes_of_any_other(
+    name: str, correlation_id: int, index: int, base_offset: int, start: int
+) -> None:
+    result = ProduceResult(index, 0, base_offset, -1, start)
+    topics = [(name.encode(), [result])]
+
+    answer = single_answer(name.encode())(correlation_id, index, base_offset, start)
+
+    assert answer == produce.write_produce_response(9, correlation_id, topics)
 
 
 results = st.builds(

@@ -17,17 +17,16 @@ import logging
 import socket
 from collections import deque
 from struct import Struct
-from struct import error as struct_error
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.api import RequestContext, handle_cold
+from duolog.broker.api import Api, RequestContext, handle_cold
 from duolog.broker.loop import HANG_UP, READ, WRITE
 from duolog.broker.sending import SendQueue
 from duolog.broker.slots import Data, Slot
 from duolog.core.units import KIB, MIB
 from duolog.protocol.errors import MalformedRequest
-from duolog.protocol.frames import SIZE_BYTES, next_frame_end
-from duolog.protocol.headers import RequestHeader, is_flexible
+from duolog.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, next_frame_end
+from duolog.protocol.headers import read_request_header
 from duolog.protocol.wire import skip_tagged_fields
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from duolog.broker.broker import Broker
     from duolog.broker.fetch_waiters import FetchWaiter
+    from duolog.broker.produce_burst import ProduceBurst
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +42,10 @@ _BUFFER_BYTES: Final = 16 * KIB
 _BUFFER_BYTES_USUAL: Final = 1 * MIB
 """A larger buffer is given back when it has run empty."""
 
-_SLOTS_MAX: Final = 1024
-_HEAD: Final = Struct(">hhih")
-"""api_key, api_version, correlation_id, length of client_id."""
+_SLOTS_MAX: Final = 256
+_HEAD: Final = Struct(">iIih")
+"""Size, api_key and api_version as one number, correlation_id, length of client_id."""
+_read_head: Final = _HEAD.unpack_from
 
 
 class Connection:
@@ -58,6 +59,7 @@ class Connection:
         self.on_close: list[Callable[[], None]] = []
         self.parked: set[FetchWaiter] = set()
         self.slots: deque[Slot] = deque()
+        self.burst: ProduceBurst | None = None
         self._socket = connection_socket
         self._fd = connection_socket.fileno()
         self._queue = SendQueue(connection_socket)
@@ -117,6 +119,7 @@ class Connection:
         self._socket.close()
         self._queue.clear()
         self.slots.clear()
+        self.burst = None
         for waiter in list(self.parked):
             waiter.cancel()
         # Staged slices of the buffer keep it alive until they are written.
@@ -174,19 +177,36 @@ class Connection:
 
     def _handle_frames(self) -> None:
         """Handle every whole frame in the buffer, unless the client must first read."""
-        buffer = self._buffer
+        if self._queue:
+            return
+        buffer, slots, end = self._buffer, self.slots, self._end
         view = memoryview(buffer)
         frame_bytes_max = self.broker.frame_bytes_max
+        routes = self.broker.router.routes
         try:
-            while len(self.slots) < _SLOTS_MAX and not self._queue:
-                frame_end = next_frame_end(buffer, self._start, self._end, frame_bytes_max)
-                if frame_end < 0:
+            while len(slots) < _SLOTS_MAX and not self.closed:
+                start = self._start
+                if end - start < _HEAD.size:
+                    next_frame_end(buffer, start, end, frame_bytes_max)
                     return
-                frame = view[self._start + SIZE_BYTES : frame_end]
+                size, code, correlation_id, client_id_size = _read_head(buffer, start)
+                frame_end = start + SIZE_BYTES + size
+                if size < HEADER_BYTES_MIN or size > frame_bytes_max or frame_end > end:
+                    next_frame_end(buffer, start, end, frame_bytes_max)
+                    return
                 self._start = frame_end
-                self._handle_frame(frame)
-                if self.closed:
-                    return
+                frame = view[start + SIZE_BYTES : frame_end]
+                position = 10 + client_id_size if client_id_size > 0 else 10
+                api, flexible = routes.get(code) or self.broker.router.find(code)
+                if flexible:
+                    if position < size and not frame[position]:
+                        position += 1  # No tagged fields, as always.
+                    else:
+                        position = skip_tagged_fields(frame, position)
+                if api.handle_frame is not None:
+                    api.handle_frame(self, frame, code & 0xFFFF, correlation_id, position)
+                else:
+                    self._handle_cold(api, frame)
         except MalformedRequest as error:
             self.close(f"{error.message} {error.detail}".strip(), level=logging.WARNING)
         except AssertionError:
@@ -196,26 +216,12 @@ class Connection:
             logger.exception("handler failed", extra={"client": self.address})
             self.close("handler failed")
 
-    def _handle_frame(self, frame: memoryview) -> None:
-        try:
-            key, version, correlation_id, client_id_size = _HEAD.unpack_from(frame)
-        except struct_error as error:
-            raise MalformedRequest("frame is shorter than a request header") from error
-        position = 10 + client_id_size if client_id_size > 0 else 10
-        api = self.broker.router.find(key, version)
-        if is_flexible(key, version):
-            position = skip_tagged_fields(frame, position)
-        if api.handle_frame is not None:
-            api.handle_frame(self, frame, version, correlation_id, position)
-            return
-        client_id = None
-        if client_id_size >= 0:
-            client_id = str(frame[10 : 10 + client_id_size], "utf-8", "replace")
-        header = RequestHeader(key, version, correlation_id, client_id, position)
+    def _handle_cold(self, api: Api, frame: memoryview) -> None:
+        header = read_request_header(frame)
         slot = Slot()
         self.slots.append(slot)
         context = RequestContext(self.broker, self, slot, api, header)
-        handle_cold(self.broker, api, context, frame[position:])
+        handle_cold(self.broker, api, context, frame[header.body_position :])
 
     def _watch(self) -> None:
         """Ask the loop for what the connection can use now."""

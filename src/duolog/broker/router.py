@@ -12,7 +12,7 @@ from typing import Final
 from duolog.broker import apis
 from duolog.broker.api import Api
 from duolog.protocol.errors import UnsupportedRequest
-from duolog.protocol.headers import API_VERSIONS
+from duolog.protocol.headers import API_VERSIONS, is_flexible
 
 
 def find_apis() -> tuple[Api, ...]:
@@ -23,22 +23,32 @@ def find_apis() -> tuple[Api, ...]:
 
 
 class Router:
-    """The served APIs by key and version."""
+    """The served APIs by key and version, and whether the version is flexible."""
 
     def __init__(self, served: tuple[Api, ...]) -> None:
         self.apis: Final = served
-        self._by_version = {(api.key, version): api for api in served for version in api.versions}
+        self.routes: Final = {
+            route_code(api.key, version): (api, is_flexible(api.key, version))
+            for api in served
+            for version in api.versions
+        }
         self._api_versions = next((api for api in served if api.key == API_VERSIONS), None)
 
-    def find(self, key: int, version: int) -> Api:
-        """Return the API that handles the request.
+    def find(self, code: int) -> tuple[Api, bool]:
+        """Return what handles the request with this `route_code`.
 
         Raises:
             UnsupportedRequest: the key or the version is not served.
         """
-        api = self._by_version.get((key, version))
-        if api is not None:
-            return api
+        route = self.routes.get(code)
+        if route is not None:
+            return route
+        key, version = code >> 16, (code & 0xFFFF ^ 0x8000) - 0x8000
         if key == API_VERSIONS and self._api_versions is not None:
-            return self._api_versions
+            return self._api_versions, is_flexible(key, version)
         raise UnsupportedRequest("unsupported request", detail=f"api key {key} version {version}")
+
+
+def route_code(key: int, version: int) -> int:
+    """Return key and version as the one number that the first four bytes of a request are."""
+    return key << 16 | version & 0xFFFF

@@ -14,6 +14,7 @@ from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode
+from duolog.protocol.produce_single import single_answer
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from duolog.log.topics import TopicEntry
 
 PARTITIONS_MAX: Final = 10_000
+_NEVER: Final = -(2**63)
+_ANSWER_NAME_BYTES_MAX: Final = 126
 
 
 class Partition:
@@ -51,10 +54,26 @@ class Topic:
         self.id: Final[UUID] = entry.id
         self.internal: Final = entry.name in INTERNAL_TOPICS
         self.configs: Mapping[str, str] = entry.configs
-        self.config = config
         self.partitions: list[Partition] = []
         self.metadata_bytes: dict[tuple[int, bool], bytes] = {}
         """The topic's part of a Metadata answer, by its form; cleared when the topic changes."""
+        self.write_answer = single_answer(self.name_bytes[:_ANSWER_NAME_BYTES_MAX])
+        self.configure(config)
+
+    def configure(self, config: TopicConfig) -> None:
+        """Use another config from the next request on."""
+        self.config = config
+        self.newest_time = _NEVER
+        """Batches up to this time need no look at the clock; see `produce_burst`."""
+
+    def allow_times_at(self, now_ms: int) -> None:
+        """Let batches that are not later than what is allowed now take the short way."""
+        config = self.config
+        if (
+            not (self.internal or config.log_append_time or config.opens_records)
+            and len(self.name_bytes) <= _ANSWER_NAME_BYTES_MAX
+        ):
+            self.newest_time = now_ms + config.timestamp_after_ms_max
 
     def partition(self, index: int) -> Partition | None:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
@@ -154,7 +173,7 @@ class Topics:
         self.configs.check(configs)
         self._log_manager.alter_configs(name, dict(configs))
         topic.configs = dict(configs)
-        topic.config = self.configs.for_produce(configs)
+        topic.configure(self.configs.for_produce(configs))
         topic.metadata_bytes.clear()
 
     def _add(self, entry: "TopicEntry") -> Topic:

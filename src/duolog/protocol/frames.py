@@ -12,8 +12,8 @@ from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.wire import INT32
 
 SIZE_BYTES: Final = 4
-HEADER_BYTES_MIN: Final = 8
-"""Key, version and correlation id: no request is shorter."""
+HEADER_BYTES_MIN: Final = 10
+"""Key, version, correlation id, length of the client id: no request is shorter."""
 
 
 def next_frame_end(buffer: bytearray, start: int, end: int, frame_bytes_max: int) -> int:
@@ -27,7 +27,8 @@ def next_frame_end(buffer: bytearray, start: int, end: int, frame_bytes_max: int
     (size,) = INT32.unpack_from(buffer, start)
     if size < HEADER_BYTES_MIN or size > frame_bytes_max:
         raise MalformedRequest(
-            f"frame of {size} bytes", detail=f"a frame has 8 to {frame_bytes_max} bytes"
+            f"frame of {size} bytes",
+            detail=f"a frame has {HEADER_BYTES_MIN} to {frame_bytes_max} bytes",
         )
     frame_end: int = start + SIZE_BYTES + size
     return frame_end if frame_end <= end else -1

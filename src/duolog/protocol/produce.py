@@ -40,18 +40,6 @@ _THROTTLE_0: Final = bytes(4)
 _FRAME_START: Final = Struct(">ii")
 _FRAME_START_FLEXIBLE: Final = Struct(">iib")
 
-_ONE: Final = 2
-"""A compact array of one item: lengths are written plus one."""
-_LONG: Final = 0x80
-"""A length from here on takes a second byte."""
-_SINGLE_HEAD: Final = Struct(">BhiBB")
-_SINGLE_PARTITION: Final = Struct(">BiB")
-_NO_TAGS: Final = bytes(3)
-_SINGLE_ANSWER_HEAD: Final = Struct(">iibBB")
-_SINGLE_ANSWER: Final = Struct(">BihqqqBB7s")
-"""The partition's result; no record errors, no message; three times no tags and throttle 0."""
-_SINGLE_ANSWER_BYTES: Final = _SINGLE_ANSWER_HEAD.size - 4 + _SINGLE_ANSWER.size
-
 
 class ProduceData(NamedTuple):
     """What a produce request wants to append to one partition."""
@@ -91,10 +79,6 @@ def read_produce_request(buffer: memoryview, position: int, version: int) -> Pro
         MalformedRequest: the bytes are no produce request.
     """
     flexible = version >= _FIRST_FLEXIBLE
-    if flexible:
-        single = _read_single(buffer, position)
-        if single is not None:
-            return single
     transactional_id, position = read_string(buffer, position, flexible=flexible)
     try:
         acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(buffer, position)
@@ -122,37 +106,6 @@ def read_produce_request(buffer: memoryview, position: int, version: int) -> Pro
     return ProduceRequest(transactional_id, acks, timeout_ms, topics)
 
 
-def _read_single(buffer: memoryview, position: int) -> ProduceRequest | None:
-    """Read the usual request, one batch for one partition, in a third of the time.
-
-    Anything else, and anything that is wrong, is left to the general reader: None.
-    """
-    try:
-        transactional_id, acks, timeout_ms, topics, length = _SINGLE_HEAD.unpack_from(
-            buffer, position
-        )
-        if transactional_id or topics != _ONE or not 0 < length < _LONG:
-            return None
-        position += _SINGLE_HEAD.size
-        end = position + length - 1
-        name = bytes(buffer[position:end])
-        partitions, index, size = _SINGLE_PARTITION.unpack_from(buffer, end)
-        position = end + _SINGLE_PARTITION.size
-        if size >= _LONG:
-            high = buffer[position]
-            position += 1
-            size = (size & 0x7F) | (high << 7)
-            if high >= _LONG:
-                return None
-        end = position + size - 1
-        if partitions != _ONE or size == 0 or buffer[end:] != _NO_TAGS:
-            return None
-    except (struct_error, IndexError):
-        return None
-    data = [ProduceData(index, buffer[position:end])]
-    return ProduceRequest(None, acks, timeout_ms, [(name, data)])
-
-
 def _read_records(
     buffer: memoryview, position: int, *, flexible: bool
 ) -> tuple[memoryview | None, int]:
@@ -172,10 +125,6 @@ def _read_records(
 def write_produce_response(version: int, correlation_id: int, results: ProduceResults) -> bytes:
     """Return the whole frame of the answer."""
     flexible = version >= _FIRST_FLEXIBLE
-    if flexible and len(results) == 1:
-        name, partitions = results[0]
-        if len(partitions) == 1 and len(name) < _LONG - 1 and not partitions[0].error_code:
-            return _write_single(correlation_id, name, partitions[0])
     parts = [write_array_length(len(results), flexible=flexible)]
     for name, partitions in results:
         if flexible:
@@ -193,15 +142,6 @@ def write_produce_response(version: int, correlation_id: int, results: ProduceRe
         return _FRAME_START_FLEXIBLE.pack(5 + len(body), correlation_id, 0) + body
     body = b"".join(parts)
     return _FRAME_START.pack(4 + len(body), correlation_id) + body
-
-
-def _write_single(correlation_id: int, name: bytes, result: ProduceResult) -> bytes:
-    """Return the answer to the usual request: one partition, no error."""
-    length = len(name)
-    head = _SINGLE_ANSWER_HEAD.pack(_SINGLE_ANSWER_BYTES + length, correlation_id, 0, 2, length + 1)
-    partition, _, base_offset, append_time, log_start, _, _ = result
-    tail = _SINGLE_ANSWER.pack(2, partition, 0, base_offset, append_time, log_start, 1, 0, b"")
-    return head + name + tail
 
 
 def _write_result(result: ProduceResult, version: int) -> bytes:

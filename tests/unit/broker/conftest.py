@@ -201,8 +201,12 @@ class Desk:
 
     def batch(self, *values: bytes | None, key: bytes | None = b"k", **more: Any) -> bytes:
         """Return a batch of records of now."""
-        now_ms = self.broker.clock.now_ms()
-        return bytes(encode_batch([Record(0, now_ms, key, value) for value in values], **more))
+        return self.batch_at(self.broker.clock.now_ms(), *values, key=key, **more)
+
+    def batch_at(
+        self, time_ms: int, *values: bytes | None, key: bytes | None = b"k", **more: Any
+    ) -> bytes:
+        return bytes(encode_batch([Record(0, time_ms, key, value) for value in values], **more))
 
     def stop(self) -> None:
         self.broker.stop()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from duolog.broker.api import Api
 from duolog.broker.batch_checks import BatchRefused, check_batch, stamp_with_append_time
 from duolog.broker.errors import kafka_code
+from duolog.broker.produce_burst import append_single
 from duolog.broker.slots import Slot
 from duolog.broker.topics import Topic
 from duolog.core.errors import DuologError
@@ -33,6 +34,7 @@ from duolog.protocol.produce import (
     read_produce_request,
     write_produce_response,
 )
+from duolog.protocol.produce_single import FIRST_VERSION
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
@@ -83,6 +85,8 @@ class PendingProduce(Slot):
 def handle_frame(
     connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
 ) -> None:
+    if version >= FIRST_VERSION and append_single(connection, frame, correlation_id, position):
+        return
     broker = connection.broker
     request = read_produce_request(frame, position, version)
     if request.acks not in _ACKS:
@@ -131,6 +135,7 @@ def _append(broker: "Broker", topic: Topic, item: ProduceData, version: int) -> 
     log = partition.log
     try:
         check_batch(batch, config, version=version, now_ms=now_ms)
+        topic.allow_times_at(now_ms)
         if config.log_append_time:
             ensure_appendable(batch, config.batch_bytes_max)
             append_time_ms = now_ms
