@@ -118,9 +118,14 @@ def kernel_jar() -> Path:
 
 
 def jar_cache_dir() -> Path:
-    """Return `$XDG_CACHE_HOME/duolog/jars`, by default below `~/.cache`."""
+    """Return the place of the connector's jars in the cache."""
+    return cache_dir() / "jars"
+
+
+def cache_dir() -> Path:
+    """Return `$XDG_CACHE_HOME/duolog`, by default below `~/.cache`."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache_home) / "duolog" / "jars"
+    return Path(cache_home) / "duolog"
 
 
 def parse_artifacts(text: str) -> tuple[Artifact, ...]:

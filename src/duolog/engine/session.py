@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
+import pyspark
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -32,8 +33,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from duolog.core.units import KIB, MIB
+from duolog.engine.class_archive import ClassArchive
 from duolog.engine.errors import KernelMissing
-from duolog.engine.jars import connector_jars, kernel_jar
+from duolog.engine.jars import cache_dir, connector_jars, kernel_jar
 from duolog.engine.java import ensure_java
 from duolog.engine.settings import EngineConfig
 
@@ -68,6 +70,9 @@ _MEANING: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+
+# A JVM that writes the archive of classes takes some seconds more.
+_END_TIMEOUT_S: Final = 30
 
 
 @dataclass(slots=True)
@@ -109,7 +114,6 @@ def close_session() -> None:
     # The JVM may be gone already, killed by the signal that ends this process too.
     with contextlib.suppress(Py4JError, ConnectionError):
         opened.spark.stop()
-    _end_java(opened.java_process)
     opened.scratch.close()
 
 
@@ -125,16 +129,23 @@ def slots_of(spark: SparkSession) -> int:
 
 
 def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Opened:
-    ensure_java()
+    java = ensure_java()
     jars = (*connector_jars(config.connector), kernel_jar())
     # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with ExitStack() as undo:
         scratch = Path(tempfile.mkdtemp(prefix="duolog-spark-"))
         undo.callback(shutil.rmtree, scratch, ignore_errors=True)
+        archive = ClassArchive.of(
+            java, (*_spark_jars(), *jars), cache_dir=cache_dir(), scratch=scratch
+        )
+        java_options = archive.java_options(write=config.writes_class_archive)
         conf = SparkConf(loadDefaults=False)
-        conf.setAll(list(session_conf(config, jars, scratch, extra).items()))
+        settings = session_conf(config, jars, scratch, java_options) | dict(extra)
+        conf.setAll(list(settings.items()))
         gateway = _launch_java(conf, _log_file(config, undo), scratch)
+        # Run in the reverse order: the JVM ends, then what it has written is kept.
+        undo.callback(_keep_written, archive, gateway.proc)
         undo.callback(_end_java, gateway.proc)
         context = SparkContext(conf=conf, gateway=gateway)
         spark = SparkSession(context)
@@ -144,28 +155,28 @@ def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Opened:
 
 
 def session_conf(
-    config: EngineConfig, jars: tuple[Path, ...], scratch: Path, extra: Mapping[str, str]
+    config: EngineConfig, jars: tuple[Path, ...], scratch: Path, java_options: str = ""
 ) -> dict[str, str]:
-    """Return Spark's settings for `config`; what `extra` names wins."""
+    """Return Spark's settings for `config`."""
     log4j = Path(__file__).with_name("log4j2.properties")
-    return (
-        _MEANING
-        | {
-            "spark.master": config.master,
-            "spark.app.name": "duolog",
-            # Not `spark.jars`, which copies them at every start and loads them apart.
-            "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars),
-            "spark.driver.memory": f"{config.driver_memory_bytes // KIB}k",
-            "spark.driver.extraJavaOptions": (
-                f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch} "
-                "-XX:+UseG1GC"
-            ),
-            "spark.local.dir": str(scratch / "local"),
-            "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-            f"{_ROCKSDB}.maxMemoryUsageMB": str(config.state_memory_bytes_max // MIB),
-        }
-        | dict(extra)
-    )
+    return _MEANING | {
+        "spark.master": config.master,
+        "spark.app.name": "duolog",
+        # Not `spark.jars`, which copies them at every start and loads them apart.
+        "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars),
+        "spark.driver.memory": f"{config.driver_memory_bytes // KIB}k",
+        "spark.driver.extraJavaOptions": (
+            f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch} "
+            f"-XX:+UseG1GC {java_options}"
+        ),
+        "spark.local.dir": str(scratch / "local"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        f"{_ROCKSDB}.maxMemoryUsageMB": str(config.state_memory_bytes_max // MIB),
+    }
+
+
+def _spark_jars() -> list[Path]:
+    return sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
 
 
 def _log_file(config: EngineConfig, undo: ExitStack) -> IO[bytes] | None:
@@ -188,9 +199,15 @@ def _end_java(process: Any) -> None:
         return
     process.stdin.close()
     try:
-        process.wait(timeout=20)
+        process.wait(timeout=_END_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
+
+
+def _keep_written(archive: ClassArchive, process: Any) -> None:
+    # A JVM that was killed has left half an archive.
+    if process is not None and process.poll() == 0:
+        archive.keep()
 
 
 def _register_kernel(spark: SparkSession) -> None:

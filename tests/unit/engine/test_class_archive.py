@@ -1,0 +1,78 @@
+"""The archive of the JVM's classes: files only, no JVM."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from duolog.engine.class_archive import ClassArchive
+
+
+@pytest.fixture
+def jar(tmp_path: Path) -> Path:
+    jar = tmp_path / "a.jar"
+    jar.write_bytes(b"a jar")
+    return jar
+
+
+def archive_of(directory: Path, jar: Path) -> ClassArchive:
+    java = directory / "java"
+    if not java.exists():
+        java.touch()
+    scratch = directory / "scratch"
+    scratch.mkdir(exist_ok=True)
+    return ClassArchive.of(java, [jar], cache_dir=directory / "cache", scratch=scratch)
+
+
+def test_without_an_archive_a_session_writes_one_only_if_it_is_told_to(
+    tmp_path: Path, jar: Path
+) -> None:
+    archive = archive_of(tmp_path, jar)
+
+    assert "-XX:ArchiveClassesAtExit=" in archive.java_options(write=True)
+    assert archive.java_options(write=False) == ""
+
+
+def test_what_one_session_has_written_the_next_one_reads(tmp_path: Path, jar: Path) -> None:
+    first = archive_of(tmp_path, jar)
+    first.arriving.write_bytes(b"classes")
+    first.keep()
+
+    second = archive_of(tmp_path, jar)
+
+    assert second.kept.read_bytes() == b"classes"
+    assert f"-XX:SharedArchiveFile={second.kept}" in second.java_options(write=False)
+
+
+def test_a_session_that_wrote_nothing_leaves_no_archive(tmp_path: Path, jar: Path) -> None:
+    archive = archive_of(tmp_path, jar)
+
+    archive.keep()
+
+    assert not archive.exists
+
+
+def test_another_jar_makes_another_archive_and_of_four_the_oldest_goes(
+    tmp_path: Path, jar: Path
+) -> None:
+    kept = []
+    for number in range(4):
+        jar.write_bytes(b"jar" * (number + 1))
+        archive = archive_of(tmp_path, jar)
+        archive.arriving.write_bytes(b"classes")
+        archive.keep()
+        os.utime(archive.kept, (number, number))
+        kept.append(archive)
+
+    kept[-1].keep()
+
+    assert [archive.exists for archive in kept] == [False, True, True, True]
+
+
+def test_only_the_owner_may_write_where_archives_are(tmp_path: Path, jar: Path) -> None:
+    archive = archive_of(tmp_path, jar)
+    archive.arriving.write_bytes(b"classes")
+
+    archive.keep()
+
+    assert archive.kept.parent.stat().st_mode & 0o077 == 0
