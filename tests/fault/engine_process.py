@@ -53,6 +53,7 @@ class EngineProcess:
         self._command = [sys.executable, str(PROGRAM), bootstrap_servers, str(data_dir), prefix]
         self._command += [mode, *(f"{name}={value}" for name, value in settings.items())]
         self._process: subprocess.Popen[str] | None = None
+        self._outlived: list[int] = []
         self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._listener: threading.Thread | None = None
         self._state = ""
@@ -70,6 +71,9 @@ class EngineProcess:
     ) -> None:
         if self._process is not None:
             self.kill()
+        for group in self._outlived:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
     def start(self) -> None:
         """Start the process; it takes seconds until it says something."""
@@ -106,6 +110,13 @@ class EngineProcess:
         """End the process and its JVM with SIGKILL, both at once."""
         assert self._process is not None
         os.killpg(self._process.pid, signal.SIGKILL)
+        self._reap()
+
+    def kill_python_alone(self) -> None:
+        """End the process with SIGKILL; its JVM notices a moment later, and ends by itself."""
+        assert self._process is not None
+        self._outlived.append(self._process.pid)
+        self._process.kill()
         self._reap()
 
     def stop(self) -> None:

@@ -39,11 +39,16 @@ class Kill(NamedTuple):
     epochs: int
     """Micro-batches or epochs that must be committed since that start."""
     within_s: float
+    jvm_too: bool = True
 
 
 EPOCH_S = EPOCH_MS / 1000
 KILLS: dict[str, Sequence[Kill]] = {
-    "micro-batch": [Kill(starts_micro_batches, 1, 4.0), Kill(starts_micro_batches, 0, 4.0)],
+    "micro-batch": [
+        Kill(starts_micro_batches, 1, 4.0),
+        Kill(starts_micro_batches, 0, 4.0),
+        Kill(starts_micro_batches, 1, 1.0, jvm_too=False),
+    ],
     "real-time": [Kill(is_live, 1, 2 * EPOCH_S), Kill(is_live, 0, 2 * EPOCH_S)],
     # As it goes live, while it catches up, and live.
     "auto": [
@@ -93,10 +98,14 @@ def kill_while_events_flow(
             come_to(kill, engine)
             time.sleep(wait_s := random.random() * kill.within_s)
             committed, sent = engine.committed() + 1, len(flow.sent)
-            engine.kill()
+            if kill.jvm_too:
+                engine.kill()
+            else:
+                engine.kill_python_alone()
             print(  # noqa: T201
                 f"  killed {wait_s:.2f} s after {kill.after.__name__} and {kill.epochs} epochs: "
                 f"{committed} committed in all, {sent} events sent"
+                f"{'' if kill.jvm_too else ', its JVM lives on'}"
             )
             engine.start()
         engine.wait_for(is_live if mode != "micro-batch" else starts_micro_batches)
