@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _BUFFER_BYTES: Final = 16 * KIB
+_BUFFER_BYTES_BUSY: Final = 256 * KIB
+"""Up to here a buffer grows when it was filled: what comes together is written together."""
 _BUFFER_BYTES_USUAL: Final = 1 * MIB
 """A larger buffer is given back when it has run empty."""
 
@@ -158,19 +160,25 @@ class Connection:
         self._watch()
 
     def _make_room(self) -> None:
-        """Move the beginning of a frame to the front, and grow when the buffer is full."""
+        """Move the beginning of a frame to the front, and grow when the buffer is full.
+
+        It doubles as bytes arrive: a size that is only claimed costs no memory.
+        """
         buffer = self._buffer
+        size = len(buffer)
         waiting = self._end - self._start
+        busy = self._end == size < _BUFFER_BYTES_BUSY
         if not waiting:
             self._start = self._end = 0
-            if len(buffer) > _BUFFER_BYTES_USUAL:
+            if size > _BUFFER_BYTES_USUAL:
                 self._buffer = bytearray(_BUFFER_BYTES)
+            elif busy:
+                self._buffer = bytearray(2 * size)
             return
-        if len(buffer) - self._end >= len(buffer) // 2:
+        if size - self._end >= size // 2:
             return
-        if waiting > len(buffer) // 2:
-            # It doubles as bytes arrive: a size that is only claimed costs no memory.
-            self._buffer = bytearray(2 * len(buffer))
+        if waiting > size // 2 or busy:
+            self._buffer = bytearray(2 * size)
         with memoryview(buffer) as old, memoryview(self._buffer) as new:
             new[:waiting] = old[self._start : self._end]
         self._start, self._end = 0, waiting
@@ -192,6 +200,7 @@ class Connection:
                 size, code, correlation_id, client_id_size = _read_head(buffer, start)
                 frame_end = start + SIZE_BYTES + size
                 if size < HEADER_BYTES_MIN or size > frame_bytes_max or frame_end > end:
+                    # Not whole yet, or no frame: then this raises.
                     next_frame_end(buffer, start, end, frame_bytes_max)
                     return
                 self._start = frame_end

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from duolog.protocol.error_codes import ErrorCode
+from duolog.record.batch import whole_batches
 from duolog.record.records import decode_records
 
 FETCH = 1
@@ -26,6 +27,11 @@ def fetch_fields(offsets: dict[int, int], **more: Any) -> dict[str, Any]:
             }
         ],
     }
+
+
+def produce_fields(topic: str, batch: bytes) -> dict[str, Any]:
+    data = [{"index": 0, "records": batch}]
+    return {"acks": -1, "timeout": 1000, "topic_data": [{"name": topic, "partition_data": data}]}
 
 
 def values_of(records: bytes) -> list[bytes | None]:
@@ -199,3 +205,62 @@ def test_a_slow_reader_gets_every_byte_and_holds_no_memory(desk: Any) -> None:
             (record,) = decode_records(partition.records[position:])
             assert record.value == bytes([index]) * 400_000
             position += len(partition.records) // 2
+
+
+def test_a_topic_that_is_deleted_while_it_is_sent_arrives_whole(desk: Any) -> None:
+    """The span holds its file: neither its bytes nor those of a file made after it are mixed."""
+    desk.topic("orders")
+    client, other = desk.client(), desk.client()
+    values = [bytes([index]) * 700_000 for index in range(6)]
+    for value in values:
+        client.produce("orders", desk.batch(value))
+    fields = fetch_fields({0: 0})
+    fields["topics"][0]["partitions"][0]["partition_max_bytes"] = 1 << 26
+    client.send(FETCH, 11, **fields)
+    for _ in range(5):
+        desk.turn()
+
+    desk.broker.delete_topic("orders")
+    desk.topic("orders")
+    for _ in values:
+        other.produce("orders", desk.batch(b"z" * 700_000))
+    records = client.receive().responses[0].partitions[0].records
+
+    found = [record.value for _, data in whole_batches(records) for record in decode_records(data)]
+    assert found == values
+
+
+@pytest.mark.parametrize("durability", ["os", "fsync"])
+def test_a_client_that_goes_with_requests_under_way_harms_nobody(
+    open_desk: Any, durability: str
+) -> None:
+    desk = open_desk(durability=durability)
+    desk.topic("orders")
+    gone, other = desk.client(), desk.client()
+    gone.produce("orders", desk.batch(b"a" * 200))
+    for _ in range(20):
+        gone.send(PRODUCE, 9, **produce_fields("orders", desk.batch(b"b" * 200)))
+    gone.send(FETCH, 11, **fetch_fields({0: 21}, max_wait=60_000))
+    gone.socket.close()
+
+    answer = other.produce("orders", desk.batch(b"c" * 200))
+
+    assert (answer.error_code, gone.closed_by_broker) == (0, True)
+    assert not desk.broker.topics.partition("orders", 0).waiters
+    assert desk.broker.connections == {other.connection}
+
+
+def test_answers_behind_a_long_poll_keep_their_order_when_they_are_durable_first(desk: Any) -> None:
+    for topic in ("orders", "other"):
+        desk.topic(topic)
+    client, producer = desk.client(), desk.client()
+    client.send(FETCH, 11, **fetch_fields({0: 0}, max_wait=60_000))
+    for _ in range(3):
+        client.send(PRODUCE, 9, **produce_fields("other", desk.batch(b"b" * 200)))
+    client.receive_nothing()
+
+    producer.produce("orders", desk.batch(b"a"))
+
+    assert client.receive().responses[0].partitions[0].high_watermark == 1
+    offsets = [client.receive().responses[0].partition_responses[0].base_offset for _ in range(3)]
+    assert offsets == [0, 1, 2]
