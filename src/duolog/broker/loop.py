@@ -115,7 +115,7 @@ class Loop:
         self._callbacks: dict[int, Callable[[int], None]] = {}
         self._calls: deque[Callable[[], None]] = deque()
         self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._running = False
+        self._stopping = False
         self.register(self._wake_fd, READ, self._on_wake)
 
     def register(self, fd: int, events: int, callback: Callable[[int], None]) -> None:
@@ -140,10 +140,9 @@ class Loop:
         self.wake()
 
     def run(self) -> None:
-        """Serve until `stop`."""
-        self._running = True
+        """Serve until `stop`, which may have been called before: a signal does not wait for us."""
         self.after_round()
-        while self._running:
+        while not self._stopping:
             self.run_once()
 
     def run_once(self, seconds_max: float | None = None) -> None:
@@ -163,8 +162,8 @@ class Loop:
         self.after_round()
 
     def stop(self) -> None:
-        """Leave `run` after the current round; from any thread or a signal handler."""
-        self._running = False
+        """Leave `run` after the current round, for good; from any thread or a signal handler."""
+        self._stopping = True
         self.wake()
 
     def close(self) -> None:

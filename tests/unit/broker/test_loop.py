@@ -98,3 +98,16 @@ def test_after_a_round_comes_once_for_all_that_was_ready() -> None:
         os.close(read_fd)
         os.close(write_fd)
     loop.close()
+
+
+def test_a_stop_that_comes_before_the_loop_runs_is_not_lost() -> None:
+    """SIGTERM right after the line `ready` left the broker running: `run` forgot the stop."""
+    loop = Loop(SystemClock())
+    loop.stop()
+    runner = threading.Thread(target=loop.run, daemon=True)
+
+    runner.start()
+    runner.join(5)
+
+    assert not runner.is_alive()
+    loop.close()
