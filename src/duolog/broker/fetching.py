@@ -87,16 +87,16 @@ def _read(
         return FetchResult(index, 0, high_watermark, high_watermark, start, b"", 0)
     try:
         found = log.read(offset, max(bytes_max, 0), up_to_offset=high_watermark)
+        size = found.size_bytes
+        if found.file is None or (size > bytes_max and not first):
+            return FetchResult(index, 0, high_watermark, high_watermark, start, b"", 0)
+        records: bytes | FileSpan
+        if size < _SENDFILE_BYTES_MIN or found.file.fileno() is None:
+            records = found.file.pread(found.position, size)
+            size = len(records)
+        else:
+            records = FileSpan(found.file, found.position, size)
     except (DuologError, OSError) as error:
         code, _message = kafka_code(error)
         return FetchResult(index, code, high_watermark, high_watermark, start)
-    size = found.size_bytes
-    if found.file is None or (size > bytes_max and not first):
-        return FetchResult(index, 0, high_watermark, high_watermark, start, b"", 0)
-    records: bytes | FileSpan
-    if size < _SENDFILE_BYTES_MIN or found.file.fileno() is None:
-        records = found.file.pread(found.position, size)
-        size = len(records)
-    else:
-        records = FileSpan(found.file, found.position, size)
     return FetchResult(index, 0, high_watermark, high_watermark, start, records, size)

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from duolog.log.partition_log import PartitionLog
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record.batch import whole_batches
 from duolog.record.records import decode_records
@@ -264,3 +265,40 @@ def test_answers_behind_a_long_poll_keep_their_order_when_they_are_durable_first
     assert client.receive().responses[0].partitions[0].high_watermark == 1
     offsets = [client.receive().responses[0].partition_responses[0].base_offset for _ in range(3)]
     assert offsets == [0, 1, 2]
+
+
+def test_a_partition_that_cannot_be_read_is_told_and_harms_no_other(
+    desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failed read in ListOffsets, or while a small fetch was copied, cost the whole request."""
+    desk.topic("orders", 2)
+    client = desk.client()
+    client.produce("orders", desk.batch(b"a"))
+    client.produce("orders", desk.batch(b"b"), partition=1)
+    broken = desk.broker.log("orders", 0)
+    for name in ("offset_for_timestamp", "read"):
+        real = getattr(PartitionLog, name)
+
+        def read(log: PartitionLog, *given: Any, real: Any = real, **named: Any) -> Any:
+            if log is broken:
+                raise OSError("the disk is gone")
+            return real(log, *given, **named)
+
+        monkeypatch.setattr(PartitionLog, name, read)
+    listed = client.ask(
+        2,
+        5,
+        replica_id=-1,
+        topics=[
+            {
+                "name": "orders",
+                "partitions": [{"partition_index": index, "timestamp": 0} for index in (0, 1)],
+            }
+        ],
+    )
+    fetched = client.ask(FETCH, 11, **fetch_fields({0: 0, 1: 0}))
+
+    storage = ErrorCode.KAFKA_STORAGE_ERROR
+    assert [part.error_code for part in listed.topics[0].partitions] == [storage, 0]
+    assert [part.error_code for part in fetched.responses[0].partitions] == [storage, 0]
+    assert values_of(fetched.responses[0].partitions[1].records) == [b"b"]

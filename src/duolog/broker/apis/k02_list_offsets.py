@@ -16,9 +16,10 @@ Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
 from typing import Any, Final
 
 from duolog.broker.api import Api, RequestContext
+from duolog.broker.errors import kafka_code
 from duolog.broker.leadership import NO_EPOCH, check_leader_epoch
 from duolog.broker.topics import Partition
-from duolog.core.errors import KafkaError
+from duolog.core.errors import DuologError
 from duolog.protocol.error_codes import ErrorCode
 
 LATEST: Final = -1
@@ -63,8 +64,8 @@ def _answer(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
         if code != ErrorCode.NONE:
             return {"partition_index": index, "error_code": code}
         return {"partition_index": index, **_find(partition, asked.timestamp, context.version)}
-    except KafkaError as error:
-        return {"partition_index": index, "error_code": error.code}
+    except (DuologError, OSError) as error:
+        return {"partition_index": index, "error_code": kafka_code(error)[0]}
 
 
 def _find(partition: Partition, timestamp: int, version: int) -> dict[str, Any]:
