@@ -21,6 +21,7 @@ from duolog.core.errors import (
     StatementError,
 )
 from duolog.engine.errors import (
+    BrokerUnreachable,
     CheckpointInUse,
     CheckpointMismatch,
     ConnectorMissing,
@@ -56,6 +57,7 @@ class DatasetMissing(DuologError):
 
 STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     BrokerUnavailable: UNAVAILABLE,
+    BrokerUnreachable: UNAVAILABLE,
     CheckpointInUse: CONFLICT,
     CheckpointMismatch: CONFLICT,
     ConfigError: USAGE,

@@ -69,6 +69,7 @@ class Engine:
         Raises:
             ConfigError: the name cannot name an application.
             SourceTopicMissing: a topic that the plan reads does not exist.
+            BrokerUnreachable: no broker answers.
             CheckpointInUse: the application runs already, in this process or another.
             CheckpointMismatch: the application's state belongs to another plan.
             SlotsMissing: real-time mode was asked for and does not fit the free slots.
@@ -91,11 +92,22 @@ class Engine:
     def explain(self, plan: Plan, application_id: str = "", mode: Mode = "auto") -> str:
         """Return how `plan` would run: levels, sub-topologies, stores, sinks, mode and why.
 
-        The broker is asked for partitions; Spark is not started.
+        Spark is not started. The broker is asked for partitions, if one answers: a plan can be
+        explained before its topics exist.
         """
         checkpoint = self._checkpoint(application_id or "unnamed")
-        prepared = self._prepare(plan, checkpoint, mode, slots_of_master(self.config.master))
-        return explain(prepared.levels, application_id, prepared.chosen, prepared.partition_counts)
+        topics = [source.topic for source in plan.sources]
+        known = self._topics.known_partition_counts(topics)
+        slots_total = slots_of_master(self.config.master)
+        prepared = self._prepare(plan, checkpoint, mode, slots_total, known or {})
+        return explain(
+            prepared.levels,
+            application_id,
+            prepared.chosen,
+            {topic: (known or {}).get(topic) for topic in topics},
+            no_broker_at="" if known is not None else self.config.bootstrap_servers,
+            tasks_pinned=checkpoint.pinned_tasks() is not None,
+        )
 
     def close(self) -> None:
         """Stop all queries of this engine, and the session of this process."""
@@ -111,7 +123,8 @@ class Engine:
         checkpoint: Checkpoint,
         spark: SparkSession,
     ) -> RunningQuery:
-        prepared = self._prepare(plan, checkpoint, mode, slots_of(spark))
+        counts = self._topics.partition_counts(source.topic for source in plan.sources)
+        prepared = self._prepare(plan, checkpoint, mode, slots_of(spark), counts)
         checkpoint.pin(application_id, shape_of(prepared.levels), _versions())
         spec = self._spec(prepared.levels, application_id)
         launcher = Launcher(spark, self.config, checkpoint, spec, java_pid())
@@ -136,12 +149,17 @@ class Engine:
         return open_session(self.config)
 
     def _prepare(
-        self, plan: Plan, checkpoint: Checkpoint, mode: Mode, slots_total: int
+        self,
+        plan: Plan,
+        checkpoint: Checkpoint,
+        mode: Mode,
+        slots_total: int,
+        counts: dict[str, int],
     ) -> _Prepared:
-        counts = self._topics.partition_counts(source.topic for source in plan.sources)
-        tasks = checkpoint.pinned_tasks() or self.config.tasks or max(counts.values())
+        largest = max(counts.values(), default=1)
+        tasks = checkpoint.pinned_tasks() or self.config.tasks or largest
         levels = find_levels(plan, tasks)
-        partitions = sum(counts[source.topic] for source in plan.sources)
+        partitions = sum(counts.get(source.topic, largest) for source in plan.sources)
         needed = slots_needed(partitions, tasks, len(levels.levels))
         free = slots_free(slots_total)
         chosen = choose_mode(mode, needed=needed, free=free, slots_total=slots_total)

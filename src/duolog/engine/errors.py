@@ -6,6 +6,7 @@ DuologError
 │  ├─ KernelMissing          the wheel was built without the kernel jar
 │  └─ ConnectorMissing       a jar of the Kafka connector cannot be had, or is not the pinned one
 └─ QueryError
+   ├─ BrokerUnreachable      no broker answers
    ├─ SourceTopicMissing     a topic that the topology reads does not exist
    ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
    ├─ CheckpointInUse        the application runs already, in this process or another
@@ -26,6 +27,10 @@ class KernelMissing(ConfigError):
 
 class ConnectorMissing(ConfigError):
     """A jar of the Kafka connector cannot be had, or is not the one that was pinned."""
+
+
+class BrokerUnreachable(QueryError):
+    """No broker answers at the given addresses."""
 
 
 class SourceTopicMissing(QueryError):

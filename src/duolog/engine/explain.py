@@ -1,6 +1,6 @@
 """What runs, and how: a plan as text for people.
 
-application "flights", 2 tasks
+application "flights", 2 tasks, as at its first start
 mode: real-time, once caught up in micro-batches. Every operator allows it, and …
 topics: flights 2 partitions, airlines 1 partition
 then the levels, sub-topologies, stores, edges and sinks of `duolog.plan.describe`
@@ -14,21 +14,48 @@ from duolog.plan.levels import Levels
 
 
 def explain(
-    levels: Levels, application_id: str, chosen: ChosenMode, partition_counts: Mapping[str, int]
+    levels: Levels,
+    application_id: str,
+    chosen: ChosenMode,
+    partition_counts: Mapping[str, int | None],
+    *,
+    no_broker_at: str = "",
+    tasks_pinned: bool = False,
 ) -> str:
-    """Return the levels, sub-topologies, stores and sinks of a plan, and its mode and why."""
+    """Return the levels, sub-topologies, stores and sinks of a plan, and its mode and why.
+
+    Args:
+        levels: the plan, cut.
+        application_id: the name that its state is kept by.
+        chosen: its mode.
+        partition_counts: of each source topic; None where the topic does not exist.
+        no_broker_at: the addresses where none answered; then no partition count is known.
+        tasks_pinned: whether a first start has fixed the number of tasks.
+    """
     when = ", once caught up in micro-batches" if chosen.catches_up else ""
-    topics = ", ".join(
-        f"{topic} {_counted(count, 'partition')}" for topic, count in partition_counts.items()
-    )
+    since = ", as at its first start" if tasks_pinned else ""
     return "\n".join(
         [
-            f'application "{application_id}", {_counted(levels.tasks, "task")}',
+            f'application "{application_id}", {_counted(levels.tasks, "task")}{since}',
             f"mode: {chosen.live}{when}. {chosen.why}",
-            f"topics: {topics}",
+            f"topics: {_topics(levels.tasks, partition_counts, no_broker_at)}",
             describe(levels),
         ]
     )
+
+
+def _topics(tasks: int, partition_counts: Mapping[str, int | None], no_broker_at: str) -> str:
+    if no_broker_at:
+        # Without them tasks are those of the checkpoint, of the setting, or one.
+        unknown = f"No broker answers at {no_broker_at}, so their partitions are not known."
+        return f"{', '.join(partition_counts)}. {unknown}"
+    told = ", ".join(
+        f"{topic} {'does not exist' if count is None else _counted(count, 'partition')}"
+        for topic, count in partition_counts.items()
+    )
+    if any(count is not None and count > tasks for count in partition_counts.values()):
+        told += f". All partitions are read; by key their records go to {_counted(tasks, 'task')}."
+    return told
 
 
 def _counted(count: int, noun: str) -> str:

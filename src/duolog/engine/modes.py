@@ -1,9 +1,14 @@
 """Which mode a query runs in, and why.
 
     micro-batch   highest throughput, inputs merged by timestamp
-    real-time     milliseconds, records as they arrive
+    real-time     milliseconds, records as they arrive; what a start finds is read in one
+                  micro-batch pass first
     auto          micro-batches until the lag is small, then real time on the same checkpoint;
                   micro-batches for good where real time does not fit
+
+The pass before real time is not for speed. After a crash or a stop in mid-epoch a start reads table
+rows and stream records of that epoch again; only micro-batches merge them by timestamp, and in real
+time a stream record could overtake the table row that it joins.
 
 Modes may alternate on one checkpoint: both keep the same state and the same source offsets.
 """
@@ -24,6 +29,8 @@ class ChosenMode:
     live: LiveMode
     catches_up: bool
     why: str
+    waits_for_lag: bool = True
+    """Whether it catches up until the lag is small, or reads once what the start found."""
 
 
 def choose_mode(mode: Mode, *, needed: int, free: int, slots_total: int) -> ChosenMode:
@@ -38,7 +45,10 @@ def choose_mode(mode: Mode, *, needed: int, free: int, slots_total: int) -> Chos
     if mode == "micro-batch":
         return ChosenMode("micro-batch", catches_up=False, why="It was asked for.")
     if mode == "real-time":
-        return ChosenMode("real-time", catches_up=False, why="It was asked for.")
+        why = "It was asked for."
+        if needed > free:
+            why += f" {render_shortage(needed, free, slots_total)} A start is refused."
+        return ChosenMode("real-time", catches_up=True, why=why, waits_for_lag=False)
     if needed > free:
         why = render_shortage(needed, free, slots_total)
         return ChosenMode("micro-batch", catches_up=False, why=why)

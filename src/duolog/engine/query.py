@@ -201,6 +201,8 @@ class RunningQuery:
         return self._state == "catching-up" and not self._stopping
 
     def _next_trigger(self) -> Trigger:
+        if not self.chosen.waits_for_lag:
+            return self.chosen.live
         lag = self._lag()
         # Where the broker tells no lag Spark catches up once more, or says what is wrong.
         if lag and sum(lag.values()) <= self.launcher.config.auto_lag_records_max:

@@ -10,9 +10,11 @@ from typing import Final
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from duolog.engine.errors import SourceTopicMissing
+from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
 
 TIMEOUT_S: Final = 15.0
+# Where the answer is only shown, nobody waits long for it.
+_GLANCE_S: Final = 3.0
 
 EndOffsets = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> the offset that the next record gets."""
@@ -30,10 +32,11 @@ class TopicReader:
         """Return the number of partitions of each topic.
 
         Raises:
-            SourceTopicMissing: a topic does not exist, or the broker does not answer.
+            SourceTopicMissing: a topic does not exist.
+            BrokerUnreachable: no broker answers.
         """
         wanted = list(topics)
-        found = self._list_partitions()
+        found = self._list_partitions(TIMEOUT_S)
         missing = sorted(set(wanted) - set(found))
         if missing:
             names = ", ".join(f'"{name}"' for name in missing)
@@ -43,6 +46,14 @@ class TopicReader:
                 hint=f"Create it: `duolog topics create {missing[0]}`.",
             )
         return {topic: found[topic] for topic in wanted}
+
+    def known_partition_counts(self, topics: Iterable[str]) -> dict[str, int] | None:
+        """Return the partitions of those topics that exist; None where no broker answers soon."""
+        try:
+            found = self._list_partitions(_GLANCE_S)
+        except BrokerUnreachable:
+            return None
+        return {topic: found[topic] for topic in topics if topic in found}
 
     def end_offsets(self, partition_counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
         """Return where each partition ends: the offset of the next record."""
@@ -57,13 +68,13 @@ class TopicReader:
             ends[topic_partition.topic][topic_partition.partition] = answer.result(TIMEOUT_S).offset
         return ends
 
-    def _list_partitions(self) -> dict[str, int]:
+    def _list_partitions(self, timeout_s: float) -> dict[str, int]:
         try:
-            metadata = self._client().list_topics(timeout=TIMEOUT_S)
+            metadata = self._client().list_topics(timeout=timeout_s)
         except KafkaException as error:
-            raise SourceTopicMissing(
+            raise BrokerUnreachable(
                 f"no broker answers at {self._bootstrap_servers}",
-                detail=str(error),
+                detail=f"{error.args[0].str()}." if error.args else "",
                 hint="Start one: `duolog broker --data DIR`.",
             ) from error
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}

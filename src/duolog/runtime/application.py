@@ -92,7 +92,7 @@ class Application:
         """Return levels, sub-topologies, stores and the mode with its reason, as text.
 
         Raises:
-            QueryError: a source topic is missing, or no broker answers.
+            ConfigError: a setting is wrong.
         """
         return self._engine_of_this().explain(self.plan, self.application_id, self.mode)
 
@@ -112,7 +112,6 @@ class Application:
             # Imported here: pyspark takes half a second, and all commands import this package.
             from duolog.engine import Engine, EngineConfig  # noqa: PLC0415
 
-            self._data_dir.mkdir(parents=True, exist_ok=True)
             config = EngineConfig.from_settings(
                 self._settings,
                 bootstrap_servers=self._bootstrap_servers,

@@ -5,6 +5,7 @@ memory (`test_engine_semantics.py`).
 """
 
 import json
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -110,7 +111,7 @@ class Bench:
         assert query.exception() is None
         assert query.state == "stopped"
         assert query.launcher.spark.streams.active == []
-        assert query.launcher.spark.sparkContext.statusTracker().getActiveJobsIds() == []
+        wait_for_jobs_to_end(query)
 
     def read(self, name: str, partition: int) -> list[tuple[int, bytes | None, bytes | None]]:
         """Return (timestamp, key, value) of all records of a partition."""
@@ -279,6 +280,16 @@ def test_modes_alternate_on_one_checkpoint_and_lose_nothing(bench_on_each_broker
     assert sum(row["flights"] for row in bench.table("by_dest").values()) == 250
     names = {f"{code} Inc" for code in CARRIERS}
     assert set(bench.table("by_airline")) == names
+
+
+def wait_for_jobs_to_end(query: RunningQuery) -> None:
+    """Spark's bus tells its status tracker of the end of a job a little later."""
+    jobs = query.launcher.spark.sparkContext.statusTracker()
+    for _ in range(WAIT_S * 10):
+        if not jobs.getActiveJobsIds():
+            break
+        time.sleep(0.1)
+    assert jobs.getActiveJobsIds() == []
 
 
 def wait_for_mode(query: RunningQuery, mode: str) -> None:

@@ -99,3 +99,23 @@ def test_explain_says_mode_and_why_before_the_levels() -> None:
         "Ingress",
     ]
     assert "Sub-topology 0, stores table-2-store" in text
+
+
+def test_explain_says_what_it_does_not_know_and_what_the_first_start_has_fixed() -> None:
+    chosen = choose_mode("micro-batch", needed=7, free=62, slots_total=64)
+    counts = {"flights": 5, "airlines": None}
+
+    fixed = explain(cut(), "flights", chosen, counts, tasks_pinned=True).splitlines()
+    alone = explain(
+        cut(), "flights", chosen, dict.fromkeys(counts), no_broker_at="127.0.0.1:1"
+    ).splitlines()
+
+    assert fixed[0] == 'application "flights", 2 tasks, as at its first start'
+    assert fixed[2] == (
+        "topics: flights 5 partitions, airlines does not exist. "
+        "All partitions are read; by key their records go to 2 tasks."
+    )
+    assert alone[2] == (
+        "topics: flights, airlines. "
+        "No broker answers at 127.0.0.1:1, so their partitions are not known."
+    )

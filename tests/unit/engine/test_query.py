@@ -114,6 +114,17 @@ def test_auto_catches_up_until_the_lag_is_small_and_then_goes_live() -> None:
     assert (query.state, query.mode, query.exception()) == ("stopped", "real-time", None)
 
 
+def test_real_time_reads_once_what_the_start_found_and_goes_live_however_much_has_come() -> None:
+    """Read in real time, flights of an epoch cut off overtook the table rows that they join."""
+    launcher = PlayedLauncher()
+
+    query = start(launcher, "real-time")
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    assert launcher.started == ["available-now", "real-time"]
+
+
 def test_auto_does_not_go_live_on_a_lag_that_nobody_told() -> None:
     launcher = PlayedLauncher()
 
@@ -138,6 +149,8 @@ def test_what_an_earlier_run_has_read_is_no_lag() -> None:
     """Real time reports nothing of an epoch until it ends: all records looked unread till then."""
     launcher = PlayedLauncher(committed={"flights": {0: 149_990}})
     query = start(launcher, "real-time")
+    assert launcher.live.wait(WAIT_S)
+    launcher.position = 0
 
     lag = query.progress().lag_records
     query.stop()
@@ -161,6 +174,7 @@ def test_progress_tells_lag_and_what_was_read() -> None:
 def test_a_failure_of_spark_is_kept_and_raised_to_those_who_wait() -> None:
     launcher = PlayedLauncher()
     query = start(launcher, "real-time")
+    assert launcher.live.wait(WAIT_S)
     launcher.queries[-1].failure = PySparkException("boom")
     launcher.queries[-1].stop()
 
@@ -174,6 +188,7 @@ def test_a_failure_of_spark_is_kept_and_raised_to_those_who_wait() -> None:
 def test_a_jvm_that_went_away_is_a_failure_and_not_a_silence() -> None:
     launcher = PlayedLauncher()
     query = start(launcher, "real-time")
+    assert launcher.live.wait(WAIT_S)
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
     launcher.queries[-1].stop()
 
