@@ -19,7 +19,8 @@ def mode_option(command: Command) -> Command:
         type=click.Choice(MODES),
         default="auto",
         show_default=True,
-        help="auto catches up in micro-batches, then goes live in real time.",
+        help="auto catches up in micro-batches, then goes live in real time; real-time reads only "
+        "what the start finds before it does.",
     )(command)
 
 
