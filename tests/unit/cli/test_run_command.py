@@ -1,8 +1,9 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from duolog.cli.commands.run import load_topology
+from duolog.cli.commands.run import load_topology, run
 from duolog.core.errors import StatementError
 
 BODY = """
@@ -51,3 +52,44 @@ def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(StatementError, match="is not Python"):
         load_topology(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\ndef broken(:", "line 2 cannot be run: SyntaxError"),
+        ("x = 1\nraise ValueError('boom')", "line 2 cannot be run: ValueError: boom"),
+        ("import no_such_module", "line 1 cannot be run: ModuleNotFoundError"),
+        ("def topology():\n    return 1 / 0", "line 2 cannot be run: ZeroDivisionError"),
+    ],
+)
+def test_a_file_that_raises_is_refused_with_its_line_and_without_our_frames(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(StatementError, match=message):
+        load_topology(written(tmp_path, text))
+
+
+def test_a_mistake_in_the_topology_is_told_as_it_is(tmp_path: Path) -> None:
+    text = BODY.replace('.to("copy")', '.filter(col("amuont") > 1)').replace(
+        "import Topology", "import Topology, col"
+    )
+
+    with pytest.raises(StatementError, match='unknown column "amuont"') as caught:
+        load_topology(written(tmp_path, f"{text}\ntopology = make\n"))
+
+    assert 'Did you mean "amount"?' in caught.value.hint
+
+
+def test_explain_needs_neither_a_broker_nor_a_directory(tmp_path: Path) -> None:
+    path = written(tmp_path, f"{BODY}\ntopology = make()\n")
+    data = tmp_path / "data"
+
+    told = CliRunner().invoke(
+        run, [str(path), "--explain", "-b", "127.0.0.1:1", "--data", str(data)]
+    )
+
+    assert told.exit_code == 0, told.output
+    assert "No broker answers at 127.0.0.1:1" in told.output
+    assert "stream of topic sales" in told.output
+    assert not data.exists()

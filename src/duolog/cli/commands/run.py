@@ -1,6 +1,8 @@
 """`duolog run`: the topology that a Python file defines."""
 
 import sys
+import traceback
+from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -12,7 +14,7 @@ import click
 from duolog.cli.options import mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
 from duolog.cli.signals import end_in_order_on_signals
-from duolog.core.errors import StatementError
+from duolog.core.errors import DuologError, StatementError
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
@@ -124,12 +126,12 @@ def load_topology(path: Path) -> "Topology":
     """Return what the file calls `topology`, calling it if it is a function.
 
     Raises:
-        StatementError: the file has none.
+        StatementError: the file has none, or raises.
     """
     from duolog.dsl.topology import Topology  # noqa: PLC0415
 
     found = getattr(_load_module(path), "topology", None)
-    topology = found() if callable(found) and not isinstance(found, Topology) else found
+    topology = _call(path, found) if callable(found) and not isinstance(found, Topology) else found
     if not isinstance(topology, Topology):
         raise StatementError(
             f'file "{path}" defines no topology',
@@ -149,5 +151,34 @@ def _load_module(path: Path) -> ModuleType:
     # As for `python FILE`: what lies beside the file can be imported.
     sys.path.insert(0, str(path.resolve().parent))
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except DuologError:
+        raise
+    except Exception as error:
+        raise _failed_file(path, error) from error
     return module
+
+
+def _call(path: Path, define: Callable[[], object]) -> object:
+    try:
+        return define()
+    except DuologError:
+        raise
+    except Exception as error:
+        raise _failed_file(path, error) from error
+
+
+def _failed_file(path: Path, error: Exception) -> StatementError:
+    """Return what is wrong with the file, and where in it: the frames of ours are left out."""
+    if isinstance(error, SyntaxError):
+        line = error.lineno
+    else:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame.lineno for frame in frames if Path(frame.filename) == path]
+        line = own[-1] if own else None
+    at = f", line {line}" if line else ""
+    return StatementError(
+        f'file "{path}"{at} cannot be run: {type(error).__name__}: {error}',
+        hint=f"`python {path}` shows the whole trace.",
+    )
