@@ -1,0 +1,46 @@
+"""The README's figures are those that bench/results keeps."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def result(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text())
+    return found
+
+
+def figures() -> str:
+    readme = (ROOT / "README.md").read_text()
+    return readme.split("## Figures", 1)[1].split("\n## ", 1)[0]
+
+
+def test_the_rate_and_its_ratio_are_those_of_the_last_measurement() -> None:
+    kept = result("throughput")
+    rates = sorted(int(run["events_per_second"]) for run in kept["duolog"])
+
+    assert f"{round(rates[len(rates) // 2], -3):,} events/s" in figures()
+    assert f"{kept['ratio_median']} times Kafka Streams" in figures()
+    assert f"{kept['events']:,} flights" in figures()
+
+
+def test_latency_and_stall_are_those_of_the_last_measurement() -> None:
+    kept = result("latency")
+
+    assert f"p50 {kept['all']['p50_ms']:.0f} ms, p99 {kept['all']['p99_ms']:.0f} ms" in figures()
+    assert f"| {max(kept['longest_stall_ms'], kept['all']['max_ms']) / 1000:.1f} s |" in figures()
+    assert f"{kept['rate']:.0f} events/s, epochs of {kept['epoch_s']} s" in figures()
+
+
+def test_start_and_memory_are_those_of_the_last_measurement() -> None:
+    kept = result("start")
+    demos = kept["demo_warm"]
+    first_row_s = max(demo["seconds_to_first_row"] for demo in demos)
+    broker_mb = max(demo["resident_mb_max_by_process"]["broker"] for demo in demos)
+    whole_gb = max(demo["resident_mb_max"] for demo in demos) / 1000
+
+    assert f"| {first_row_s:.0f} s |" in figures()
+    assert f"{kept['broker_first_acknowledged_produce_s']['median']:.2f} s" in figures()
+    assert f"{broker_mb} MB, {whole_gb:.1f} GB" in figures()
