@@ -147,6 +147,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Opened:
         # Run in the reverse order: the JVM ends, then what it has written is kept.
         undo.callback(_keep_written, archive, gateway.proc)
         undo.callback(_end_java, gateway.proc)
+        undo.callback(_forget_gateway)
         context = SparkContext(conf=conf, gateway=gateway)
         spark = SparkSession(context)
         _register_kernel(spark)
@@ -202,6 +203,12 @@ def _end_java(process: Any) -> None:
         process.wait(timeout=_END_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
+
+
+def _forget_gateway() -> None:
+    # PySpark keeps the gateway for the life of the process, and would ask a JVM that has ended.
+    SparkContext._gateway = None  # noqa: SLF001
+    SparkContext._jvm = None  # noqa: SLF001
 
 
 def _keep_written(archive: ClassArchive, process: Any) -> None:
