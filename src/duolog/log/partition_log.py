@@ -33,12 +33,9 @@ from duolog.log.producer_state import kept_batch
 from duolog.log.recovery import Recovered
 from duolog.log.recovery_point import RecoveryPoint, RecoveryPointWrite
 from duolog.log.retention import expired_segments
-from duolog.log.segment import (
-    LOG_SUFFIX,
-    NO_TIMESTAMP,
-    Segment,
-)
+from duolog.log.segment import NO_TIMESTAMP, Segment
 from duolog.log.segments import Segments, Slice, TimestampOffset
+from duolog.log.unsynced import Unsynced
 from duolog.log.validation import LARGEST_CODEC, checked_attributes, ensure_appendable
 from duolog.record.batch import CRC_START, HEADER, LENGTH_END, MAGIC
 from duolog.record.errors import CorruptBatch
@@ -85,11 +82,7 @@ class PartitionLog:
         "_roll_timestamp",
         "_segments",
         "_staged",
-        "_sync_requested",
-        "_unsaved_bytes",
-        "_unsaved_segments",
-        "_unsynced_directories",
-        "_unsynced_sealed",
+        "_unsynced",
         "config",
         "directory",
         "high_watermark",
@@ -123,10 +116,9 @@ class PartitionLog:
         self._epochs = recovered.epochs
         self._epochs.begin(leader_epoch, recovered.next_offset)
         self._staged: list[Buffer] = []
-        self._unsynced_sealed: list[SyncWork] = []
-        self._unsynced_directories: tuple[str, ...] = ()
-        self._unsaved_segments: list[Segment] = list(recovered.scanned_segments)
-        self._unsaved_bytes = recovered.scanned_bytes
+        self._unsynced = Unsynced(
+            disk, self._segments.active, recovered.scanned_segments, recovered.scanned_bytes
+        )
         self.configure(config)
         self._activate(
             self._segments.active, recovered.max_timestamp, recovered.max_timestamp_offset
@@ -143,7 +135,6 @@ class PartitionLog:
     def _activate(self, segment: Segment, max_timestamp: int, max_timestamp_offset: int) -> None:
         self._active = segment
         self._position = segment.size_bytes
-        self._sync_requested = segment.size_bytes
         self._max_timestamp = max_timestamp
         self._max_timestamp_offset = max_timestamp_offset
         self._next_index_position = segment.size_bytes + self.config.index_interval_bytes + 1
@@ -271,7 +262,7 @@ class PartitionLog:
         except OSError as cause:
             raise health.fail(cause, f'writing to "{self.topic_partition}"') from cause
         staged.clear()
-        self._unsaved_bytes += self._position - segment.size_bytes
+        self._unsynced.unsaved_bytes += self._position - segment.size_bytes
         segment.max_timestamp = self._max_timestamp
         self._segments.grow(self._position, self.log_end_offset)
 
@@ -279,8 +270,7 @@ class PartitionLog:
         """Make the directory of the partition, and the file of its active segment."""
         self._disk.make_dir(self.directory)
         self._active.create()
-        parent = self.directory.rpartition("/")[0]
-        self._unsynced_directories = (self.directory, parent)
+        self._unsynced.begin(self._active, self.directory)
 
     def roll(self) -> None:
         """Seal the active segment and begin one at the log end offset.
@@ -295,9 +285,7 @@ class PartitionLog:
             sealed.time_index.maybe_append(
                 self._max_timestamp, self._max_timestamp_offset - sealed.base_offset
             )
-        if self._sync_requested < sealed.size_bytes:
-            self._unsynced_sealed.append(self._active_work())
-        self._unsaved_segments.append(sealed)
+        self._unsynced.seal()
         segment = Segment(self._disk, self.directory, self.log_end_offset)
         self._segments.add(segment)
         self._activate(segment, NO_TIMESTAMP, segment.base_offset)
@@ -310,45 +298,19 @@ class PartitionLog:
 
     def take_unsynced(self) -> list[SyncWork]:
         """Return what was written since the last call; the caller makes it durable."""
-        work = self._unsynced_sealed
-        if work:
-            self._unsynced_sealed = []
-        if self._sync_requested < self._active.size_bytes:
-            work.append(self._active_work())
-            self._sync_requested = self._active.size_bytes
-        return work
-
-    def _active_work(self) -> SyncWork:
-        segment = self._active
-        directories, self._unsynced_directories = self._unsynced_directories, ()
-        return SyncWork(
-            self._disk,
-            segment.path + LOG_SUFFIX,
-            segment.file,
-            self._sync_requested,
-            segment.size_bytes,
-            directories,
-        )
+        return self._unsynced.take_work()
 
     def take_recovery_point(self, *, bytes_min: int | None = None) -> RecoveryPointWrite | None:
         """Return a new recovery point to write, if enough was written since the last."""
         enough = self.config.recovery_point_bytes if bytes_min is None else bytes_min
-        if self._unsaved_bytes < enough or self._staged or not self._active.created:
+        if self._unsynced.unsaved_bytes < enough or self._staged or not self._active.created:
             return None
         active = self._active
         if self._max_timestamp != NO_TIMESTAMP:
             active.time_index.maybe_append(
                 self._max_timestamp, self._max_timestamp_offset - active.base_offset
             )
-        segments = [segment for segment in self._unsaved_segments if segment is not active]
-        segments.append(active)
-        tails = [tail for segment in segments for tail in segment.take_index_tails()]
-        self._unsaved_segments = []
-        self._unsaved_bytes = 0
-        # Where durability is left to the system nobody took these: the point syncs them all.
-        self._unsynced_sealed = []
-        self._unsynced_directories = ()
-        self._sync_requested = active.size_bytes
+        segments, tails = self._unsynced.take_for_point()
         return RecoveryPointWrite(
             self._disk,
             self.directory,
@@ -435,7 +397,7 @@ class PartitionLog:
             write_log_start(self._disk, self.directory, offset)
             self.log_start_offset = offset
             removed = self._segments.remove_below(offset)
-            self._unsaved_segments = [s for s in self._unsaved_segments if s not in removed]
+            self._unsynced.forget(removed)
         except OSError as cause:
             raise self._health.fail(cause, f'cutting "{self.topic_partition}"') from cause
 
@@ -472,12 +434,7 @@ class PartitionLog:
         if self._health.error is not None:
             raise self._health.error
         try:
-            for work in self.take_unsynced():
-                work.file.sync()
-                for directory in work.directories:
-                    self._disk.sync_dir(directory)
-            for directory in self._unsynced_directories:
-                self._disk.sync_dir(directory)
+            self._unsynced.sync()
             # A few batches are read again faster than a recovery point is written.
             point = self.take_recovery_point(bytes_min=POINT_AT_CLOSE_BYTES)
             if point is not None:

@@ -1,0 +1,106 @@
+"""What a log has written, and what no group commit and no recovery point covers yet.
+
+    written ──take_work──▶ group commit: durable, acknowledged
+       └─────take_for_point──▶ recovery point: a start need not read it again
+
+Both run behind the writes, each at its own pace. Where durability is left to the system nobody
+takes work, and the recovery point syncs all of it.
+
+Threads: the broker's loop. What is taken goes to the group commit's thread.
+"""
+
+from duolog.log.disk import Disk
+from duolog.log.journal import SyncWork
+from duolog.log.recovery_point import IndexTail
+from duolog.log.segment import LOG_SUFFIX, Segment
+
+
+class Unsynced:
+    """The part of one log that is behind its end on disk."""
+
+    __slots__ = (
+        "_active",
+        "_directories",
+        "_disk",
+        "_requested",
+        "_sealed",
+        "_unsaved_segments",
+        "unsaved_bytes",
+    )
+
+    def __init__(
+        self, disk: Disk, active: Segment, unsaved_segments: list[Segment], unsaved_bytes: int
+    ) -> None:
+        self._disk = disk
+        self._sealed: list[SyncWork] = []
+        self._directories: tuple[str, ...] = ()
+        self._unsaved_segments = list(unsaved_segments)
+        self.unsaved_bytes = unsaved_bytes
+        """Bytes that the next start would read, as no recovery point covers them."""
+        self._active = active
+        self._requested = active.size_bytes
+
+    def begin(self, segment: Segment, directory: str) -> None:
+        """Note that `segment` was made and is the active one, after `seal` of the last."""
+        self._active = segment
+        self._requested = segment.size_bytes
+        self._directories = (directory, directory.rpartition("/")[0])
+
+    def seal(self) -> None:
+        """Note that the active segment grows no more."""
+        if self._requested < self._active.size_bytes:
+            self._sealed.append(self._active_work())
+        self._unsaved_segments.append(self._active)
+
+    def forget(self, removed: list[Segment]) -> None:
+        """Note that segments are gone."""
+        self._unsaved_segments = [s for s in self._unsaved_segments if s not in removed]
+
+    def take_work(self) -> list[SyncWork]:
+        """Return what was written since the last call; the caller makes it durable."""
+        work = self._sealed
+        if work:
+            self._sealed = []
+        if self._requested < self._active.size_bytes:
+            work.append(self._active_work())
+            self._requested = self._active.size_bytes
+        return work
+
+    def _active_work(self) -> SyncWork:
+        segment = self._active
+        directories, self._directories = self._directories, ()
+        return SyncWork(
+            self._disk,
+            segment.path + LOG_SUFFIX,
+            segment.file,
+            self._requested,
+            segment.size_bytes,
+            directories,
+        )
+
+    def take_for_point(self) -> tuple[list[Segment], list[IndexTail]]:
+        """Return the segments to sync before a new recovery point, and their new index entries."""
+        active = self._active
+        segments = [segment for segment in self._unsaved_segments if segment is not active]
+        segments.append(active)
+        tails = [tail for segment in segments for tail in segment.take_index_tails()]
+        self._unsaved_segments = []
+        self.unsaved_bytes = 0
+        # Where durability is left to the system nobody took these: the point syncs them all.
+        self._sealed = []
+        self._directories = ()
+        self._requested = active.size_bytes
+        return segments, tails
+
+    def sync(self) -> None:
+        """Make everything durable here and now, for a stop.
+
+        Raises:
+            OSError: the disk refused; the log directory is to go offline.
+        """
+        for work in self.take_work():
+            work.file.sync()
+            for directory in work.directories:
+                self._disk.sync_dir(directory)
+        for directory in self._directories:
+            self._disk.sync_dir(directory)
