@@ -8,7 +8,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAMS = sorted(path.name for path in EXAMPLES.glob("[0-9]*.py"))
-WITHOUT_SPARK = {"01_hello_topic.py"}
+WITHOUT_SPARK = {"01_hello_topic.py", "09_trucks_and_partitions.py", "15_history.py"}
 
 
 def run(name: str) -> None:

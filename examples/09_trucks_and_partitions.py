@@ -1,0 +1,187 @@
+"""Trucks and partitions: what a key does to order, to growth and to the share of work.
+
+Positions of trucks are keyed by licence plate and lie in four partitions. Then the topic grows,
+and some trucks go on in another partition than the one that holds their past. A copy into a new
+topic mends that. At last a topic of thirty partitions is shared by 1, 2, 3, 5 and 6 readers.
+"""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from duolog.testing import EmbeddedCluster
+
+TRUCKS = [f"{region}-{number}" for region in ("HH", "B", "M") for number in range(1, 5)]
+ROUNDS = 5
+READERS = (1, 2, 3, 5, 6)
+SHARED_PARTITIONS = 30
+
+
+def create(bootstrap_servers: str, topic: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin.create_topics([NewTopic(topic, partitions)])[topic].result(10)
+
+
+def drive(bootstrap_servers: str, topic: str, first_round: int) -> None:
+    """Write a position of every truck, again and again; the key decides the partition."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
+    for number in range(first_round, first_round + ROUNDS):
+        for truck in TRUCKS:
+            producer.produce(topic, key=truck, value=str(number))
+    producer.flush(10)
+
+
+def read(bootstrap_servers: str, topic: str, expected: int) -> list[Message]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": f"reader-{uuid4()}",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    events: list[Message] = []
+    while len(events) < expected:
+        events += consumer.consume(1000, timeout=0.2)
+    consumer.close()
+    return events
+
+
+def text(data: bytes | None) -> str:
+    return (data or b"").decode()
+
+
+def homes(events: list[Message]) -> dict[str, list[int]]:
+    """The partitions that hold each truck, in the order of their first use by round."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for event in sorted(events, key=lambda event: int(text(event.value()))):
+        partitions = found[text(event.key())]
+        if event.partition() not in partitions:
+            partitions.append(event.partition())
+    return found
+
+
+def rounds_in_order(events: list[Message], truck: str) -> list[int]:
+    """A truck's positions as one reader of its partitions, one after the other, sees them."""
+    mine = [event for event in events if text(event.key()) == truck]
+    mine.sort(key=lambda event: (event.partition(), event.offset()))
+    return [int(text(event.value())) for event in mine]
+
+
+def order_is_kept(bootstrap_servers: str) -> None:
+    create(bootstrap_servers, "positions", 4)
+    drive(bootstrap_servers, "positions", first_round=0)
+    events = read(bootstrap_servers, "positions", ROUNDS * len(TRUCKS))
+    print(f"{len(TRUCKS)} trucks, four partitions; each truck lies in exactly one:")
+    for truck, partitions in sorted(homes(events).items()):
+        print(f"  {truck:7} partition {partitions}  rounds {rounds_in_order(events, truck)}")
+        assert len(partitions) == 1
+        assert rounds_in_order(events, truck) == list(range(ROUNDS))
+
+
+def growth_moves_keys(bootstrap_servers: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin.create_partitions([NewPartitions("positions", 6)])["positions"].result(10)
+    drive(bootstrap_servers, "positions", first_round=ROUNDS)
+    events = read(bootstrap_servers, "positions", 2 * ROUNDS * len(TRUCKS))
+    moved = {truck: where for truck, where in homes(events).items() if len(where) > 1}
+    print(f"\nThe topic has six partitions now, and {len(moved)} of {len(TRUCKS)} trucks moved:")
+    for truck, (before, after) in sorted(moved.items()):
+        rounds = rounds_in_order(events, truck)
+        print(f"  {truck:7} partition {before} -> {after}  one reader may see {rounds}")
+    torn = [truck for truck in moved if rounds_in_order(events, truck) != list(range(2 * ROUNDS))]
+    print(f"Its past stays where it was. A reader by partition sees {torn} out of order,")
+    print("and a table that was kept by partition lacks the past of all that moved.")
+    assert moved
+    assert torn
+
+
+def a_copy_mends_it(bootstrap_servers: str) -> None:
+    """Copy all into a new topic with the wanted number of partitions, in the order of rounds."""
+    create(bootstrap_servers, "positions-by-six", 6)
+    total = 2 * ROUNDS * len(TRUCKS)
+    events = read(bootstrap_servers, "positions", total)
+    events.sort(key=lambda event: int(text(event.value())))
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
+    for event in events:
+        producer.produce("positions-by-six", key=event.key(), value=event.value())
+    producer.flush(10)
+    copied = read(bootstrap_servers, "positions-by-six", total)
+    for truck in TRUCKS:
+        assert rounds_in_order(copied, truck) == list(range(2 * ROUNDS))
+    print("\nCopied into a new topic of six partitions: each truck in one partition, in order.")
+
+
+def a_partitioner_of_ones_own(bootstrap_servers: str) -> None:
+    """Keep all trucks of a region together: the partition is a function of part of the key."""
+    regions = sorted({truck.split("-")[0] for truck in TRUCKS})
+    create(bootstrap_servers, "positions-by-region", len(regions))
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    for truck in TRUCKS:
+        region = regions.index(truck.split("-")[0])
+        producer.produce("positions-by-region", key=truck, value="0", partition=region)
+    producer.flush(10)
+    print("\nWith a partitioner of our own, by region:")
+    events = read(bootstrap_servers, "positions-by-region", len(TRUCKS))
+    for partition, region in enumerate(regions):
+        here = sorted(text(e.key()) for e in events if e.partition() == partition)
+        print(f"  partition {partition}  {here}")
+        assert here == [truck for truck in sorted(TRUCKS) if truck.startswith(f"{region}-")]
+
+
+def share(bootstrap_servers: str, readers: int) -> list[int]:
+    """Let `readers` join one group; returns the number of partitions that each one got."""
+    group = [
+        Consumer(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "group.id": f"{readers}-readers",
+                "session.timeout.ms": 10_000,
+            }
+        )
+        for _ in range(readers)
+    ]
+    for consumer in group:
+        consumer.subscribe(["shared"])
+    shares = [0] * readers
+    while sum(shares) < SHARED_PARTITIONS or 0 in shares:
+        for consumer in group:
+            consumer.poll(0.05)
+        shares = [len(consumer.assignment()) for consumer in group]
+    for consumer in group:
+        consumer.close()
+    return shares
+
+
+def work_is_shared(bootstrap_servers: str) -> None:
+    create(bootstrap_servers, "shared", SHARED_PARTITIONS)
+    print("\nThirty partitions among the readers of one group:")
+    for readers in READERS:
+        shares = share(bootstrap_servers, readers)
+        print(f"  {readers} readers  {shares}")
+        assert Counter(shares) == {SHARED_PARTITIONS // readers: readers}
+
+
+def main() -> None:
+    settings = {"group.initial.rebalance.delay.ms": "300"}
+    with (
+        TemporaryDirectory() as directory,
+        EmbeddedCluster(Path(directory) / "broker", settings=settings) as cluster,
+    ):
+        order_is_kept(cluster.bootstrap_servers)
+        growth_moves_keys(cluster.bootstrap_servers)
+        a_copy_mends_it(cluster.bootstrap_servers)
+        a_partitioner_of_ones_own(cluster.bootstrap_servers)
+        work_is_shared(cluster.bootstrap_servers)
+    print(
+        "\nNotice: a key keeps its order as long as the number of partitions stays; choose one with"
+        "\nmany divisors, such as 30, and it can be shared evenly by 1, 2, 3, 5, 6, 10, 15 and 30."
+    )
+
+
+if __name__ == "__main__":
+    main()

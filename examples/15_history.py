@@ -1,0 +1,120 @@
+"""History that never ends: retention by time, by size, and for ever.
+
+The same thirty days of events lie in three topics. One keeps a week, one keeps three megabytes, and
+one keeps everything. Kept is what a new reader can read from the beginning.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep, time
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from duolog.testing import EmbeddedCluster
+
+DAYS = 30
+EVENTS_OF_A_DAY = 24
+EVENT_BYTES = 10_000
+DAY_MS = 24 * 3600 * 1000
+MIB = 1024 * 1024
+
+TOPICS = {
+    "a-week": {"retention.ms": str(7 * DAY_MS)},
+    "three-megabytes": {"retention.ms": "-1", "retention.bytes": str(3 * MIB)},
+    "for-ever": {"retention.ms": "-1", "retention.bytes": "-1"},
+}
+SEGMENTS = {"segment.ms": str(DAY_MS), "segment.bytes": str(MIB)}
+"""What is too old goes segment by segment, so a segment holds a day, or a megabyte."""
+
+
+def create(bootstrap_servers: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    new = [NewTopic(name, 1, config=SEGMENTS | configs) for name, configs in TOPICS.items()]
+    for created in admin.create_topics(new).values():
+        created.result(10)
+
+
+def write(bootstrap_servers: str, now_ms: int) -> None:
+    """Write thirty days up to now, into each topic the same."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 50})
+    for day in range(DAYS):
+        for hour in range(EVENTS_OF_A_DAY):
+            at_ms = now_ms - (DAYS - day) * DAY_MS + (hour + 1) * DAY_MS // EVENTS_OF_A_DAY
+            value = f"day {day} hour {hour} ".encode().ljust(EVENT_BYTES, b".")
+            for topic in TOPICS:
+                producer.produce(topic, value=value, timestamp=at_ms)
+        producer.flush(10)  # A segment ends between two batches, so a day is a batch.
+
+
+def bounds(consumer: Consumer, topic: str) -> tuple[int, int]:
+    """Return the first offset that can be read, and the one after the last."""
+    first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+    return int(first), int(end)
+
+
+def wait_for_retention(consumer: Consumer) -> None:
+    """Retention works beside the traffic, now and then: wait until both topics are cut."""
+    give_up = monotonic() + 30
+    while monotonic() < give_up:
+        if bounds(consumer, "a-week")[0] > 0 and bounds(consumer, "three-megabytes")[0] > 0:
+            return
+        sleep(0.1)
+    raise SystemExit("Retention has not cut the topics within 30 seconds.")
+
+
+def first_event(consumer: Consumer, topic: str) -> tuple[int, str]:
+    """Return the time and the begin of the first event that can be read."""
+    consumer.assign([TopicPartition(topic, 0, bounds(consumer, topic)[0])])
+    found = consumer.poll(10)
+    assert found is not None
+    value = found.value()
+    assert value is not None
+    return int(found.timestamp()[1]), value[:20].decode().strip(" .")
+
+
+def show(consumer: Consumer, now_ms: int) -> None:
+    total = DAYS * EVENTS_OF_A_DAY
+    for topic in TOPICS:
+        first, end = bounds(consumer, topic)
+        at_ms, text = first_event(consumer, topic)
+        age = (now_ms - at_ms) / DAY_MS
+        kept_bytes = (end - first) * EVENT_BYTES
+        print(
+            f"  {topic:16} offsets {first:3} to {end}, {kept_bytes / MIB:.1f} MiB; "
+            f"begins with {text!r}, {age:.1f} days ago"
+        )
+        assert end == total, "what is deleted is never the newest"
+        if topic == "a-week":
+            assert 6 <= age <= 8, "the segment that holds the border stays"
+        elif topic == "three-megabytes":
+            assert 2.5 * MIB <= kept_bytes <= 4.5 * MIB
+        else:
+            assert first == 0
+
+
+def main() -> None:
+    now_ms = int(time() * 1000)
+    settings = {"log.retention.check.interval.ms": "500"}
+    with (
+        TemporaryDirectory() as directory,
+        EmbeddedCluster(Path(directory) / "broker", settings=settings) as cluster,
+    ):
+        create(cluster.bootstrap_servers)
+        write(cluster.bootstrap_servers, now_ms)
+        print(
+            f"{DAYS * EVENTS_OF_A_DAY} events of {DAYS} days are written to each of three topics."
+        )
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "history"})
+        wait_for_retention(consumer)
+        print("What can be read after retention has passed over them:")
+        show(consumer, now_ms)
+        consumer.close()
+    print(
+        "\nNotice: offsets are never used again: a topic that is cut begins later, it is not counted"
+        "\nanew. With retention.ms=-1 a log is a history that never ends."
+    )
+
+
+if __name__ == "__main__":
+    main()
