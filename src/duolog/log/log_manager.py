@@ -9,6 +9,7 @@ Thread: the broker's loop. `group_commit` starts the one other thread.
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -24,9 +25,13 @@ from duolog.log.health import DirHealth
 from duolog.log.journal import JOURNAL_BYTES_MAX, Journal
 from duolog.log.partition_log import PartitionLog
 from duolog.log.recovery import recover
-from duolog.log.topics import TopicCatalog, TopicEntry
+from duolog.log.topics import CatalogChange, TopicCatalog, TopicEntry
 
 logger = logging.getLogger(__name__)
+
+TopicChange = CatalogChange
+"""A change of a topic. `write` and `settle` may be called beside the loop, and raise LogDirOffline
+when the disk refuses; `place` belongs to the loop."""
 
 
 class LogManager:
@@ -67,6 +72,11 @@ class LogManager:
     @property
     def cluster_id(self) -> str:
         return self._data_dir.meta.cluster_id
+
+    @property
+    def path(self) -> str:
+        """The data directory."""
+        return self._data_dir.path
 
     @property
     def leader_epoch(self) -> int:
@@ -110,69 +120,121 @@ class LogManager:
     def create_topic(
         self, name: str, partitions: int, configs: Mapping[str, str] | None = None
     ) -> TopicEntry:
-        """Make a topic; it is durable when this returns.
+        """Make a topic; it is durable when this returns. Raises as `creating`."""
+        return self._now(self.creating(name, partitions, configs or {}))
+
+    def delete_topic(
+        self, name: str, *, remove: Callable[[Callable[[], None]], None] | None = None
+    ) -> TopicEntry:
+        """Delete a topic with all its records. Raises as `deleting`."""
+        return self._now(self.deleting(name, remove=remove))
+
+    def add_partitions(self, name: str, total: int) -> TopicEntry:
+        """Raise the number of partitions to `total`. Raises as `growing`."""
+        return self._now(self.growing(name, total))
+
+    def alter_configs(self, name: str, configs: Mapping[str, str]) -> TopicEntry:
+        """Replace the settings of a topic by `configs`, for its logs at once."""
+        return self._now(self.altering(name, configs))
+
+    def creating(self, name: str, partitions: int, configs: Mapping[str, str]) -> TopicChange:
+        """Return the change that makes a topic.
 
         Raises:
             TopicExists: there is one of this name.
             InvalidPartitions: fewer than one partition.
             ConfigError: a setting is unknown or has a value that is not allowed.
-            LogDirOffline: the disk refused, now or before.
         """
-        configs = configs or {}
         LogConfig.of_topic(configs, self._settings)
-        with _Offline(self.health, f'creating topic "{name}"'):
-            return self._catalog.create(name, partitions, configs)
+        return self._change(
+            self._catalog.creating(name, partitions, configs), f'creating topic "{name}"'
+        )
 
-    def delete_topic(
+    def deleting(
         self, name: str, *, remove: Callable[[Callable[[], None]], None] | None = None
-    ) -> TopicEntry:
-        """Delete a topic with all its records.
+    ) -> TopicChange:
+        """Return the change that deletes a topic with all its records.
 
-        When this returns, the topic is gone for good; its files are removed by the function that
-        `remove` is given, at once without it. It may be called on another thread.
+        Its files are removed by the function that `remove` is given, when the topic is gone for
+        good, and at once without it. Nothing may be appended to it from now on.
 
         Raises:
             UnknownTopic: there is none of this name.
-            LogDirOffline: the disk refused, now or before.
         """
-        with _Offline(self.health, f'deleting topic "{name}"'):
-            entry, remove_files = self._catalog.delete(name)
-            if remove is None:
-                remove_files()
-        for partition in range(entry.partitions):
-            # Files stay open as long as a fetch sends from them.
-            self._logs.pop((name, partition), None)
-        if remove is not None:
-            remove(remove_files)
-        return entry
+        change = self._catalog.deleting(name)
 
-    def add_partitions(self, name: str, total: int) -> TopicEntry:
-        """Raise the number of partitions to `total`.
+        def place() -> None:
+            change.place()
+            for partition in range(change.entry.partitions):
+                # Files stay open as long as a fetch sends from them.
+                self._logs.pop((name, partition), None)
+            remove_files = partial(self._catalog.remove_files, change.entry)
+            if remove is not None:
+                remove(remove_files)
+                return
+            with _Offline(self.health, f'deleting topic "{name}"'):
+                remove_files()
+
+        return self._change(change._replace(place=place), f'deleting topic "{name}"')
+
+    def growing(self, name: str, total: int) -> TopicChange:
+        """Return the change that raises the number of partitions to `total`.
 
         Raises:
             UnknownTopic: there is no such topic.
             InvalidPartitions: `total` is not above the present number.
-            LogDirOffline: the disk refused, now or before.
         """
-        with _Offline(self.health, f'adding partitions to topic "{name}"'):
-            return self._catalog.add_partitions(name, total)
+        return self._change(
+            self._catalog.growing(name, total), f'adding partitions to topic "{name}"'
+        )
 
-    def alter_configs(self, name: str, configs: Mapping[str, str]) -> TopicEntry:
-        """Replace the settings of a topic by `configs`, for its logs at once.
+    def altering(self, name: str, configs: Mapping[str, str]) -> TopicChange:
+        """Return the change that replaces the settings of a topic, and those of its logs.
 
         Raises:
             UnknownTopic: there is no such topic.
             ConfigError: a setting is unknown or has a value that is not allowed.
-            LogDirOffline: the disk refused, now or before.
         """
         config = LogConfig.of_topic(configs, self._settings)
-        with _Offline(self.health, f'changing topic "{name}"'):
-            entry = self._catalog.alter_configs(name, configs)
+        change = self._catalog.altering(name, configs)
+
+        def place() -> None:
+            change.place()
+            self._configure(change.entry, config)
+
+        return self._change(change._replace(place=place), f'changing topic "{name}"')
+
+    def configure(self, name: str) -> None:
+        """Give the logs of a topic their settings anew: those of the broker have changed."""
+        entry = self._catalog.entry(name)
+        self._configure(entry, LogConfig.of_topic(entry.configs, self._settings))
+
+    def _configure(self, entry: TopicEntry, config: LogConfig) -> None:
         for partition in range(entry.partitions):
-            log = self._logs.get((name, partition))
+            log = self._logs.get((entry.name, partition))
             if log is not None:
                 log.configure(config)
-        return entry
+
+    def _change(self, change: CatalogChange, doing: str) -> TopicChange:
+        def write() -> None:
+            with _Offline(self.health, doing):
+                change.write()
+
+        return TopicChange(
+            change.entry, write, self._settle if change.settle else None, change.place
+        )
+
+    def _settle(self) -> None:
+        with _Offline(self.health, "changing topics"):
+            self._catalog.sync()
+
+    @staticmethod
+    def _now(change: TopicChange) -> TopicEntry:
+        change.write()
+        if change.settle is not None:
+            change.settle()
+        change.place()
+        return change.entry
 
     # Logs.
 

@@ -11,7 +11,7 @@ one step. A topic made anew under an old name has another id and shares nothing 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 from duolog.core.ids import TopicId
@@ -42,8 +42,20 @@ class TopicEntry:
         return json.dumps(content, indent=1).encode() + b"\n"
 
 
+class CatalogChange(NamedTuple):
+    """A change of one topic: `write` on any thread, then `settle`, then `place` on the loop.
+
+    It is durable after `settle`, which many changes may share: it is called once for all of them.
+    """
+
+    entry: TopicEntry
+    write: Callable[[], None]
+    settle: Callable[[], None] | None
+    place: Callable[[], object]
+
+
 class TopicCatalog:
-    """All topics by name. Every change is durable when the call returns."""
+    """All topics by name."""
 
     def __init__(self, disk: Disk, data_dir: str) -> None:
         self._disk = disk
@@ -100,66 +112,85 @@ class TopicCatalog:
             raise UnknownTopic(f'there is no topic "{name}"')
         return entry
 
-    def create(self, name: str, partitions: int, configs: Mapping[str, str]) -> TopicEntry:
+    # Each change comes in three steps, so that its disk work can be done beside the loop:
+    # checked and made here, written on any thread, and then put in place here.
+
+    def creating(self, name: str, partitions: int, configs: Mapping[str, str]) -> "CatalogChange":
         """Make a topic.
 
         Raises:
             TopicExists: there is one of this name.
             InvalidPartitions: fewer than one partition.
-            OSError: the disk refused.
         """
         if name in self._entries:
             raise TopicExists(f'topic "{name}" exists')
         if partitions < 1:
             raise InvalidPartitions(f'topic "{name}" cannot have {partitions} partitions')
         entry = TopicEntry(name, TopicId(uuid4()), partitions, dict(configs))
-        self._disk.make_dir(self.directory(entry))
-        self._save(entry)
-        self._disk.sync_dir(self._directory)
-        return entry
 
-    def delete(self, name: str) -> tuple[TopicEntry, Callable[[], None]]:
-        """End a topic; returns what it was, and the call that removes its files.
+        def write() -> None:
+            self._disk.make_dir(self.directory(entry))
+            self._write(entry)
+
+        return CatalogChange(entry, write, self.sync, lambda: self._put(entry))
+
+    def deleting(self, name: str) -> "CatalogChange":
+        """End a topic; `remove_files` is to be called when it has ended.
 
         Raises:
             UnknownTopic: there is none.
-            OSError: the disk refused.
         """
         entry = self.entry(name)
         path = self.directory(entry)
-        self._disk.rename(path, path + _DELETED)
-        self._disk.sync_dir(self._directory)
-        del self._entries[name]
-        return entry, lambda: self._disk.remove_tree(path + _DELETED)
+        return CatalogChange(
+            entry,
+            lambda: self._disk.rename(path, path + _DELETED),
+            self.sync,
+            lambda: self._entries.pop(name, None),
+        )
 
-    def add_partitions(self, name: str, total: int) -> TopicEntry:
+    def remove_files(self, entry: TopicEntry) -> None:
+        """Remove what is left of a topic that has ended; on any thread."""
+        self._disk.remove_tree(self.directory(entry) + _DELETED)
+
+    def growing(self, name: str, total: int) -> "CatalogChange":
         """Raise the number of partitions to `total`.
 
         Raises:
             UnknownTopic: there is no such topic.
             InvalidPartitions: `total` is not above the present number.
-            OSError: the disk refused.
         """
         entry = self.entry(name)
         if total <= entry.partitions:
             raise InvalidPartitions(
                 f'topic "{name}" has {entry.partitions} partitions, which cannot become {total}'
             )
-        return self._save(replace(entry, partitions=total))
+        return self._changing(replace(entry, partitions=total))
 
-    def alter_configs(self, name: str, configs: Mapping[str, str]) -> TopicEntry:
+    def altering(self, name: str, configs: Mapping[str, str]) -> "CatalogChange":
         """Replace the settings of a topic by `configs`.
 
         Raises:
             UnknownTopic: there is no such topic.
+        """
+        return self._changing(replace(self.entry(name), configs=dict(configs)))
+
+    def sync(self) -> None:
+        """Make the names of all topics durable: once for all changes that were written.
+
+        Raises:
             OSError: the disk refused.
         """
-        return self._save(replace(self.entry(name), configs=dict(configs)))
+        self._disk.sync_dir(self._directory)
 
-    def _save(self, entry: TopicEntry) -> TopicEntry:
+    def _changing(self, entry: TopicEntry) -> "CatalogChange":
+        return CatalogChange(entry, lambda: self._write(entry), None, lambda: self._put(entry))
+
+    def _write(self, entry: TopicEntry) -> None:
         replace_file(self._disk, self.directory(entry), _ENTRY, entry.encode())
+
+    def _put(self, entry: TopicEntry) -> None:
         self._entries[entry.name] = entry
-        return entry
 
 
 def _decode(path: str, data: bytes) -> TopicEntry:
