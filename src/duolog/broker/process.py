@@ -17,6 +17,7 @@ from typing import Final
 
 from duolog.broker.addresses import advertised_address, open_listener, parse_address
 from duolog.broker.broker import Broker
+from duolog.broker.descriptors import open_files_max
 from duolog.broker.log_lines import log_to_stderr
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import SystemClock
@@ -67,7 +68,8 @@ def _serve(options: BrokerOptions) -> int:
     listening = open_listener(address, insecure=settings.boolean("allow.insecure.listen"))
     try:
         clock = SystemClock()
-        log_manager = LogManager(RealDisk(), str(options.data_dir), clock, settings.values)
+        disk = RealDisk(open_files_max(settings.integer("log.open.files.max")))
+        log_manager = LogManager(disk, str(options.data_dir), clock, settings.values)
     except BaseException:
         listening.close()
         raise

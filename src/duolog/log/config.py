@@ -244,6 +244,14 @@ BROKER_LOG_SETTINGS: Final = (
         Importance.LOW,
     ),
     Setting(
+        "log.open.files.max",
+        0,
+        Kind.INT,
+        "Segment files that are open at a time; 0 is 4096, or half of what the process may have.",
+        at_least(0),
+        Importance.LOW,
+    ),
+    Setting(
         "producer.id.expiration.ms",
         DAY_MS,
         Kind.INT,

@@ -16,6 +16,8 @@ import shutil
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from duolog.log.open_files import OPEN_FILES_MAX, OpenFiles
+
 Buffer = bytes | bytearray | memoryview
 
 IOV_MAX: Final = 1024
@@ -67,7 +69,13 @@ class DirLock(Protocol):
 
 
 class Disk(Protocol):
-    """A tree of files. Paths are texts with slashes."""
+    """A tree of files. Paths are texts with slashes.
+
+    Attributes:
+        open_files: bounds the number of segment files that are open.
+    """
+
+    open_files: OpenFiles
 
     def open(self, path: str, *, create: bool = False) -> DiskFile:
         """Open a file for reading and writing.
@@ -187,6 +195,9 @@ class RealLock:
 
 class RealDisk:
     """The file system of the machine."""
+
+    def __init__(self, open_files_max: int = OPEN_FILES_MAX) -> None:
+        self.open_files = OpenFiles(open_files_max)
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 JOURNAL_BYTES_MAX: Final = 32 * 1024 * 1024
 SEGMENTS_SYNCED_AT_ONCE: Final = 8
+FILES_OPEN_MAX: Final = 1024
+"""Files that a journal holds for their sync; further ones are opened again for it."""
 
 _DIRECTORY: Final = "journal"
 _SUFFIX: Final = ".journal"
@@ -55,9 +57,9 @@ class Journal:
         self._bytes_max = bytes_max
         self._number = 0
         self._file: DiskFile | None = None
-        self._waiting: dict[str, DiskFile] = {}
+        self._waiting: dict[str, DiskFile | None] = {}
         self._old_path: str | None = None
-        self._old_waiting: dict[str, DiskFile] = {}
+        self._old_waiting: dict[str, DiskFile | None] = {}
 
     @property
     def busy(self) -> bool:
@@ -79,7 +81,7 @@ class Journal:
         self._file.append(frames)
         self._file.sync()
         for item in work:
-            self._waiting[item.path] = item.file
+            self._waiting[item.path] = item.file if len(self._waiting) < FILES_OPEN_MAX else None
 
     def _frame(self, work: SyncWork) -> tuple[Buffer, ...]:
         path = work.path.removeprefix(self._root).encode()
@@ -109,11 +111,22 @@ class Journal:
             OSError: the disk refused; the log directory is to go offline.
         """
         for _ in range(min(count, len(self._old_waiting))):
-            _, file = self._old_waiting.popitem()
-            file.sync()
+            self._sync(*self._old_waiting.popitem())
         if not self._old_waiting and self._old_path is not None:
             self._disk.remove(self._old_path)
             self._old_path = None
+
+    def _sync(self, path: str, file: DiskFile | None) -> None:
+        """Sync a segment; one that is not held is opened for it, if it has not been deleted."""
+        if file is not None:
+            file.sync()
+            return
+        try:
+            file = self._disk.open(path)
+        except FileNotFoundError:
+            return  # Retention or a deletion has taken it.
+        file.sync()
+        file.close()
 
     def drain(self) -> None:
         """Sync all segments that wait, and remove the journal.
@@ -122,8 +135,8 @@ class Journal:
             OSError: the disk refused; the log directory is to go offline.
         """
         self.sync_segments(len(self._old_waiting))
-        for file in self._waiting.values():
-            file.sync()
+        for path, file in self._waiting.items():
+            self._sync(path, file)
         self._waiting.clear()
         if self._file is not None:
             self._file.close()
@@ -144,15 +157,15 @@ class Journal:
         for name in names:
             content = read_file(self._disk, f"{self._directory}/{name}") or b""
             for path, position, data in whole_frames(content):
+                if len(files) >= FILES_OPEN_MAX:
+                    _sync_and_close(files)
                 frames += self._write_back(files, path, position, data)
-        for file in files.values():
-            file.sync()
-            file.close()
+        _sync_and_close(files)
         for name in names:
             self._disk.remove(f"{self._directory}/{name}")
         if names:
             self._disk.sync_dir(self._directory)
-            logger.info("replayed the journal", extra={"frames": frames, "segments": len(files)})
+            logger.info("replayed the journal", extra={"frames": frames})
         return frames
 
     def _write_back(
@@ -166,6 +179,13 @@ class Journal:
             return False  # A commit that was cut off: an earlier frame of it is missing.
         files[path].pwrite(position, data)
         return True
+
+
+def _sync_and_close(files: dict[str, DiskFile]) -> None:
+    for file in files.values():
+        file.sync()
+        file.close()
+    files.clear()
 
 
 def whole_frames(content: bytes) -> Iterator[tuple[str, int, bytes]]:

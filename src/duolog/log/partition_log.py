@@ -443,6 +443,11 @@ class PartitionLog:
             raise self._health.fail(cause, f'closing "{self.topic_partition}"') from cause
         self.release()
 
+    def forget_files(self) -> None:
+        """Hold no file any more, because the topic is deleted; who sends from one may go on."""
+        for segment in self._segments:
+            segment.forget_file()
+
     def release(self) -> None:
         """Close the files as they are."""
         for segment in self._segments:

@@ -46,6 +46,7 @@ class Segment:
     """A file of batches. `size_bytes` is what reads may see of it."""
 
     __slots__ = (
+        "_created",
         "_disk",
         "_end_checked",
         "_file",
@@ -61,6 +62,7 @@ class Segment:
     def __init__(self, disk: Disk, directory: str, base_offset: int, size_bytes: int = 0) -> None:
         self._disk = disk
         self._file: DiskFile | None = None
+        self._created = False
         self._indexes = None if size_bytes else (OffsetIndex(), TimeIndex())
         self._end_checked = not size_bytes
         self.directory = directory
@@ -79,16 +81,23 @@ class Segment:
         """The file of batches, opened at the first use."""
         if self._file is None:
             self._file = self._disk.open(self.path + LOG_SUFFIX)
+            self._disk.open_files.opened(self)
         return self._file
 
     def create(self) -> None:
         """Make the file; its name is durable only after a sync of the directory."""
         self._file = self._disk.open(self.path + LOG_SUFFIX, create=True)
         self._file.truncate(0)
+        self._created = True
+        self._disk.open_files.opened(self)
 
     @property
     def created(self) -> bool:
-        return self._file is not None or self.size_bytes > 0
+        return self._created or self.size_bytes > 0
+
+    def let_go(self) -> None:
+        """Forget the open file, of which there are too many; the next use opens it again."""
+        self._file = None
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -220,12 +229,18 @@ class Segment:
         for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             if self._disk.exists(self.path + suffix):
                 self._disk.remove(self.path + suffix)
+        self.forget_file()
+
+    def forget_file(self) -> None:
+        """Hold the file no more; it closes when nobody else holds it."""
         self._file = None
+        self._disk.open_files.closed(self)
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
+            self._disk.open_files.closed(self)
 
 
 class IndexBuilder:

@@ -20,9 +20,12 @@ from random import Random
 from typing import Final
 
 from duolog.log.disk import Buffer
+from duolog.log.open_files import OpenFiles
 
 PIECE_BYTES: Final = 512
 _KEEP_CHANCES: Final = (0.0, 0.3, 0.7, 1.0)
+_OPEN_FILES_MAX: Final = 2
+"""So few that segments close and open again all the time."""
 
 
 class PowerLost(OSError):
@@ -152,12 +155,14 @@ class CrashDisk:
 
     Attributes:
         operations: how many changes were asked for so far.
+        open_files: keeps two segment files open, so that tests see them opened again.
         on_change: called after each change with its name, to look at the disk or to clone it.
     """
 
     def __init__(self, *, lies: Collection[str] = ()) -> None:
         self.lies = lies
         self.operations = 0
+        self.open_files = OpenFiles(_OPEN_FILES_MAX)
         self.on_change: Callable[[str], None] | None = None
         self._root = _Directory()
         self._locks: set[str] = set()

@@ -1,0 +1,46 @@
+"""How many segment files are open at a time.
+
+A broker of ten thousand partitions has more segments than a process may have descriptors. Segments
+report the file that they open here; when there are too many, the one that was opened first lets go
+of its own, and opens it again at its next use. A file that is being sent or synced stays readable:
+it closes when nobody holds it any more.
+
+The order is that of opening, not of use: a use must cost nothing, an open costs microseconds.
+
+Threads: used by the broker's loop only.
+"""
+
+from typing import Final, Protocol
+
+OPEN_FILES_MAX: Final = 4096
+
+
+class FileHolder(Protocol):
+    """Somebody who holds a file and can open it again."""
+
+    def let_go(self) -> None:
+        """Forget the open file; whoever else holds it may go on."""
+
+
+class OpenFiles:
+    """The holders of open files, oldest first."""
+
+    def __init__(self, files_max: int = OPEN_FILES_MAX) -> None:
+        self._files_max = files_max
+        self._holders: dict[FileHolder, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def opened(self, holder: FileHolder) -> None:
+        """Note that `holder` has opened its file; another one may have to let go."""
+        self._holders.pop(holder, None)
+        self._holders[holder] = None
+        if len(self._holders) > self._files_max:
+            oldest = next(iter(self._holders))
+            del self._holders[oldest]
+            oldest.let_go()
+
+    def closed(self, holder: FileHolder) -> None:
+        """Note that `holder` holds no file any more."""
+        self._holders.pop(holder, None)
