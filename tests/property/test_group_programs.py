@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duolog.coordinator.coordinator import GroupCoordinator
+from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.errors import (
     FENCED_INSTANCE_ID,
     NONE,
@@ -16,7 +17,6 @@ from duolog.coordinator.errors import (
     GroupError,
 )
 from duolog.coordinator.messages import (
-    CommitReply,
     CommitRequest,
     CommittedOffset,
     HeartbeatRequest,
@@ -25,11 +25,11 @@ from duolog.coordinator.messages import (
     LeavingMember,
     MemberProtocol,
     Moment,
+    OffsetsReply,
     Outcome,
     SyncReply,
     SyncRequest,
 )
-from duolog.coordinator.records import CoordinatorRecord, decode_record, encode_key, encode_value
 from duolog.core.ids import TopicPartition
 
 PARTITIONS = 6
@@ -228,7 +228,7 @@ class World:
             self.take(outcome)
 
     def take(self, outcome: Outcome) -> None:
-        self.log += ((encode_key(record), encode_value(record)) for record in outcome.records)
+        self.log += ((record.encode_key(), record.encode_value()) for record in outcome.records)
         self.deliver(outcome.replies)
         if outcome.records:
             self.in_flight.append((outcome, len(self.log)))
@@ -242,7 +242,7 @@ class World:
                 self.joined(client, reply)
             elif isinstance(reply, SyncReply):
                 self.synced(client, reply)
-            elif isinstance(reply, CommitReply):
+            elif isinstance(reply, OffsetsReply):
                 assert set(reply.error_codes.values()) == {NONE}
                 self.acknowledged = max(self.acknowledged, offset)
 
@@ -274,7 +274,7 @@ class World:
     def replayed(self) -> GroupCoordinator:
         coordinator = GroupCoordinator()
         for key, value in self.log[: self.written]:
-            record: CoordinatorRecord | None = decode_record(key, value)
+            record = decode_record(key, value)
             assert record is not None
             coordinator.replay(record, self.now)
         return coordinator

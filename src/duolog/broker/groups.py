@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from duolog.broker.errors import kafka_code
 from duolog.coordinator.coordinator import GroupCoordinator
+from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.errors import NOT_COORDINATOR
 from duolog.coordinator.messages import (
     CommitRequest,
@@ -37,9 +38,6 @@ from duolog.coordinator.records import (
     CoordinatorRecord,
     OffsetChange,
     OffsetRecord,
-    decode_record,
-    encode_key,
-    encode_value,
 )
 from duolog.coordinator.settings import GroupSettings
 from duolog.core.errors import DuologError
@@ -187,7 +185,7 @@ class Groups:
         now_ms = self._broker.clock.now_ms()
         try:
             batch = encode_batch(
-                Record(0, now_ms, encode_key(record), encode_value(record)) for record in records
+                Record(0, now_ms, record.encode_key(), record.encode_value()) for record in records
             )
             self._broker.append_internal(OFFSETS_TOPIC, partition, batch, on_durable)
         except Exception as error:  # noqa: BLE001  Whatever it was, the record is not in the log.
@@ -304,7 +302,7 @@ def _batches(records: Iterable[CoordinatorRecord]) -> Iterator[list[CoordinatorR
     batch: list[CoordinatorRecord] = []
     size_bytes = 0
     for record in records:
-        record_bytes = len(encode_key(record)) + len(encode_value(record) or b"")
+        record_bytes = len(record.encode_key()) + len(record.encode_value() or b"")
         if batch and size_bytes + record_bytes > _BATCH_BYTES_USUAL:
             yield batch
             batch, size_bytes = [], 0

@@ -162,12 +162,12 @@ class CommitRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitReply:
+class OffsetsReply:
     """An error code for each partition; 0 where the offset is kept."""
 
     error_codes: dict[TopicPartition, int]
 
-    def refused(self, error_code: int) -> "CommitReply":
+    def refused(self, error_code: int) -> "OffsetsReply":
         codes = {key: code or error_code for key, code in self.error_codes.items()}
         return replace(self, error_codes=codes)
 

@@ -16,7 +16,7 @@ from duolog.coordinator.errors import (
     UnknownMemberId,
 )
 from duolog.coordinator.group import Group, GroupState
-from duolog.coordinator.messages import CommitReply, CommitRequest
+from duolog.coordinator.messages import CommitRequest, OffsetsReply
 from duolog.coordinator.rebalance import Step
 from duolog.coordinator.records import OffsetChange, OffsetRecord
 from duolog.core.ids import TopicPartition
@@ -52,7 +52,7 @@ def check_commit(group: Group | None, request: CommitRequest, step: Step) -> Non
         member.touch(step.now.monotonic_ms)
 
 
-def commit(request: CommitRequest, step: Step) -> CommitReply:
+def commit(request: CommitRequest, step: Step) -> OffsetsReply:
     """Write a record for each offset whose metadata is not too long; return the error codes."""
     now_ms = step.now.wall_ms
     expires_at_ms = -1 if request.retention_ms is None else now_ms + request.retention_ms
@@ -66,7 +66,7 @@ def commit(request: CommitRequest, step: Step) -> CommitReply:
             given.offset, given.leader_epoch, given.metadata, now_ms, expires_at_ms
         )
         step.outcome.records.append(OffsetChange(request.group_id, topic_partition, value))
-    return CommitReply(error_codes)
+    return OffsetsReply(error_codes)
 
 
 def expired_offsets(

@@ -6,8 +6,8 @@
 
 Big-endian; strings have an int16 length (-1 = null), bytes and arrays an int32 one. Version 4 of
 both values is flexible: compact lengths (unsigned varint of length + 1) and tagged fields. A null
-value is a tombstone. Keys of other versions (Kafka's consumer, share and streams groups) are
-skipped. Kafka writes offsets as version 4 since 4.1; version 3 says the same, and older tools read it.
+value is a tombstone. Keys of higher versions are those of consumer groups and others; see
+`decoding`. Kafka writes offsets as version 4 since 4.1; version 3 says the same, and older tools read it.
 
 Source: Kafka `OffsetCommitKey.json`, `OffsetCommitValue.json`, `GroupMetadataKey.json`,
 `GroupMetadataValue.json`, `GroupCoordinatorRecordHelpers`.
@@ -15,12 +15,11 @@ Source: Kafka `OffsetCommitKey.json`, `OffsetCommitValue.json`, `GroupMetadataKe
 
 from dataclasses import dataclass
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 from duolog.core.errors import SerdeError
 from duolog.core.ids import TopicPartition
 
-OFFSET_KEY_VERSIONS: Final = (0, 1)
 GROUP_KEY_VERSION: Final = 2
 FLEXIBLE_VERSION: Final = 4
 TEXT_BYTES_MAX: Final = 2**15 - 1
@@ -66,62 +65,85 @@ class GroupRecord:
     members: tuple[MemberRecord, ...]
 
 
+class CoordinatorRecord(Protocol):
+    """One record of `__consumer_offsets`, of whichever kind.
+
+    Attributes:
+        replayed_when_staged: it changes the state when it is on its way to the log, not only when
+            it is durable there.
+    """
+
+    replayed_when_staged: ClassVar[bool]
+
+    @property
+    def group_id(self) -> str: ...
+
+    def encode_key(self) -> bytes:
+        """Return the record's key, the same bytes for the same group, member or offset."""
+
+    def encode_value(self) -> bytes | None:
+        """Return the record's value; None is a tombstone."""
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
     """A committed offset, or its removal."""
 
+    replayed_when_staged: ClassVar[bool] = False
+
     group_id: str
     topic_partition: TopicPartition
     value: OffsetRecord | None
+
+    def encode_key(self) -> bytes:
+        topic, partition = self.topic_partition
+        return b"".join(
+            (_INT16.pack(1), _string(self.group_id), _string(topic), _INT32.pack(partition))
+        )
+
+    def encode_value(self) -> bytes | None:
+        return None if self.value is None else _encode_offset(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupChange:
     """A group's new state, or its removal."""
 
+    replayed_when_staged: ClassVar[bool] = False
+
     group_id: str
     value: GroupRecord | None
 
+    def encode_key(self) -> bytes:
+        return _INT16.pack(GROUP_KEY_VERSION) + _string(self.group_id)
 
-CoordinatorRecord = OffsetChange | GroupChange
-
-
-def encode_key(record: CoordinatorRecord) -> bytes:
-    """Return the record's key, the same bytes for the same group or offset."""
-    if isinstance(record, GroupChange):
-        return _INT16.pack(GROUP_KEY_VERSION) + _string(record.group_id)
-    topic, partition = record.topic_partition
-    return b"".join(
-        (_INT16.pack(1), _string(record.group_id), _string(topic), _INT32.pack(partition))
-    )
+    def encode_value(self) -> bytes | None:
+        return None if self.value is None else _encode_group(self.value)
 
 
-def encode_value(record: CoordinatorRecord) -> bytes | None:
-    """Return the record's value; None is a tombstone."""
-    if record.value is None:
-        return None
-    if isinstance(record.value, GroupRecord):
-        return _encode_group(record.value)
-    return _encode_offset(record.value)
+def key_version(key: bytes) -> int:
+    """Return what kind of record has this key.
+
+    Raises:
+        SerdeError: the key ends too early.
+    """
+    return _Reader(key).int16()
 
 
-def decode_record(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
-    """Read a record of `__consumer_offsets`; None if it is of a kind that Duolog does not keep.
+def decode_classic_record(key: bytes, value: bytes | None) -> OffsetChange | GroupChange:
+    """Read an offset or a classic group; the key's version is one of those.
 
     Raises:
         SerdeError: the bytes end too early, or a value has an unknown version.
     """
     reader = _Reader(key)
     version = reader.int16()
-    if version in OFFSET_KEY_VERSIONS:
-        group_id = reader.text()
-        topic_partition = TopicPartition(reader.text(), reader.int32())
-        offset = None if value is None else _decode_offset(value)
-        return OffsetChange(group_id, topic_partition, offset)
+    assert version <= GROUP_KEY_VERSION
+    group_id = reader.text()
     if version == GROUP_KEY_VERSION:
-        group_id = reader.text()
         return GroupChange(group_id, None if value is None else _decode_group(value))
-    return None
+    topic_partition = TopicPartition(reader.text(), reader.int32())
+    return OffsetChange(group_id, topic_partition, None if value is None else _decode_offset(value))
 
 
 def _encode_offset(value: OffsetRecord) -> bytes:

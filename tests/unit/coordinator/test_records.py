@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.records import (
     CoordinatorRecord,
     GroupChange,
@@ -11,9 +12,6 @@ from duolog.coordinator.records import (
     MemberRecord,
     OffsetChange,
     OffsetRecord,
-    decode_record,
-    encode_key,
-    encode_value,
 )
 from duolog.core.errors import SerdeError
 from duolog.core.ids import TopicPartition
@@ -44,28 +42,28 @@ GROUP_VALUE = (
 
 
 def test_an_offset_is_written_as_key_1_and_value_3() -> None:
-    assert encode_key(OFFSET).hex() == bytes.fromhex(OFFSET_KEY).hex()
-    assert (encode_value(OFFSET) or b"").hex() == bytes.fromhex(OFFSET_VALUE).hex()
+    assert OFFSET.encode_key().hex() == bytes.fromhex(OFFSET_KEY).hex()
+    assert (OFFSET.encode_value() or b"").hex() == bytes.fromhex(OFFSET_VALUE).hex()
 
 
 def test_a_group_is_written_as_key_2_and_value_3() -> None:
-    assert encode_key(GROUP).hex() == bytes.fromhex(GROUP_KEY).hex()
-    assert (encode_value(GROUP) or b"").hex() == bytes.fromhex(GROUP_VALUE).hex()
+    assert GROUP.encode_key().hex() == bytes.fromhex(GROUP_KEY).hex()
+    assert (GROUP.encode_value() or b"").hex() == bytes.fromhex(GROUP_VALUE).hex()
 
 
 def test_an_offset_with_an_expiry_is_written_as_value_1() -> None:
     expiring = OffsetChange("g", TopicPartition("t", 0), OffsetRecord(1, -1, "", 2, 3))
 
-    value = encode_value(expiring)
+    value = expiring.encode_value()
 
     assert value == bytes.fromhex("0001 0000000000000001 0000 0000000000000002 0000000000000003")
-    assert decode_record(encode_key(expiring), value) == expiring
+    assert decode_record(expiring.encode_key(), value) == expiring
 
 
 def test_the_flexible_offset_value_4_is_read() -> None:
     value = bytes.fromhex("0004 000000000000002a 00000003 05 6e6f7465 00000142786eda00 00")
 
-    assert decode_record(encode_key(OFFSET), value) == OFFSET
+    assert decode_record(OFFSET.encode_key(), value) == OFFSET
 
 
 def test_the_flexible_group_value_4_is_read() -> None:
@@ -74,7 +72,7 @@ def test_the_flexible_group_value_4_is_read() -> None:
         "04 6d2d31 00 02 63 0b 2f3132372e302e302e31 0000ea60 0000afc8 03 0001 02 02 00 00"
     )
 
-    assert decode_record(encode_key(GROUP), value) == GROUP
+    assert decode_record(GROUP.encode_key(), value) == GROUP
 
 
 def test_old_group_values_are_read_with_what_they_have() -> None:
@@ -82,7 +80,7 @@ def test_old_group_values_are_read_with_what_they_have() -> None:
         "0000 0001 63 00000005 ffff ffff 00000001 0001 6d 0001 63 0001 68 0000afc8 00000000 00000000"
     )
 
-    assert decode_record(encode_key(GROUP), value) == GroupChange(
+    assert decode_record(GROUP.encode_key(), value) == GroupChange(
         "grp",
         GroupRecord(
             "c", 5, None, None, -1, (MemberRecord("m", None, "c", "h", 45_000, 45_000, b"", b""),)
@@ -96,13 +94,13 @@ def test_keys_of_other_kinds_of_groups_are_skipped() -> None:
 
 def test_a_value_of_a_newer_version_is_refused() -> None:
     with pytest.raises(SerdeError, match="version 5"):
-        decode_record(encode_key(GROUP), bytes.fromhex("0005"))
+        decode_record(GROUP.encode_key(), bytes.fromhex("0005"))
 
 
 @given(cut=st.integers(0, len(bytes.fromhex(GROUP_VALUE)) - 1))
 def test_a_value_that_ends_too_early_is_refused(cut: int) -> None:
     with pytest.raises(SerdeError):
-        decode_record(encode_key(GROUP), bytes.fromhex(GROUP_VALUE)[:cut])
+        decode_record(GROUP.encode_key(), bytes.fromhex(GROUP_VALUE)[:cut])
 
 
 texts = st.text(max_size=20)
@@ -143,4 +141,4 @@ changes = st.builds(
 
 @given(record=changes)
 def test_what_is_written_is_read_back(record: CoordinatorRecord) -> None:
-    assert decode_record(encode_key(record), encode_value(record)) == record
+    assert decode_record(record.encode_key(), record.encode_value()) == record

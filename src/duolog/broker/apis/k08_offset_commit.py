@@ -19,7 +19,7 @@ from typing import Any
 
 from duolog.broker.api import Api, RequestContext
 from duolog.coordinator.errors import UNKNOWN_TOPIC_OR_PARTITION, GroupError
-from duolog.coordinator.messages import CommitReply, CommitRequest, CommittedOffset
+from duolog.coordinator.messages import OffsetsReply, CommitRequest, CommittedOffset
 from duolog.core.ids import TopicPartition
 
 
@@ -35,7 +35,7 @@ def handle(request: Any, context: RequestContext) -> None:
         if _exists(topic.name, partition.partition_index, context)
     }
 
-    def answer(reply: CommitReply) -> None:
+    def answer(reply: OffsetsReply) -> None:
         context.reply(_fields(request, reply.error_codes, UNKNOWN_TOPIC_OR_PARTITION))
 
     try:

@@ -1,0 +1,25 @@
+"""Reads any record of `__consumer_offsets`.
+
+| key version | record |
+|---|---|
+| 0, 1 | a committed offset |
+| 2 | a classic group |
+"""
+
+from duolog.coordinator.records import (
+    GROUP_KEY_VERSION,
+    CoordinatorRecord,
+    decode_classic_record,
+    key_version,
+)
+
+
+def decode_record(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
+    """Return the record; None if it is of a kind that Duolog does not keep.
+
+    Raises:
+        SerdeError: the bytes end too early, or a value has an unknown version.
+    """
+    if key_version(key) <= GROUP_KEY_VERSION:
+        return decode_classic_record(key, value)
+    return None
