@@ -1,0 +1,174 @@
+"""All groups of the new protocol, behind one door.
+
+The contract is that of `GroupCoordinator`, which owns one of these and shares its groups: a group id
+names a group of one protocol. What is different: a record is replayed when it is staged.
+
+Source: Kafka `GroupCoordinatorShard`, `GroupMetadataManager`.
+"""
+
+from collections import defaultdict
+from collections.abc import MutableMapping
+from dataclasses import replace
+from typing import Any
+
+from duolog.coordinator.consumer_groups.draft import ConsumerStep
+from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
+from duolog.coordinator.consumer_groups.heartbeat import (
+    JOIN_EPOCH,
+    check_request,
+    expire,
+    heartbeat,
+    leave,
+)
+from duolog.coordinator.consumer_groups.messages import (
+    DescribedConsumer,
+    DescribedConsumerGroup,
+    MemberHeartbeat,
+)
+from duolog.coordinator.consumer_groups.records import ConsumerGroupRecord, EpochChange
+from duolog.coordinator.consumer_groups.settings import ConsumerGroupSettings
+from duolog.coordinator.consumer_groups.topics import NoTopics, TopicView
+from duolog.coordinator.errors import GroupIdNotFound
+from duolog.coordinator.messages import Letter, Moment, Outcome, ReplyTo
+
+
+class ConsumerGroups:
+    """The groups of the new protocol among all groups.
+
+    Attributes:
+        topics: the broker's topics, as they are now.
+    """
+
+    def __init__(
+        self, groups: MutableMapping[str, Any], settings: ConsumerGroupSettings | None = None
+    ) -> None:
+        self.topics: TopicView = NoTopics()
+        self.settings = settings or ConsumerGroupSettings()
+        self._groups = groups
+        self._soft: dict[str, Soft] = {}
+        self._held: defaultdict[str, list[Letter]] = defaultdict(list)
+
+    # Requests
+
+    def heartbeat(self, request: MemberHeartbeat, to: ReplyTo, now: Moment) -> Outcome:
+        """ConsumerGroupHeartbeat; see `heartbeat`.
+
+        Raises:
+            GroupError: the member must join again, or can not.
+        """
+        check_request(request, self.settings.assignors)
+        if not request.member_id:
+            request = replace(request, member_id=request.fresh_id)
+        step = self._step(now)
+        if request.member_epoch < JOIN_EPOCH:
+            reply = leave(self._find(request.group_id), request, step)
+        elif request.member_epoch == JOIN_EPOCH:
+            reply = heartbeat(self._find_or_begin(request.group_id, step), request, step)
+        else:
+            reply = heartbeat(self._find(request.group_id), request, step)
+        step.outcome.deferred.append(Letter(to, reply))
+        return step.outcome
+
+    def describe(self, group_id: str) -> DescribedConsumerGroup:
+        """Return the group.
+
+        Raises:
+            GroupIdNotFound: there is no such group of this protocol.
+        """
+        group = self._find(group_id)
+        members = tuple(_described(group, member_id) for member_id in group.members)
+        return DescribedConsumerGroup(
+            group_id,
+            group.state.value,
+            group.epoch,
+            group.target_epoch,
+            group.assignor(self.settings.assignors),
+            members,
+        )
+
+    # Letters of requests that wrote nothing, while earlier records of the group are on their way
+
+    def hold(self, group_id: str, letters: list[Letter]) -> None:
+        """Keep letters back: what they tell is not durable yet."""
+        self._held[group_id] += letters
+
+    def release(self, group_id: str) -> list[Letter]:
+        """Return what was held back for a group."""
+        return self._held.pop(group_id, [])
+
+    # Time
+
+    def expire(self, group: ConsumerGroup, now: Moment) -> Outcome:
+        """Do what is due: sessions, and revocations that took too long."""
+        step = self._step(now)
+        expire(group, step)
+        return step.outcome
+
+    # The log
+
+    def replay(self, record: ConsumerGroupRecord) -> None:
+        """Apply a record that is on its way to the log, or that a start found there."""
+        group = self._groups.get(record.group_id)
+        if isinstance(record, EpochChange) and record.epoch is None:
+            # After a conversion, the classic group of this id is there already.
+            if isinstance(group, ConsumerGroup):
+                del self._groups[record.group_id]
+                self._soft.pop(record.group_id, None)
+            return
+        if not isinstance(group, ConsumerGroup):
+            if record.encode_value() is None:
+                return
+            # An empty classic group gives way; its own tombstone is among these records.
+            group = self._begin(record.group_id)
+            self._groups[record.group_id] = group
+        group.replay(record)
+
+    def abandoned(self, group_id: str) -> None:
+        """Look at the topics again: what was found out about them was not stored."""
+        if group_id in self._soft:
+            self._soft[group_id].topics_version = -1
+            self._soft[group_id].regex_version = -1
+
+    def _step(self, now: Moment) -> ConsumerStep:
+        return ConsumerStep(self.settings, self.topics, now)
+
+    def _find(self, group_id: str) -> ConsumerGroup:
+        group = self._groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFound(f"Group {group_id} not found.")
+        if not isinstance(group, ConsumerGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
+        return group
+
+    def _find_or_begin(self, group_id: str, step: ConsumerStep) -> ConsumerGroup:
+        group = self._groups.get(group_id)
+        if group is None:
+            return self._begin(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if group.members:
+            return self._find(group_id)
+        step.outcome.records += group.tombstones()
+        return self._begin(group_id)
+
+    def _begin(self, group_id: str) -> ConsumerGroup:
+        soft = self._soft.setdefault(group_id, Soft())
+        return ConsumerGroup(group_id, settings=self.settings, soft=soft)
+
+
+def _described(group: ConsumerGroup, member_id: str) -> DescribedConsumer:
+    member = group.members[member_id]
+    metadata = member.metadata
+    return DescribedConsumer(
+        member_id,
+        metadata.instance_id,
+        metadata.rack_id,
+        member.current.epoch,
+        metadata.client_id,
+        metadata.client_host,
+        metadata.topics,
+        metadata.regex or "",
+        member.current.assigned,
+        group.targets.get(member_id, {}),
+        metadata.classic is not None,
+    )

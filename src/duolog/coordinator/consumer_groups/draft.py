@@ -1,0 +1,148 @@
+"""A group as it will be when the records of this step are replayed.
+
+A step reads its own records back through the draft, while the group itself waits for the log.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+from duolog.coordinator.consumer_groups.assignors import ASSIGNORS, MemberSpec
+from duolog.coordinator.consumer_groups.group import ConsumerGroup
+from duolog.coordinator.consumer_groups.member import ConsumerMember
+from duolog.coordinator.consumer_groups.records import (
+    ConsumerGroupRecord,
+    EpochChange,
+    RegexChange,
+    ResolvedRegex,
+    TargetChange,
+    TargetEpochChange,
+)
+from duolog.coordinator.consumer_groups.regex import check_regex, matching_topics
+from duolog.coordinator.consumer_groups.settings import ConsumerGroupSettings
+from duolog.coordinator.consumer_groups.topics import TopicView, known_topics, metadata_hash
+from duolog.coordinator.messages import Moment, Outcome
+from duolog.core.units import SECOND_MS
+
+logger = logging.getLogger(__name__)
+
+REGEX_PAUSE_MS = 10 * SECOND_MS
+"""Topics that come one after the other move the group once in this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerStep:
+    """What one step of a group needs besides the group; its results go into `outcome`."""
+
+    settings: ConsumerGroupSettings
+    topics: TopicView
+    now: Moment
+    outcome: Outcome = field(default_factory=Outcome)
+
+
+class Draft:
+    """A group and the records that this step writes."""
+
+    def __init__(self, group: ConsumerGroup, step: ConsumerStep) -> None:
+        self.group = group
+        self.step = step
+        self.changed = False
+
+    def write(self, *records: ConsumerGroupRecord) -> None:
+        """Let records follow from this step."""
+        if not self.changed:
+            self.group = self.group.copy()
+            self.changed = True
+        for record in records:
+            self.group.replay(record)
+            self.step.outcome.records.append(record)
+
+    def remove(self, member: ConsumerMember) -> None:
+        """Take a member out; an expression that nobody else uses is forgotten."""
+        self.write(*self.group.removal(member.member_id))
+        self.forget_regex(member.metadata.regex)
+
+    def refresh(self, *, bump: bool) -> None:
+        """Move the group to its next epoch if `bump`, or if its topics are not what they were."""
+        group, topics = self.group, self.step.topics
+        found = metadata_hash(known_topics(topics, group.subscribed_topics()).values())
+        if bump or found != group.metadata_hash:
+            self.write(EpochChange(group.group_id, group.epoch + 1, found))
+            logger.info(
+                "began a group epoch",
+                extra={"group_id": group.group_id, "epoch": self.group.epoch},
+            )
+        group.soft.topics_version = topics.version
+
+    def retarget(self) -> None:
+        """Compute what every member shall own at the group's epoch."""
+        group = self.group
+        infos = known_topics(self.step.topics, group.subscribed_topics())
+        read_by: dict[tuple[tuple[str, ...], str | None], frozenset[str]] = {}
+        specs = {}
+        for member_id, member in group.members.items():
+            reads = member.metadata.topics, member.metadata.regex
+            if reads not in read_by:
+                read_by[reads] = group.read_by(member)
+            specs[member_id] = MemberSpec(
+                frozenset(infos[name].topic_id for name in read_by[reads] if name in infos),
+                member.metadata.instance_id,
+                group.targets.get(member_id, {}),
+            )
+        assign = ASSIGNORS[group.assignor(self.step.settings.assignors)]
+        targets = assign(specs, {info.topic_id: info.partitions for info in infos.values()})
+        self.write(
+            *(
+                TargetChange(group.group_id, member_id, target)
+                for member_id, target in sorted(targets.items())
+                if target != group.targets.get(member_id)
+            ),
+            TargetEpochChange(group.group_id, group.epoch),
+        )
+
+    # Expressions
+
+    def follow_regex(self, old: str | None, new: str | None) -> bool:
+        """Take note that a member changed its expression; tell whether the group must move.
+
+        Raises:
+            InvalidRegularExpression: it is none.
+        """
+        if old == new:
+            return False
+        if new and new not in self.group.regexes:
+            check_regex(new)
+        self.forget_regex(old)
+        return bool(new) and new in self.group.regexes
+
+    def forget_regex(self, regex: str | None) -> None:
+        """Forget the topics of an expression that no member uses any more."""
+        group = self.group
+        if regex and regex in group.regexes and regex not in group.used_regexes():
+            self.write(RegexChange(group.group_id, regex, None))
+
+    def resolve_regexes(self) -> bool:
+        """Look for topics if there may be others than before; tell whether there are."""
+        used = self.group.used_regexes()
+        if not used or not self._regexes_due(used):
+            return False
+        soft, topics = self.group.soft, self.step.topics
+        soft.regex_version = topics.version
+        soft.regex_at_ms = self.step.now.monotonic_ms
+        known, moved = self.group.regexes, False
+        for regex, names in matching_topics(used, topics.names()).items():
+            before = known.get(regex)
+            if before is None or before.topics != names:
+                moved = moved or bool(names if before is None else True)
+                resolved = ResolvedRegex(names, topics.version, self.step.now.wall_ms)
+                self.write(RegexChange(self.group.group_id, regex, resolved))
+        return moved
+
+    def _regexes_due(self, used: frozenset[str]) -> bool:
+        if not used <= self.group.regexes.keys():
+            return True
+        soft = self.group.soft
+        waited_ms = self.step.now.monotonic_ms - soft.regex_at_ms
+        if waited_ms < REGEX_PAUSE_MS:
+            return False
+        overdue = waited_ms >= self.step.settings.regex_refresh_interval_ms
+        return overdue or soft.regex_version != self.step.topics.version

@@ -1,0 +1,106 @@
+"""One member's next step towards its target: give up first, take when it is free.
+
+    Stable ──new target──▶ what it has beyond the target?
+                             │ yes: UnrevokedPartitions, at its old epoch, until it says
+                             │      that it owns none of that any more; then its epoch + 1
+                             │ no ─▶ the target's epoch, with all that nobody else has:
+                             │         all of it: Stable
+                             └         not all:   UnreleasedPartitions, asked again at each heartbeat
+
+Invariant: a partition is assigned only when no member is assigned it or must give it up, so it never
+has two owners.
+
+Source: Kafka `CurrentAssignmentBuilder`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+
+from duolog.coordinator.consumer_groups.errors import FencedMemberEpoch
+from duolog.coordinator.consumer_groups.records import Assignment, CurrentAssignment, MemberState
+
+
+class Goal(NamedTuple):
+    """What a member is to reach, and what stands in its way.
+
+    Attributes:
+        epoch: the epoch that the target belongs to.
+        owned: what the member says that it owns; None if it did not say.
+        taken: tells whether any member is assigned a partition or must still give it up.
+    """
+
+    epoch: int
+    target: Assignment
+    owned: Assignment | None
+    taken: Callable[[UUID, int], bool]
+
+
+def reconcile(current: CurrentAssignment, goal: Goal) -> CurrentAssignment:
+    """Return where the member stands after this step; `current` itself if it can not move.
+
+    Raises:
+        FencedMemberEpoch: a newer broker left the member in a state that is not known here.
+    """
+    match current.state:
+        case MemberState.STABLE if current.epoch == goal.epoch:
+            return current
+        case MemberState.STABLE | MemberState.UNRELEASED_PARTITIONS:
+            return _advance(current, current.epoch, goal)
+        case MemberState.UNREVOKED_PARTITIONS:
+            if _still_owns(current.revoking, goal.owned):
+                return current
+            return _advance(current, current.epoch + 1, goal)
+        case MemberState.UNKNOWN:
+            if goal.owned is None or goal.owned:
+                raise FencedMemberEpoch("the member is in an unknown state and must join again")
+            return _advance(current, goal.epoch, goal)
+
+
+def subset(owned: Assignment | None, assigned: Assignment) -> bool:
+    """Tell whether a member says what it owns, and all of that is assigned to it."""
+    return owned is not None and all(
+        partitions <= assigned.get(topic_id, frozenset()) for topic_id, partitions in owned.items()
+    )
+
+
+def _still_owns(revoking: Assignment, owned: Assignment | None) -> bool:
+    if owned is None:
+        return True
+    return any(
+        partitions & revoking.get(topic_id, frozenset()) for topic_id, partitions in owned.items()
+    )
+
+
+def _advance(current: CurrentAssignment, epoch: int, goal: Goal) -> CurrentAssignment:
+    """Take the next step from `epoch`, with the partitions that `current` is assigned."""
+    target = goal.target
+    kept: dict[UUID, frozenset[int]] = {}
+    revoking: dict[UUID, frozenset[int]] = {}
+    fresh: dict[UUID, frozenset[int]] = {}
+    unreleased = False
+    for topic_id in target.keys() | current.assigned.keys():
+        wanted = target.get(topic_id, frozenset())
+        assigned = current.assigned.get(topic_id, frozenset())
+        given_up = current.revoking.get(topic_id, frozenset())
+        missing = wanted - assigned
+        # What this member has just given up is free for itself.
+        free = frozenset(p for p in missing if p in given_up or not goal.taken(topic_id, p))
+        unreleased = unreleased or free != missing
+        _put(kept, topic_id, assigned & wanted)
+        _put(revoking, topic_id, assigned - wanted)
+        _put(fresh, topic_id, free)
+    if revoking and _still_owns(revoking, goal.owned):
+        state = MemberState.UNREVOKED_PARTITIONS
+        return CurrentAssignment(epoch, current.epoch, state, kept, revoking)
+    state = MemberState.UNRELEASED_PARTITIONS if unreleased else MemberState.STABLE
+    merged = {
+        topic_id: kept.get(topic_id, frozenset()) | fresh.get(topic_id, frozenset())
+        for topic_id in kept.keys() | fresh.keys()
+    }
+    return CurrentAssignment(goal.epoch, current.epoch, state, merged)
+
+
+def _put(found: dict[UUID, frozenset[int]], topic_id: UUID, partitions: frozenset[int]) -> None:
+    if partitions:
+        found[topic_id] = partitions
