@@ -11,6 +11,8 @@ KafkaError
 ├─ OutOfOrderSequence    45
 ├─ DuplicateSequence     46   older than the five batches that are kept
 ├─ InvalidProducerEpoch  47
+├─ InvalidTxnState       48
+├─ CoordinatorFenced     52   a marker of an earlier transaction coordinator
 └─ LogDirOffline         56   a write or an fsync failed; nothing is acknowledged any more
 """
 
@@ -25,6 +27,8 @@ INVALID_PARTITIONS: Final = 37
 OUT_OF_ORDER_SEQUENCE_NUMBER: Final = 45
 DUPLICATE_SEQUENCE_NUMBER: Final = 46
 INVALID_PRODUCER_EPOCH: Final = 47
+INVALID_TXN_STATE: Final = 48
+TRANSACTION_COORDINATOR_FENCED: Final = 52
 KAFKA_STORAGE_ERROR: Final = 56
 
 
@@ -83,6 +87,20 @@ class InvalidProducerEpoch(KafkaError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code=INVALID_PRODUCER_EPOCH)
+
+
+class InvalidTxnState(KafkaError):
+    """A batch outside of the transaction that its producer has open here."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=INVALID_TXN_STATE)
+
+
+class CoordinatorFenced(KafkaError):
+    """A marker of a transaction coordinator that a newer one has replaced."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=TRANSACTION_COORDINATOR_FENCED)
 
 
 class LogDirOffline(KafkaError):

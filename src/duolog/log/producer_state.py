@@ -2,20 +2,22 @@
 
 For each producer id: its epoch and the last five batches. A batch equal to one of the five is a
 duplicate and gets the first one's offset; a gap in the sequence is refused. A producer that is
-not known may begin with any sequence, because its state may have expired.
+not known may begin with any sequence, because its state may have expired. One with an open
+transaction is never forgotten.
 
     known epoch > epoch             INVALID_PRODUCER_EPOCH
     one of the five batches         duplicate: the original offset
-    epoch is new, sequence is 0     accepted
+    epoch is new, sequence is 0     accepted; also after a marker that brought a new epoch
     sequence follows the last       accepted (2**31 - 1 is followed by 0)
     sequence before the five        DUPLICATE_SEQUENCE_NUMBER
     any other                       OUT_OF_ORDER_SEQUENCE_NUMBER
 
-Snapshot file: CRC32C u32 of what follows · number of producers u32 · for each: producer id i64,
-epoch i16, seen at i64 ms, number of batches u8, and for each batch base sequence i32, last
-sequence i32, base offset i64, last offset i64, max timestamp i64.
+Snapshot: CRC32C u32 of what follows · format u16 = 2 · number of producers u32 · for each: producer
+id i64, epoch i16, seen at i64 ms, coordinator epoch i32, marked at i64 ms, number of batches u8,
+and for each batch base sequence i32, last sequence i32, base offset i64, last offset i64, max
+timestamp i64 · number of open transactions u32 · for each: producer id i64, first offset i64.
 
-Source: Kafka `ProducerStateManager`, `ProducerAppendInfo.checkSequence`.
+Source: Kafka `ProducerStateManager`, `ProducerAppendInfo`.
 """
 
 from collections import deque
@@ -24,16 +26,28 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from duolog.log.errors import DuplicateSequence, InvalidProducerEpoch, OutOfOrderSequence
+from duolog.log.errors import (
+    CoordinatorFenced,
+    DuplicateSequence,
+    InvalidProducerEpoch,
+    OutOfOrderSequence,
+)
+from duolog.log.transactions import Ended, OpenTransaction, Transactions
 from duolog.record.errors import InvalidRecord
 
 BATCHES_KEPT: Final = 5
+NO_SEQUENCE: Final = -1
+NO_EPOCH: Final = -1
+NO_TIMESTAMP: Final = -1
 _SEQUENCES: Final = 2**31
 
 _CRC: Final = Struct(">I")
+_FORMAT: Final = 2
+_HEAD: Final = Struct(">HI")
 _COUNT: Final = Struct(">I")
-_PRODUCER: Final = Struct(">qhqB")
+_PRODUCER: Final = Struct(">qhqiqB")
 _BATCH: Final = Struct(">iiqqq")
+_OPEN: Final = Struct(">qq")
 
 
 class KeptBatch(NamedTuple):
@@ -52,14 +66,27 @@ def kept_batch(sequence: int, delta: int, base_offset: int, max_timestamp: int) 
     return KeptBatch(sequence, last_sequence, base_offset, base_offset + delta, max_timestamp)
 
 
+class ActiveProducer(NamedTuple):
+    """A producer as DescribeProducers shows it; -1 for what it does not have."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    coordinator_epoch: int
+    transaction_start: int
+
+
 class _Producer:
-    __slots__ = ("active", "batches", "epoch", "seen_at_ms")
+    __slots__ = ("active", "batches", "coordinator_epoch", "epoch", "marked_at_ms", "seen_at_ms")
 
     def __init__(self, epoch: int, seen_at_ms: int) -> None:
         self.epoch = epoch
         self.seen_at_ms = seen_at_ms
         self.active = True
         self.batches: deque[KeptBatch] = deque(maxlen=BATCHES_KEPT)
+        self.coordinator_epoch = NO_EPOCH
+        self.marked_at_ms = NO_TIMESTAMP
 
 
 class ProducerStates:
@@ -67,6 +94,7 @@ class ProducerStates:
 
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
+        self.transactions = Transactions()
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -87,8 +115,12 @@ class ProducerStates:
         if epoch != known.epoch:
             _check_new_epoch(producer_id, known.epoch, epoch, sequence)
             return None
-        if not known.batches:
-            return None
+        if not known.batches:  # A marker began this epoch.
+            if sequence == 0:
+                return None
+            raise OutOfOrderSequence(
+                f"producer {producer_id} began the epoch {epoch} with sequence {sequence}"
+            )
         last = known.batches[-1]
         if sequence == (last.last_sequence + 1) % _SEQUENCES:
             return None
@@ -98,9 +130,92 @@ class ProducerStates:
         """Remember a batch that was appended, or is read back at a start."""
         known = self._producers.get(producer_id)
         if known is None or known.epoch != epoch:
-            known = self._producers[producer_id] = _Producer(epoch, 0)
+            known = self._begin_epoch(producer_id, epoch)
         known.active = True
         known.batches.append(batch)
+
+    def note_epoch(self, producer_id: int, epoch: int) -> None:
+        """Remember a producer whose batch has no sequence."""
+        known = self._producers.get(producer_id)
+        if known is None or known.epoch != epoch:
+            known = self._begin_epoch(producer_id, epoch)
+        known.active = True
+
+    def _begin_epoch(self, producer_id: int, epoch: int) -> _Producer:
+        known = self._producers.get(producer_id)
+        begun = self._producers[producer_id] = _Producer(epoch, 0)
+        if known is not None:
+            begun.coordinator_epoch, begun.marked_at_ms = (
+                known.coordinator_epoch,
+                known.marked_at_ms,
+            )
+        return begun
+
+    def check_epoch(self, producer_id: int, epoch: int) -> None:
+        """Return if no newer epoch of the producer is known.
+
+        Raises:
+            InvalidProducerEpoch: there is one.
+        """
+        known = self._producers.get(producer_id)
+        if known is not None and epoch < known.epoch:
+            raise InvalidProducerEpoch(
+                f"producer {producer_id} has the epoch {known.epoch}, and {epoch} is older"
+            )
+
+    def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int) -> None:
+        """Return if the producer's transaction may be ended in this name.
+
+        Raises:
+            InvalidProducerEpoch: the producer has written in a newer epoch.
+            CoordinatorFenced: a newer coordinator has ended a transaction of the producer.
+        """
+        self.check_epoch(producer_id, epoch)
+        known = self._producers.get(producer_id)
+        if known is not None and coordinator_epoch < known.coordinator_epoch:
+            raise CoordinatorFenced(
+                f"producer {producer_id} was last ended by a coordinator of epoch "
+                f"{known.coordinator_epoch}, and {coordinator_epoch} is older"
+            )
+
+    def note_marker(
+        self,
+        producer_id: int,
+        epoch: int,
+        *,
+        coordinator_epoch: int,
+        timestamp_ms: int,
+        offset: int,
+    ) -> Ended | None:
+        """Remember a marker at `offset`; returns the transaction that it ended, if there was one."""
+        self.note_epoch(producer_id, epoch)
+        known = self._producers[producer_id]
+        known.coordinator_epoch = coordinator_epoch
+        known.marked_at_ms = timestamp_ms
+        return self.transactions.end(producer_id, offset)
+
+    def open_transactions(self) -> list[OpenTransaction]:
+        """Return the transactions without a marker, by their first offset."""
+        return [
+            OpenTransaction(producer_id, self._producers[producer_id].epoch, first_offset)
+            for producer_id, first_offset in self.transactions.open.items()
+        ]
+
+    def active_producers(self) -> list[ActiveProducer]:
+        """Return all that is known of each producer."""
+        return [
+            ActiveProducer(
+                producer_id,
+                known.epoch,
+                known.batches[-1].last_sequence if known.batches else NO_SEQUENCE,
+                max(known.marked_at_ms, known.batches[-1].max_timestamp)
+                if known.batches
+                else known.marked_at_ms,
+                known.coordinator_epoch,
+                self.transactions.open.get(producer_id, -1),
+            )
+            for producer_id, known in self._producers.items()
+        ]
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have been idle for `expiration_ms` of wall-clock time.
@@ -108,46 +223,68 @@ class ProducerStates:
         Idle is measured from call to call, not by the records' timestamps: a producer of old
         events is not idle.
         """
+        in_transaction = self.transactions.open
         for producer_id, known in list(self._producers.items()):
-            if known.active or known.seen_at_ms > now_ms:
+            if known.active or known.seen_at_ms > now_ms or producer_id in in_transaction:
                 known.active, known.seen_at_ms = False, now_ms
             elif now_ms - known.seen_at_ms >= expiration_ms:
                 del self._producers[producer_id]
 
     def encode(self) -> bytes:
-        """Return the snapshot of all producers."""
-        body = bytearray(_COUNT.pack(len(self._producers)))
+        """Return the snapshot of all producers and open transactions."""
+        body = bytearray(_HEAD.pack(_FORMAT, len(self._producers)))
         for producer_id, known in self._producers.items():
             # A count of idle time that had not begun begins at the next start.
             seen_at_ms = 0 if known.active else known.seen_at_ms
-            body += _PRODUCER.pack(producer_id, known.epoch, seen_at_ms, len(known.batches))
+            body += _PRODUCER.pack(
+                producer_id,
+                known.epoch,
+                seen_at_ms,
+                known.coordinator_epoch,
+                known.marked_at_ms,
+                len(known.batches),
+            )
             for batch in known.batches:
                 body += _BATCH.pack(*batch)
+        body += _COUNT.pack(len(self.transactions.open))
+        for item in self.transactions.open.items():
+            body += _OPEN.pack(*item)
         return _CRC.pack(crc32c(body)) + body
 
     @classmethod
     def decode(cls, data: bytes) -> "ProducerStates | None":
-        """Read a snapshot; None where the checksum says that it is not whole."""
+        """Read a snapshot; None where it is not whole, or of another format."""
         if len(data) < _CRC.size or _CRC.unpack_from(data)[0] != crc32c(data[_CRC.size :]):
             return None
         states = cls()
         try:
-            states._read(data)
+            return states if states._read(data) else None
         except error:
             return None
-        return states
 
-    def _read(self, data: bytes) -> None:
-        (count,) = _COUNT.unpack_from(data, _CRC.size)
-        position = _CRC.size + _COUNT.size
+    def _read(self, data: bytes) -> bool:
+        form, count = _HEAD.unpack_from(data, _CRC.size)
+        if form != _FORMAT:
+            return False
+        position = _CRC.size + _HEAD.size
         for _ in range(count):
-            producer_id, epoch, seen_at_ms, batches = _PRODUCER.unpack_from(data, position)
+            producer_id, epoch, seen_at_ms, coordinator_epoch, marked_at_ms, batches = (
+                _PRODUCER.unpack_from(data, position)
+            )
             position += _PRODUCER.size
             known = self._producers[producer_id] = _Producer(epoch, seen_at_ms)
             known.active = seen_at_ms == 0
+            known.coordinator_epoch, known.marked_at_ms = coordinator_epoch, marked_at_ms
             for _ in range(batches):
                 known.batches.append(KeptBatch._make(_BATCH.unpack_from(data, position)))
                 position += _BATCH.size
+        (count,) = _COUNT.unpack_from(data, position)
+        position += _COUNT.size
+        for _ in range(count):
+            producer_id, first_offset = _OPEN.unpack_from(data, position)
+            self.transactions.open[producer_id] = first_offset
+            position += _OPEN.size
+        return True
 
 
 def _check_new_epoch(producer_id: int, known_epoch: int, epoch: int, sequence: int) -> None:

@@ -15,6 +15,8 @@ from typing import Final
 
 from crc32c import crc32c
 
+from duolog.log.aborted_index import AbortedIndex
+from duolog.log.aborted_rebuild import rebuild_aborted
 from duolog.log.disk import Disk, read_file
 from duolog.log.errors import CorruptLog
 from duolog.log.leader_epochs import LeaderEpochs
@@ -27,19 +29,20 @@ from duolog.log.recovery_point import (
     read_recovery_point,
 )
 from duolog.log.segment import (
-    INDEX_SUFFIX,
+    ABORTED_INDEX_SUFFIX,
     LOG_SUFFIX,
     NO_TIMESTAMP,
-    TIME_INDEX_SUFFIX,
+    SUFFIXES,
     IndexBuilder,
     Place,
     Segment,
 )
 from duolog.record.batch import CRC_START, HEADER, HEADER_BYTES, MAGIC, BatchHeader
+from duolog.record.control import decode_marker
 
 logger = logging.getLogger(__name__)
 
-_INDEX_NAMES: Final = {INDEX_SUFFIX[1:], TIME_INDEX_SUFFIX[1:]}
+_INDEX_NAMES: Final = {suffix[1:] for suffix in SUFFIXES if suffix != LOG_SUFFIX}
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -86,6 +89,7 @@ class _Recovery:
         self._scanned: list[Segment] = []
         self._scanned_bytes = 0
         self._builder = IndexBuilder(0)
+        self._aborted = AbortedIndex()
 
     def run(self) -> Recovered:
         point = read_recovery_point(self._disk, self._directory)
@@ -146,7 +150,9 @@ class _Recovery:
             stem, _, suffix = name.partition(".")
             if name.endswith(LOG_SUFFIX) and stem.isdigit():
                 size = self._disk.size(path)
-                segments.append(Segment(self._disk, self._directory, int(stem), size))
+                segment = Segment(self._disk, self._directory, int(stem), size)
+                segment.aborted_in_file = stem + ABORTED_INDEX_SUFFIX in names
+                segments.append(segment)
             elif suffix in _INDEX_NAMES and stem + LOG_SUFFIX not in names:
                 self._disk.remove(path)
         while len(segments) > 1 and segments[1].base_offset <= self._log_start:
@@ -168,7 +174,7 @@ class _Recovery:
                     raise self._lost(f"offsets {next_offset} to {segment.base_offset}")
                 self._drop(segments, index)
                 break
-            whole, next_offset = self._scan_segment(segment, point)
+            whole, next_offset = self._scan_segment(segments, segment, point)
             if not whole:
                 self._drop(segments, index + 1)
                 break
@@ -197,7 +203,9 @@ class _Recovery:
             hint="Restore the directory from a copy, or delete the topic.",
         )
 
-    def _scan_segment(self, segment: Segment, point: RecoveryPoint) -> tuple[bool, int]:
+    def _scan_segment(
+        self, segments: list[Segment], segment: Segment, point: RecoveryPoint
+    ) -> tuple[bool, int]:
         """Read one segment from the recovery point; returns whether it is whole, and its end."""
         position, next_offset = 0, segment.base_offset
         builder = self._builder = IndexBuilder(segment.base_offset, self._interval)
@@ -205,10 +213,11 @@ class _Recovery:
         if segment.base_offset == point.segment and point.position:
             position, next_offset = point.position, point.next_offset
             saved = self._resume(segment, builder, point)
+        aborted_saved = self._resume_aborted(segments, segment, position, next_offset)
         scan = BatchScan(segment, position, next_offset)
         for header, place in scan:
             builder.add(place)
-            self._note(header, place)
+            self._note(header, place, scan.batch)
         self._scanned_bytes += scan.position - position
         whole = scan.position == segment.size_bytes
         if not whole:
@@ -218,6 +227,7 @@ class _Recovery:
         self._scanned.append(segment)
         builder.seal()
         segment.use_indexes(builder.offset_index, builder.time_index)
+        segment.use_aborted(self._aborted, aborted_saved)
         segment.max_timestamp = builder.max_timestamp
         if saved is not None:
             segment.index_entries_saved, segment.time_entries_saved = saved
@@ -237,14 +247,54 @@ class _Recovery:
         builder.resume(*indexes)
         return len(indexes[0]), len(indexes[1])
 
-    def _note(self, header: BatchHeader, place: Place) -> None:
+    def _resume_aborted(
+        self, segments: list[Segment], segment: Segment, position: int, next_offset: int
+    ) -> int:
+        """Begin with the aborted transactions before the recovery point; returns how many."""
+        self._aborted = AbortedIndex()
+        if not position or not segment.aborted_in_file:
+            return 0
+        saved = segment.read_aborted()
+        if saved is None:
+            self._aborted = rebuild_aborted(segments, segment, end=position)
+            return 0
+        # What follows the point in the file may speak of markers that a crash took.
+        saved.cut(next_offset)
+        self._aborted = saved
+        return len(saved)
+
+    def _note(self, header: BatchHeader, place: Place, batch: memoryview) -> None:
         self._epochs.begin(header.partition_leader_epoch, place.base_offset)
-        if header.producer_id < 0 or header.base_sequence < 0:
+        if header.producer_id < 0:
+            return
+        if header.control:
+            self._note_marker(header, place, batch)
+            return
+        if header.transactional:
+            self._producers.transactions.note_batch(
+                header.producer_id, place.base_offset, transactional=True
+            )
+        if header.base_sequence < 0:
+            self._producers.note_epoch(header.producer_id, header.producer_epoch)
             return
         kept = kept_batch(
             header.base_sequence, header.last_offset_delta, place.base_offset, place.max_timestamp
         )
         self._producers.note(header.producer_id, header.producer_epoch, kept)
+
+    def _note_marker(self, header: BatchHeader, place: Place, batch: memoryview) -> None:
+        marker = decode_marker(batch)
+        if marker is None:
+            return
+        ended = self._producers.note_marker(
+            header.producer_id,
+            header.producer_epoch,
+            coordinator_epoch=marker.coordinator_epoch,
+            timestamp_ms=place.max_timestamp,
+            offset=place.last_offset,
+        )
+        if ended is not None and not marker.commit:
+            self._aborted.append(header.producer_id, ended)
 
     def _truncate(self, segment: Segment, size_bytes: int) -> None:
         logger.warning(
@@ -283,6 +333,8 @@ class BatchScan:
         self._segment = segment
         self.position = position
         self.next_offset = next_offset
+        self.batch = memoryview(b"")
+        """The bytes of the batch that was found last."""
         self._chunk = memoryview(b"")
         self._chunk_start = position
 
@@ -303,6 +355,7 @@ class BatchScan:
             header.last_offset,
             header.max_timestamp,
         )
+        self.batch = batch
         self.position += header.size_bytes
         self.next_offset = header.next_offset
         return header, place

@@ -2,7 +2,8 @@
 
 The file `recovery-point`: CRC32C u32 of what follows · format u16 · segment base offset i64 ·
 position i64 · next offset i64 · the snapshot of the idempotent producers as of that offset.
-Everything before the point is synced: batches, both indexes, the names of the files.
+Everything before the point is synced: batches, all indexes, the names of the files. A point of
+another format counts as none: the log is read as a whole once.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from duolog.log.producer_state import ProducerStates
 POINT_FILE_NAME: Final = "recovery-point"
 _CRC: Final = Struct(">I")
 _POINT: Final = Struct(">Hqqq")
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,32 @@
-"""One segment: record batches back to back in a file, and its two indexes.
+"""One segment: record batches back to back in a file, and its indexes.
 
     00000000000000000042.log        batches from offset 42 on, Kafka's bytes
     00000000000000000042.index      offset -> position
     00000000000000000042.timeindex  timestamp -> offset
+    00000000000000000042.txnindex   aborted transactions; no file where there is none
 
 A sealed segment opens its file and loads its indexes at the first read. Only the thread that
 appends to the log uses a segment; the group commit sees its file, and nothing else of it.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
+from duolog.log.aborted_index import ABORTED_ENTRY_BYTES, AbortedIndex
 from duolog.log.disk import Disk, DiskFile, read_file
 from duolog.log.errors import CorruptLog
 from duolog.log.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES, OffsetIndex, TimeIndex
 from duolog.log.recovery_point import IndexTail
+from duolog.log.transactions import Ended
 from duolog.record.batch import HEADER_BYTES, LENGTH_END
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
 TIME_INDEX_SUFFIX: Final = ".timeindex"
+ABORTED_INDEX_SUFFIX: Final = ".txnindex"
+SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ABORTED_INDEX_SUFFIX)
 NO_TIMESTAMP: Final = -1
 
 _SCAN_BYTES: Final = 8192
@@ -52,6 +58,9 @@ class Segment:
         "_file",
         "_indexes",
         "_max_timestamp",
+        "aborted",
+        "aborted_in_file",
+        "aborted_saved",
         "base_offset",
         "directory",
         "index_entries_saved",
@@ -69,6 +78,10 @@ class Segment:
         self.base_offset = base_offset
         self.size_bytes = size_bytes
         self._max_timestamp: int | None = None
+        self.aborted: AbortedIndex | None = None
+        """The aborted transactions; None where there is none, or they are in the file only."""
+        self.aborted_in_file = False
+        self.aborted_saved = 0
         self.index_entries_saved = 0
         self.time_entries_saved = 0
 
@@ -153,6 +166,29 @@ class Segment:
             return None
         return offset_index, time_index
 
+    def read_aborted(self) -> AbortedIndex | None:
+        """Return the saved index of aborted transactions; None where it is damaged."""
+        data = read_file(self._disk, self.path + ABORTED_INDEX_SUFFIX)
+        return AbortedIndex.decode(data or b"", self.base_offset)
+
+    def use_aborted(self, index: AbortedIndex, saved: int) -> None:
+        """Take an index that is known to be right, of which `saved` entries are in the file.
+
+        Raises:
+            OSError: the disk refused to remove a file that is not right any more.
+        """
+        self.aborted = index or None
+        self.aborted_saved = saved
+        if self.aborted_in_file and not index:
+            self._disk.remove(self.path + ABORTED_INDEX_SUFFIX)
+            self.aborted_in_file = False
+
+    def note_aborted(self, producer_id: int, ended: Ended) -> None:
+        """Add a transaction whose marker was staged."""
+        if self.aborted is None:
+            self.aborted = AbortedIndex()
+        self.aborted.append(producer_id, ended)
+
     def _rebuild_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         builder = IndexBuilder(self.base_offset)
         for place in self.places(0):
@@ -177,6 +213,17 @@ class Segment:
         ]
         self.index_entries_saved = len(offset_index)
         self.time_entries_saved = len(time_index)
+        if self.aborted is not None:
+            # Also where nothing is new: what stands behind the saved entries has to go.
+            saved, self.aborted_saved = self.aborted_saved, len(self.aborted)
+            self.aborted_in_file = True
+            tails.append(
+                IndexTail(
+                    self.path + ABORTED_INDEX_SUFFIX,
+                    saved * ABORTED_ENTRY_BYTES,
+                    self.aborted.encode(saved),
+                )
+            )
         return tails
 
     def places(self, position: int, end: int | None = None) -> Iterator[Place]:
@@ -224,9 +271,15 @@ class Segment:
                 return place.position
         return end
 
+    def offset_bound(self, position: int) -> int | None:
+        """Return an offset that is at or above all before `position`, or None for the end."""
+        index = self.offset_index
+        found = bisect_left(index.positions, position)
+        return self.base_offset + index.offsets[found] if found < len(index) else None
+
     def remove(self) -> None:
         """Remove the files. Who holds the open file may read it on."""
-        for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+        for suffix in SUFFIXES:
             if self._disk.exists(self.path + suffix):
                 self._disk.remove(self.path + suffix)
         self.forget_file()

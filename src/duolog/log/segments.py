@@ -10,6 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from duolog.log.aborted_index import AbortedTransaction
+from duolog.log.aborted_rebuild import rebuild_aborted
 from duolog.log.disk import DiskFile
 from duolog.log.errors import CorruptLog
 from duolog.log.segment import Place, Segment
@@ -138,6 +140,34 @@ class Segments:
         hints[offset] = (segment, position)
         if len(hints) > _HINTS_KEPT:
             del hints[next(iter(hints))]
+
+    def offset_bound(self, found: Slice) -> int:
+        """Return an offset at or above the end of a slice, which an index knows."""
+        segment = self._items[self._index(found.first_offset)]
+        bound = segment.offset_bound(found.position + found.size_bytes)
+        return self.end_of(segment) if bound is None else bound
+
+    def aborted_from(self, first_offset: int) -> bool:
+        """Say whether an aborted transaction may end at `first_offset` or after."""
+        return any(
+            segment.aborted is not None or segment.aborted_in_file
+            for segment in reversed(self._items[self._index(first_offset) :])
+        )
+
+    def aborted(self, first_offset: int, up_to_offset: int) -> list[AbortedTransaction]:
+        """Return aborted transactions; see `PartitionLog.aborted_transactions`."""
+        found: list[AbortedTransaction] = []
+        for segment in self._items[self._index(first_offset) :]:
+            if segment.aborted is None and segment.aborted_in_file:
+                saved = segment.read_aborted()
+                if saved is None:
+                    saved = rebuild_aborted(self._items, segment)
+                segment.aborted = saved
+            if segment.aborted is not None and segment.aborted.collect(
+                first_offset, up_to_offset, found
+            ):
+                break
+        return found
 
     def find_timestamp(self, timestamp_ms: int, log_start_offset: int) -> TimestampOffset | None:
         """Return the first record at or after `timestamp_ms`, from `log_start_offset` on."""

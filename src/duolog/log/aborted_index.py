@@ -1,0 +1,103 @@
+"""Which transactions were aborted in a segment: the `.txnindex` file beside it.
+
+An entry stands in the segment that holds the marker, so the index of a segment may name records
+of an earlier one. Entries rise by the offset of their marker.
+
+    entry: version i16 = 0 · producer id i64 · first offset i64 · offset of the marker i64 ·
+           last stable offset after the marker i64
+
+These are Kafka's bytes. A segment without aborted transactions has no file. Whoever reads up to
+an offset looks through the entries from there on, until one says that everything below that
+offset was decided.
+
+Source: Kafka `TransactionIndex`, `AbortedTxn`.
+"""
+
+from bisect import bisect_left
+from itertools import pairwise
+from struct import Struct
+from typing import Final, NamedTuple
+
+from duolog.log.transactions import Ended
+
+_ENTRY: Final = Struct(">hqqqq")
+_VERSION: Final = 0
+
+ABORTED_ENTRY_BYTES: Final = _ENTRY.size
+
+
+class AbortedTransaction(NamedTuple):
+    """What a fetch answer tells of an aborted transaction."""
+
+    producer_id: int
+    first_offset: int
+
+
+class _Entry(NamedTuple):
+    producer_id: int
+    first_offset: int
+    marker_offset: int
+    last_stable_offset: int
+
+
+class AbortedIndex:
+    """The aborted transactions whose marker lies in one segment."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def append(self, producer_id: int, ended: Ended) -> None:
+        self._entries.append(_Entry(producer_id, *ended))
+
+    def cut(self, next_offset: int) -> None:
+        """Forget the transactions whose marker is at or after `next_offset`."""
+        del self._entries[bisect_left(self._entries, next_offset, key=_marker_offset) :]
+
+    def collect(
+        self, first_offset: int, up_to_offset: int, found: list[AbortedTransaction]
+    ) -> bool:
+        """Add those with records in the range to `found`; returns whether there are no others.
+
+        Records of a transaction end with its marker.
+        """
+        entries = self._entries
+        for index in range(bisect_left(entries, first_offset, key=_marker_offset), len(entries)):
+            entry = entries[index]
+            if entry.first_offset < up_to_offset:
+                found.append(AbortedTransaction(entry.producer_id, entry.first_offset))
+            if entry.last_stable_offset >= up_to_offset:
+                return True
+        return False
+
+    def encode(self, first: int = 0) -> bytes:
+        """Return the entries from number `first` on, as they stand in the file."""
+        return b"".join(_ENTRY.pack(_VERSION, *entry) for entry in self._entries[first:])
+
+    @classmethod
+    def decode(cls, data: bytes, base_offset: int) -> "AbortedIndex | None":
+        """Read a file's content; None where it cannot be the index of this segment."""
+        if len(data) % ABORTED_ENTRY_BYTES:
+            return None
+        index = cls()
+        for version, *fields in _ENTRY.iter_unpack(data):
+            entry = _Entry._make(fields)
+            plausible = (
+                version == _VERSION
+                and entry.producer_id >= 0
+                and 0 <= entry.first_offset < entry.marker_offset
+                and base_offset <= entry.marker_offset
+            )
+            if not plausible:
+                return None
+            index._entries.append(entry)
+        rises = all(a.marker_offset < b.marker_offset for a, b in pairwise(index._entries))
+        return index if rises else None
+
+
+def _marker_offset(entry: _Entry) -> int:
+    return entry.marker_offset
