@@ -150,20 +150,9 @@ class PartitionLog(ReadableLog):
         """
         try:
             (
-                _,
-                length,
-                _,
-                magic,
-                crc,
-                attributes,
-                last_delta,
-                _,
-                max_timestamp,
-                producer_id,
-                producer_epoch,
-                sequence,
-                count,
-            ) = _unpack_header(batch)
+                _, length, _, magic, crc, attributes, last_delta, _, max_timestamp,
+                producer_id, producer_epoch, sequence, count,
+            ) = _unpack_header(batch)  # fmt: skip
         except struct_error:
             raise CorruptBatch("record batch is cut off", detail=f"{len(batch)} bytes") from None
         size = len(batch)
