@@ -101,6 +101,13 @@ class GroupCommit:
             self._requests.put(_Request(ticket, (), points))
         return ticket
 
+    def request_points(self, logs: Iterable[PartitionLog]) -> None:
+        """Ask for a recovery point of each of `logs`, however little it covers."""
+        points = [log.take_recovery_point(bytes_min=1) for log in logs]
+        wanted = [point for point in points if point is not None]
+        if wanted:
+            self._requests.put(_Request(self._ticket, (), wanted))
+
     def close(self) -> None:
         """Finish what was asked for, empty the journal and end the thread."""
         self._requests.put(None)

@@ -279,6 +279,7 @@ class LogManager:
                 directory,
                 index_interval_bytes=config.index_interval_bytes,
                 clean=self.started_clean,
+                synced=self._settings.get("durability", "fsync") == "fsync",
             ),
         )
         self._logs[entry.name, partition] = log

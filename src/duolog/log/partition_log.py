@@ -31,7 +31,7 @@ from duolog.log.log_start import write_log_start
 from duolog.log.producer_state import kept_batch
 from duolog.log.readable_log import ReadableLog
 from duolog.log.recovery import Recovered
-from duolog.log.recovery_point import RecoveryPoint, RecoveryPointWrite
+from duolog.log.recovery_point import POINT_AT_CLOSE_BYTES, RecoveryPoint, RecoveryPointWrite
 from duolog.log.retention import expired_segments
 from duolog.log.segment import NO_TIMESTAMP, Segment
 from duolog.log.unsynced import Unsynced
@@ -49,7 +49,6 @@ from duolog.record.control import encode_marker
 from duolog.record.errors import CorruptBatch
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
-POINT_AT_CLOSE_BYTES: Final = 16 * 1024
 _ROLL_NOW: Final = -(2**63) - 1
 
 _unpack_header: Final = HEADER.unpack_from
@@ -357,6 +356,11 @@ class PartitionLog(ReadableLog):
     def take_unsynced(self) -> list[SyncWork]:
         """Return what was written since the last call; the caller makes it durable."""
         return self._unsynced.take_work()
+
+    @property
+    def unsaved_bytes(self) -> int:
+        """Bytes that no recovery point covers: the next start after a crash reads them."""
+        return self._unsynced.unsaved_bytes
 
     def take_recovery_point(self, *, bytes_min: int | None = None) -> RecoveryPointWrite | None:
         """Return a new recovery point to write, if enough was written since the last."""

@@ -24,6 +24,7 @@ from duolog.log.log_start import read_log_start
 from duolog.log.producer_state import ProducerStates, kept_batch
 from duolog.log.recovery_point import (
     EPOCHS_FILE_NAME,
+    POINT_AT_CLOSE_BYTES,
     POINT_FILE_NAME,
     RecoveryPoint,
     read_recovery_point,
@@ -43,7 +44,7 @@ from duolog.record.control import decode_marker
 logger = logging.getLogger(__name__)
 
 _INDEX_NAMES: Final = {suffix[1:] for suffix in SUFFIXES if suffix != LOG_SUFFIX}
-_CHUNK_BYTES: Final = 4 * 1024 * 1024
+_CHUNK_BYTES: Final = 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -62,24 +63,38 @@ class Recovered:
 
 
 def recover(
-    disk: Disk, directory: str, *, index_interval_bytes: int = 4096, clean: bool = False
+    disk: Disk,
+    directory: str,
+    *,
+    index_interval_bytes: int = 4096,
+    clean: bool = False,
+    synced: bool = True,
 ) -> Recovered:
     """Read the state of the log in `directory`; a directory that does not exist is an empty log.
 
-    After a `clean` stop everything is synced already.
+    After a `clean` stop everything is synced already. Where durability is left to the system
+    (`synced` is False) what a killed process left in the page cache is not synced either: ten
+    gigabytes would take minutes, and nobody was promised it.
 
     Raises:
         CorruptLog: bytes that were acknowledged are gone.
         OSError: the disk refused.
     """
-    return _Recovery(disk, directory, index_interval_bytes, clean=clean).run()
+    return _Recovery(disk, directory, index_interval_bytes, clean=clean, synced=synced).run()
 
 
 class _Recovery:
     def __init__(
-        self, disk: Disk, directory: str, index_interval_bytes: int, *, clean: bool
+        self,
+        disk: Disk,
+        directory: str,
+        index_interval_bytes: int,
+        *,
+        clean: bool,
+        synced: bool,
     ) -> None:
         self._clean = clean
+        self._synced = synced
         self._disk = disk
         self._directory = directory
         self._interval = index_interval_bytes
@@ -178,7 +193,8 @@ class _Recovery:
             if not whole:
                 self._drop(segments, index + 1)
                 break
-        if not self._clean:
+        # What is small gets no recovery point at a stop, which would sync it.
+        if not self._clean and (self._synced or self._scanned_bytes < POINT_AT_CLOSE_BYTES):
             self._sync_scanned()
         return next_offset
 
@@ -379,6 +395,7 @@ class BatchScan:
         if start + size_bytes > len(self._chunk):
             left = self._segment.size_bytes - self.position
             wanted = min(max(size_bytes, _CHUNK_BYTES), left)
+            self._chunk = memoryview(b"")  # The allocator gives the same memory again.
             self._chunk = memoryview(self._segment.file.pread(self.position, max(wanted, 0)))
             self._chunk_start = self.position
             start = 0

@@ -17,6 +17,8 @@ from duolog.log.disk import Disk, DiskFile, read_file, replace_file
 from duolog.log.producer_state import ProducerStates
 
 POINT_FILE_NAME: Final = "recovery-point"
+POINT_AT_CLOSE_BYTES: Final = 16 * 1024
+"""A stop with less than this behind the point sets none: reading it again is faster."""
 _CRC: Final = Struct(">I")
 _POINT: Final = Struct(">Hqqq")
 _FORMAT: Final = 2

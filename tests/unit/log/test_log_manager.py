@@ -359,3 +359,22 @@ def test_retention_runs_over_all_logs() -> None:
     late = manager.delete_old_segments()
 
     assert (early, late) == (0, 2)
+
+
+@pytest.mark.parametrize(("durability", "kept"), [("fsync", True), ("os", False)])
+def test_what_a_killed_process_left_outlives_a_power_failure_where_that_was_promised(
+    durability: str,
+    kept: bool,  # noqa: FBT001
+) -> None:
+    ends = set()
+    for seed in range(20):
+        disk = CrashDisk()
+        manager = open_manager(disk, log_segment_bytes=100_000)
+        manager.create_topic("orders", 1)
+        fill(manager.log("orders", 0), batches=200)
+        found = disk.kill()
+        assert open_manager(found, durability=durability).log("orders", 0).log_end_offset == 200
+
+        ends.add(open_manager(found.crash(seed)).log("orders", 0).log_end_offset)
+
+    assert (ends == {200}) is kept
