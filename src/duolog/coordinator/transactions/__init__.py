@@ -1,0 +1,1 @@
+"""Transactions as replayed state machines, one for each transactional id; see `coordinator`."""

@@ -1,0 +1,313 @@
+"""All transactional ids of a broker, behind one door.
+
+Each request is `(request, now) -> Outcome`. What the caller owes in return, in this order: append
+`outcome.change`; call `staged`; when it is durable call `durable`; if the record is prepared then,
+write the markers, and when they are durable append what `complete` returns. Only then the reply
+leaves. When a record cannot be made durable, the log directory is offline for good and nothing
+has to be undone.
+
+State changes when a record is staged, so that a data batch in the same round finds its partition
+in the transaction. COMPLETE_* alone counts when it is durable: until then the id is prepared, and
+no new transaction may begin. Otherwise a crash could leave batches of the new one behind a PREPARE_*,
+and the markers, written again, would end it.
+
+At a start: `replay` every record of `__transaction_state` in the order of the log, then `loaded`.
+
+Source: Kafka `TransactionCoordinator`, `TransactionStateManager`.
+"""
+
+from typing import NamedTuple
+
+from duolog.coordinator.transactions.errors import (
+    ConcurrentTransactions,
+    InvalidTransactionRequest,
+    InvalidTransactionTimeout,
+    NotInTransaction,
+    TransactionalIdNotFound,
+    TransactionsLoadInProgress,
+)
+from duolog.coordinator.transactions.records import (
+    TEXT_BYTES_MAX,
+    TransactionChange,
+    TransactionRecord,
+)
+from duolog.coordinator.transactions.settings import TransactionSettings
+from duolog.coordinator.transactions.states import PREVIOUS, TransactionState
+from duolog.coordinator.transactions.transitions import (
+    NewProducerId,
+    Producer,
+    add,
+    check_producer,
+    complete,
+    end,
+    fence,
+    initialize,
+)
+from duolog.core.ids import TopicPartition
+from duolog.protocol.error_codes import ErrorCode
+
+
+class Answer(NamedTuple):
+    """What a client is told: an error, or the producer id and epoch to go on with."""
+
+    error_code: int
+    producer: Producer
+
+
+NO_ONE = Producer(-1, -1)
+
+
+class Outcome(NamedTuple):
+    """A record to append, if any, and the answer for when all that follows from it is durable."""
+
+    change: TransactionChange | None
+    answer: Answer
+
+
+class TransactionCoordinator:
+    """The transactional ids and their transactions."""
+
+    def __init__(
+        self, new_producer_id: NewProducerId, settings: TransactionSettings | None = None
+    ) -> None:
+        self._settings = settings or TransactionSettings()
+        self._new_producer_id = new_producer_id
+        self._records: dict[str, TransactionRecord] = {}
+        self._ids: dict[int, str] = {}
+        self._loading = True
+
+    # Requests
+
+    def initialize(
+        self, transactional_id: str, timeout_ms: int, expected: Producer | None, now_ms: int
+    ) -> Outcome:
+        """InitProducerId; an ongoing transaction is aborted, and the client must ask again.
+
+        Raises:
+            TransactionError: the producer can not begin, or not yet.
+        """
+        _check_id(transactional_id)
+        if not 0 < timeout_ms <= self._settings.timeout_ms_max:
+            raise InvalidTransactionTimeout(
+                f"transaction timeout of {timeout_ms} ms is not in 1 to "
+                f"{self._settings.timeout_ms_max} ms"
+            )
+        record = initialize(
+            transactional_id,
+            self._known(transactional_id),
+            expected,
+            timeout_ms=timeout_ms,
+            new_producer_id=self._new_producer_id,
+            now_ms=now_ms,
+        )
+        answer = Answer(ErrorCode.NONE, Producer(record.producer_id, record.producer_epoch))
+        if record.state.prepared:
+            answer = Answer(ErrorCode.CONCURRENT_TRANSACTIONS, NO_ONE)
+        return Outcome(TransactionChange(transactional_id, record), answer)
+
+    def add(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: frozenset[TopicPartition],
+        now_ms: int,
+        *,
+        client_version: int = 0,
+    ) -> Outcome:
+        """AddPartitionsToTxn, AddOffsetsToTxn, and what Produce adds by itself.
+
+        Raises:
+            TransactionError: the producer can not add to a transaction now.
+        """
+        _check_id(transactional_id)
+        known = self._known(transactional_id)
+        record = add(
+            transactional_id,
+            known,
+            producer,
+            partitions,
+            client_version=client_version,
+            now_ms=now_ms,
+        )
+        answer = Answer(ErrorCode.NONE, producer)
+        if record is known:
+            return Outcome(None, answer)
+        return Outcome(TransactionChange(transactional_id, record), answer)
+
+    def end(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        now_ms: int,
+        *,
+        commit: bool,
+        client_version: int = 0,
+    ) -> Outcome:
+        """EndTxn; the answer names the producer id and the epoch of the next transaction.
+
+        Raises:
+            TransactionError: the producer can not end a transaction so, or not yet.
+        """
+        _check_id(transactional_id)
+        known = self._known(transactional_id)
+        record = end(
+            transactional_id,
+            known,
+            producer,
+            commit=commit,
+            client_version=client_version,
+            new_producer_id=self._new_producer_id,
+            now_ms=now_ms,
+        )
+        if record is known:
+            return Outcome(
+                None, Answer(ErrorCode.NONE, Producer(record.producer_id, record.producer_epoch))
+            )
+        after = complete(record, now_ms)
+        return Outcome(
+            TransactionChange(transactional_id, record),
+            Answer(ErrorCode.NONE, Producer(after.producer_id, after.producer_epoch)),
+        )
+
+    def verify(
+        self, transactional_id: str, producer: Producer, topic_partition: TopicPartition
+    ) -> None:
+        """Return if the partition is in the producer's transaction (KIP-890, part 1).
+
+        Raises:
+            TransactionError: it is not.
+        """
+        _check_id(transactional_id)
+        known = check_producer(transactional_id, self._known(transactional_id), producer)
+        if known.state.prepared:
+            raise ConcurrentTransactions(
+                f'transactional id "{transactional_id}" is ending its transaction'
+            )
+        if known.state is not TransactionState.ONGOING or topic_partition not in known.partitions:
+            raise NotInTransaction(
+                f'"{topic_partition}" is not in the transaction of "{transactional_id}"'
+            )
+
+    # Administration
+
+    def describe(self, transactional_id: str) -> TransactionRecord:
+        """Return what is known of a transactional id.
+
+        Raises:
+            TransactionalIdNotFound: nothing is.
+        """
+        _check_id(transactional_id)
+        known = self._known(transactional_id)
+        if known is None:
+            raise TransactionalIdNotFound(f'there is no transactional id "{transactional_id}"')
+        return known
+
+    def records(self) -> dict[str, TransactionRecord]:
+        """Return a copy of all that is known.
+
+        Raises:
+            TransactionsLoadInProgress: try again.
+        """
+        self._ensure_loaded()
+        return dict(self._records)
+
+    def holds(self, producer: Producer, topic_partition: TopicPartition) -> bool:
+        """Return whether a transaction that is open in a log is one of ours, or will be ended."""
+        record = self._records.get(self._ids.get(producer.producer_id, ""))
+        return (
+            record is not None
+            and record.producer_id == producer.producer_id
+            and topic_partition in record.partitions
+            and (record.state.prepared or record.producer_epoch == producer.epoch)
+        )
+
+    # Time
+
+    def timed_out(self, now_ms: int) -> list[str]:
+        """Return the transactional ids whose transaction has taken longer than its timeout."""
+        return [
+            transactional_id
+            for transactional_id, record in self._records.items()
+            if record.state is TransactionState.ONGOING
+            and record.started_at_ms + record.timeout_ms < now_ms
+        ]
+
+    def abort(self, transactional_id: str, now_ms: int) -> TransactionChange:
+        """Return the change that aborts an ongoing transaction and fences its producer."""
+        record = self._records[transactional_id]
+        assert record.state is TransactionState.ONGOING
+        return TransactionChange(transactional_id, fence(record, self._new_producer_id, now_ms))
+
+    def expired(self, now_ms: int) -> list[TransactionChange]:
+        """Return tombstones for the ids that nobody has used for long."""
+        return [
+            TransactionChange(transactional_id, None)
+            for transactional_id, record in self._records.items()
+            if record.state.idle
+            and record.updated_at_ms + self._settings.id_expiration_ms <= now_ms
+        ]
+
+    # The log
+
+    @property
+    def loading(self) -> bool:
+        return self._loading
+
+    def complete(self, transactional_id: str, now_ms: int) -> TransactionChange:
+        """Return the change for when all markers of a prepared transaction are durable."""
+        return TransactionChange(
+            transactional_id, complete(self._records[transactional_id], now_ms)
+        )
+
+    def staged(self, change: TransactionChange) -> None:
+        """Take a record that is on its way to the disk, but for a COMPLETE_*."""
+        if change.value is None or not change.value.state.complete:
+            self.replay(change)
+
+    def durable(self, change: TransactionChange) -> TransactionRecord | None:
+        """Take a COMPLETE_* that is on the disk; return the record to write markers for, if any."""
+        if change.value is not None and change.value.state.complete:
+            self.replay(change)
+        record = self._records.get(change.transactional_id)
+        # Only the PREPARE_* itself asks for markers: nothing else is staged until it is complete.
+        return record if record is change.value and record and record.state.prepared else None
+
+    def replay(self, change: TransactionChange) -> None:
+        """Apply a record that the log has. The only place where state changes."""
+        if change.value is None:
+            gone = self._records.pop(change.transactional_id, None)
+            if gone is not None:
+                self._ids.pop(gone.producer_id, None)
+            return
+        known = self._records.get(change.transactional_id)
+        # A log that was compacted has only the last record of each id.
+        assert self._loading or known is None or known.state in PREVIOUS[change.value.state], (
+            f"{change.transactional_id}: {change.value.state} after {known and known.state}"
+        )
+        if known is not None and known.producer_id != change.value.producer_id:
+            self._ids.pop(known.producer_id, None)
+        self._ids[change.value.producer_id] = change.transactional_id
+        self._records[change.transactional_id] = change.value
+
+    def loaded(self) -> dict[str, TransactionRecord]:
+        """End the loading; return the transactions that must be brought to their end."""
+        assert self._loading
+        self._loading = False
+        return {key: record for key, record in self._records.items() if record.state.prepared}
+
+    def _known(self, transactional_id: str) -> TransactionRecord | None:
+        self._ensure_loaded()
+        return self._records.get(transactional_id)
+
+    def _ensure_loaded(self) -> None:
+        if self._loading:
+            raise TransactionsLoadInProgress("transactions are still being loaded")
+
+
+def _check_id(transactional_id: str) -> None:
+    if not transactional_id:
+        raise InvalidTransactionRequest("the transactional id is empty")
+    if len(transactional_id.encode()) > TEXT_BYTES_MAX:
+        raise InvalidTransactionRequest(
+            f"the transactional id is longer than {TEXT_BYTES_MAX} bytes"
+        )
