@@ -24,7 +24,6 @@ from duolog.record.batch import (
     HEADER,
     HEADER_BYTES,
     TIMESTAMP_TYPE_BIT,
-    TRANSACTIONAL_BIT,
     read_header,
 )
 from duolog.record.compression import CODEC_MASK, Compression
@@ -57,8 +56,7 @@ def check_batch(batch: memoryview, config: TopicConfig, *, version: int, now_ms:
         raise InvalidRecord("record batch is cut off", detail=f"{len(batch)} bytes")
     attributes, max_timestamp, producer_id, epoch, sequence = _FIELDS.unpack_from(batch, CRC_START)
     if not (
-        attributes & TRANSACTIONAL_BIT
-        or config.opens_records
+        config.opens_records
         or max_timestamp > now_ms + config.timestamp_after_ms_max
         or (version < _FIRST_ZSTD and attributes & CODEC_MASK == Compression.ZSTD)
         or (producer_id >= 0 and (sequence < 0 or epoch < 0))
@@ -72,11 +70,6 @@ def check_batch(batch: memoryview, config: TopicConfig, *, version: int, now_ms:
         )
     if producer_id >= 0 and (sequence < 0 or epoch < 0):
         raise InvalidRecord("record batch of an idempotent producer has no sequence number")
-    if attributes & TRANSACTIONAL_BIT:
-        # Transactions cannot be begun here (see InitProducerId), so no producer has one.
-        raise BatchRefused(
-            "the producer has no transaction in progress", code=ErrorCode.INVALID_TXN_STATE
-        )
     _check_records(batch, config, now_ms)
 
 

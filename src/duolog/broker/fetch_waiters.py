@@ -1,7 +1,7 @@
 """A fetch that waits for records: a long poll, without a task.
 
-It stands in the `waiters` of each partition that it asks for. When a high watermark moves, or a
-topic goes, the broker calls `check` at the end of the round; a timer calls `expire`.
+It stands in the `waiters` of each partition that it asks for. When a high watermark moves (a
+last stable offset moves only with it), or a topic goes, the broker calls `check` at the end of the round; a timer calls `expire`.
 
 Source: Kafka `DelayedFetch`.
 """

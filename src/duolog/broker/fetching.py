@@ -1,13 +1,16 @@
 """Reads what a fetch request asks for, partition by partition.
 
     fetch offset < log start or > log end   → OFFSET_OUT_OF_RANGE
-    fetch offset = high watermark or above  → nothing yet, no error
-    otherwise                               → whole batches up to the high watermark
+    fetch offset = bound or above           → nothing yet, no error
+    otherwise                               → whole batches up to the bound
+
+The bound is the high watermark, for read_committed the last stable offset; the answer then names
+the aborted transactions among its records, and the client leaves those out (KIP-98).
 
 The first partition that has records gives one batch even when it is larger than what was asked
 for, so that a reader always moves (KIP-74). Records are never shown before they are durable.
 
-Source: Kafka `ReplicaManager.readFromLog`, `UnifiedLog.read`.
+Source: Kafka `ReplicaManager.readFromLog`, `UnifiedLog.read`, `addAbortedTransactions`.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,8 +25,11 @@ from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.fetch import FetchPartition, FetchRequest, FetchResult, TopicKey
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duolog.broker.broker import Broker
     from duolog.broker.topics import Partition, Topic
+    from duolog.log.aborted_index import AbortedTransaction
 
 _SENDFILE_BYTES_MIN: Final = 16 * KIB
 """Below this, one send of bytes that were read costs less than a send and a sendfile."""
@@ -51,7 +57,13 @@ def fetch(broker: "Broker", request: FetchRequest) -> Fetched:
             if partition is None:
                 result: FetchResult[FileSpan] = FetchResult(asked.partition, _missing(key, topic))
             else:
-                result = _read(partition, asked, bytes_max - size_bytes, first=size_bytes == 0)
+                result = _read(
+                    partition,
+                    asked,
+                    bytes_max - size_bytes,
+                    first=size_bytes == 0,
+                    committed=request.read_committed,
+                )
             size_bytes += result.size_bytes
             failed = failed or result.error_code != ErrorCode.NONE
             answers.append(result)
@@ -73,7 +85,7 @@ def _missing(key: TopicKey, topic: "Topic | None") -> int:
 
 
 def _read(
-    partition: "Partition", asked: FetchPartition, budget: int, *, first: bool
+    partition: "Partition", asked: FetchPartition, budget: int, *, first: bool, committed: bool
 ) -> FetchResult[FileSpan]:
     log = partition.log
     index, epoch, offset, _, bytes_max = asked
@@ -82,14 +94,19 @@ def _read(
         return FetchResult(index, check_leader_epoch(epoch, log.leader_epoch))
     if offset < start or offset > log.log_end_offset:
         return FetchResult(index, ErrorCode.OFFSET_OUT_OF_RANGE)
+    stable = log.last_stable_offset
+    bound = stable if committed else high_watermark
     bytes_max = min(bytes_max, budget)
-    if offset >= high_watermark or (bytes_max <= 0 and not first):
-        return FetchResult(index, 0, high_watermark, high_watermark, start, b"", 0)
+    if offset >= bound or (bytes_max <= 0 and not first):
+        return FetchResult(index, 0, high_watermark, stable, start, b"", 0)
+    aborted: Sequence[AbortedTransaction] = ()
     try:
-        found = log.read(offset, max(bytes_max, 0), up_to_offset=high_watermark)
+        found = log.read(offset, max(bytes_max, 0), up_to_offset=bound)
         size = found.size_bytes
         if found.file is None or (size > bytes_max and not first):
-            return FetchResult(index, 0, high_watermark, high_watermark, start, b"", 0)
+            return FetchResult(index, 0, high_watermark, stable, start, b"", 0)
+        if committed:
+            aborted = log.aborted_in(found, bound)
         records: bytes | FileSpan
         if size < _SENDFILE_BYTES_MIN or found.file.fileno() is None:
             records = found.file.pread(found.position, size)
@@ -98,5 +115,5 @@ def _read(
             records = FileSpan(found.file, found.position, size)
     except (DuologError, OSError) as error:
         code, _message = kafka_code(error)
-        return FetchResult(index, code, high_watermark, high_watermark, start)
-    return FetchResult(index, 0, high_watermark, high_watermark, start, records, size)
+        return FetchResult(index, code, high_watermark, stable, start)
+    return FetchResult(index, 0, high_watermark, stable, start, records, size, aborted)

@@ -9,7 +9,8 @@ from typing import Final
 from duolog.broker.errors import InvalidTopic
 
 NAME_LENGTH_MAX: Final = 249
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state"})
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -30,3 +31,8 @@ def check_topic_name(name: str) -> None:
         raise InvalidTopic(
             f"topic name {name!a} has a character other than letters, digits, '.', '_', '-'"
         )
+
+
+def metric_name(name: str) -> str:
+    """Return what Kafka makes of a name in its metrics, where two topics must not be alike."""
+    return name.replace(".", "_")

@@ -7,7 +7,7 @@
               · forgotten topics (v7) · rack_id (v11): not read, there are no sessions
     response  throttle_ms i32 · error i16, session_id i32 (v7) · [topic or id · [partition ·
               error i16 · high_watermark i64 · last_stable_offset i64 · log_start_offset i64 (v5) ·
-              aborted_transactions · preferred_read_replica i32 (v11) · records]]
+              aborted [producer_id i64 · first_offset i64] · preferred_read_replica i32 (v11) · records]]
 
 The answer is a list of bytes, with a gap behind each partition that has records: what fills it
 (bytes, or a span of a file) is the caller's to put there.
@@ -15,6 +15,7 @@ The answer is a list of bytes, with a gap behind each partition that has records
 Source: Kafka `FetchRequest.json`, `FetchResponse.json`; KIP-227, KIP-516.
 """
 
+from collections.abc import Sequence
 from struct import Struct
 from struct import error as struct_error
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -46,6 +47,7 @@ _HEAD: Final = Struct(">iiib")
 _SESSION: Final = Struct(">ii")
 _RESULT_V4: Final = Struct(">ihqq")
 _RESULT: Final = Struct(">ihqqq")
+_ABORTED: Final = Struct(">qq")
 _NO_REPLICA: Final = INT32.pack(-1)
 _THROTTLE_0: Final = bytes(4)
 _NO_SESSION: Final = bytes(4)
@@ -88,6 +90,8 @@ class FetchResult(NamedTuple, Generic[Chunk]):
     log_start_offset: int = -1
     records: "bytes | Chunk | None" = None
     size_bytes: int = 0
+    aborted: Sequence[tuple[int, int]] = ()
+    """Producer id and first offset of each aborted transaction; for read_committed only."""
 
 
 _PARTITION_V4: Final = Struct(">iqi")
@@ -208,14 +212,16 @@ def _write_topic_key(topic: TopicKey, *, flexible: bool) -> bytes:
 
 
 def _write_result(result: FetchResult[Chunk], version: int, *, read_committed: bool) -> bytes:
-    partition, code, high_watermark, stable, log_start, _, size = result
+    partition, code, high_watermark, stable, log_start, _, size, aborted = result
     flexible = version >= _FIRST_FLEXIBLE
     if version >= _FIRST_LOG_START:
         data = _RESULT.pack(partition, code, high_watermark, stable, log_start)
     else:
         data = _RESULT_V4.pack(partition, code, high_watermark, stable)
-    # read_uncommitted has no list of aborted transactions; read_committed has an empty one.
-    data += write_array_length(0 if read_committed else -1, flexible=flexible)
+    # read_uncommitted has no list of aborted transactions, read_committed may have an empty one.
+    data += write_array_length(len(aborted) if read_committed else -1, flexible=flexible)
+    for item in aborted:
+        data += _ABORTED.pack(*item) + (b"\0" if flexible else b"")
     if version >= _FIRST_REPLICA:
         data += _NO_REPLICA
     return data + (write_uvarint(size + 1) if flexible else INT32.pack(size))

@@ -149,11 +149,13 @@ def fetch_fields(
     partition_max_bytes: int = 1 << 20,
     epoch: int = -1,
     session_id: int = 0,
+    committed: bool = False,
 ) -> dict[str, Any]:
     return {
         "max_wait": max_wait_ms,
         "min_bytes": min_bytes,
         "max_bytes": max_bytes,
+        "isolation_level": int(committed),
         "session_id": session_id,
         "session_epoch": -1,
         "topics": [

@@ -134,15 +134,6 @@ def test_a_record_without_a_time_is_never_too_old(desk: Any) -> None:
     assert desk.client().produce("orders", batch).error_code == 0
 
 
-def test_a_transactional_batch_has_no_transaction(desk: Any) -> None:
-    desk.topic("orders")
-    batch = desk.batch(b"a", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
-
-    answer = desk.client().produce("orders", batch)
-
-    assert answer.error_code == ErrorCode.INVALID_TXN_STATE
-
-
 def test_a_duplicate_is_answered_with_the_offset_of_the_first(desk: Any) -> None:
     desk.topic("orders")
     client = desk.client()

@@ -129,7 +129,7 @@ def test_a_transactional_batch_is_refused_in_a_burst_too(desk: Any) -> None:
 
     answer = client.produce("a", desk.batch(b"x" * 150, **more))
 
-    assert answer.error_code == ErrorCode.INVALID_TXN_STATE
+    assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def test_a_topic_made_anew_takes_records_of_its_own(desk: Any) -> None:

@@ -8,7 +8,7 @@ idempotent producer is answered with the offset of the first.
 v4  KAFKA_STORAGE_ERROR      v5  log start offset
 v7  zstd                     v8  errors of single records, error message
 v9  flexible                 v10 current leader, a tagged field that is never needed here
-v12 transactions add partitions by themselves; there are no transactions yet: INVALID_TXN_STATE
+v11 TRANSACTION_ABORTABLE    v12 a batch adds its partition to the transaction (KIP-890)
 
 Source: Kafka `KafkaApis.handleProduceRequest`, `ReplicaManager.appendRecords`.
 """
@@ -22,6 +22,7 @@ from duolog.broker.errors import kafka_code
 from duolog.broker.produce_burst import append_single
 from duolog.broker.slots import Slot
 from duolog.broker.topics import Topic
+from duolog.broker.transactional_produce import is_transactional, refusal, verify
 from duolog.core.errors import DuologError
 from duolog.log.validation import ensure_appendable
 from duolog.protocol.error_codes import ErrorCode
@@ -89,13 +90,17 @@ def handle_frame(
         return
     broker = connection.broker
     request = read_produce_request(frame, position, version)
-    if request.acks not in _ACKS:
+    refused = refusal(request)
+    if refused != ErrorCode.NONE:
+        results = _refuse_all(request, refused)
+    elif request.acks not in _ACKS:
         results = _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     elif broker.rounds.failure is not None:
         results = _refuse_all(request, ErrorCode.KAFKA_STORAGE_ERROR)
     else:
         results = [
-            (name, _append_topic(broker, name, data, version)) for name, data in request.topics
+            (name, _append_topic(broker, request, name, data, version))
+            for name, data in request.topics
         ]
     if request.acks == 0:
         _check_unanswered(connection, results)
@@ -109,7 +114,11 @@ def handle_frame(
 
 
 def _append_topic(
-    broker: "Broker", name: bytes, data: list[ProduceData], version: int
+    broker: "Broker",
+    request: ProduceRequest,
+    name: bytes,
+    data: list[ProduceData],
+    version: int,
 ) -> list[ProduceResult]:
     topic = broker.topics.by_name_bytes.get(name)
     if topic is None:
@@ -119,10 +128,12 @@ def _append_topic(
     if topic.internal:
         # Only coordinators write here: a client's record could break their replay.
         return [ProduceResult(item.partition, ErrorCode.INVALID_TOPIC_EXCEPTION) for item in data]
-    return [_append(broker, topic, item, version) for item in data]
+    return [_append(broker, request, topic, item, version) for item in data]
 
 
-def _append(broker: "Broker", topic: Topic, item: ProduceData, version: int) -> ProduceResult:
+def _append(
+    broker: "Broker", request: ProduceRequest, topic: Topic, item: ProduceData, version: int
+) -> ProduceResult:
     index, batch = item
     partition = topic.partition(index)
     if partition is None:
@@ -140,6 +151,9 @@ def _append(broker: "Broker", topic: Topic, item: ProduceData, version: int) -> 
             ensure_appendable(batch, config.batch_bytes_max)
             append_time_ms = now_ms
             stamp_with_append_time(batch, now_ms)
+        if is_transactional(batch):
+            ensure_appendable(batch, config.batch_bytes_max, log_append_time=config.log_append_time)
+            verify(broker, request.transactional_id, partition, batch, version)
         appended = log.append(batch)
     except BatchRefused as error:
         return ProduceResult(

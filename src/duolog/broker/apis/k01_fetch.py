@@ -1,7 +1,7 @@
 """Fetch, API key 1, versions 4-17.
 
 Behaviour: whole batches, from the one that holds the fetch offset; nothing beyond the high
-watermark. A fetch with fewer than `min_bytes` waits up to `max_wait_ms`; an error in any
+watermark, and nothing beyond the last stable offset for read_committed. A fetch with fewer than `min_bytes` waits up to `max_wait_ms`; an error in any
 partition is answered at once. Sessions are declined: session 0, every partition in every
 answer; a request that goes on with a session gets FETCH_SESSION_ID_NOT_FOUND, one that begins
 or closes a session is answered in full.

@@ -1,13 +1,13 @@
 """ListOffsets, API key 2, versions 1-10.
 
 Behaviour: a time of 0 or above is answered with the first record at or after it, exact to the
-record; none below the high watermark gives offset -1 and timestamp -1. Negative times ask for
+record; none below the bound of the isolation level gives offset -1 and timestamp -1. Negative times ask for
 a place:
 
     -1 latest   -2 earliest   -3 of the largest timestamp (v7)   -4 earliest local (v8)
     -5 latest in remote storage (v9): there is none, offset -1
 
-v2  isolation level: without transactions the last stable offset is the high watermark
+v2  isolation level: read_committed is answered up to the last stable offset
 v4  leader epochs      v6 flexible      v10 timeout
 
 Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
@@ -21,6 +21,8 @@ from duolog.broker.leadership import NO_EPOCH, check_leader_epoch
 from duolog.broker.topics import Partition
 from duolog.core.errors import DuologError
 from duolog.protocol.error_codes import ErrorCode
+
+READ_COMMITTED: Final = 1
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -40,13 +42,15 @@ _NOT_FOUND: Final = {"offset": -1, "timestamp": -1}
 
 
 def handle(request: Any, context: RequestContext) -> None:
+    committed = getattr(request, "isolation_level", 0) == READ_COMMITTED
     context.reply(
         {
             "topics": [
                 {
                     "name": topic.name,
                     "partitions": [
-                        _answer(context, topic.name, asked) for asked in topic.partitions
+                        _answer(context, topic.name, asked, committed=committed)
+                        for asked in topic.partitions
                     ],
                 }
                 for topic in request.topics
@@ -55,7 +59,7 @@ def handle(request: Any, context: RequestContext) -> None:
     )
 
 
-def _answer(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
+def _answer(context: RequestContext, topic: str, asked: Any, *, committed: bool) -> dict[str, Any]:
     index = asked.partition_index
     try:
         partition = context.broker.topics.partition(topic, index)
@@ -63,23 +67,25 @@ def _answer(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
         code = check_leader_epoch(epoch, partition.log.leader_epoch)
         if code != ErrorCode.NONE:
             return {"partition_index": index, "error_code": code}
-        return {"partition_index": index, **_find(partition, asked.timestamp, context.version)}
+        found = _find(partition, asked.timestamp, context.version, committed=committed)
     except (DuologError, OSError) as error:
         return {"partition_index": index, "error_code": kafka_code(error)[0]}
+    return {"partition_index": index, **found}
 
 
-def _find(partition: Partition, timestamp: int, version: int) -> dict[str, Any]:
+def _find(partition: Partition, timestamp: int, version: int, *, committed: bool) -> dict[str, Any]:
     log = partition.log
+    bound = log.last_stable_offset if committed else log.high_watermark
     if timestamp < 0 and version < _FIRST_VERSION.get(timestamp, version + 1):
         return {"error_code": ErrorCode.UNSUPPORTED_VERSION}
     if timestamp == LATEST:
-        return {"offset": log.high_watermark, "leader_epoch": log.leader_epoch}
+        return {"offset": bound, "leader_epoch": log.leader_epoch}
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
         return {"offset": log.log_start_offset, "leader_epoch": log.epoch_of_log_start}
     if timestamp == LATEST_TIERED:
         return _NOT_FOUND
     found = log.max_timestamp() if timestamp < 0 else log.offset_for_timestamp(timestamp)
-    if found is None or found.offset >= log.high_watermark:
+    if found is None or found.offset >= bound:
         return _NOT_FOUND
     return {
         "offset": found.offset,

@@ -1,0 +1,112 @@
+"""WriteTxnMarkers, API key 27, versions 1-2.
+
+Behaviour: appends the marker that ends a producer's transaction to each partition, and answers
+when all of them are on the disk. Here the coordinator needs no request for that; an admin's
+`abortTransaction` sends it, for a transaction that hangs. Each partition has its own error:
+
+    there is no such partition                     UNKNOWN_TOPIC_OR_PARTITION
+    the producer has written in a newer epoch      INVALID_PRODUCER_EPOCH
+    a newer coordinator has ended a transaction    TRANSACTION_COORDINATOR_FENCED
+    v2, transaction version 2: the epoch of an open transaction must be below the marker's
+
+v1  flexible       v2  transaction version (KIP-1228)
+
+Source: Kafka `KafkaApis.handleWriteTxnMarkersRequest`.
+"""
+
+from typing import Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.errors import kafka_code
+from duolog.broker.markers import EndedTransaction, append_marker
+from duolog.core.errors import DuologError, KafkaError
+from duolog.protocol.error_codes import ErrorCode
+
+_BUMPS_EPOCH: Final = 2
+"""The first transaction version whose markers have a new epoch."""
+
+_Results = dict[int, dict[str, dict[int, int]]]
+"""Error by producer id, topic and partition."""
+
+
+class _Markers:
+    """The markers of one request on their way to the disk."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._results: _Results = {}
+        self._waiting = 1
+
+    def append(self, marker: Any, topic: str, partition: int) -> None:
+        results = self._results.setdefault(marker.producer_id, {}).setdefault(topic, {})
+        results[partition] = ErrorCode.NONE
+        ended = EndedTransaction(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.transaction_result,
+            marker.coordinator_epoch,
+        )
+
+        def on_durable(error: Exception | None) -> None:
+            if error is not None:
+                results[partition] = kafka_code(error)[0]
+            self.done()
+
+        try:
+            self._check_epoch(marker, topic, partition)
+            append_marker(self._context.broker, topic, partition, ended, on_durable)
+        except (DuologError, OSError) as error:
+            results[partition] = kafka_code(error)[0]
+        else:
+            self._waiting += 1
+
+    def _check_epoch(self, marker: Any, topic: str, partition: int) -> None:
+        if getattr(marker, "transaction_version", 0) < _BUMPS_EPOCH:
+            return
+        for transaction in self._context.broker.log(topic, partition).open_transactions():
+            if (
+                transaction.producer_id == marker.producer_id
+                and transaction.producer_epoch >= marker.producer_epoch
+            ):
+                raise KafkaError(
+                    f"marker of producer {marker.producer_id} has the epoch of its transaction",
+                    code=ErrorCode.INVALID_PRODUCER_EPOCH,
+                )
+
+    def done(self) -> None:
+        """Answer when this was the last that was waited for."""
+        self._waiting -= 1
+        if self._waiting:
+            return
+        self._context.reply(
+            {
+                "markers": [
+                    {
+                        "producer_id": producer_id,
+                        "topics": [
+                            {
+                                "name": topic,
+                                "partitions": [
+                                    {"partition_index": index, "error_code": code}
+                                    for index, code in partitions.items()
+                                ],
+                            }
+                            for topic, partitions in topics.items()
+                        ],
+                    }
+                    for producer_id, topics in self._results.items()
+                ]
+            }
+        )
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    markers = _Markers(context)
+    for marker in request.markers:
+        for topic in marker.topics:
+            for partition in topic.partition_indexes:
+                markers.append(marker, topic.name, partition)
+    markers.done()
+
+
+API = Api(key=27, name="WriteTxnMarkers", versions=range(1, 3), handle=handle)

@@ -1,0 +1,58 @@
+"""DescribeProducers, API key 61, version 0.
+
+Behaviour: tells of each partition which producers it knows, and since which offset they have a
+transaction open. `kafka-transactions.sh find-hanging` and `describe-producers` ask it. A
+transaction of the broker's own coordinator never hangs; one of WriteTxnMarkers' clients might.
+
+Source: Kafka `ReplicaManager.activeProducerState`, KIP-664.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.errors import kafka_code
+from duolog.broker.topic_names import check_topic_name
+from duolog.core.errors import DuologError
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    context.reply(
+        {
+            "topics": [
+                {
+                    "name": topic.name,
+                    "partitions": [
+                        _describe(context, topic.name, index) for index in topic.partition_indexes
+                    ],
+                }
+                for topic in request.topics
+            ]
+        }
+    )
+
+
+def _describe(context: RequestContext, topic: str, index: int) -> dict[str, Any]:
+    try:
+        check_topic_name(topic)
+        log = context.broker.log(topic, index)
+    except (DuologError, OSError) as error:
+        code, message = kafka_code(error)
+        return {"partition_index": index, "error_code": code, "error_message": message}
+    return {
+        "partition_index": index,
+        "error_message": None,
+        "active_producers": [
+            {
+                "producer_id": producer.producer_id,
+                "producer_epoch": producer.producer_epoch,
+                "last_sequence": producer.last_sequence,
+                "last_timestamp": producer.last_timestamp_ms,
+                "coordinator_epoch": producer.coordinator_epoch,
+                "current_txn_start_offset": producer.transaction_start,
+            }
+            for producer in sorted(log.active_producers())
+        ],
+    }
+
+
+API = Api(key=61, name="DescribeProducers", versions=range(1), handle=handle)
