@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -29,8 +30,16 @@ class PeerFailed(Exception):
 class KafkaPeer:
     """A broker process of Apache Kafka, KRaft, one node, in `data_dir`."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        jvm_options: Sequence[str] = JVM_OPTIONS,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.data_dir = data_dir
+        self._jvm_options = tuple(jvm_options)
+        self._settings = dict(settings or {})
         self.bootstrap_servers = ""
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -58,11 +67,10 @@ class KafkaPeer:
         properties = self._write_properties(port, controller_port)
         if not (self.data_dir / "log" / "meta.properties").exists():
             tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
-            _run(_java(libs, *tool), timeout_s=START_TIMEOUT_S)
+            _run(_java(libs, JVM_OPTIONS, *tool), timeout_s=START_TIMEOUT_S)
+        command = _java(libs, self._jvm_options, "kafka.Kafka", str(properties))
         with self._output.open("wb") as output:
-            self._process = subprocess.Popen(
-                _java(libs, "kafka.Kafka", str(properties)), stdout=output, stderr=output
-            )
+            self._process = subprocess.Popen(command, stdout=output, stderr=output)
         self._await_connection(port)
         self.bootstrap_servers = f"127.0.0.1:{port}"
 
@@ -78,6 +86,18 @@ class KafkaPeer:
             process.kill()
             process.wait()
 
+    def kill(self) -> None:
+        """End the broker with SIGKILL."""
+        assert self._process is not None, "the peer does not run"
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the peer does not run"
+        return self._process.pid
+
     @property
     def _output(self) -> Path:
         return self.data_dir / "broker.out"
@@ -91,6 +111,7 @@ class KafkaPeer:
             + f"advertised.listeners=PLAINTEXT://{broker}\n"
             + f"controller.quorum.voters=1@{controller}\n"
             + f"log.dirs={self.data_dir / 'log'}\n"
+            + "".join(f"{name}={value}\n" for name, value in self._settings.items())
         )
         return path
 
@@ -120,9 +141,9 @@ def fetch() -> Path:
     return Path(_run([str(HERE / "fetch")], timeout_s=FETCH_TIMEOUT_S).strip().splitlines()[-1])
 
 
-def _java(libs: Path, *arguments: str) -> list[str]:
+def _java(libs: Path, jvm_options: Sequence[str], *arguments: str) -> list[str]:
     log = f"-Dlog4j2.configurationFile=file:{HERE / 'log4j2.properties'}"
-    return ["java", *JVM_OPTIONS, log, "-cp", f"{libs}/*", *arguments]
+    return ["java", *jvm_options, log, "-cp", f"{libs}/*", *arguments]
 
 
 def _run(command: list[str], *, timeout_s: float) -> str:

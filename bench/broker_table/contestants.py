@@ -1,0 +1,160 @@
+"""The two brokers that are measured: started, asked for topics, and watched from outside.
+
+    Duolog        the broker as users start it, `durability=fsync` or `os`
+    Apache Kafka  KRaft, one node, the options of its own start script, 1 GB of heap
+
+All stand on one machine and take turns. What a broker costs is read from /proc, so it is counted
+the same way for both.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from conformance.kafka.peer import KafkaPeer
+from conformance.kafka.talk import create, new_topic
+from conformance.kafka.wire_client import ConnectionClosed, WireClient
+from duolog.runtime.supervisor import BrokerProcess
+
+KAFKA_OPTIONS: Final = (
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+)
+"""What Kafka's start script gives, beside the heap."""
+LIST_OFFSETS, DELETE_TOPICS = 2, 20
+_ASK_AGAIN_S: Final = 0.01
+_TOPIC_WITHIN_S: Final = 60.0
+
+
+class Broker(Protocol):
+    """What both have."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    @property
+    def pid(self) -> int: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> object: ...
+
+    def kill(self) -> None: ...
+
+
+class Contestant(NamedTuple):
+    """A broker under measurement, and what its durability is called in the table."""
+
+    name: str
+    durability: str
+    broker: Broker
+    topic_configs: dict[str, str]
+
+    @property
+    def address(self) -> str:
+        return self.broker.bootstrap_servers
+
+
+def duolog(directory: Path, durability: str, **settings: str) -> Contestant:
+    """Return Duolog's broker, not started."""
+    given = {"durability": durability, **settings}
+    broker = BrokerProcess(directory / f"duolog-{durability}", settings=given)
+    said = "fsync before acknowledgement" if durability == "fsync" else "left to the system"
+    return Contestant("duolog", said, broker, {})
+
+
+def kafka(directory: Path, *, heap: str = "1g") -> Contestant:
+    """Return Apache Kafka, not started."""
+    options = (f"-Xms{heap}", f"-Xmx{heap}", *KAFKA_OPTIONS)
+    broker = KafkaPeer(directory / f"kafka-{heap}", jvm_options=options)
+    return Contestant("kafka", "left to the system", broker, {})
+
+
+def flushing(contestant: Contestant) -> Contestant:
+    """Return Kafka with topics that flush every message."""
+    configs = {"flush.messages": "1"}
+    return contestant._replace(durability="flush.messages=1", topic_configs=configs)
+
+
+@contextlib.contextmanager
+def running(*contestants: Contestant) -> Iterator[None]:
+    """Run the brokers of `contestants`, each once even if it stands there twice."""
+    with contextlib.ExitStack() as stack:
+        for broker in {id(one.broker): one.broker for one in contestants}.values():
+            broker.start()
+            stack.callback(broker.stop)
+        yield
+
+
+def create_topic(contestant: Contestant, name: str, partitions: int = 1, **configs: str) -> None:
+    """Make a topic and wait until its last partition takes requests."""
+    configs = {**contestant.topic_configs, **configs}
+    with WireClient(contestant.address) as client:
+        wanted = new_topic(name, partitions, **dict(configs))
+        answer = create(client, wanted, timeout=30_000)
+        error = answer.topics[0].error_code
+        assert not error, f"topic {name} was not made: {error!r}"
+    await_leaders(contestant, name, partitions)
+
+
+def await_leaders(contestant: Contestant, name: str, partitions: int) -> None:
+    """Return when every partition answers."""
+    deadline = time.monotonic() + _TOPIC_WITHIN_S
+    while time.monotonic() < deadline:
+        if min(end_offsets(contestant, name, partitions)) >= 0:
+            return
+        time.sleep(0.1)
+    raise SystemExit(f"topic {name} of {contestant.name} has no leaders")
+
+
+def end_offsets(contestant: Contestant, name: str, partitions: int) -> list[int]:
+    """Return the end offset of every partition; -1 where one does not answer yet."""
+    asked = [
+        {"partition_index": index, "current_leader_epoch": -1, "timestamp": -1}
+        for index in range(partitions)
+    ]
+    topics = [{"name": name, "partitions": asked}]
+    with WireClient(contestant.address) as client:
+        answer = client.ask(LIST_OFFSETS, 9, replica_id=-1, isolation_level=0, topics=topics)
+    return [-1 if one.error_code else one.offset for one in answer.topics[0].partitions]
+
+
+def delete_topic(contestant: Contestant, name: str) -> None:
+    with WireClient(contestant.address) as client:
+        client.ask(DELETE_TOPICS, 4, topic_names=[name], timeout=30_000)
+
+
+def first_produce(contestant: Contestant, request: bytes, error_at: int) -> None:
+    """Send a produce request until it is acknowledged."""
+    deadline = time.monotonic() + _TOPIC_WITHIN_S
+    while time.monotonic() < deadline:
+        with (
+            contextlib.suppress(OSError, ConnectionClosed),
+            WireClient(contestant.address) as client,
+        ):
+            client.socket.sendall(request)
+            answer = client.receive(0, 9)
+            if answer[error_at : error_at + 2] == b"\0\0":
+                return
+        time.sleep(_ASK_AGAIN_S)
+    raise SystemExit(f"{contestant.name} took no record")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process since its start."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid: int) -> float:
+    """Return the resident memory of a process in MB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise AssertionError("a process without VmRSS")
