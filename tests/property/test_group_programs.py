@@ -66,7 +66,7 @@ class World:
         self.random = Random(seed)  # noqa: S311  A seed that can be run again.
         self.coordinator = GroupCoordinator()
         self.now = Moment(1_385_000_000_000, 0)
-        self.coordinator.loaded(self.now)
+        list(self.coordinator.restore(self.now))
         self.log: list[tuple[bytes, bytes | None]] = []
         self.in_flight: list[tuple[Outcome, int]] = []
         self.written = 0
@@ -189,7 +189,7 @@ class World:
         if self.random.random() < 0.05:
             # Nobody was here for a week, as far as the wall clock says.
             self.now = Moment(self.now.wall_ms + 8 * 24 * 3_600_000, self.now.monotonic_ms)
-            outcome = self.coordinator.expire_offsets(self.now)
+            outcome = self.coordinator.expire_offsets(GROUP, self.now)
             if outcome.records:
                 self.seen["expired"] += 1
                 self.acknowledged = 0
@@ -208,7 +208,7 @@ class World:
         del self.log[self.written :]
         self.in_flight.clear()
         self.coordinator = self.replayed()
-        self.coordinator.loaded(self.now)
+        list(self.coordinator.restore(self.now))
         for client in self.clients:
             client.busy = False
 

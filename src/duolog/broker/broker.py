@@ -27,7 +27,7 @@ from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.units import SECOND_MS
 from duolog.protocol.messages import Messages
-from duolog.record.batch import whole_batches
+from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_batches
 from duolog.record.records import Record, decode_records
 
 if TYPE_CHECKING:
@@ -129,26 +129,40 @@ class Broker:
     ) -> None:
         """Append a batch of the broker's own and call back on the loop when it is on the disk.
 
-        The callback gets the error when it is not. `batch` must not be touched again.
+        The callback gets the error when it is not. `batch` must not be touched again. With a
+        producer it is part of that producer's transaction.
         """
         found = self.topics.partition(topic, partition)
         if self.rounds.failure is not None:
             on_durable(self.rounds.failure)
             return
-        found.log.append(memoryview(batch))
+        if read_header(batch).producer_id == NO_PRODUCER:
+            found.log.append(memoryview(batch))
+        else:
+            found.log.append_unsequenced(batch)
         self.rounds.dirty.add(found)
         self.rounds.pending.append(Callback(on_durable))
 
     def replay_internal(self, topic: str, partition: int) -> Iterator[Record]:
-        """Read all durable records of a partition from its start."""
+        """Read all durable records of a partition from its start, but for markers."""
+        log_start_offset = self.log(topic, partition).log_start_offset
+        for header, batch in self.replay_batches(topic, partition):
+            if not header.control:
+                records = decode_records(batch)
+                yield from (record for record in records if record.offset >= log_start_offset)
+
+    def replay_batches(
+        self, topic: str, partition: int
+    ) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """Read all durable batches of a partition from its start."""
         log = self.log(topic, partition)
         offset = log.log_start_offset
         while offset < log.high_watermark:
             data = log.read_bytes(offset, _REPLAY_BYTES, up_to_offset=log.high_watermark)
             assert data, f"{topic}-{partition} ends before its high watermark"
             for header, batch in whole_batches(data):
-                yield from (record for record in decode_records(batch) if record.offset >= offset)
-                offset = header.last_offset + 1
+                yield header, batch
+                offset = header.next_offset
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> Topic:
         """Create a topic, at the wish of a client or of the broker itself."""

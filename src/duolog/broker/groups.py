@@ -5,22 +5,21 @@
                                 └─▶ records ─▶ __consumer_offsets ─▶ on the disk ─▶ replay
                                                                                     └─▶ deferred replies
 
-`__consumer_offsets` is made with the first record. A group's records lie in the partition that
-Kafka's hash gives it. At a start they are replayed in slices, so that a long log does not hold the
-loop; until that is done groups answer COORDINATOR_LOAD_IN_PROGRESS.
+At a start the log is replayed in turns, so that a long one does not hold the loop; until that is
+done groups answer COORDINATOR_LOAD_IN_PROGRESS. What goes over all groups is done in turns, too.
 
 All of it runs on the broker's loop.
 """
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
 from duolog.broker.errors import kafka_code
+from duolog.broker.offsets_topic import Marker, OffsetsTopic, batches
+from duolog.broker.turns import SHORT_TURN_S, run_in_turns
 from duolog.coordinator.coordinator import GroupCoordinator
-from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.errors import NOT_COORDINATOR
 from duolog.coordinator.messages import (
     CommitRequest,
@@ -30,21 +29,18 @@ from duolog.coordinator.messages import (
     LeavingMember,
     LeftMember,
     Letter,
+    ListedGroup,
     Moment,
+    OffsetsTransaction,
     Outcome,
     SyncRequest,
 )
-from duolog.coordinator.records import (
-    CoordinatorRecord,
-    OffsetChange,
-    OffsetRecord,
-)
+from duolog.coordinator.records import OffsetChange, OffsetRecord
 from duolog.coordinator.settings import GroupSettings
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
-from duolog.core.units import KIB, MIB, MINUTE_MS, SECOND_MS
+from duolog.core.units import MINUTE_MS, SECOND_MS
 from duolog.protocol.error_codes import ErrorCode
-from duolog.record.records import Record, encode_batch
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
@@ -53,17 +49,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-OFFSETS_TOPIC_CONFIGS: Final = {
-    "cleanup.policy": "compact",
-    "compression.type": "producer",
-    "segment.bytes": str(100 * MIB),
-}
-
-_BATCH_BYTES_USUAL: Final = 256 * KIB
-
-_FIRST_SLICE_SECONDS: Final = 0.25
-_SLICE_SECONDS: Final = 0.01
+_FIRST_TURN_S: Final = 0.25
 
 Answer = Callable[[Any], None]
 """Takes the coordinator's reply and sends it to whoever asked."""
@@ -74,51 +60,69 @@ def new_member_suffix() -> str:
     return str(uuid4())
 
 
-def partition_of(group_id: str, partitions: int) -> int:
-    """Return the partition that holds a group: Java's hash of the id, as in Kafka.
-
-    Example:
-        >>> partition_of("hello", 50)  # "hello".hashCode() is 99162322
-        22
-    """
-    code = 0
-    data = group_id.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(data[::2], data[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
-    # Kafka's Utils.abs: the smallest int has no positive twin and becomes 0.
-    signed = code - (1 << 32) if code >= 1 << 31 else code
-    return (0 if signed == -(1 << 31) else abs(signed)) % partitions
-
-
 class Groups:
     """The groups of one broker."""
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._coordinator = GroupCoordinator(group_settings(broker.settings))
+        self._topic = OffsetsTopic(broker)
         self._timers: dict[str, Timer] = {}
-        self._other_timer: Timer | None = None
+        self._expiry_timer: Timer | None = None
+        self._ended_while_loading: list[Marker] = []
         self._stopped = False
 
     # The broker's life
 
     def start(self) -> None:
         """Load what the log holds; what takes long goes on while the broker serves."""
-        self._load(self._replayable(), _FIRST_SLICE_SECONDS)
+        self._in_turns(self._load(), _FIRST_TURN_S)
 
     def stop(self) -> None:
         """Plan nothing any more."""
         self._stopped = True
-        for timer in (*self._timers.values(), self._other_timer):
+        for timer in (*self._timers.values(), self._expiry_timer):
             if timer is not None:
                 timer.cancel()
         self._timers.clear()
 
     def topic_deleted(self, topic: str) -> None:
-        """Forget the offsets of a topic that is gone."""
+        """Forget the offsets of a topic that is gone; one made anew under its name has none."""
         # The end of the loading looks for topics that are gone, too.
         if not self._coordinator.loading:
-            self._carry_out(self._coordinator.remove_topic(topic, self._now()))
+            deleted_at_ms = self._now().wall_ms
+            self._in_turns(
+                self._forget_offsets(
+                    lambda key, offset: (
+                        key.topic == topic and offset.committed_at_ms <= deleted_at_ms
+                    )
+                )
+            )
+
+    def complete_transaction(
+        self,
+        partition: int,
+        producer_id: int,
+        producer_epoch: int,
+        commit: bool,  # noqa: FBT001
+    ) -> None:
+        """Take a marker that is durable in a partition of `__consumer_offsets`.
+
+        A repetition changes nothing.
+        """
+        logger.debug(
+            "a transaction with offsets ended",
+            extra={"producer_id": producer_id, "producer_epoch": producer_epoch, "commit": commit},
+        )
+        marker = Marker((partition, producer_id), commit)
+        if self._coordinator.loading:
+            self._ended_while_loading.append(marker)
+        else:
+            self._coordinator.end_transaction(marker.transaction, committed=marker.committed)
+
+    def partition_of(self, group_id: str) -> int:
+        """Return the partition of `__consumer_offsets` that holds a group."""
+        return self._topic.partition_of(group_id)
 
     # Requests: each may raise a GroupError, or answers once
 
@@ -145,13 +149,26 @@ class Groups:
     def commit(self, request: CommitRequest, answer: Answer) -> None:
         self._carry_out(self._coordinator.commit(request, answer, self._now()))
 
-    def offsets(self, group_id: str) -> Mapping[TopicPartition, OffsetRecord]:
-        return self._coordinator.offsets(group_id)
+    def offsets(
+        self, group_id: str, member_id: str | None = None, member_epoch: int = -1
+    ) -> Mapping[TopicPartition, OffsetRecord]:
+        return self._coordinator.offsets(group_id, member_id, member_epoch)
+
+    def unstable_offsets(self, group_id: str) -> frozenset[TopicPartition]:
+        return self._coordinator.unstable_offsets(group_id)
+
+    def delete_offsets(
+        self, group_id: str, asked: Iterable[TopicPartition], answer: Answer
+    ) -> None:
+        self._carry_out(self._coordinator.delete_offsets(group_id, asked, answer, self._now()))
+
+    def delete(self, group_id: str, answer: Answer) -> None:
+        self._carry_out(self._coordinator.delete(group_id, answer, self._now()))
 
     def describe(self, group_id: str) -> DescribedGroup | None:
         return self._coordinator.describe(group_id)
 
-    def list_groups(self) -> Iterator[DescribedGroup]:
+    def list_groups(self) -> Iterator[ListedGroup]:
         return self._coordinator.list_groups()
 
     # Outcomes
@@ -162,52 +179,71 @@ class Groups:
             _send(outcome.deferred)
             return
         try:
-            self._ensure_topic()
+            partitions = self._topic.by_partition(outcome.records)
         except (OSError, DuologError) as error:
             self._refused(outcome, error)
             return
-        partitions = self._by_partition(outcome.records)
         if outcome.deferred:
             ((partition, records),) = partitions.items()  # A reply waits for one group's records.
-            self._append(partition, records, outcome)
+            if all(record.encode_value() is None for record in records):
+                *first, records = batches(records)
+                for some in first:
+                    self._append(partition, Outcome(records=some))
+            deferred, producer = outcome.deferred, outcome.producer
+            self._append(partition, Outcome(records=records, deferred=deferred, producer=producer))
             return
         for partition, records in partitions.items():
-            for some in _batches(records):
-                self._append(partition, some, Outcome(records=some))
+            for some in batches(records):
+                self._append(partition, Outcome(records=some))
 
-    def _append(self, partition: int, records: list[CoordinatorRecord], outcome: Outcome) -> None:
+    def _append(self, partition: int, outcome: Outcome) -> None:
+        producer = outcome.producer
+        transaction = (partition, producer.producer_id) if producer else None
+
         def on_durable(error: Exception | None) -> None:
             if error is None:
-                self._accepted(outcome)
+                self._accepted(outcome, transaction)
             else:
                 self._refused(outcome, error)
 
-        now_ms = self._broker.clock.now_ms()
         try:
-            batch = encode_batch(
-                Record(0, now_ms, record.encode_key(), record.encode_value()) for record in records
-            )
-            self._broker.append_internal(OFFSETS_TOPIC, partition, batch, on_durable)
+            self._topic.append(partition, outcome.records, producer, on_durable)
         except Exception as error:  # noqa: BLE001  Whatever it was, the record is not in the log.
             self._refused(outcome, error)
-
-    def _accepted(self, outcome: Outcome) -> None:
+            return
         now = self._now()
         for record in outcome.records:
-            self._coordinator.replay(record, now)
+            if record.replayed_when_staged:
+                self._coordinator.stage(record, now)
+
+    def _accepted(self, outcome: Outcome, transaction: OffsetsTransaction | None) -> None:
+        now = self._now()
+        for record in outcome.records:
+            self._coordinator.replay(record, now, transaction)
         _send(self._coordinator.settle(outcome, now))
+        topics = self._broker.topics
         for group_id in {record.group_id for record in outcome.records}:
             self._plan(group_id)
         # A topic may have been deleted while its offsets were on the way to the disk.
-        self._forget_deleted_topics(
-            record.topic_partition.topic
+        late = {
+            record.group_id
             for record in outcome.records
-            if isinstance(record, OffsetChange) and record.value is not None
-        )
+            if isinstance(record, OffsetChange)
+            and record.value is not None
+            and record.topic_partition.topic not in topics
+        }
+        for group_id in late:
+            self._carry_out(self._coordinator.forget_offsets(group_id, self._topic_is_gone, now))
 
-    def _forget_deleted_topics(self, committed: Iterable[str]) -> None:
-        for topic in {name for name in committed if name not in self._broker.topics}:
-            self.topic_deleted(topic)
+    def _topic_is_gone(self, key: TopicPartition, _: OffsetRecord) -> bool:
+        return key.topic not in self._broker.topics
+
+    def _forget_offsets(
+        self, gone: Callable[[TopicPartition, OffsetRecord], bool]
+    ) -> Iterator[None]:
+        for group_id in self._coordinator.group_ids():
+            self._carry_out(self._coordinator.forget_offsets(group_id, gone, self._now()))
+            yield
 
     def _refused(self, outcome: Outcome, error: Exception) -> None:
         logger.error("group records were not stored", exc_info=error)
@@ -219,20 +255,6 @@ class Groups:
         self._carry_out(self._coordinator.abandon(outcome, code, self._now()))
         for group_id in {record.group_id for record in outcome.records}:
             self._plan(group_id)
-
-    def _by_partition(
-        self, records: Iterable[CoordinatorRecord]
-    ) -> dict[int, list[CoordinatorRecord]]:
-        count = len(self._broker.topics.find(OFFSETS_TOPIC).partitions)
-        found: dict[int, list[CoordinatorRecord]] = defaultdict(list)
-        for record in records:
-            found[partition_of(record.group_id, count)].append(record)
-        return found
-
-    def _ensure_topic(self) -> None:
-        if OFFSETS_TOPIC not in self._broker.topics:
-            count = self._broker.settings.integer("offsets.topic.num.partitions")
-            self._broker.create_topic(OFFSETS_TOPIC, count, dict(OFFSETS_TOPIC_CONFIGS))
 
     # Time
 
@@ -263,52 +285,51 @@ class Groups:
     def _plan_offset_expiry(self) -> None:
         interval_ms = self._broker.settings.integer("offsets.retention.check.interval.ms")
         at = self._broker.clock.monotonic() + interval_ms / SECOND_MS
-        self._other_timer = self._broker.timers.call_at(at, self._expire_offsets)
+        self._expiry_timer = self._broker.timers.call_at(
+            at, lambda: self._in_turns(self._expire_offsets())
+        )
 
-    def _expire_offsets(self) -> None:
-        self._plan_offset_expiry()
-        self._carry_out(self._coordinator.expire_offsets(self._now()))
+    def _expire_offsets(self) -> Iterator[None]:
+        for group_id in self._coordinator.group_ids():
+            self._carry_out(self._coordinator.expire_offsets(group_id, self._now()))
+            yield
+        if not self._stopped:
+            self._plan_offset_expiry()
+
+    def _in_turns(self, steps: Iterator[None], first_turn_s: float = SHORT_TURN_S) -> None:
+        """Run something long in turns, until it or the broker ends."""
+
+        def until_stopped() -> Iterator[None]:
+            for _ in steps:
+                if self._stopped:
+                    return
+                yield
+
+        run_in_turns(self._broker.clock, self._broker.timers, until_stopped(), first_turn_s)
 
     # Loading
 
-    def _replayable(self) -> Iterator[CoordinatorRecord | None]:
-        topic = self._broker.topics.get(OFFSETS_TOPIC)
-        for partition in range(len(topic.partitions)) if topic else ():
-            for record in self._broker.replay_internal(OFFSETS_TOPIC, partition):
-                if record.key is not None:
-                    yield decode_record(record.key, record.value)
-
-    def _load(self, records: Iterator[CoordinatorRecord | None], seconds: float) -> None:
-        """Replay for `seconds`, then go on when the loop has served others."""
-        until = self._broker.clock.monotonic() + seconds
+    def _load(self) -> Iterator[None]:
+        coordinator = self._coordinator
         now = self._now()
-        for record in records:
-            if record is not None:
-                self._coordinator.replay(record, now)
-            if self._broker.clock.monotonic() >= until:
-                self._other_timer = self._broker.timers.call_at(
-                    until, lambda: self._load(records, _SLICE_SECONDS)
-                )
-                return
-        for group_id in self._coordinator.loaded(self._now()):
-            self._plan(group_id)
-        # A crash may have come between a topic's deletion and the tombstones of its offsets.
-        self._forget_deleted_topics(self._coordinator.committed_topics())
+        for item in self._topic.replayed():
+            if isinstance(item, Marker):
+                coordinator.end_transaction(item.transaction, committed=item.committed)
+            elif item is not None:
+                coordinator.replay(item.record, now, item.transaction)
+            yield
+        for _ in coordinator.restore(self._now()):
+            yield
+        for marker in self._ended_while_loading:
+            coordinator.end_transaction(marker.transaction, committed=marker.committed)
+        self._ended_while_loading.clear()
         self._plan_offset_expiry()
-
-
-def _batches(records: Iterable[CoordinatorRecord]) -> Iterator[list[CoordinatorRecord]]:
-    """Yield the records in lists that fit a batch, but for a record that does not fit alone."""
-    batch: list[CoordinatorRecord] = []
-    size_bytes = 0
-    for record in records:
-        record_bytes = len(record.encode_key()) + len(record.encode_value() or b"")
-        if batch and size_bytes + record_bytes > _BATCH_BYTES_USUAL:
-            yield batch
-            batch, size_bytes = [], 0
-        batch.append(record)
-        size_bytes += record_bytes
-    yield batch
+        for group_id in coordinator.group_ids():
+            self._plan(group_id)
+            # A crash may have come between a topic's deletion and the tombstones of its offsets.
+            outcome = coordinator.forget_offsets(group_id, self._topic_is_gone, self._now())
+            self._carry_out(outcome)
+            yield
 
 
 def group_settings(settings: "BrokerSettings") -> GroupSettings:

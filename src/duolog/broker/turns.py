@@ -3,14 +3,19 @@
 Creating or deleting a topic costs a few syncs of directories. A request may name a thousand.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from duolog.broker.api import RequestContext
+    from duolog.broker.loop import Timers
+    from duolog.core.clock import Clock
 
 TURN_S: Final = 0.02
 """About what one slow sync takes; others wait no longer for this request."""
+
+SHORT_TURN_S: Final = 0.004
+"""For work that does not wait for a disk: nothing of it holds the loop longer."""
 
 Item = TypeVar("Item")
 
@@ -41,3 +46,18 @@ def work_in_turns(
             broker.refuse(context, error)
 
     turn()
+
+
+def run_in_turns(
+    clock: "Clock", timers: "Timers", steps: Iterator[object], first_turn_s: float = SHORT_TURN_S
+) -> None:
+    """Run a generator to its end, some of it now and the rest in later rounds."""
+
+    def turn(seconds: float) -> None:
+        until = clock.monotonic() + seconds
+        for _ in steps:
+            if clock.monotonic() >= until:
+                timers.call_at(until, lambda: turn(SHORT_TURN_S))
+                return
+
+    turn(first_turn_s)

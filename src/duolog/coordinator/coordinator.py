@@ -5,18 +5,24 @@ Each request is `(request, now) -> Outcome`. What the caller owes in return, in 
 `settle`, whose replies may leave; when they can not be made durable, call `abandon`. When
 `next_deadline_ms` has passed, call `expire` for that group.
 
-At a start: `replay` every record of `__consumer_offsets` in the order of the log, then `loaded`.
-Until then every request is refused with COORDINATOR_LOAD_IN_PROGRESS.
+At a start: `replay` every record and `end_transaction` for every marker of `__consumer_offsets` in
+the order of the log, then `restore` to its end. Until then every request is refused with
+COORDINATOR_LOAD_IN_PROGRESS.
+
+A record whose class says `replayed_when_staged` changes the state by `stage`, as soon as it is
+on its way to the log; all others by `replay`.
 
 Source: Kafka `GroupCoordinatorShard`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from duolog.coordinator.any_group import AnyGroup
 from duolog.coordinator.errors import (
     CoordinatorLoadInProgress,
+    GroupIdNotFound,
+    InconsistentGroupProtocol,
     InvalidGroupId,
     InvalidSessionTimeout,
     UnknownMemberId,
@@ -26,6 +32,7 @@ from duolog.coordinator.join import join
 from duolog.coordinator.leave import heartbeat, leave
 from duolog.coordinator.messages import (
     CommitRequest,
+    DeletedReply,
     DescribedGroup,
     DescribedMember,
     HeartbeatRequest,
@@ -33,13 +40,23 @@ from duolog.coordinator.messages import (
     LeavingMember,
     LeftMember,
     Letter,
+    ListedGroup,
     Moment,
+    OffsetsTransaction,
     Outcome,
     ReplyTo,
     SyncRequest,
 )
-from duolog.coordinator.offsets import Offsets, check_commit, commit, expired_offsets
-from duolog.coordinator.rebalance import Step, cancel_syncs, expire, prepare, release
+from duolog.coordinator.offset_store import OffsetStore
+from duolog.coordinator.offsets import (
+    check_commit,
+    commit,
+    delete_group,
+    delete_offsets,
+    expire_offsets,
+    forget_offsets,
+)
+from duolog.coordinator.rebalance import cancel_syncs, expire, prepare, release
 from duolog.coordinator.records import (
     TEXT_BYTES_MAX,
     CoordinatorRecord,
@@ -49,10 +66,9 @@ from duolog.coordinator.records import (
     OffsetRecord,
 )
 from duolog.coordinator.settings import GroupSettings
+from duolog.coordinator.step import Step
 from duolog.coordinator.sync import sync
 from duolog.core.ids import TopicPartition
-
-_NO_OFFSETS: Offsets = {}
 
 
 class GroupCoordinator:
@@ -60,8 +76,8 @@ class GroupCoordinator:
 
     def __init__(self, settings: GroupSettings | None = None) -> None:
         self._settings = settings or GroupSettings()
-        self._groups: dict[str, Group] = {}
-        self._offsets: dict[str, Offsets] = {}
+        self._groups: dict[str, AnyGroup] = {}
+        self._offsets = OffsetStore()
         # Records that were handed out and neither replayed nor abandoned, by group.
         self._in_flight: Counter[str] = Counter()
         self._loading = True
@@ -83,6 +99,8 @@ class GroupCoordinator:
         if request.group_id not in self._groups and request.member_id:
             raise UnknownMemberId(f'there is no group "{request.group_id}"')
         group = self._groups.setdefault(request.group_id, Group(request.group_id))
+        if not isinstance(group, Group):
+            raise InconsistentGroupProtocol(f'group "{request.group_id}" is of the new protocol')
         step = Step(self._settings, now)
         try:
             join(group, request, to, step)
@@ -125,7 +143,7 @@ class GroupCoordinator:
     # Offsets
 
     def commit(self, request: CommitRequest, to: ReplyTo, now: Moment) -> Outcome:
-        """OffsetCommit; the reply waits for the records.
+        """OffsetCommit and TxnOffsetCommit; the reply waits for the records.
 
         Raises:
             GroupError: the member, or nobody, may commit to this group now.
@@ -137,64 +155,94 @@ class GroupCoordinator:
         step.outcome.deferred.append(Letter(to, commit(request, step)))
         return self._sent(step)
 
-    def offsets(self, group_id: str) -> Mapping[TopicPartition, OffsetRecord]:
-        """Return the durable offsets of a group, none if it has none.
+    def offsets(
+        self, group_id: str, member_id: str | None = None, member_epoch: int = -1
+    ) -> Mapping[TopicPartition, OffsetRecord]:
+        """Return the offsets of a group that count, none if it has none.
 
         Raises:
-            CoordinatorLoadInProgress: try again.
+            GroupError: groups are still being loaded, or the member may not ask.
         """
         self._ensure_loaded()
-        return MappingProxyType(self._offsets.get(group_id, _NO_OFFSETS))
+        group = self._groups.get(group_id)
+        if group is not None:
+            group.check_fetch(member_id, member_epoch)
+        return self._offsets.of(group_id)
 
-    def committed_topics(self) -> frozenset[str]:
-        """Return the topics of which offsets are kept."""
-        return frozenset(
-            topic_partition.topic
-            for offsets in self._offsets.values()
-            for topic_partition in offsets
-        )
+    def unstable_offsets(self, group_id: str) -> frozenset[TopicPartition]:
+        """Return the partitions whose offset an open transaction may replace."""
+        return self._offsets.pending(group_id)
 
-    def remove_topic(self, topic: str, now: Moment) -> Outcome:
-        """Forget the offsets of a topic that was deleted; a new topic of its name starts anew."""
+    def delete_offsets(
+        self, group_id: str, asked: Iterable[TopicPartition], to: ReplyTo, now: Moment
+    ) -> Outcome:
+        """OffsetDelete; the reply waits for the tombstones.
+
+        Raises:
+            GroupError: there is no such group, or nobody knows what its members read.
+        """
+        if not group_id:
+            raise InvalidGroupId("the group id is empty")
+        group = self._known_group(group_id)
+        group.check_offset_delete()
         step = Step(self._settings, now)
-        step.outcome.records += (
-            OffsetChange(group_id, topic_partition, None)
-            for group_id, offsets in self._offsets.items()
-            for topic_partition in offsets
-            if topic_partition.topic == topic
-        )
+        reply = delete_offsets(group, asked, self._offsets, step)
+        step.outcome.deferred.append(Letter(to, reply))
         return self._sent(step)
 
-    def expire_offsets(self, now: Moment) -> Outcome:
-        """Write tombstones for offsets that nobody needs, and for groups that hold nothing."""
+    def forget_offsets(
+        self, group_id: str, gone: Callable[[TopicPartition, OffsetRecord], bool], now: Moment
+    ) -> Outcome:
+        """Write tombstones for the offsets of a group that are `gone`, with their topic."""
         step = Step(self._settings, now)
-        for group in list(self._groups.values()):
-            # A commit in flight would be lost behind a tombstone that knows nothing of it.
-            if not self._in_flight[group.group_id]:
-                self._expire_group(group, step)
+        forget_offsets(group_id, gone, self._offsets, step)
+        return self._sent(step)
+
+    def expire_offsets(self, group_id: str, now: Moment) -> Outcome:
+        """Write tombstones for offsets that nobody needs, and for a group that holds nothing."""
+        step = Step(self._settings, now)
+        group = self._groups.get(group_id)
+        # A commit in flight would be lost behind a tombstone that knows nothing of it.
+        if group is not None and not self._in_flight[group_id]:
+            expire_offsets(group, self._offsets, step)
         return self._sent(step)
 
     # Administration
 
     def describe(self, group_id: str) -> DescribedGroup | None:
-        """Return the group; None if there is no such group.
-
-        Raises:
-            GroupError: the group id is empty, or groups are still being loaded.
-        """
-        self._ensure_ready(group_id)
-        group = self._groups.get(group_id)
-        return None if group is None else _described(group)
-
-    def list_groups(self) -> Iterator[DescribedGroup]:
-        """Yield every group, without members.
+        """Return a classic group; None if there is no such group.
 
         Raises:
             CoordinatorLoadInProgress: try again.
         """
         self._ensure_loaded()
-        for group in self._groups.values():
-            yield DescribedGroup(group.group_id, group.state.value, group.protocol_type or "", "")
+        group = self._groups.get(group_id)
+        return _described(group) if isinstance(group, Group) else None
+
+    def list_groups(self) -> Iterator[ListedGroup]:
+        """Yield every group.
+
+        Raises:
+            CoordinatorLoadInProgress: try again.
+        """
+        self._ensure_loaded()
+        return (group.listed() for group in self._groups.values())
+
+    def group_ids(self) -> list[str]:
+        """Return the id of every group, for work that is done group by group."""
+        return list(self._groups)
+
+    def delete(self, group_id: str, to: ReplyTo, now: Moment) -> Outcome:
+        """Delete a group and its offsets; the reply waits for the tombstones.
+
+        Raises:
+            GroupError: there is no such group, or it has members.
+        """
+        group = self._known_group(group_id)
+        step = Step(self._settings, now)
+        delete_group(group, self._offsets, step)
+        step.outcome.deferred.append(Letter(to, DeletedReply()))
+        return self._sent(step)
 
     # Time
 
@@ -207,7 +255,7 @@ class GroupCoordinator:
         """Do what is due for one group: sessions, joins and syncs that took too long."""
         step = Step(self._settings, now)
         group = self._groups.get(group_id)
-        if group is not None:
+        if isinstance(group, Group):
             expire(group, step)
             self._maybe_forget(group)
         return self._sent(step)
@@ -218,23 +266,36 @@ class GroupCoordinator:
     def loading(self) -> bool:
         return self._loading
 
-    def replay(self, record: CoordinatorRecord, now: Moment) -> None:
-        """Apply a record that the log has accepted. The only place where durable state changes."""
+    def stage(self, record: CoordinatorRecord, now: Moment) -> None:
+        """Apply a record that is on its way to the log, if it is of that kind."""
+
+    def replay(
+        self,
+        record: CoordinatorRecord,
+        now: Moment,
+        transaction: OffsetsTransaction | None = None,
+    ) -> None:
+        """Apply a record that the log has accepted."""
         if not self._loading:
             self._landed(record)
         if isinstance(record, OffsetChange):
-            self._replay_offset(record)
-        else:
+            self._replay_offset(record, transaction)
+        elif isinstance(record, GroupChange):
             self._replay_group(record, now)
 
-    def loaded(self, now: Moment) -> list[str]:
-        """End the loading; return the groups that have members, whose sessions begin now."""
+    def end_transaction(self, transaction: OffsetsTransaction, *, committed: bool) -> None:
+        """Apply a marker that the log has accepted: offsets of the transaction count, or go."""
+        for group_id in self._offsets.end_transaction(transaction, committed=committed):
+            self._maybe_forget(self._groups.get(group_id))
+
+    def restore(self, now: Moment) -> Iterator[str]:
+        """End the loading, group by group; yield each group's id when it is as it was."""
         assert self._loading
+        for group_id, group in list(self._groups.items()):
+            group.restore(now)
+            self._forget_if_nothing(group)
+            yield group_id
         self._loading = False
-        for group in list(self._groups.values()):
-            group.restore(now.monotonic_ms)
-            self._maybe_forget(group)
-        return [group.group_id for group in self._groups.values() if group.members]
 
     def settle(self, outcome: Outcome, now: Moment) -> list[Letter]:
         """Return the replies that may leave now that the records were replayed."""
@@ -242,7 +303,7 @@ class GroupCoordinator:
         step.outcome.replies += outcome.deferred
         for group_id in _changed_groups(outcome):
             group = self._groups.get(group_id)
-            if group is not None:
+            if isinstance(group, Group):
                 release(group, step)
         return step.outcome.replies
 
@@ -255,75 +316,65 @@ class GroupCoordinator:
             step.outcome.reply(letter.to, letter.reply.refused(error_code))
         for group_id in _changed_groups(outcome):
             group = self._groups.get(group_id)
-            if group is not None and group.state is GroupState.COMPLETING_REBALANCE:
+            if isinstance(group, Group) and group.state is GroupState.COMPLETING_REBALANCE:
                 cancel_syncs(group, step, error_code)
                 prepare(group, step, "the assignment could not be stored")
         return self._sent(step)
 
-    def durable_state(self) -> tuple[dict[str, GroupRecord], dict[str, Offsets]]:
+    def durable_state(self) -> tuple[dict[str, GroupRecord], object]:
         """Return what the log holds: a replay of it from the start gives the same."""
         groups = {
             group_id: group.persisted
             for group_id, group in self._groups.items()
-            if group.persisted is not None
+            if isinstance(group, Group) and group.persisted is not None
         }
-        return groups, {key: dict(offsets) for key, offsets in self._offsets.items()}
+        return groups, self._offsets.durable_state()
 
-    def _replay_offset(self, record: OffsetChange) -> None:
-        offsets = self._offsets.setdefault(record.group_id, {})
+    def _replay_offset(self, record: OffsetChange, transaction: OffsetsTransaction | None) -> None:
+        self._offsets.replay(record, transaction)
         if record.value is not None:
-            offsets[record.topic_partition] = record.value
             # A simple consumer's group is known by its offsets alone.
             self._groups.setdefault(record.group_id, Group(record.group_id))
-            return
-        offsets.pop(record.topic_partition, None)
-        if not offsets:
-            del self._offsets[record.group_id]
-        self._maybe_forget(self._groups.get(record.group_id))
+        else:
+            self._maybe_forget(self._groups.get(record.group_id))
 
     def _replay_group(self, record: GroupChange, now: Moment) -> None:
+        group = self._groups.get(record.group_id)
         if record.value is None:
-            group = self._groups.get(record.group_id)
-            if group is not None:
+            if isinstance(group, Group):
                 group.persisted = None
                 self._maybe_forget(group)
             return
-        group = self._groups.setdefault(record.group_id, Group(record.group_id))
+        if not isinstance(group, Group):
+            group = self._groups[record.group_id] = Group(record.group_id)
         if self._loading:
             group.persisted = record.value
         else:
             group.accept(record.value, now.wall_ms)
 
-    def _expire_group(self, group: Group, step: Step) -> None:
-        offsets = self._offsets.get(group.group_id, _NO_OFFSETS)
-        retention_ms = self._settings.offsets_retention_ms
-        expired = expired_offsets(group, offsets, step.now.wall_ms, retention_ms)
-        step.outcome.records += (OffsetChange(group.group_id, key, None) for key in expired)
-        idle = group.state is GroupState.EMPTY and not group.pending
-        if idle and len(expired) == len(offsets) and group.persisted is not None:
-            step.outcome.records.append(GroupChange(group.group_id, None))
+    def _maybe_forget(self, group: AnyGroup | None) -> None:
+        """Drop a group that holds nothing; while loading, who knows what the log holds of it?"""
+        if group is not None and not self._loading:
+            self._forget_if_nothing(group)
 
-    def _maybe_forget(self, group: Group | None) -> None:
-        """Drop a group that holds nothing and of which the log holds nothing."""
+    def _forget_if_nothing(self, group: AnyGroup) -> None:
         if (
-            group is not None
-            and group.state is GroupState.EMPTY
-            and not group.members
-            and not group.pending
-            and group.persisted is None
+            group.forgettable
             and group.group_id not in self._offsets
             and not self._in_flight[group.group_id]
-            and not self._loading
         ):
             del self._groups[group.group_id]
-            del self._in_flight[group.group_id]
 
     def _sent(self, step: Step) -> Outcome:
         for record in step.outcome.records:
             self._in_flight[record.group_id] += 1
+            if isinstance(record, OffsetChange):
+                self._offsets.sent(record)
         return step.outcome
 
     def _landed(self, record: CoordinatorRecord) -> None:
+        if isinstance(record, OffsetChange):
+            self._offsets.landed(record)
         self._in_flight[record.group_id] -= 1
         assert self._in_flight[record.group_id] >= 0, record
         if not self._in_flight[record.group_id]:
@@ -332,8 +383,15 @@ class GroupCoordinator:
     def _member_group(self, group_id: str) -> Group:
         self._ensure_ready(group_id)
         group = self._groups.get(group_id)
+        if not isinstance(group, Group):
+            raise UnknownMemberId(f'there is no classic group "{group_id}"')
+        return group
+
+    def _known_group(self, group_id: str) -> AnyGroup:
+        self._ensure_loaded()
+        group = self._groups.get(group_id)
         if group is None:
-            raise UnknownMemberId(f'there is no group "{group_id}"')
+            raise GroupIdNotFound(f'there is no group "{group_id}"')
         return group
 
     def _ensure_ready(self, group_id: str) -> None:

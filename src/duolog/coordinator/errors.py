@@ -13,10 +13,13 @@ OFFSET_METADATA_TOO_LARGE: Final = 12
 NOT_COORDINATOR: Final = 16
 UNKNOWN_MEMBER_ID: Final = 25
 REBALANCE_IN_PROGRESS: Final = 27
+NON_EMPTY_GROUP: Final = 68
 GROUP_ID_NOT_FOUND: Final = 69
 MEMBER_ID_REQUIRED: Final = 79
 GROUP_MAX_SIZE_REACHED: Final = 81
 FENCED_INSTANCE_ID: Final = 82
+GROUP_SUBSCRIBED_TO_TOPIC: Final = 86
+UNSTABLE_OFFSET_COMMIT: Final = 88
 
 
 class GroupError(KafkaError):
@@ -76,6 +79,12 @@ class RebalanceInProgress(GroupError):
     """The member must join again."""
 
     CODE = REBALANCE_IN_PROGRESS
+
+
+class NonEmptyGroup(GroupError):
+    """The group has members."""
+
+    CODE = NON_EMPTY_GROUP
 
 
 class GroupIdNotFound(GroupError):

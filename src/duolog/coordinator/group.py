@@ -17,10 +17,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from duolog.coordinator.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from duolog.coordinator.errors import FencedInstanceId, UnknownMemberId
+from duolog.coordinator.errors import (
+    FencedInstanceId,
+    IllegalGeneration,
+    NonEmptyGroup,
+    RebalanceInProgress,
+    UnknownMemberId,
+)
 from duolog.coordinator.member import Member
-from duolog.coordinator.messages import JoinedMember
-from duolog.coordinator.records import GroupChange, GroupRecord
+from duolog.coordinator.messages import CommitRequest, JoinedMember, ListedGroup, Moment
+from duolog.coordinator.records import CoordinatorRecord, GroupChange, GroupRecord, OffsetRecord
+from duolog.coordinator.step import Step
 
 
 class GroupState(Enum):
@@ -42,6 +49,7 @@ class Group:
         first_rebalance: the rebalance that is being prepared began at an empty group.
         first_rebalance_remaining_ms: how much longer the first rebalance may be put off.
         member_added: somebody joined since the first rebalance was put off last.
+        topics: what the members of this generation read; None if that is not known.
     """
 
     group_id: str
@@ -60,6 +68,7 @@ class Group:
     first_rebalance: bool = False
     first_rebalance_remaining_ms: int = 0
     member_added: bool = False
+    topics: frozenset[str] | None = None
     persisted: GroupRecord | None = None
 
     # Members
@@ -153,11 +162,13 @@ class Group:
 
     def subscribed_topics(self) -> frozenset[str] | None:
         """Return the topics that members of a consumer group read; None if that is not known."""
-        if self.protocol_type != PROTOCOL_TYPE or self.protocol_name is None:
+        if self.protocol_type != PROTOCOL_TYPE:
             return None
+        if not self.members:
+            return frozenset()
         topics: set[str] = set()
         for member in self.members.values():
-            of_member = subscribed_topics(member.metadata(self.protocol_name))
+            of_member = subscribed_topics(member.metadata(self.protocol_name or ""))
             if of_member is None:
                 return None
             topics |= of_member
@@ -173,6 +184,75 @@ class Group:
         deadlines += self.pending.values()
         deadlines += (d for d in (self.join_deadline_ms, self.sync_deadline_ms) if d is not None)
         return min(deadlines, default=None)
+
+    # What every group answers, see `AnyGroup`
+
+    @property
+    def empty(self) -> bool:
+        return self.state is GroupState.EMPTY and not self.pending
+
+    @property
+    def forgettable(self) -> bool:
+        return self.empty and self.persisted is None
+
+    def listed(self) -> ListedGroup:
+        return ListedGroup(
+            self.group_id, self.protocol_type or "", self.state.value, group_type="classic"
+        )
+
+    def check_commit(self, request: CommitRequest, step: Step) -> None:
+        """Let through what the group may commit, and take it as a sign of life.
+
+        Raises:
+            UnknownMemberId, FencedInstanceId, IllegalGeneration: not a member, or not any more; a
+                commit without a member is for groups without members, or in a transaction of a
+                producer from before KIP-447.
+            RebalanceInProgress: the members have joined and wait for their assignment.
+        """
+        if request.generation < 0 and self.state is GroupState.EMPTY:
+            return
+        anonymous = not request.member_id and request.instance_id is None
+        if request.generation < 0 and anonymous:
+            if request.transactional:
+                return
+            raise UnknownMemberId(f'group "{self.group_id}" has members; commit as one of them')
+        member = self.member(request.member_id, request.instance_id)
+        if request.generation != self.generation:
+            raise IllegalGeneration(f'group "{self.group_id}" is at generation {self.generation}')
+        if request.transactional:
+            return
+        if self.state is GroupState.COMPLETING_REBALANCE:
+            raise RebalanceInProgress(f'group "{self.group_id}" is rebalancing')
+        member.touch(step.now.monotonic_ms)
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Let anybody fetch: a classic group does not ask who it is."""
+
+    def check_offset_delete(self) -> None:
+        if self.state is not GroupState.EMPTY and self.protocol_type != PROTOCOL_TYPE:
+            raise NonEmptyGroup(f'group "{self.group_id}" has members')
+
+    def check_delete(self) -> None:
+        if self.state is not GroupState.EMPTY:
+            raise NonEmptyGroup(f'group "{self.group_id}" has members')
+
+    def subscribes_to(self, topic: str) -> bool:
+        """Tell whether a member reads the topic; a consumer that does not say may read any."""
+        if self.topics is None:
+            return self.protocol_type == PROTOCOL_TYPE
+        return topic in self.topics
+
+    def retained_since_ms(self, offset: OffsetRecord) -> int | None:
+        if self.state is GroupState.EMPTY and self.protocol_type is not None:
+            known = self.state_changed_at_ms != -1
+            return self.state_changed_at_ms if known else offset.committed_at_ms
+        stable = self.state is GroupState.STABLE and self.topics is not None
+        if stable or self.protocol_type is None:
+            return offset.committed_at_ms
+        return None
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        return [GroupChange(self.group_id, None)]
 
     # States and records
 
@@ -214,7 +294,7 @@ class Group:
                 self.members[member.member_id].assignment = member.assignment
             self.enter(GroupState.STABLE, now_wall_ms)
 
-    def restore(self, now_ms: int) -> None:
+    def restore(self, now: Moment) -> None:
         """Become what `persisted` says, after a restart; each session begins anew."""
         record = self.persisted
         if record is None:
@@ -225,9 +305,10 @@ class Group:
         self.protocol_type = record.protocol_type or None
         self.protocol_name = record.protocol_name
         for member in record.members:
-            self.add(Member.from_record(member, record.protocol_name or "", now_ms))
+            self.add(Member.from_record(member, record.protocol_name or "", now.monotonic_ms))
         if record.leader_id in self.members:
             self.leader_id = record.leader_id
+        self.topics = self.subscribed_topics()
 
     def _common_protocols(self) -> frozenset[str]:
         offered = Counter(

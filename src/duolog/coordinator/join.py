@@ -19,7 +19,6 @@ from duolog.coordinator.group import Group, GroupState
 from duolog.coordinator.member import Member
 from duolog.coordinator.messages import JoinReply, JoinRequest, Letter, ReplyTo, SyncReply
 from duolog.coordinator.rebalance import (
-    Step,
     join_reply,
     maybe_complete_join,
     prepare,
@@ -27,6 +26,7 @@ from duolog.coordinator.rebalance import (
     remove,
 )
 from duolog.coordinator.records import TEXT_BYTES_MAX
+from duolog.coordinator.step import Step
 
 
 def join(group: Group, request: JoinRequest, to: ReplyTo, step: Step) -> None:

@@ -12,7 +12,8 @@ from duolog.coordinator.errors import (
 )
 from duolog.coordinator.group import Group, GroupState
 from duolog.coordinator.messages import HeartbeatRequest, LeavingMember, LeftMember
-from duolog.coordinator.rebalance import Step, rebalance_or_complete, remove
+from duolog.coordinator.rebalance import rebalance_or_complete, remove
+from duolog.coordinator.step import Step
 
 
 def leave(group: Group, leaving: Iterable[LeavingMember], step: Step) -> tuple[LeftMember, ...]:

@@ -142,14 +142,26 @@ class CommittedOffset(NamedTuple):
     metadata: str = ""
 
 
+class Producer(NamedTuple):
+    """Who writes in a transaction."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+OffsetsTransaction = tuple[int, int]
+"""A transaction as `__consumer_offsets` knows it: the partition there, and the producer's id."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRequest:
     """Offsets to keep for a group.
 
     Args:
+        generation: the member's generation, or its epoch in a group of the new protocol.
         retention_ms: kept for this long instead of the group's retention (OffsetCommit v2 to v4).
-        group_must_exist: a named generation of an unknown group is GROUP_ID_NOT_FOUND instead of
-            ILLEGAL_GENERATION (OffsetCommit v9 and later).
+        producer: they count when its transaction commits (TxnOffsetCommit).
+        version: of the API; what the group refuses depends on it.
     """
 
     group_id: str
@@ -158,7 +170,12 @@ class CommitRequest:
     instance_id: str | None = None
     offsets: dict[TopicPartition, CommittedOffset]
     retention_ms: int | None = None
-    group_must_exist: bool = False
+    producer: Producer | None = None
+    version: int = 8
+
+    @property
+    def transactional(self) -> bool:
+        return self.producer is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +187,25 @@ class OffsetsReply:
     def refused(self, error_code: int) -> "OffsetsReply":
         codes = {key: code or error_code for key, code in self.error_codes.items()}
         return replace(self, error_codes=codes)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedReply:
+    """What became of a group that was to be deleted."""
+
+    error_code: int = NONE
+
+    def refused(self, error_code: int) -> "DeletedReply":
+        return DeletedReply(error_code)
+
+
+class ListedGroup(NamedTuple):
+    """One group as it stands in a list of all."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str
 
 
 class DescribedMember(NamedTuple):
@@ -205,12 +241,13 @@ class Outcome:
     """What follows from a request or from the passing of time.
 
     `replies` leave at once. `records` are appended, replayed when durable, and only then
-    `deferred` leave.
+    `deferred` leave. With a `producer` the records are part of its transaction.
     """
 
     replies: list[Letter] = field(default_factory=list)
     records: list[CoordinatorRecord] = field(default_factory=list)
     deferred: list[Letter] = field(default_factory=list)
+    producer: Producer | None = None
 
     def reply(self, to: ReplyTo | None, reply: Reply) -> None:
         """Let `reply` leave at once, if anybody waits for it."""

@@ -1,55 +1,41 @@
-"""Committed offsets: who may commit, what is kept, and when it expires.
+"""Requests that change offsets: what is written, what each partition is told, and what expires.
 
-Source: Kafka `OffsetMetadataManager`, `ClassicGroup.validateOffsetCommit` and
-`ClassicGroup.offsetExpirationCondition`.
+Source: Kafka `OffsetMetadataManager`.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterable
 
+from duolog.coordinator.any_group import AnyGroup
 from duolog.coordinator.errors import (
+    GROUP_SUBSCRIBED_TO_TOPIC,
     NONE,
     OFFSET_METADATA_TOO_LARGE,
     GroupIdNotFound,
     IllegalGeneration,
-    RebalanceInProgress,
-    UnknownMemberId,
 )
-from duolog.coordinator.group import Group, GroupState
 from duolog.coordinator.messages import CommitRequest, OffsetsReply
-from duolog.coordinator.rebalance import Step
-from duolog.coordinator.records import OffsetChange, OffsetRecord
+from duolog.coordinator.offset_store import OffsetStore
+from duolog.coordinator.records import TEXT_BYTES_MAX, OffsetChange, OffsetRecord
+from duolog.coordinator.step import Step
 from duolog.core.ids import TopicPartition
 
-Offsets = dict[TopicPartition, OffsetRecord]
-
-_KEEPS_SESSION: Final = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
+_GROUP_MUST_EXIST_VERSION = 9
 
 
-def check_commit(group: Group | None, request: CommitRequest, step: Step) -> None:
+def check_commit(group: AnyGroup | None, request: CommitRequest, step: Step) -> None:
     """Let through what the group may commit, and take it as a sign of life.
 
     Raises:
         GroupIdNotFound, IllegalGeneration: a generation of a group that does not exist.
-        UnknownMemberId, FencedInstanceId: not a member, or not any more; a commit without a member
-            is for groups without members.
-        RebalanceInProgress: the members have joined and wait for their assignment.
+        GroupError: the group refuses it.
     """
-    if group is None:
-        _check_unknown_group(request)
-        return
-    anonymous = request.generation < 0 and not request.member_id and request.instance_id is None
-    if group.state is GroupState.EMPTY and request.generation < 0:
-        return
-    if anonymous:
-        raise UnknownMemberId(f'group "{group.group_id}" has members; commit as one of them')
-    member = group.member(request.member_id, request.instance_id)
-    if request.generation != group.generation:
-        raise IllegalGeneration(f'group "{group.group_id}" is at generation {group.generation}')
-    if group.state is GroupState.COMPLETING_REBALANCE:
-        raise RebalanceInProgress(f'group "{group.group_id}" is rebalancing')
-    if group.state in _KEEPS_SESSION:
-        member.touch(step.now.monotonic_ms)
+    if group is not None:
+        group.check_commit(request, step)
+    elif request.generation >= 0:
+        message = f'there is no group "{request.group_id}"'
+        if request.version >= _GROUP_MUST_EXIST_VERSION and not request.transactional:
+            raise GroupIdNotFound(message)
+        raise IllegalGeneration(message)
 
 
 def commit(request: CommitRequest, step: Step) -> OffsetsReply:
@@ -58,7 +44,7 @@ def commit(request: CommitRequest, step: Step) -> OffsetsReply:
     expires_at_ms = -1 if request.retention_ms is None else now_ms + request.retention_ms
     error_codes = {}
     for topic_partition, given in request.offsets.items():
-        if len(given.metadata.encode()) > step.settings.offset_metadata_bytes_max:
+        if _too_long(given.metadata, step.settings.offset_metadata_bytes_max):
             error_codes[topic_partition] = OFFSET_METADATA_TOO_LARGE
             continue
         error_codes[topic_partition] = NONE
@@ -66,57 +52,88 @@ def commit(request: CommitRequest, step: Step) -> OffsetsReply:
             given.offset, given.leader_epoch, given.metadata, now_ms, expires_at_ms
         )
         step.outcome.records.append(OffsetChange(request.group_id, topic_partition, value))
+    step.outcome.producer = request.producer
     return OffsetsReply(error_codes)
 
 
-def expired_offsets(
-    group: Group, offsets: Mapping[TopicPartition, OffsetRecord], now_ms: int, retention_ms: int
-) -> list[TopicPartition]:
-    """Return the offsets that nobody needs any more at `now_ms`.
+def delete_offsets(
+    group: AnyGroup, asked: Iterable[TopicPartition], store: OffsetStore, step: Step
+) -> OffsetsReply:
+    """Write a tombstone for each offset that is there and whose topic nobody in the group reads."""
+    group_id = group.group_id
+    asked = list(asked)
+    read = {topic for topic in {key.topic for key in asked} if group.subscribes_to(topic)}
+    known = store.known(group_id)
+    step.outcome.records += (
+        OffsetChange(group_id, key, None) for key in asked if key in known and key.topic not in read
+    )
+    return OffsetsReply(
+        {key: GROUP_SUBSCRIBED_TO_TOPIC if key.topic in read else NONE for key in asked}
+    )
 
-    | the group                              | an offset expires `retention_ms` after    |
+
+def delete_group(group: AnyGroup, store: OffsetStore, step: Step) -> None:
+    """Write the tombstones of a group and of all its offsets.
+
+    Raises:
+        NonEmptyGroup: it has members.
+    """
+    group.check_delete()
+    keys = sorted(store.known(group.group_id))
+    step.outcome.records += (OffsetChange(group.group_id, key, None) for key in keys)
+    step.outcome.records += group.tombstones()
+
+
+def forget_offsets(
+    group_id: str,
+    gone: Callable[[TopicPartition, OffsetRecord], bool],
+    store: OffsetStore,
+    step: Step,
+) -> None:
+    """Write a tombstone for each offset that is `gone`."""
+    keys = {key: None for key, value in store.values(group_id) if gone(key, value)}
+    step.outcome.records += (OffsetChange(group_id, key, None) for key in keys)
+
+
+def expire_offsets(group: AnyGroup, store: OffsetStore, step: Step) -> None:
+    """Write tombstones for offsets that nobody needs, and for the group if it holds nothing then.
+
+    | the group                              | an offset expires, a retention after      |
     |----------------------------------------|-------------------------------------------|
     | never had members                      | its commit                                |
-    | is empty                               | the last member left                      |
-    | is stable, of the consumer protocol    | its commit, if nobody reads the topic     |
+    | is empty                               | the last member left (new protocol: its   |
+    |                                        | commit)                                   |
+    | is stable, of the consumer protocol,   | its commit, if nobody reads the topic     |
+    | or of the new protocol                 |                                           |
     | is anything else                       | never                                     |
 
-    An offset that was committed with a retention of its own goes by that.
+    An offset that was committed with a retention of its own goes by that. One that a transaction
+    is about to replace stays.
     """
-    since = _retained_since(group, offsets)
-    return [
-        topic_partition
-        for topic_partition, value in offsets.items()
-        if topic_partition in since and _due(value, since[topic_partition], now_ms, retention_ms)
-    ]
+    group_id = group.group_id
+    pending = store.pending(group_id)
+    read: dict[str, bool] = {}
+    all_expired = not store.in_transactions(group_id)
+    for key, offset in store.of(group_id).items():
+        if key.topic not in read:
+            read[key.topic] = group.subscribes_to(key.topic)
+        if not read[key.topic] and key not in pending and _due(group, offset, step):
+            step.outcome.records.append(OffsetChange(group_id, key, None))
+        else:
+            all_expired = False
+    if all_expired and group.empty and not group.forgettable:
+        step.outcome.records += group.tombstones()
 
 
-def _due(value: OffsetRecord, since_ms: int, now_ms: int, retention_ms: int) -> bool:
-    if value.expires_at_ms != -1:
-        return now_ms >= value.expires_at_ms
-    return now_ms - since_ms >= retention_ms
+def _too_long(metadata: str, allowed: int) -> bool:
+    # Kafka's setting speaks of bytes, and it counts characters.
+    return len(metadata) > allowed or len(metadata.encode()) > TEXT_BYTES_MAX
 
 
-def _retained_since(
-    group: Group, offsets: Mapping[TopicPartition, OffsetRecord]
-) -> dict[TopicPartition, int]:
-    committed = {key: value.committed_at_ms for key, value in offsets.items()}
-    if group.protocol_type is None:
-        return committed
-    if group.state is GroupState.EMPTY:
-        if group.state_changed_at_ms == -1:
-            return committed
-        return dict.fromkeys(offsets, group.state_changed_at_ms)
-    topics = group.subscribed_topics() if group.state is GroupState.STABLE else None
-    if topics is None:
-        return {}
-    return {key: at_ms for key, at_ms in committed.items() if key.topic not in topics}
-
-
-def _check_unknown_group(request: CommitRequest) -> None:
-    if request.generation < 0:
-        return
-    message = f'there is no group "{request.group_id}"'
-    if request.group_must_exist:
-        raise GroupIdNotFound(message)
-    raise IllegalGeneration(message)
+def _due(group: AnyGroup, offset: OffsetRecord, step: Step) -> bool:
+    since_ms = group.retained_since_ms(offset)
+    if since_ms is None:
+        return False
+    if offset.expires_at_ms != -1:
+        return step.now.wall_ms >= offset.expires_at_ms
+    return step.now.wall_ms - since_ms >= step.settings.offsets_retention_ms

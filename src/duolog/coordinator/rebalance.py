@@ -10,26 +10,16 @@ Source: Kafka `GroupMetadataManager` (`prepareRebalance`, `completeClassicGroupJ
 """
 
 import logging
-from dataclasses import dataclass, field
 
 from duolog.coordinator.errors import REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID
 from duolog.coordinator.group import Group, GroupState
 from duolog.coordinator.member import Member
-from duolog.coordinator.messages import JoinReply, Moment, Outcome, SyncReply
-from duolog.coordinator.settings import GroupSettings
+from duolog.coordinator.messages import JoinReply, SyncReply
+from duolog.coordinator.step import Step
 
 logger = logging.getLogger(__name__)
 
 _ASSIGNED = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one step of a group needs besides the group; its results go into `outcome`."""
-
-    settings: GroupSettings
-    now: Moment
-    outcome: Outcome = field(default_factory=Outcome)
 
 
 def rebalance_or_complete(group: Group, step: Step, reason: str) -> None:
@@ -220,6 +210,7 @@ def _become_empty(group: Group, step: Step) -> None:
     group.protocol_name = None
     group.first_rebalance = False
     group.pending_sync.clear()
+    group.topics = group.subscribed_topics()
     group.enter(GroupState.EMPTY, step.now.wall_ms)
     step.outcome.records.append(group.change())
 
@@ -228,6 +219,7 @@ def _begin_generation(group: Group, step: Step) -> None:
     group.generation += 1
     group.protocol_name = group.select_protocol()
     group.first_rebalance = False
+    group.topics = group.subscribed_topics()
     group.enter(GroupState.COMPLETING_REBALANCE, step.now.wall_ms)
     for member in group.members.values():
         if member.joining is not None:

@@ -8,7 +8,8 @@ from duolog.coordinator.errors import (
 )
 from duolog.coordinator.group import Group, GroupState
 from duolog.coordinator.messages import ReplyTo, SyncReply, SyncRequest
-from duolog.coordinator.rebalance import Step, sync_reply
+from duolog.coordinator.rebalance import sync_reply
+from duolog.coordinator.step import Step
 
 
 def sync(group: Group, request: SyncRequest, to: ReplyTo, step: Step) -> None:

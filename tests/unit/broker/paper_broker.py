@@ -6,18 +6,25 @@ from typing import Any
 
 from kio._kio_native import entity_reader
 
-from duolog.broker.groups import OFFSETS_TOPIC, Groups
+from duolog.broker.groups import Groups
+from duolog.broker.offsets_topic import OFFSETS_TOPIC
 from duolog.broker.router import find_apis
 from duolog.broker.settings import BrokerSettings
 from duolog.log.validation import BatchTooLarge
 from duolog.protocol.encoder import encoder
 from duolog.protocol.headers import RequestHeader
 from duolog.protocol.messages import Messages, entity_type
-from duolog.record.records import Record, decode_records
+from duolog.record.batch import BatchHeader, patch_batch, read_header
+from duolog.record.control import encode_marker
 from duolog.testing.clock import FakeClock
 
-APIS = {api.key: api for api in find_apis() if 8 <= api.key <= 16}
 COMMIT, FETCH, FIND, JOIN, HEARTBEAT, LEAVE, SYNC, DESCRIBE, LIST = range(8, 17)
+TXN_COMMIT, DELETE, DELETE_OFFSETS = 28, 42, 47
+APIS = {
+    api.key: api
+    for api in find_apis()
+    if api.key in {*range(COMMIT, LIST + 1), TXN_COMMIT, DELETE, DELETE_OFFSETS}
+}
 
 
 class PaperBroker:
@@ -25,7 +32,7 @@ class PaperBroker:
 
     def __init__(
         self,
-        logs: dict[int, list[Record]] | None = None,
+        logs: dict[int, list[bytearray]] | None = None,
         settings: Mapping[str, str] | None = None,
         *,
         names: Iterable[str] = ("t",),
@@ -35,11 +42,14 @@ class PaperBroker:
         self.clock = FakeClock()
         self.timers = self
         self.topics = self
+        self.transactions = self
         self.names = set(names)
         self.slow_reads_s = slow_reads_s
         self.node_id = 5
         self.advertised = ("127.0.0.1", 9092)
-        self.logs: dict[int, list[Record]] = logs or {}
+        self.logs: dict[int, list[bytearray]] = logs or {}
+        self.verified: list[tuple[Any, ...]] = []
+        self.verify_error: Exception | None = None
         self.waiting: list[Callable[[Exception | None], None]] = []
         self.durable = True
         self.batch_bytes_max = 2**20
@@ -84,21 +94,45 @@ class PaperBroker:
         self.batch_sizes.append(len(batch))
         if len(batch) > self.batch_bytes_max:
             raise BatchTooLarge("record batch is too large")
-        self.logs[partition] += decode_records(batch)
+        self._put(partition, batch)
         self.waiting.append(on_durable)
         if self.durable:
             self.sync_disk()
 
-    def replay_internal(self, topic: str, partition: int) -> Iterator[Record]:
+    def _put(self, partition: int, batch: bytearray) -> None:
+        log = self.logs[partition]
+        offset = read_header(log[-1]).next_offset if log else 0
+        patch_batch(batch, offset, 0)
+        log.append(batch)
+
+    def replay_batches(
+        self, topic: str, partition: int
+    ) -> Iterator[tuple[BatchHeader, memoryview]]:
         assert topic == OFFSETS_TOPIC
-        for record in list(self.logs[partition]):
+        for batch in list(self.logs[partition]):
             self.clock.advance(self.slow_reads_s)
-            yield record
+            yield read_header(batch), memoryview(batch)
 
     def sync_disk(self, error: Exception | None = None) -> None:
         waiting, self.waiting = self.waiting, []
         for on_durable in waiting:
             on_durable(error)
+
+    # Transactions
+
+    def verify_offsets(self, *asked: Any, implicit: bool, abortable: bool) -> None:
+        self.verified.append((*asked, implicit, abortable))
+        if self.verify_error is not None:
+            raise self.verify_error
+
+    def end_transaction(self, producer_id: int, *, commit: bool, epoch: int = 0) -> None:
+        """Write the producer's marker to every partition and say so when it is durable."""
+        for partition in self.logs:
+            marker = encode_marker(
+                producer_id, epoch, commit=commit, coordinator_epoch=0, timestamp_ms=0
+            )
+            self._put(partition, marker)
+            self.groups.complete_transaction(partition, producer_id, epoch, commit)
 
     # Timers
 

@@ -1,6 +1,6 @@
 from typing import Any
 
-from duolog.broker.groups import OFFSETS_TOPIC
+from duolog.broker.offsets_topic import OFFSETS_TOPIC
 from duolog.protocol.error_codes import ErrorCode
 
 CREATE_PARTITIONS = 37

@@ -1,6 +1,6 @@
 """A broker's desk of paper for the group coordinator: a log, a disk, a clock that a test moves."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duolog.coordinator.coordinator import GroupCoordinator
 from duolog.coordinator.messages import (
@@ -12,7 +12,9 @@ from duolog.coordinator.messages import (
     LeftMember,
     MemberProtocol,
     Moment,
+    OffsetsTransaction,
     Outcome,
+    Producer,
     SyncRequest,
 )
 from duolog.coordinator.settings import GroupSettings
@@ -20,6 +22,17 @@ from duolog.core.ids import TopicPartition
 
 if TYPE_CHECKING:
     from duolog.coordinator.records import CoordinatorRecord
+
+
+class Ended(NamedTuple):
+    """A marker in the log."""
+
+    transaction: OffsetsTransaction
+    committed: bool
+
+
+def _transaction(outcome: Outcome) -> OffsetsTransaction | None:
+    return (0, outcome.producer.producer_id) if outcome.producer else None
 
 
 class Desk:
@@ -33,9 +46,9 @@ class Desk:
         self.settings = settings or GroupSettings()
         self.coordinator = GroupCoordinator(self.settings)
         self.now = Moment(1_385_000_000_000, 0)
-        self.coordinator.loaded(self.now)
+        list(self.coordinator.restore(self.now))
         self.inbox: dict[Any, Any] = {}
-        self.log: list[CoordinatorRecord] = []
+        self.log: list[tuple[CoordinatorRecord, OffsetsTransaction | None] | Ended] = []
         self.durable = True
         self.waiting: list[Outcome] = []
         self.ids = 0
@@ -45,7 +58,7 @@ class Desk:
 
     def take(self, outcome: Outcome) -> None:
         self.inbox.update({letter.to: letter.reply for letter in outcome.replies})
-        self.log += outcome.records
+        self.log += ((record, _transaction(outcome)) for record in outcome.records)
         self.waiting.append(outcome)
         if self.durable:
             self.flush()
@@ -54,7 +67,7 @@ class Desk:
         waiting, self.waiting = self.waiting, []
         for outcome in waiting:
             for record in outcome.records:
-                self.coordinator.replay(record, self.now)
+                self.coordinator.replay(record, self.now, _transaction(outcome))
             for letter in self.coordinator.settle(outcome, self.now):
                 self.inbox[letter.to] = letter.reply
 
@@ -69,9 +82,13 @@ class Desk:
 
     def restart(self) -> None:
         self.coordinator = GroupCoordinator(self.settings)
-        for record in self.log:
-            self.coordinator.replay(record, self.now)
-        self.coordinator.loaded(self.now)
+        for item in self.log:
+            if isinstance(item, Ended):
+                self.coordinator.end_transaction(item.transaction, committed=item.committed)
+            else:
+                record, transaction = item
+                self.coordinator.replay(record, self.now, transaction)
+        list(self.coordinator.restore(self.now))
         self.inbox.clear()
         self.waiting.clear()
 
@@ -133,6 +150,36 @@ class Desk:
         request = CommitRequest(**(fields | changes))
         self.take(self.coordinator.commit(request, to, self.now))
         return self.inbox.get(to)
+
+    def commit_in_transaction(self, producer_id: int, offset: int, **changes: Any) -> Any:
+        return self.commit("txn", offset, producer=Producer(producer_id, 0), **changes)
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        self.flush()
+        self.log.append(Ended((0, producer_id), commit))
+        self.coordinator.end_transaction((0, producer_id), committed=commit)
+
+    def offset(self) -> int | None:
+        """Return the offset of group `g` in partition 0 of `t`."""
+        found = self.coordinator.offsets("g").get(TopicPartition("t", 0))
+        return found.offset if found else None
+
+    def unstable(self) -> bool:
+        return TopicPartition("t", 0) in self.coordinator.unstable_offsets("g")
+
+    def delete(self, group_id: str = "g") -> Any:
+        self.inbox.pop("delete", None)
+        self.take(self.coordinator.delete(group_id, "delete", self.now))
+        return self.inbox.get("delete")
+
+    def delete_offsets(self, *asked: TopicPartition) -> dict[TopicPartition, int]:
+        self.take(self.coordinator.delete_offsets("g", asked, "delete", self.now))
+        codes: dict[TopicPartition, int] = self.inbox["delete"].error_codes
+        return codes
+
+    def expire_offsets(self) -> None:
+        for group_id in self.coordinator.group_ids():
+            self.take(self.coordinator.expire_offsets(group_id, self.now))
 
     def state(self) -> str:
         described = self.coordinator.describe("g")

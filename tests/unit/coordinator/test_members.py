@@ -96,7 +96,7 @@ def test_the_last_member_leaves_an_empty_group_behind(desk: Desk) -> None:
     desk.leave(LeavingMember(first.member_id))
 
     assert desk.state() == "Empty"
-    change = desk.log[-1]
+    change, _ = desk.log[-1]
     assert isinstance(change, GroupChange)
     assert change.value is not None
     assert (change.value.generation, change.value.members) == (2, ())

@@ -85,7 +85,7 @@ def test_a_generation_of_an_unknown_group_is_refused(desk: Desk) -> None:
     with pytest.raises(IllegalGeneration):
         desk.commit(generation=1, member_id="m")
     with pytest.raises(GroupIdNotFound):
-        desk.commit(generation=1, member_id="m", group_must_exist=True)
+        desk.commit(generation=1, member_id="m", version=9)
 
 
 def test_members_commit_while_others_join_and_not_while_they_are_assigned(desk: Desk) -> None:
@@ -121,7 +121,7 @@ def test_offsets_survive_a_restart(desk: Desk) -> None:
 
 def expire(desk: Desk, ms: int) -> list[TopicPartition]:
     desk.advance(ms)
-    desk.take(desk.coordinator.expire_offsets(desk.now))
+    desk.expire_offsets()
     return list(desk.coordinator.offsets("g"))
 
 
@@ -192,7 +192,8 @@ def test_the_offsets_of_a_deleted_topic_are_forgotten(desk: Desk) -> None:
     u0 = TopicPartition("u", 0)
     desk.commit(offsets={T0: CommittedOffset(1), u0: CommittedOffset(1)})
 
-    desk.take(desk.coordinator.remove_topic("t", desk.now))
+    gone = desk.coordinator.forget_offsets("g", lambda key, _: key.topic == "t", desk.now)
+    desk.take(gone)
 
     assert list(desk.coordinator.offsets("g")) == [u0]
     desk.restart()
@@ -202,6 +203,6 @@ def test_the_offsets_of_a_deleted_topic_are_forgotten(desk: Desk) -> None:
 def test_the_metadata_limit_is_a_setting(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(GroupSettings(offset_metadata_bytes_max=1))
 
-    reply = desk.commit(offsets={T0: CommittedOffset(1, -1, "ü")})
+    reply = desk.commit(offsets={T0: CommittedOffset(1, -1, "üü")})
 
     assert reply.error_codes == {T0: OFFSET_METADATA_TOO_LARGE}

@@ -1,8 +1,8 @@
 """OffsetFetch, API key 9, versions 1-9.
 
 Behaviour: a partition without an offset gets -1 and no error, also in a group that does not exist.
-Null topics mean all offsets of the group. Only durable offsets are shown, so `require_stable` has
-nothing to wait for.
+Null topics mean all offsets of the group. Only durable offsets are shown. With `require_stable`, a
+partition whose offset an open transaction may replace gets UNSTABLE_OFFSET_COMMIT: clients ask again.
 
 v2  null topics; error code of the group
 v5  committed leader epoch
@@ -15,10 +15,10 @@ Source: Kafka OffsetFetchRequest.json; OffsetMetadataManager.fetchOffsets.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.api import Api, RequestContext
-from duolog.coordinator.errors import NONE, GroupError
+from duolog.coordinator.errors import NONE, UNSTABLE_OFFSET_COMMIT, GroupError
 from duolog.coordinator.records import OffsetRecord
 from duolog.core.ids import TopicPartition
 
@@ -27,29 +27,39 @@ if TYPE_CHECKING:
 
 Fields = Mapping[str, Any]
 
-_NO_OFFSET = OffsetRecord(offset=-1, leader_epoch=-1, metadata="", committed_at_ms=-1)
+_GROUP_ERROR_VERSION: Final = 2
+_NO_OFFSET: Final = OffsetRecord(offset=-1, leader_epoch=-1, metadata="", committed_at_ms=-1)
 
 
 def handle(request: Any, context: RequestContext) -> None:
     groups = context.broker.groups
+    stable = getattr(request, "require_stable", False)
     if context.version >= 8:
-        found = [_fetch(groups, group.group_id, group.topics) for group in request.groups]
+        found = [_fetch(groups, group, context.version, stable=stable) for group in request.groups]
         context.reply({"throttle_time": 0, "groups": found})
         return
-    one = _fetch(groups, request.group_id, request.topics)
-    # Version 1 has no place for the group's error but the partitions.
+    one = _fetch(groups, request, context.version, stable=stable)
     context.reply({"throttle_time": 0, **one})
 
 
-def _fetch(groups: "Groups", group_id: str, topics: Any) -> Fields:
+def _fetch(groups: "Groups", asked: Any, version: int, *, stable: bool) -> Fields:
+    member_id = getattr(asked, "member_id", None)
     try:
-        offsets = groups.offsets(group_id)
+        offsets = groups.offsets(asked.group_id, member_id, getattr(asked, "member_epoch", -1))
     except GroupError as error:
-        asked = _asked(topics or ())
-        return _group(group_id, [(key, _NO_OFFSET) for key in asked], error.code)
-    if topics is None:
-        return _group(group_id, sorted(offsets.items()), NONE)
-    return _group(group_id, [(key, offsets.get(key, _NO_OFFSET)) for key in _asked(topics)], NONE)
+        # Version 1 has no place for the group's error but the partitions.
+        keys = _asked(asked.topics or ()) if version < _GROUP_ERROR_VERSION else ()
+        rows = [(key, _NO_OFFSET, error.code) for key in keys]
+        return _group(asked.group_id, rows, error.code)
+    unstable = groups.unstable_offsets(asked.group_id) if stable else frozenset()
+    keys = sorted(offsets) if asked.topics is None else _asked(asked.topics)
+    rows = [
+        (key, _NO_OFFSET, UNSTABLE_OFFSET_COMMIT)
+        if key in unstable
+        else (key, offsets.get(key, _NO_OFFSET), NONE)
+        for key in keys
+    ]
+    return _group(asked.group_id, rows, NONE)
 
 
 def _asked(topics: Iterable[Any]) -> list[TopicPartition]:
@@ -59,17 +69,17 @@ def _asked(topics: Iterable[Any]) -> list[TopicPartition]:
 
 
 def _group(
-    group_id: str, offsets: Iterable[tuple[TopicPartition, OffsetRecord]], error_code: int
+    group_id: str, rows: Iterable[tuple[TopicPartition, OffsetRecord, int]], error_code: int
 ) -> Fields:
     topics: dict[str, list[Fields]] = {}
-    for key, value in offsets:
+    for key, value, code in rows:
         topics.setdefault(key.topic, []).append(
             {
                 "partition_index": key.partition,
                 "committed_offset": value.offset,
                 "committed_leader_epoch": value.leader_epoch,
                 "metadata": value.metadata,
-                "error_code": error_code,
+                "error_code": code,
             }
         )
     return {

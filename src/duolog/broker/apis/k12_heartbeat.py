@@ -1,7 +1,8 @@
 """Heartbeat, API key 12, versions 0-4.
 
 Behaviour: an unknown group replies UNKNOWN_MEMBER_ID, as Kafka does; a member of a group that
-rebalances gets REBALANCE_IN_PROGRESS and joins again.
+rebalances gets REBALANCE_IN_PROGRESS and joins again. While groups are loaded a heartbeat is taken
+blindly: sessions begin anew after that.
 
 v1  throttle time (always 0)
 v3  static members, KIP-345
@@ -13,7 +14,7 @@ Source: Kafka HeartbeatRequest.json; GroupMetadataManager.classicGroupHeartbeat.
 from typing import Any
 
 from duolog.broker.api import Api, RequestContext
-from duolog.coordinator.errors import NONE, GroupError
+from duolog.coordinator.errors import NONE, CoordinatorLoadInProgress, GroupError
 from duolog.coordinator.messages import HeartbeatRequest
 
 
@@ -27,6 +28,8 @@ def handle(request: Any, context: RequestContext) -> None:
     error_code = NONE
     try:
         context.broker.groups.heartbeat(heartbeat)
+    except CoordinatorLoadInProgress:
+        pass
     except GroupError as error:
         error_code = error.code
     context.reply({"throttle_time": 0, "error_code": error_code})

@@ -13,8 +13,8 @@ Source: Kafka LeaveGroupRequest.json; GroupMetadataManager.classicGroupLeave.
 from typing import Any
 
 from duolog.broker.api import Api, RequestContext
-from duolog.coordinator.errors import NONE, GroupError
-from duolog.coordinator.messages import LeavingMember
+from duolog.coordinator.errors import NONE, GroupError, UnknownMemberId
+from duolog.coordinator.messages import LeavingMember, LeftMember
 
 
 def handle(request: Any, context: RequestContext) -> None:
@@ -26,6 +26,9 @@ def handle(request: Any, context: RequestContext) -> None:
     )
     try:
         left = context.broker.groups.leave(request.group_id, leaving)
+    except UnknownMemberId as error:
+        # The group is unknown, so nobody is a member: each is told so.
+        left = tuple(LeftMember(*member, error.code) for member in leaving)
     except GroupError as error:
         context.reply({"throttle_time": 0, "error_code": error.code, "members": []})
         return

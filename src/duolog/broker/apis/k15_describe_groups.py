@@ -1,7 +1,8 @@
 """DescribeGroups, API key 15, versions 0-6.
 
 Behaviour: an unknown group is "Dead" without an error, and GROUP_ID_NOT_FOUND from version 6 on.
-Metadata and assignments are shown of a stable group.
+Metadata and assignments are shown of a stable group. A group of the new protocol is unknown here:
+ConsumerGroupDescribe shows it.
 
 v3  authorized operations
 v4  static members, KIP-345
@@ -28,10 +29,11 @@ _ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8
 def handle(request: Any, context: RequestContext) -> None:
     asked = getattr(request, "include_authorized_operations", False)
     operations = _ALL_OPERATIONS if asked else _NOT_ASKED
-    groups = [
-        {**_describe(group_id, context), "authorized_operations": operations}
-        for group_id in request.groups
-    ]
+    groups = []
+    for group_id in request.groups:
+        found = _describe(group_id, context)
+        known = operations if found["error_code"] == NONE else _NOT_ASKED
+        groups.append({**found, "authorized_operations": known})
     context.reply({"throttle_time": 0, "groups": groups})
 
 

@@ -1,0 +1,78 @@
+"""TxnOffsetCommit, API key 28, versions 0-5.
+
+Behaviour: the offsets are kept as part of the producer's transaction and count when it commits. The
+answer leaves when they are durable. What the transaction or the group refuses is refused for every
+partition that exists. An empty group id is INVALID_GROUP_ID.
+
+v2  committed leader epoch; before, COORDINATOR_LOAD_IN_PROGRESS is told as COORDINATOR_NOT_AVAILABLE
+v3  flexible; member, generation and group instance id are checked, KIP-447
+v4  TRANSACTION_ABORTABLE is known to the client
+v5  the offsets' partition joins the transaction with the first commit, KIP-890
+
+Source: Kafka TxnOffsetCommitRequest.json; OffsetMetadataManager.commitTransactionalOffset.
+"""
+
+from typing import Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.offset_fields import committed_offsets, offset_codes
+from duolog.coordinator.errors import CoordinatorLoadInProgress, InvalidGroupId
+from duolog.coordinator.messages import CommitRequest, CommittedOffset, OffsetsReply, Producer
+from duolog.core.errors import KafkaError
+from duolog.core.ids import TopicPartition
+from duolog.protocol.error_codes import ErrorCode
+
+_LOADING_KNOWN_VERSION: Final = 2
+_ABORTABLE_VERSION: Final = 4
+_IMPLICIT_VERSION: Final = 5
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    offsets = committed_offsets(request, context.broker.topics)
+
+    def answer(reply: OffsetsReply) -> None:
+        context.reply(offset_codes(request, reply.error_codes))
+
+    if not offsets:
+        answer(OffsetsReply({}))
+        return
+    try:
+        _commit(request, context, offsets, answer)
+    except KafkaError as error:
+        code = error.code
+        if code == CoordinatorLoadInProgress.CODE and context.version < _LOADING_KNOWN_VERSION:
+            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        answer(OffsetsReply(dict.fromkeys(offsets, code)))
+
+
+def _commit(
+    request: Any,
+    context: RequestContext,
+    offsets: dict[TopicPartition, CommittedOffset],
+    answer: Any,
+) -> None:
+    group_id, version = request.group_id, context.version
+    if not group_id:
+        raise InvalidGroupId("the group id is empty")
+    groups = context.broker.groups
+    context.broker.transactions.verify_offsets(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        groups.partition_of(group_id),
+        implicit=version >= _IMPLICIT_VERSION,
+        abortable=version >= _ABORTABLE_VERSION,
+    )
+    commit = CommitRequest(
+        group_id=group_id,
+        generation=getattr(request, "generation_id", -1),
+        member_id=getattr(request, "member_id", ""),
+        instance_id=getattr(request, "group_instance_id", None),
+        offsets=offsets,
+        producer=Producer(request.producer_id, request.producer_epoch),
+        version=version,
+    )
+    groups.commit(commit, answer)
+
+
+API = Api(key=28, name="TxnOffsetCommit", versions=range(6), handle=handle)

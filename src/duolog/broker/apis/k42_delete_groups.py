@@ -1,0 +1,48 @@
+"""DeleteGroups, API key 42, versions 0-2.
+
+Behaviour: a group goes with all its offsets, also those that an open transaction has brought; the
+answer leaves when that is durable. GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, each for itself. A group
+that is named twice is answered once. An empty group id is allowed, as in Kafka.
+
+v2  flexible
+
+Source: Kafka DeleteGroupsRequest.json; GroupCoordinatorShard.deleteGroups.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.turns import work_in_turns
+from duolog.coordinator.errors import GroupError
+from duolog.coordinator.messages import DeletedReply
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    group_ids = list(dict.fromkeys(request.groups_names))
+    error_codes: dict[str, int] = {}
+
+    def delete(group_id: str) -> None:
+        def answer(reply: DeletedReply) -> None:
+            error_codes[group_id] = reply.error_code
+            maybe_reply()
+
+        try:
+            context.broker.groups.delete(group_id, answer)
+        except GroupError as error:
+            answer(DeletedReply(error.code))
+
+    def maybe_reply() -> None:
+        if len(error_codes) == len(group_ids):
+            results = [
+                {"group_id": group_id, "error_code": error_codes[group_id]}
+                for group_id in group_ids
+            ]
+            context.reply({"throttle_time": 0, "results": results})
+
+    if group_ids:
+        work_in_turns(context, group_ids, delete, lambda: None)
+    else:
+        maybe_reply()
+
+
+API = Api(key=42, name="DeleteGroups", versions=range(3), handle=handle)

@@ -1,0 +1,74 @@
+"""What the two kinds of groups have in common: an id, offsets, and an end.
+
+A group id belongs to one group, of the classic or of the new protocol. Whoever commits, fetches or
+deletes offsets, lists groups or deletes one does not ask which kind it is.
+
+Source: Kafka `org.apache.kafka.coordinator.group.Group`.
+"""
+
+from typing import Protocol
+
+from duolog.coordinator.messages import CommitRequest, ListedGroup, Moment
+from duolog.coordinator.records import CoordinatorRecord, OffsetRecord
+from duolog.coordinator.step import Step
+
+
+class AnyGroup(Protocol):
+    """A group of either kind."""
+
+    @property
+    def group_id(self) -> str: ...
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether nobody is in the group or on the way into it."""
+
+    @property
+    def forgettable(self) -> bool:
+        """Tell whether the group is empty and the log holds nothing of it but offsets."""
+
+    def listed(self) -> ListedGroup:
+        """Return the group as it stands in a list."""
+
+    def check_commit(self, request: CommitRequest, step: Step) -> None:
+        """Let through what the group may commit, and take it as a sign of life.
+
+        Raises:
+            GroupError: the member, or nobody, may commit now.
+        """
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Let through who may fetch offsets.
+
+        Raises:
+            GroupError: the member is unknown, or not at this epoch.
+        """
+
+    def check_offset_delete(self) -> None:
+        """Let through the deletion of offsets.
+
+        Raises:
+            NonEmptyGroup: the group has members, and nobody knows what they read.
+        """
+
+    def check_delete(self) -> None:
+        """Let through the deletion of the group.
+
+        Raises:
+            NonEmptyGroup: it has members.
+        """
+
+    def subscribes_to(self, topic: str) -> bool:
+        """Tell whether a member reads the topic; its offsets stay."""
+
+    def retained_since_ms(self, offset: OffsetRecord) -> int | None:
+        """Return the wall time from which the retention of an offset counts; None for ever."""
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """Return what removes the group from the log, without its offsets."""
+
+    def restore(self, now: Moment) -> None:
+        """Become what the log holds, after a restart; each session begins anew."""
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the monotonic time at which time alone may change the group."""

@@ -1,0 +1,145 @@
+"""All committed offsets: those that count, and those that wait for the end of a transaction.
+
+    OffsetCommit ──replay──▶ durable
+    TxnOffsetCommit ──replay──▶ pending of its transaction ──commit marker──▶ durable
+                                                           └─abort marker───▶ dropped
+
+What was written last wins, also when it is decided first: a pending offset that an offset behind it
+in the log has overtaken is dropped when its transaction commits.
+
+Source: Kafka `OffsetMetadataManager`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import count
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from duolog.coordinator.messages import OffsetsTransaction
+from duolog.coordinator.records import OffsetChange, OffsetRecord
+from duolog.core.ids import TopicPartition
+
+Offsets = dict[TopicPartition, OffsetRecord]
+
+
+class PendingOffset(NamedTuple):
+    """An offset of an open transaction. `place` is its order in the log."""
+
+    place: int
+    value: OffsetRecord
+    overtaken: bool = False
+
+
+PendingOffsets = dict[str, dict[TopicPartition, PendingOffset]]
+"""The offsets of one transaction, by group."""
+
+_NO_OFFSETS: Final[Mapping[TopicPartition, OffsetRecord]] = MappingProxyType({})
+
+
+class OffsetStore:
+    """The offsets of all groups. Changed by `replay` and `end_transaction` only."""
+
+    def __init__(self) -> None:
+        self._durable: dict[str, Offsets] = {}
+        self._pending: dict[OffsetsTransaction, PendingOffsets] = {}
+        self._open: dict[str, set[OffsetsTransaction]] = {}
+        # Records that were handed out and are neither replayed nor abandoned.
+        self._sent: dict[str, Counter[TopicPartition]] = {}
+        self._places = count()
+
+    def __contains__(self, group_id: str) -> bool:
+        """Tell whether anything is kept for a group."""
+        return group_id in self._durable or group_id in self._open
+
+    def of(self, group_id: str) -> Mapping[TopicPartition, OffsetRecord]:
+        """Return the offsets of a group that count."""
+        offsets = self._durable.get(group_id)
+        return _NO_OFFSETS if offsets is None else MappingProxyType(offsets)
+
+    def in_transactions(self, group_id: str) -> bool:
+        """Tell whether a transaction that has offsets of the group is open."""
+        return group_id in self._open
+
+    def pending(self, group_id: str) -> frozenset[TopicPartition]:
+        """Return the partitions whose offset waits for the end of a transaction."""
+        return frozenset(
+            key
+            for transaction in self._open.get(group_id, ())
+            for key in self._pending[transaction].get(group_id, ())
+        )
+
+    def values(self, group_id: str) -> Iterator[tuple[TopicPartition, OffsetRecord]]:
+        """Yield every offset of a group, durable and pending; a partition may come twice."""
+        yield from self.of(group_id).items()
+        for transaction in self._open.get(group_id, ()):
+            for key, offset in self._pending[transaction].get(group_id, {}).items():
+                yield key, offset.value
+
+    def known(self, group_id: str) -> set[TopicPartition]:
+        """Return every partition that needs a tombstone before the group has no offset any more."""
+        return {*self.of(group_id), *self.pending(group_id), *self._sent.get(group_id, ())}
+
+    def sent(self, change: OffsetChange) -> None:
+        """Note a record that is on its way to the log."""
+        self._sent.setdefault(change.group_id, Counter())[change.topic_partition] += 1
+
+    def landed(self, change: OffsetChange) -> None:
+        """Note that a record is in the log, or never will be."""
+        sent = self._sent[change.group_id]
+        sent[change.topic_partition] -= 1
+        if not sent[change.topic_partition]:
+            del sent[change.topic_partition]
+            if not sent:
+                del self._sent[change.group_id]
+
+    def replay(self, change: OffsetChange, transaction: OffsetsTransaction | None = None) -> None:
+        """Apply a record that the log has accepted."""
+        if change.value is None:
+            self._remove(change.group_id, change.topic_partition)
+        elif transaction is None:
+            self._put(change.group_id, change.topic_partition, change.value, next(self._places))
+        else:
+            pending = self._pending.setdefault(transaction, {})
+            offset = PendingOffset(next(self._places), change.value)
+            pending.setdefault(change.group_id, {})[change.topic_partition] = offset
+            self._open.setdefault(change.group_id, set()).add(transaction)
+
+    def end_transaction(self, transaction: OffsetsTransaction, *, committed: bool) -> list[str]:
+        """Let the offsets of a transaction count, or drop them; return the groups they are of."""
+        pending = self._pending.pop(transaction, {})
+        for group_id in pending:
+            self._open[group_id].remove(transaction)
+            if not self._open[group_id]:
+                del self._open[group_id]
+        if committed:
+            for group_id, offsets in pending.items():
+                for key, offset in offsets.items():
+                    if not offset.overtaken:
+                        self._put(group_id, key, offset.value, offset.place)
+        return list(pending)
+
+    def durable_state(self) -> tuple[dict[str, Offsets], dict[OffsetsTransaction, PendingOffsets]]:
+        """Return copies of what counts and of what waits, for comparison."""
+        durable = {group_id: dict(offsets) for group_id, offsets in self._durable.items()}
+        waiting = {
+            transaction: {group_id: dict(offsets) for group_id, offsets in pending.items()}
+            for transaction, pending in self._pending.items()
+        }
+        return durable, waiting
+
+    def _put(self, group_id: str, key: TopicPartition, value: OffsetRecord, place: int) -> None:
+        self._durable.setdefault(group_id, {})[key] = value
+        for transaction in self._open.get(group_id, ()):
+            offsets = self._pending[transaction].get(group_id, {})
+            if key in offsets and offsets[key].place < place:
+                offsets[key] = offsets[key]._replace(overtaken=True)
+
+    def _remove(self, group_id: str, key: TopicPartition) -> None:
+        durable = self._durable.get(group_id)
+        if durable is not None:
+            durable.pop(key, None)
+            if not durable:
+                del self._durable[group_id]
+        for transaction in self._open.get(group_id, ()):
+            self._pending[transaction].get(group_id, {}).pop(key, None)
