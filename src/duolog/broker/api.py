@@ -9,16 +9,16 @@ becomes an error answer to that request, never a dropped connection.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from duolog.protocol.headers import RequestHeader
+from duolog.broker.slots import Slot
+from duolog.protocol.headers import RequestHeader, read_request_header
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
     from duolog.broker.connection import Connection
-    from duolog.broker.slots import Slot
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +100,10 @@ class RequestContext:
         self.replied = True
         self.connection.complete(self._slot, body)
 
+    def encode_item(self, array: str, item: Mapping[str, Any]) -> bytes:
+        """Return an item of an array of the answer as bytes, which `reply` takes in its place."""
+        return self.broker.messages.encode_item(self.header, array, item)
+
     def reply_bytes(self, frame: bytes) -> None:
         """Answer with a whole frame: size, header and body."""
         assert not self.replied, f"{self.api.name} was answered twice"
@@ -109,6 +113,30 @@ class RequestContext:
     def reply_error(self, code: int, message: str | None = None) -> None:
         """Answer every entity of the request with one error."""
         self.reply(self.broker.messages.error_response(self.header, self.request, code, message))
+
+
+def answer_failed_frame(
+    connection: "Connection", api: Api, frame: memoryview, slots_before: int, error: Exception
+) -> None:
+    """Answer UNKNOWN_SERVER_ERROR where a frame handler raised what nobody expected.
+
+    `slots_before` is how many slots the connection had when the handler began: it may have taken
+    its own. A producer that waits for no answer is told by closing the connection.
+
+    Raises:
+        MalformedRequest: the bytes are no such request.
+    """
+    header = read_request_header(frame)
+    request = connection.broker.messages.decode_request(header, frame[header.body_position :])
+    slots = connection.slots
+    if len(slots) == slots_before:
+        slots.append(Slot())
+    context = RequestContext(connection.broker, connection, slots[-1], api, header)
+    context.request = request
+    context.replied = slots[-1].data is not None or getattr(request, "acks", -1) == 0
+    connection.broker.refuse(context, error)
+    if slots[-1].data is None:
+        connection.close("a produce request with acks=0 failed", level=logging.WARNING)
 
 
 def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memoryview) -> None:

@@ -9,14 +9,17 @@ Threads: all of it runs on the loop's thread; the group commit has its own.
 
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from duolog.broker.aside import Aside
+from duolog.broker.configs.kinds import Configs
+from duolog.broker.controller import Change, Controller, carry_out
 from duolog.broker.errors import kafka_code
 from duolog.broker.listener import Listener
 from duolog.broker.loop import Loop, Timers
 from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.recovery_points import RecoveryPoints
 from duolog.broker.round import Callback, Rounds
 from duolog.broker.router import Router, find_apis
 from duolog.broker.settings import BrokerSettings
@@ -25,7 +28,9 @@ from duolog.broker.topics import Partition, Topic, Topics
 from duolog.core.clock import Clock
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
+from duolog.core.settings import Kind
 from duolog.core.units import SECOND_MS
+from duolog.log.config import BROKER_NAMES
 from duolog.protocol.messages import Messages
 from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_batches
 from duolog.record.records import Record, decode_records
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+TOPIC_DEFAULTS: Final = frozenset({*BROKER_NAMES.values(), "producer.id.expiration.ms"})
 _REPLAY_BYTES: Final = 1024 * 1024
 
 
@@ -65,7 +71,13 @@ class Broker:
         self.messages = Messages()
         self.router = Router(find_apis())
         self._aside = Aside()
+        self.controller = Controller(self.loop, clock)
+        self.configs = Configs(log_manager, settings, self._settings_changed, self._computed)
         self.topics = Topics(log_manager, TopicConfigs(settings), self._aside.run)
+        self.configs.add_topics(self.topics)
+        if settings.default or settings.own:
+            for topic in self.topics:  # Their logs were opened with the settings of the start.
+                self.topics.reconfigure(topic)
         self.producer_ids = ProducerIds(log_manager)
         durability = cast("Durability", settings.text("durability"))
         self.group_commit = log_manager.group_commit(durability, self.loop.wake)
@@ -75,6 +87,8 @@ class Broker:
         self.advertised: tuple[str, int] = ("127.0.0.1", 0)
         self.groups: Any = None
         """The group coordinator's shell, `broker.groups.Groups`; made by `start`."""
+        self.transactions: Any = None
+        """The transaction coordinator's shell, `broker.transactions`; made by `start`."""
         self._log_manager = log_manager
         self._waiters_to_check: set[FetchWaiter] = set()
         self._listener: Listener | None = None
@@ -94,11 +108,20 @@ class Broker:
     def start(self, listening: socket.socket, advertised: tuple[str, int]) -> None:
         """Load what is kept in logs and begin to accept; the loop must then be run."""
         from duolog.broker.groups import Groups  # noqa: PLC0415  It names Broker.
+        from duolog.broker.transactions import Transactions  # noqa: PLC0415  As Groups.
 
         self.advertised = advertised
         self.groups = Groups(self)
         self.groups.start()
+        self.transactions = Transactions(self)
+        self.transactions.start()
         self._plan_retention()
+        RecoveryPoints(
+            self.timers,
+            self._log_manager,
+            self.group_commit,
+            self.settings.integer("log.recovery.bytes.max"),
+        ).start()
         self._listener = Listener(self, listening)
 
     def run(self) -> None:
@@ -109,8 +132,11 @@ class Broker:
         """Close everything; when this returns, all that was acknowledged or staged is synced."""
         if self._listener is not None:
             self._listener.close()
+        self.controller.close()
         if self.groups is not None:
             self.groups.stop()
+        if self.transactions is not None:
+            self.transactions.stop()
         for connection in list(self.connections):
             connection.close("broker stops")
         self.rounds.finish()
@@ -164,21 +190,40 @@ class Broker:
                 yield header, batch
                 offset = header.next_offset
 
-    def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> Topic:
-        """Create a topic, at the wish of a client or of the broker itself."""
-        topic = self.topics.create(name, partitions, configs)
-        logger.info("created topic", extra={"topic": name, "partitions": partitions})
-        return topic
+    def creating_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> Change:
+        """Return the change that creates a topic."""
+        change = self.topics.creating(name, partitions, configs)
 
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic; who waits for its records is told that it is gone."""
+        def apply() -> Iterator[None]:
+            yield from change.apply()
+            logger.info("created topic", extra={"topic": name, "partitions": partitions})
+
+        return change._replace(apply=apply)
+
+    def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> Topic:
+        """Create a topic of the broker's own; when this returns it is on the disk."""
+        carry_out(self.creating_topic(name, partitions, configs))
+        return self.topics.find(name)
+
+    def deleting_topic(self, name: str) -> Change:
+        """Return the change that deletes a topic; who waits for its records is told at once."""
         self.rounds.finish()
-        topic = self.topics.delete(name)
+        topic = self.topics.find(name)
+        change = self.topics.deleting(name)
         for partition in topic.partitions:
             self._waiters_to_check.update(partition.waiters)
-        if self.groups is not None:
-            self.groups.topic_deleted(name)
-        logger.info("deleted topic", extra={"topic": name})
+
+        def apply() -> Iterator[None]:
+            yield from change.apply()
+            if self.groups is not None:
+                self.groups.topic_deleted(name)
+            logger.info("deleted topic", extra={"topic": name})
+
+        return change._replace(apply=apply)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; when this returns it is gone."""
+        carry_out(self.deleting_topic(name))
 
     def refuse(self, context: "RequestContext", error: Exception) -> None:
         """Answer a request whose handler failed, and log what nobody could expect."""
@@ -191,6 +236,26 @@ class Broker:
             )
         if not context.replied:
             context.reply_error(code, message)
+
+    def _computed(self) -> dict[str, tuple[Kind, str]]:
+        """Return what Kafka has as settings, and here comes from the command line."""
+        host, port = self.advertised
+        listener = f"PLAINTEXT://{host}:{port}"
+        return {
+            "advertised.listeners": (Kind.STRING, listener),
+            "broker.id": (Kind.INT, str(self.node_id)),
+            "listeners": (Kind.STRING, listener),
+            "log.dirs": (Kind.STRING, self._log_manager.path),
+        }
+
+    def _settings_changed(self, names: set[str]) -> Iterator[None]:
+        """Let what follows the broker's settings follow them."""
+        if names:
+            logger.info("settings were changed at run time", extra={"settings": sorted(names)})
+        if not names.isdisjoint(TOPIC_DEFAULTS):
+            for topic in list(self.topics):
+                self.topics.reconfigure(topic)
+                yield
 
     def _grown(self, partition: Partition) -> None:
         if partition.waiters:

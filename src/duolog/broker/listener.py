@@ -1,4 +1,4 @@
-"""The listening socket: makes a connection of each client.
+"""A listening socket: makes a connection of each client, within the limits of the settings.
 
 When the process has no file descriptor left, accepting pauses for a second instead of turning
 in a circle, and goes on when connections have gone.
@@ -29,7 +29,6 @@ class Listener:
         self._broker = broker
         self._socket = listening
         self._fd = listening.fileno()
-        self._connections_max = broker.settings.integer("max.connections")
         self._open = True
         listening.settimeout(0)
         broker.loop.register(self._fd, READ, self._on_ready)
@@ -55,7 +54,7 @@ class Listener:
             self._admit(accepted, f"{address[0]}:{address[1]}")
 
     def _admit(self, accepted: socket.socket, address: str) -> None:
-        if len(self._broker.connections) >= self._connections_max:
+        if len(self._broker.connections) >= self._broker.settings.integer("max.connections"):
             accepted.close()
             logger.warning("too many connections; refused one", extra={"client": address})
             return

@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from duolog.broker.network_settings import CONNECTION_ROWS, LISTENER_ROWS
 from duolog.core.settings import (
     Importance,
     Kind,
@@ -19,35 +20,13 @@ from duolog.core.settings import (
 from duolog.core.units import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 from duolog.log.config import BROKER_LOG_SETTINGS
 
-_LISTEN_ROWS: Final = (
-    Setting(
-        "allow.insecure.listen",
-        default=False,
-        kind=Kind.BOOLEAN,
-        doc="Listen beyond loopback although nobody is asked who they are.",
-        importance=Importance.HIGH,
-    ),
+_IDENTITY_ROWS: Final = (
     Setting("node.id", default=0, kind=Kind.INT, doc="This broker's id.", check=at_least(0)),
     Setting(
-        "socket.request.max.bytes",
-        default=100 * MIB,
-        kind=Kind.INT,
-        doc="The largest request; a larger one closes its connection.",
-        check=at_least(KIB),
-    ),
-    Setting(
-        "max.connections",
-        default=10_000,
-        kind=Kind.INT,
-        doc="Connections at one time; a further one is closed at once.",
-        check=at_least(1),
-    ),
-    Setting(
-        "fetch.max.bytes",
-        default=55 * MIB,
-        kind=Kind.INT,
-        doc="The most bytes of records in one fetch answer.",
-        check=at_least(KIB),
+        "broker.rack",
+        default="",
+        kind=Kind.STRING,
+        doc="The rack that clients are told this broker stands in; empty for none.",
     ),
 )
 
@@ -70,6 +49,13 @@ _TOPIC_ROWS: Final = (
         default=False,
         kind=Kind.BOOLEAN,
         doc="Take any replication factor as 1, instead of refusing what one broker cannot do.",
+    ),
+    Setting(
+        "max.request.partition.size.limit",
+        default=2000,
+        kind=Kind.INT,
+        doc="Partitions in one answer of DescribeTopicPartitions; the rest is asked for by a cursor.",
+        check=at_least(1),
     ),
     Setting(
         "delete.topic.enable", default=True, kind=Kind.BOOLEAN, doc="Whether topics can be deleted."
@@ -156,22 +142,135 @@ _GROUP_ROWS: Final = (
     ),
 )
 
+_TRANSACTION_ROWS: Final = (
+    Setting(
+        "transaction.max.timeout.ms",
+        default=15 * MINUTE_MS,
+        kind=Kind.INT,
+        doc="The longest timeout that a transactional producer may ask for.",
+        check=at_least(1),
+    ),
+    Setting(
+        "transactional.id.expiration.ms",
+        default=7 * DAY_MS,
+        kind=Kind.INT,
+        doc="How long a transactional id is kept that nobody uses.",
+        check=at_least(1),
+    ),
+    Setting(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        default=10 * SECOND_MS,
+        kind=Kind.INT,
+        doc="How often transactions are looked for that have passed their timeout.",
+        check=at_least(1),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        default=HOUR_MS,
+        kind=Kind.INT,
+        doc="How often transactional ids are looked for that nobody uses any more.",
+        check=at_least(1),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "transaction.state.log.num.partitions",
+        default=16,
+        kind=Kind.INT,
+        doc="Partitions of __transaction_state, read when it is made and fixed after that.",
+        check=between(1, 1000),
+    ),
+    Setting(
+        "transaction.state.log.segment.bytes",
+        default=100 * MIB,
+        kind=Kind.INT,
+        doc="segment.bytes of __transaction_state, read when it is made.",
+        check=at_least(MIB),
+    ),
+)
+
+_TIME_ROWS: Final = (
+    Setting(
+        "log.retention.minutes",
+        default=-1,
+        kind=Kind.INT,
+        doc="log.retention.ms in minutes, where that is not set.",
+        check=at_least(-1),
+    ),
+    Setting(
+        "log.retention.hours",
+        default=168,
+        kind=Kind.INT,
+        doc="log.retention.ms in hours, where neither that nor log.retention.minutes is set.",
+        check=at_least(-1),
+    ),
+    Setting(
+        "log.roll.hours",
+        default=168,
+        kind=Kind.INT,
+        doc="log.roll.ms in hours, where that is not set.",
+        check=at_least(1),
+    ),
+    Setting(
+        "log.roll.jitter.hours",
+        default=0,
+        kind=Kind.INT,
+        doc="log.roll.jitter.ms in hours, where that is not set.",
+        check=at_least(0),
+    ),
+)
+
+OTHER_UNITS: Final = {
+    "log.retention.ms": (("log.retention.minutes", MINUTE_MS), ("log.retention.hours", HOUR_MS)),
+    "log.roll.ms": (("log.roll.hours", HOUR_MS),),
+    "log.roll.jitter.ms": (("log.roll.jitter.hours", HOUR_MS),),
+}
+"""Settings that Kafka knows in several units, the strongest first."""
+
 SETTINGS: Final = Settings(
-    _LISTEN_ROWS + _TOPIC_ROWS + _LOG_ROWS + _GROUP_ROWS, subject="broker setting"
+    LISTENER_ROWS
+    + CONNECTION_ROWS
+    + _IDENTITY_ROWS
+    + _TOPIC_ROWS
+    + _LOG_ROWS
+    + _TIME_ROWS
+    + _GROUP_ROWS
+    + _TRANSACTION_ROWS,
+    subject="broker setting",
 )
 
 
 class BrokerSettings:
-    """The values of one broker, each read by the kind of its row."""
+    """The values of one broker, each read by the kind of its row.
+
+    own (this broker, at run time) > default (all brokers, at run time) > static (at the start)
+
+    `values` is one object for the whole life of the broker: who holds it sees every change.
+    """
 
     def __init__(self, given: Mapping[str, str] | None = None) -> None:
-        """Check what is given, and take the defaults for the rest.
+        """Check what is given at the start, and take the defaults for the rest.
 
         Raises:
             ConfigError: a name is unknown, or a value is not allowed.
         """
-        self.values: Mapping[str, Value] = SETTINGS.parse(given or {})
-        self.given = frozenset(given or ())
+        self.static: Mapping[str, str] = dict(given or {})
+        self.default: Mapping[str, str] = {}
+        self.own: Mapping[str, str] = {}
+        self._values = _values(self.static)
+        self.values: Mapping[str, Value] = self._values
+
+    def change(self, *, default: Mapping[str, str], own: Mapping[str, str]) -> set[str]:
+        """Use other settings of run time from now on; returns the names with another value.
+
+        Raises:
+            ConfigError: a name is unknown, or a value is not allowed; nothing is changed.
+        """
+        values = _values({**self.static, **default, **own})
+        self.default, self.own = dict(default), dict(own)
+        changed = {name for name, value in values.items() if value != self._values[name]}
+        self._values.update(values)
+        return changed
 
     def integer(self, name: str) -> int:
         value = self.values[name]
@@ -186,3 +285,17 @@ class BrokerSettings:
     def text(self, name: str) -> str:
         """Return any setting as the text that it is given in."""
         return SETTINGS.row(name).render(self.values[name])
+
+
+def _values(given: Mapping[str, str]) -> dict[str, Value]:
+    values = SETTINGS.parse(given)
+    for name, others in OTHER_UNITS.items():
+        if name in given:
+            continue
+        for other, factor in others:
+            value = values[other]
+            assert isinstance(value, int)
+            if other in given:
+                values[name] = value * factor if value >= 0 else -1
+                break
+    return values

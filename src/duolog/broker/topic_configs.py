@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.broker.settings import BrokerSettings
+from duolog.core.errors import ConfigError
 from duolog.core.settings import Value
-from duolog.log.config import BROKER_NAMES, TOPIC_SETTINGS, topic_values
+from duolog.core.units import MIB
+from duolog.log.config import TOPIC_SETTINGS, topic_values
 
+SEGMENT_BYTES_MIN: Final = MIB
+"""The least that a client may set, as in Kafka 4.1."""
 _FOREVER: Final = 2**63 - 1
 
 
@@ -45,14 +49,42 @@ class TopicConfigs:
         """
         TOPIC_SETTINGS.parse(configs)
 
+    def check_asked(self, configs: Mapping[str, str]) -> None:
+        """Refuse what a client cannot set a topic to, beyond `check`: Kafka's rules for people.
+
+        Raises:
+            ConfigError: as `check`; or two values contradict each other.
+        """
+        values = TOPIC_SETTINGS.parse(configs)
+        segment_bytes = _integer(values["segment.bytes"])
+        if "segment.bytes" in configs and segment_bytes < SEGMENT_BYTES_MIN:
+            raise ConfigError(
+                f'topic setting "segment.bytes" must be at least {SEGMENT_BYTES_MIN}, '
+                f"not {segment_bytes}",
+                name="segment.bytes",
+                value=segment_bytes,
+                hint="The broker's log.segment.bytes may be less, for tests.",
+            )
+        effective = topic_values(configs, self._settings.values)
+        lags = ("min.compaction.lag.ms", "max.compaction.lag.ms")
+        low, high = (_integer(effective[name]) for name in lags)
+        if low > high and any(name in configs for name in lags):
+            raise ConfigError(
+                f'topic setting "{lags[0]}" ({low}) must not be above "{lags[1]}" ({high})',
+                name=lags[0],
+                value=low,
+            )
+        if values["remote.storage.enable"]:
+            raise ConfigError(
+                'topic setting "remote.storage.enable" cannot be true: there is no tiered storage',
+                name="remote.storage.enable",
+                value=True,
+            )
+
     def effective(self, configs: Mapping[str, str]) -> dict[str, str]:
         """Return every config as text: the topic's own, the broker's, or the default."""
         values = topic_values(configs, self._settings.values)
         return {row.name: row.render(values[row.name]) for row in TOPIC_SETTINGS}
-
-    def default(self, name: str) -> str:
-        """Return what a topic that does not set `name` has, as text."""
-        return self._settings.text(BROKER_NAMES[name])
 
     def for_produce(self, configs: Mapping[str, str]) -> TopicConfig:
         """Return what the produce path compares with."""

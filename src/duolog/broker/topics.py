@@ -8,9 +8,10 @@ is kept as bytes for each version, and dropped when the topic changes.
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from duolog.broker.controller import Change, carry_out
 from duolog.broker.errors import InvalidTopic, UnknownTopic
 from duolog.broker.topic_configs import TopicConfig, TopicConfigs
-from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name
+from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode
@@ -95,8 +96,11 @@ class Topics:
         self._by_name: dict[str, Topic] = {}
         self.by_name_bytes: dict[bytes, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
+        self.version = 0
+        """Grows whenever a topic is created, deleted or grows."""
         for entry in log_manager.topics():
-            self._add(entry)
+            for _ in self._add(entry):
+                pass
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self._by_name.values())
@@ -139,62 +143,110 @@ class Topics:
         check_topic_name(name)
         if name in self._by_name:
             raise KafkaError(f'topic "{name}" already exists', code=ErrorCode.TOPIC_ALREADY_EXISTS)
-        like = self._by_metric_name.get(_metric_name(name))
+        like = self._by_metric_name.get(metric_name(name))
         if like is not None:
             raise InvalidTopic(f'topic "{name}" collides with topic "{like}"')
         _check_partitions(partitions)
         self.configs.check(configs)
 
+    # Changes: each is made of what the log does on the disk, and what is put in place here.
+
+    def creating(self, name: str, partitions: int, configs: Mapping[str, str]) -> Change:
+        """Return the change that creates a topic. Raises as `check_new`."""
+        self.check_new(name, partitions, configs)
+        change = self._log_manager.creating(name, partitions, dict(configs))
+
+        def apply() -> Iterator[None]:
+            change.place()
+            yield from self._add(change.entry)
+
+        return Change(change.write, change.settle, apply)
+
+    def deleting(self, name: str) -> Change:
+        """Return the change that deletes a topic and its records; it is not served any more.
+
+        Raises:
+            UnknownTopic: there is none.
+        """
+        topic = self.find(name)
+        change = self._log_manager.deleting(name, remove=self._run_aside)
+        # At once: what is written to a directory that is being renamed would be left behind.
+        del self._by_name[name]
+        self._by_metric_name.pop(metric_name(name), None)
+        del self.by_name_bytes[topic.name_bytes]
+        del self.by_id[topic.id]
+        self.version += 1
+
+        def apply() -> Iterator[None]:
+            change.place()
+            yield
+
+        return Change(change.write, change.settle, apply)
+
+    def growing(self, name: str, count: int) -> Change:
+        """Return the change that grows a topic to `count` partitions."""
+        topic = self.find(name)
+        _check_partitions(count)
+        change = self._log_manager.growing(name, count)
+
+        def apply() -> Iterator[None]:
+            change.place()
+            yield from self._open_partitions(topic, count)
+
+        return Change(change.write, change.settle, apply)
+
+    def altering(self, name: str, configs: Mapping[str, str]) -> Change:
+        """Return the change that replaces what is set for a topic."""
+        topic = self.find(name)
+        self.configs.check(configs)
+        change = self._log_manager.altering(name, dict(configs))
+
+        def apply() -> Iterator[None]:
+            change.place()
+            topic.configs = dict(configs)
+            self._configure(topic)
+            yield
+
+        return Change(change.write, change.settle, apply)
+
     def create(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
         """Create a topic; when this returns it is on the disk."""
-        self.check_new(name, partitions, configs)
-        return self._add(self._log_manager.create_topic(name, partitions, dict(configs)))
+        carry_out(self.creating(name, partitions, configs))
+        return self._by_name[name]
 
     def delete(self, name: str) -> Topic:
         """Delete a topic and its records; return what it was."""
         topic = self.find(name)
-        self._log_manager.delete_topic(name, remove=self._run_aside)
-        del self._by_name[name]
-        self._by_metric_name.pop(_metric_name(name), None)
-        del self.by_name_bytes[topic.name_bytes]
-        del self.by_id[topic.id]
+        carry_out(self.deleting(name))
         return topic
 
-    def add_partitions(self, name: str, count: int) -> None:
-        """Grow a topic to `count` partitions."""
-        topic = self.find(name)
-        _check_partitions(count)
-        self._log_manager.add_partitions(name, count)
-        self._open_partitions(topic, count)
+    def reconfigure(self, topic: Topic) -> None:
+        """Let a topic follow settings of the broker that have changed."""
+        self._log_manager.configure(topic.name)
+        self._configure(topic)
 
-    def alter_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        """Replace what is set for a topic."""
-        topic = self.find(name)
-        self.configs.check(configs)
-        self._log_manager.alter_configs(name, dict(configs))
-        topic.configs = dict(configs)
-        topic.configure(self.configs.for_produce(configs))
+    def _configure(self, topic: Topic) -> None:
+        topic.configure(self.configs.for_produce(topic.configs))
         topic.metadata_bytes.clear()
 
-    def _add(self, entry: "TopicEntry") -> Topic:
+    def _add(self, entry: "TopicEntry") -> Iterator[None]:
         topic = Topic(entry, self.configs.for_produce(entry.configs))
-        self._open_partitions(topic, entry.partitions)
+        yield from self._open_partitions(topic, entry.partitions)
         self._by_name[topic.name] = topic
-        self._by_metric_name[_metric_name(topic.name)] = topic.name
+        self._by_metric_name[metric_name(topic.name)] = topic.name
         self.by_name_bytes[topic.name_bytes] = topic
         self.by_id[topic.id] = topic
-        return topic
+        self.version += 1
 
-    def _open_partitions(self, topic: Topic, count: int) -> None:
+    def _open_partitions(self, topic: Topic, count: int) -> Iterator[None]:
+        new = []
         for index in range(len(topic.partitions), count):
-            log = self._log_manager.log(topic.name, index)
-            topic.partitions.append(Partition(topic, index, log))
+            new.append(Partition(topic, index, self._log_manager.log(topic.name, index)))
+            yield
+        # All at once: nobody sees a topic that has grown by half.
+        topic.partitions += new
         topic.metadata_bytes.clear()
-
-
-def _metric_name(name: str) -> str:
-    """Return what Kafka makes of a name in its metrics, where two topics must not be alike."""
-    return name.replace(".", "_")
+        self.version += 1
 
 
 def _check_partitions(count: int) -> None:

@@ -1,18 +1,21 @@
 """Long work on the loop, cut into turns, so that other connections are served in between.
 
-Creating or deleting a topic costs a few syncs of directories. A request may name a thousand.
+A request may name a thousand topics. What is looked up for each is done in turns; what changes each
+is done by the controller, which has turns of its own and a thread for the disk.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from duolog.broker.api import RequestContext
+    from duolog.broker.controller import Change
     from duolog.broker.loop import Timers
     from duolog.core.clock import Clock
 
-TURN_S: Final = 0.02
-"""About what one slow sync takes; others wait no longer for this request."""
+TURN_S: Final = 0.002
+"""Others wait no longer than this for one request, and what one item takes."""
 
 SHORT_TURN_S: Final = 0.004
 """For work that does not wait for a disk: nothing of it holds the loop longer."""
@@ -61,3 +64,37 @@ def run_in_turns(
                 return
 
     turn(first_turn_s)
+
+
+def change_each(
+    context: "RequestContext",
+    items: Sequence[Item],
+    task: Callable[[Item], "tuple[str, Callable[[], Change | None]]"],
+    done: Callable[[Item, Exception | None], Any],
+    finish: Callable[[list[Any]], None],
+) -> None:
+    """Let the controller change each item in its order, and call `finish` when all are done.
+
+    `task` names the subject of an item, and returns what the controller is to call for it. `done`
+    is told what came of an item: None, or what spoke against it; `finish` gets what it returned
+    for each. What either raises becomes the error answer of the request.
+    """
+    results: list[Any] = [None] * len(items)
+    left = len(items)
+
+    def answered(index: int, error: Exception | None) -> None:
+        nonlocal left
+        left -= 1
+        try:
+            if not context.replied:
+                results[index] = done(items[index], error)
+                if not left:
+                    finish(results)
+        except Exception as unexpected:  # noqa: BLE001  The edge of a request, in a later round.
+            context.broker.refuse(context, unexpected)
+
+    if not items:
+        finish(results)
+    for index, item in enumerate(items):
+        subject, prepare = task(item)
+        context.broker.controller.submit(subject, prepare, partial(answered, index))

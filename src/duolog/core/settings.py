@@ -94,7 +94,7 @@ class Setting:
             case Kind.DOUBLE:
                 return float(text)
             case Kind.LIST:
-                return tuple(item.strip() for item in text.split(",") if item.strip())
+                return tuple(item.strip() for item in text.split(",")) if text else ()
             case Kind.STRING:
                 return text
 

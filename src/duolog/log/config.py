@@ -3,6 +3,7 @@
 A topic setting `retention.ms` has its default in the broker setting `log.retention.ms`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -26,11 +27,26 @@ _INT64_MAX: Final = 2**63 - 1
 
 class _Row(NamedTuple):
     topic_name: str
-    broker_name: str
+    broker_name: str | None
     default: Value
     kind: Kind
     doc: str
     check: Check | None = None
+
+
+_THROTTLED: Final = re.compile(r"\d+:\d+")
+
+
+def _throttled_replicas(value: Value) -> str | None:
+    assert isinstance(value, tuple)
+    if value == ("*",) or all(_THROTTLED.fullmatch(item) for item in value):
+        return None
+    return "must be * or items like 0:1 (partition:broker)"
+
+
+def _gzip_level(value: Value) -> str | None:
+    assert isinstance(value, int)
+    return None if value == -1 or 1 <= value <= 9 else "must be -1, or between 1 and 9"
 
 
 _ROWS: Final = (
@@ -56,8 +72,7 @@ _ROWS: Final = (
         "log.retention.bytes",
         -1,
         Kind.LONG,
-        "Size of a partition above which its oldest segments are deleted; -1 keeps all.",
-        at_least(-1),
+        "Size of a partition above which its oldest segments are deleted; below 0 keeps all.",
     ),
     _Row(
         "segment.bytes",
@@ -108,6 +123,30 @@ _ROWS: Final = (
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
     ),
     _Row(
+        "compression.gzip.level",
+        "compression.gzip.level",
+        -1,
+        Kind.INT,
+        "Kept, no effect: batches are stored as the producer compressed them. -1, or 1 to 9.",
+        _gzip_level,
+    ),
+    _Row(
+        "compression.lz4.level",
+        "compression.lz4.level",
+        9,
+        Kind.INT,
+        "Kept, no effect: batches are stored as the producer compressed them.",
+        between(1, 17),
+    ),
+    _Row(
+        "compression.zstd.level",
+        "compression.zstd.level",
+        3,
+        Kind.INT,
+        "Kept, no effect: batches are stored as the producer compressed them.",
+        between(-131_072, 22),
+    ),
+    _Row(
         "delete.retention.ms",
         "log.cleaner.delete.retention.ms",
         DAY_MS,
@@ -120,7 +159,8 @@ _ROWS: Final = (
         "min.insync.replicas",
         1,
         Kind.INT,
-        "Kept, no effect: one node has one replica.",
+        "Kept, no effect: it is never more than the number of replicas, as in Kafka, and a partition "
+        "has one. acks=all waits for that one.",
         at_least(1),
     ),
     _Row(
@@ -217,6 +257,59 @@ _ROWS: Final = (
         kind=Kind.BOOLEAN,
         doc="Kept, no effect: one node has one replica.",
     ),
+    _Row(
+        "leader.replication.throttled.replicas",
+        None,
+        (),
+        Kind.LIST,
+        "Kept, no effect: nothing is replicated. * or items PARTITION:BROKER.",
+        _throttled_replicas,
+    ),
+    _Row(
+        "follower.replication.throttled.replicas",
+        None,
+        (),
+        Kind.LIST,
+        "Kept, no effect: nothing is replicated. * or items PARTITION:BROKER.",
+        _throttled_replicas,
+    ),
+    _Row(
+        "remote.storage.enable",
+        None,
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="There is no tiered storage: true is refused, as by a Kafka without one.",
+    ),
+    _Row(
+        "remote.log.copy.disable",
+        None,
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="Kept, no effect: there is no tiered storage.",
+    ),
+    _Row(
+        "remote.log.delete.on.disable",
+        None,
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="Kept, no effect: there is no tiered storage.",
+    ),
+    _Row(
+        "local.retention.bytes",
+        "log.local.retention.bytes",
+        -2,
+        Kind.LONG,
+        "Kept, no effect: there is no tiered storage.",
+        at_least(-2),
+    ),
+    _Row(
+        "local.retention.ms",
+        "log.local.retention.ms",
+        -2,
+        Kind.LONG,
+        "Kept, no effect: there is no tiered storage.",
+        at_least(-2),
+    ),
 )
 
 TOPIC_SETTINGS: Final = Settings(
@@ -225,13 +318,22 @@ TOPIC_SETTINGS: Final = Settings(
 )
 
 BROKER_LOG_SETTINGS: Final = (
-    *(Setting(r.broker_name, r.default, r.kind, r.doc, r.check) for r in _ROWS),
+    *(Setting(r.broker_name, r.default, r.kind, r.doc, r.check) for r in _ROWS if r.broker_name),
     Setting(
         "log.recovery.point.bytes",
         64 * MIB,
         Kind.LONG,
         "Bytes written to a partition after which a new recovery point is set: at most so much "
         "of it is read again after a crash.",
+        at_least(1),
+        Importance.LOW,
+    ),
+    Setting(
+        "log.recovery.bytes.max",
+        512 * MIB,
+        Kind.LONG,
+        "Bytes of all partitions together that a start after a crash may have to read again; "
+        "above, recovery points are set early.",
         at_least(1),
         Importance.LOW,
     ),
@@ -262,8 +364,8 @@ BROKER_LOG_SETTINGS: Final = (
 )
 """Rows for the broker's own settings; `LogManager` reads the values under these names."""
 
-BROKER_NAMES: Final = {row.topic_name: row.broker_name for row in _ROWS}
-"""From the name of a topic setting to that of the broker setting with its default."""
+BROKER_NAMES: Final = {row.topic_name: row.broker_name for row in _ROWS if row.broker_name}
+"""From the name of a topic setting to that of the broker setting with its default, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,8 @@ def _item_encoder(field: "Field[Any]", type_: Any, *, flexible: bool, nullable: 
     if is_dataclass(type_):
         write = encoder(type_)
         if not nullable:
-            return write
+            # What takes long to write was written in turns, and comes as bytes.
+            return lambda values: values if type(values) is bytes else write(values)
         # A nullable struct is led by a byte (KIP-893).
         return lambda values: b"\xff" if values is None else b"\x01" + write(values)
     return _primitive_encoder(field.metadata["kafka_type"], flexible=flexible)

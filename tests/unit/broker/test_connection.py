@@ -126,7 +126,7 @@ def test_an_exception_in_a_handler_is_an_error_answer(
     def fail(*_: object) -> None:
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr(type(desk.broker.topics), "create", fail)
+    monkeypatch.setattr(type(desk.broker.topics), "creating", fail)
     client = desk.client()
 
     answer = client.ask(19, 7, topics=[{"name": "a", "num_partitions": 1, "replication_factor": 1}])

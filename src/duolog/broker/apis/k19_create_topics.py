@@ -2,7 +2,8 @@
 
 Behaviour: each topic has its own error and message. -1 for a count takes the broker's default.
 A replication factor above 1 is INVALID_REPLICATION_FACTOR, unless `replication.factor.clamp`
-is set. A topic is on the disk when the answer leaves.
+is set. A topic is on the disk when the answer leaves. More than 10,000 partitions in one request
+are POLICY_VIOLATION for all of it.
 
 v4  -1 for counts       v5 flexible; counts and configs of what was created
 v7  topic id
@@ -12,66 +13,87 @@ client fails on null.
 """
 
 from collections import Counter
-from typing import Any
+from functools import partial
+from typing import Any, Final
+from uuid import UUID, uuid4
 
 from duolog.broker.api import Api, RequestContext
-from duolog.broker.config_rows import DYNAMIC_TOPIC, topic_config_rows
+from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.topic_creation import NewTopic, new_topic
-from duolog.broker.turns import work_in_turns
-from duolog.core.errors import DuologError, KafkaError
+from duolog.broker.topic_names import metric_name
+from duolog.broker.turns import change_each
+from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
-_FIRST_CONFIGS = 5
+PARTITIONS_MAX: Final = 10_000
+_FIRST_CONFIGS: Final = 5
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    names = Counter(topic.name for topic in request.topics)
-    results: dict[str, dict[str, Any]] = {}
-
-    def create(topic: Any) -> None:
-        results[topic.name] = _create(
-            topic, context, validate_only=request.validate_only, unique=names[topic.name] == 1
+    if _partitions(request, context) > PARTITIONS_MAX:
+        context.reply_error(
+            ErrorCode.POLICY_VIOLATION, f"more than {PARTITIONS_MAX} partitions in one request"
         )
+        return
+    times = Counter(topic.name for topic in request.topics)
+    asked = list({topic.name: topic for topic in request.topics}.values())
+    broker = context.broker
+    decided: dict[str, NewTopic] = {}
 
-    work_in_turns(
-        context, request.topics, create, lambda: context.reply({"topics": list(results.values())})
+    def prepare(topic: Any) -> Change | None:
+        if times[topic.name] > 1:
+            raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
+        new = decided[topic.name] = _decide(topic, context)
+        broker.topics.configs.check_asked(new.configs)
+        if request.validate_only:
+            broker.topics.check_new(new.name, new.partitions, new.configs)
+            return None
+        return broker.creating_topic(new.name, new.partitions, new.configs)
+
+    def done(topic: Any, error: Exception | None) -> bytes:
+        if error is not None:
+            code, message = kafka_code(error)
+            result = {"name": topic.name, "error_code": code, "error_message": message}
+        else:
+            made = None if request.validate_only else broker.topics.find(topic.name).id
+            result = _created(decided[topic.name], made or uuid4(), context)
+        return context.encode_item("topics", result)
+
+    change_each(
+        context,
+        asked,
+        lambda topic: (metric_name(topic.name), partial(prepare, topic)),
+        done,
+        lambda results: context.reply({"topics": results}),
     )
 
 
-def _create(
-    asked: Any, context: RequestContext, *, validate_only: bool, unique: bool
-) -> dict[str, Any]:
-    try:
-        if not unique:
-            raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
-        topic = new_topic(
-            asked.name,
-            partitions=asked.num_partitions,
-            replication_factor=asked.replication_factor,
-            assignments={row.partition_index: row.broker_ids for row in asked.assignments},
-            configs=[(config.name, config.value) for config in asked.configs],
-            settings=context.broker.settings,
-        )
-        return _created(topic, context, validate_only=validate_only)
-    except (DuologError, OSError) as error:
-        code, message = kafka_code(error)
-        return {"name": asked.name, "error_code": code, "error_message": message, "configs": []}
+def _partitions(request: Any, context: RequestContext) -> int:
+    """Return how many partitions the request asks for, as far as its counts make sense."""
+    default = context.broker.settings.integer("num.partitions")
+    return sum(
+        len(topic.assignments)
+        or (default if topic.num_partitions == -1 else max(0, topic.num_partitions))
+        for topic in request.topics
+    )
 
 
-def _created(topic: NewTopic, context: RequestContext, *, validate_only: bool) -> dict[str, Any]:
-    broker = context.broker
-    topic_id = None
-    if validate_only:
-        broker.topics.check_new(topic.name, topic.partitions, topic.configs)
-    else:
-        topic_id = broker.create_topic(topic.name, topic.partitions, dict(topic.configs)).id
+def _decide(asked: Any, context: RequestContext) -> NewTopic:
+    return new_topic(
+        asked.name,
+        partitions=asked.num_partitions,
+        replication_factor=asked.replication_factor,
+        assignments={row.partition_index: row.broker_ids for row in asked.assignments},
+        configs=[(config.name, config.value) for config in asked.configs],
+        settings=context.broker.settings,
+    )
+
+
+def _created(topic: NewTopic, topic_id: UUID, context: RequestContext) -> dict[str, Any]:
     configs = []
     if context.version >= _FIRST_CONFIGS:
-        configs = [
-            {**row, "read_only": False}
-            for row in topic_config_rows(broker, topic.configs, own_source=DYNAMIC_TOPIC)
-        ]
+        configs = context.broker.configs.topic_rows.rows(topic.configs)
     return {
         "name": topic.name,
         "topic_id": topic_id,

@@ -9,52 +9,65 @@ Source: Kafka `ControllerApis.deleteTopics`.
 """
 
 from collections import Counter
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from duolog.broker.api import Api, RequestContext
+from duolog.broker.controller import Change
 from duolog.broker.errors import UnknownTopic, kafka_code
+from duolog.broker.topic_names import metric_name
 from duolog.broker.topics import Topic
-from duolog.broker.turns import work_in_turns
-from duolog.core.errors import DuologError, KafkaError
+from duolog.broker.turns import change_each
+from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 _FIRST_IDS = 6
 _NO_ID = UUID(int=0)
 
 
+class _Asked(NamedTuple):
+    name: str | None
+    topic_id: UUID | None
+
+
 def handle(request: Any, context: RequestContext) -> None:
-    asked: list[tuple[str | None, UUID | None]]
+    asked: list[_Asked]
     if context.version < _FIRST_IDS:
-        asked = [(name, None) for name in request.topic_names]
+        asked = [_Asked(name, None) for name in request.topic_names]
     else:
-        asked = [(topic.name, topic.topic_id) for topic in request.topics]
+        asked = [_Asked(topic.name, topic.topic_id) for topic in request.topics]
     times = Counter(asked)
-    results: list[dict[str, Any]] = []
+    found: dict[_Asked, Topic] = {}
 
-    def delete(topic: tuple[str | None, UUID | None]) -> None:
-        results.append(_delete(*topic, context, unique=times[topic] == 1))
-
-    work_in_turns(context, times, delete, lambda: context.reply({"responses": results}))
-
-
-def _delete(
-    name: str | None, topic_id: UUID | None, context: RequestContext, *, unique: bool
-) -> dict[str, Any]:
-    try:
-        if not unique:
+    def prepare(topic: _Asked) -> Change:
+        if times[topic] > 1:
             raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
-        topic = _find(name, topic_id or _NO_ID, context)
-        context.broker.delete_topic(topic.name)
-    except (DuologError, OSError) as error:
-        code, message = kafka_code(error)
-        return {
-            "name": name,
-            "topic_id": topic_id,
-            "error_code": code,
-            "error_message": message,
-        }
-    return {"name": topic.name, "topic_id": topic.id}
+        found[topic] = _find(topic.name, topic.topic_id or _NO_ID, context)
+        return context.broker.deleting_topic(found[topic].name)
+
+    def done(topic: _Asked, error: Exception | None) -> bytes:
+        result: dict[str, Any] = {"name": topic.name, "topic_id": topic.topic_id}
+        if error is None:
+            result = {"name": found[topic].name, "topic_id": found[topic].id}
+        else:
+            result["error_code"], result["error_message"] = kafka_code(error)
+        return context.encode_item("responses", result)
+
+    change_each(
+        context,
+        list(times),
+        lambda topic: (_subject(topic, context), partial(prepare, topic)),
+        done,
+        lambda results: context.reply({"responses": results}),
+    )
+
+
+def _subject(asked: _Asked, context: RequestContext) -> str:
+    if asked.name is None and asked.topic_id is not None:
+        topic = context.broker.topics.by_id.get(asked.topic_id)
+        return metric_name(topic.name) if topic else str(asked.topic_id)
+    return metric_name(asked.name or "")
 
 
 def _find(name: str | None, topic_id: UUID, context: RequestContext) -> Topic:

@@ -10,59 +10,67 @@ Source: Kafka `ReplicationControlManager.createPartitions`.
 """
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from duolog.broker.api import Api, RequestContext
+from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.topic_creation import check_assignments
+from duolog.broker.topic_names import metric_name
 from duolog.broker.topics import PARTITIONS_MAX
-from duolog.broker.turns import work_in_turns
-from duolog.core.errors import DuologError, KafkaError
+from duolog.broker.turns import change_each
+from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    names = Counter(topic.name for topic in request.topics)
-    results: dict[str, dict[str, Any]] = {}
+    times = Counter(topic.name for topic in request.topics)
 
-    def grow(topic: Any) -> None:
-        results[topic.name] = _grow(
-            topic, context, validate_only=request.validate_only, unique=names[topic.name] == 1
-        )
+    def prepare(topic: Any) -> Change | None:
+        if times[topic.name] > 1:
+            raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
+        _check(topic, context)
+        if request.validate_only:
+            return None
+        return context.broker.topics.growing(topic.name, topic.count)
 
-    work_in_turns(
-        context, request.topics, grow, lambda: context.reply({"results": list(results.values())})
+    def done(topic: Any, error: Exception | None) -> dict[str, Any]:
+        result = {"name": topic.name}
+        if error is not None:
+            result["error_code"], result["error_message"] = kafka_code(error)
+        return result
+
+    change_each(
+        context,
+        list({topic.name: topic for topic in request.topics}.values()),
+        lambda topic: (metric_name(topic.name), partial(prepare, topic)),
+        done,
+        lambda results: context.reply({"results": results}),
     )
 
 
-def _grow(
-    asked: Any, context: RequestContext, *, validate_only: bool, unique: bool
-) -> dict[str, Any]:
-    broker = context.broker
-    try:
-        if not unique:
-            raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
-        topic = broker.topics.find(asked.name)
-        if topic.internal:
-            raise KafkaError(
-                f'topic "{topic.name}" is internal and keeps its partitions',
-                code=ErrorCode.INVALID_REQUEST,
-            )
-        current = len(topic.partitions)
-        if not current < asked.count <= PARTITIONS_MAX:
-            raise KafkaError(
-                f'topic "{topic.name}" has {current} partitions and cannot get {asked.count}',
-                code=ErrorCode.INVALID_PARTITIONS,
-            )
-        if asked.assignments is not None:
-            assignments = [assignment.broker_ids for assignment in asked.assignments]
-            check_assignments(assignments, asked.count - current, broker.settings)
-        if not validate_only:
-            broker.topics.add_partitions(topic.name, asked.count)
-    except (DuologError, OSError) as error:
-        code, message = kafka_code(error)
-        return {"name": asked.name, "error_code": code, "error_message": message}
-    return {"name": asked.name}
+def _check(asked: Any, context: RequestContext) -> None:
+    """Refuse what a topic cannot grow to.
+
+    Raises:
+        KafkaError: with Kafka's code.
+    """
+    topic = context.broker.topics.find(asked.name)
+    if topic.internal:
+        raise KafkaError(
+            f'topic "{topic.name}" is internal and keeps its partitions',
+            code=ErrorCode.INVALID_REQUEST,
+        )
+    current = len(topic.partitions)
+    if not current < asked.count <= PARTITIONS_MAX:
+        raise KafkaError(
+            f'topic "{topic.name}" has {current} partitions and cannot get {asked.count}',
+            code=ErrorCode.INVALID_PARTITIONS,
+        )
+    if asked.assignments is not None:
+        assignments = [assignment.broker_ids for assignment in asked.assignments]
+        check_assignments(assignments, asked.count - current, context.broker.settings)
 
 
 API = Api(key=37, name="CreatePartitions", versions=range(4), handle=handle)

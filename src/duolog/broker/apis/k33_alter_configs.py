@@ -1,0 +1,32 @@
+"""AlterConfigs, API key 33, versions 0-2.
+
+Behaviour: replaces all that is set for a resource; what is not named goes back to its default. All
+of a resource is changed, or nothing. Loggers cannot be changed this way. Clients use
+IncrementalAlterConfigs since Kafka 2.3.
+
+v2  flexible
+
+Source: Kafka `ConfigAdminManager.preprocess`, `ConfigurationControlManager.legacyAlterConfigs`.
+"""
+
+from typing import Any
+
+from duolog.broker.altering import alter_resources
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.configs.editing import replaced
+from duolog.broker.controller import Change
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    configs = context.broker.configs
+
+    def prepare(resource: Any) -> Change:
+        kind, name = configs.kind(resource.resource_type), resource.resource_name
+        asked = replaced(resource.configs)
+        kind.configs(name)
+        return kind.changing(name, asked)
+
+    alter_resources(request, context, prepare)
+
+
+API = Api(key=33, name="AlterConfigs", versions=range(3), handle=handle)

@@ -1,0 +1,151 @@
+"""Configs as DescribeConfigs and CreateTopics show them: value, source, synonyms, type.
+
+    topic 1 > this broker 2 > all brokers 3 > given at the start 4 > default 5
+    loggers 6 · clients' metrics 7 · groups 8
+
+The synonyms of a value are all places where it is set, the strongest first. A topic's are followed by
+those of the broker's setting that stands behind it.
+
+Source: Kafka `ConfigHelper`, `DescribeConfigsResponse.ConfigSource`, `ConfigType`; KIP-226.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from duolog.broker.settings import OTHER_UNITS, SETTINGS, BrokerSettings
+from duolog.core.settings import Kind, Setting
+from duolog.log.config import BROKER_NAMES, TOPIC_SETTINGS, topic_values
+
+Row = dict[str, Any]
+
+TOPIC_SOURCE: Final = 1
+OWN_SOURCE: Final = 2
+DEFAULT_BROKER_SOURCE: Final = 3
+STATIC_SOURCE: Final = 4
+DEFAULT_SOURCE: Final = 5
+LOGGER_SOURCE: Final = 6
+METRICS_SOURCE: Final = 7
+GROUP_SOURCE: Final = 8
+
+_TYPES: Final = {
+    Kind.BOOLEAN: 1,
+    Kind.STRING: 2,
+    Kind.INT: 3,
+    Kind.LONG: 5,
+    Kind.DOUBLE: 6,
+    Kind.LIST: 7,
+}
+_WITHOUT_DEFAULT: Final = frozenset({
+    *OTHER_UNITS, "log.retention.minutes", "log.flush.interval.ms", "broker.rack",
+})  # fmt: skip
+"""Broker settings that are null until they are set, as in Kafka."""
+
+DYNAMIC: Final = frozenset({*BROKER_NAMES.values(), "producer.id.expiration.ms", "max.connections"})
+"""Broker settings that can be changed at run time."""
+
+
+def synonym(name: str, value: str, source: int) -> Row:
+    return {"name": name, "value": value, "source": source}
+
+
+def row(setting: Setting, value: str | None, synonyms: list[Row], *, read_only: bool) -> Row:
+    """Return one config as an answer tells it."""
+    return {
+        "name": setting.name,
+        "value": value,
+        "read_only": read_only,
+        "config_source": synonyms[0]["source"] if synonyms else DEFAULT_SOURCE,
+        "synonyms": synonyms,
+        "config_type": _TYPES[setting.kind],
+        "documentation": setting.doc,
+    }
+
+
+class TopicRows:
+    """The configs of topics, with what stands behind each kept until the broker's settings change."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self._settings = settings
+        self._behind: dict[str, Row] | None = None
+
+    def forget(self) -> None:
+        """Take the broker's settings anew."""
+        self._behind = None
+
+    def rows(self, configs: Mapping[str, str]) -> list[Row]:
+        """Return every config of a topic that has set `configs`."""
+        if self._behind is None:
+            self._behind = {found["name"]: found for found in self._rows_behind()}
+        if not configs:
+            return list(self._behind.values())
+        found = dict(self._behind)
+        for name, text in configs.items():
+            setting = TOPIC_SETTINGS.row(name)
+            value = setting.render(setting.parse(text))
+            own = synonym(name, value, TOPIC_SOURCE)
+            found[name] = row(setting, value, [own, *found[name]["synonyms"]], read_only=False)
+        return list(found.values())
+
+    def _rows_behind(self) -> Iterator[Row]:
+        values = topic_values({}, self._settings.values)
+        for setting in TOPIC_SETTINGS:
+            broker_name = BROKER_NAMES.get(setting.name)
+            synonyms = broker_synonyms(self._settings, broker_name) if broker_name else []
+            yield row(setting, setting.render(values[setting.name]), synonyms, read_only=False)
+
+
+def broker_rows(settings: BrokerSettings) -> Iterator[Row]:
+    """Yield every setting of this broker."""
+    for setting in SETTINGS:
+        name = setting.name
+        synonyms = broker_synonyms(settings, name, other_units=False)
+        value = settings.text(name) if synonyms else None
+        yield row(setting, value, synonyms, read_only=name not in DYNAMIC)
+
+
+def default_broker_rows(settings: BrokerSettings) -> Iterator[Row]:
+    """Yield what is set for all brokers at run time."""
+    for name, text in settings.default.items():
+        setting = SETTINGS.row(name)
+        value = setting.render(setting.parse(text))
+        yield row(setting, value, [synonym(name, value, DEFAULT_BROKER_SOURCE)], read_only=False)
+
+
+def broker_synonyms(settings: BrokerSettings, name: str, *, other_units: bool = True) -> list[Row]:
+    """Return where a setting of the broker is set, the strongest first."""
+    setting = SETTINGS.row(name)
+    layers = (
+        (settings.own, OWN_SOURCE),
+        (settings.default, DEFAULT_BROKER_SOURCE),
+        (settings.static, STATIC_SOURCE),
+    )
+    found = [
+        synonym(name, setting.render(setting.parse(layer[name])), source)
+        for layer, source in layers
+        if name in layer
+    ]
+    for other, _ in OTHER_UNITS.get(name, ()) if other_units else ():
+        if other in settings.static:
+            found.append(synonym(other, settings.static[other], STATIC_SOURCE))
+    if name not in _WITHOUT_DEFAULT:
+        found.append(synonym(name, setting.render(setting.default), DEFAULT_SOURCE))
+    return found
+
+
+def set_rows(
+    settings: tuple[Setting, ...],
+    configs: Mapping[str, str],
+    source: int,
+    default: Callable[[Setting], str],
+    *,
+    with_default_synonym: bool,
+) -> Iterator[Row]:
+    """Yield the configs of a resource that has one place of its own to set them."""
+    for setting in settings:
+        if setting.name in configs:
+            value = setting.render(setting.parse(configs[setting.name]))
+            yield row(setting, value, [synonym(setting.name, value, source)], read_only=False)
+            continue
+        value = default(setting)
+        synonyms = [synonym(setting.name, value, DEFAULT_SOURCE)] if with_default_synonym else []
+        yield row(setting, value, synonyms, read_only=False)

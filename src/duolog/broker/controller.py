@@ -1,0 +1,188 @@
+"""The controller: changes of topics, configs and quotas, one after the other.
+
+    submit ─▶ prepare (loop) ─▶ write, settle (own thread) ─▶ apply (loop) ─▶ done (loop)
+
+A change of the disk takes a few syncs, so none is made on the loop. What waits is prepared
+together and written together, up to the first change of a subject that is already in the batch: it
+is prepared when the earlier one is in place, so each change sees those before it, as with Kafka's
+controller of one thread. `settle` is called once for all changes of a batch that share it.
+
+Steps on the loop end after `TURN_S`, and go on in the next round.
+
+Threads: `submit` and `close` belong to the loop. `write` and `settle` run on the controller's thread.
+
+Source: Kafka `QuorumController`.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from duolog.broker.aside import Aside
+from duolog.core.errors import DuologError
+
+if TYPE_CHECKING:
+    from duolog.broker.loop import Loop
+    from duolog.core.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+TURN_S: Final = 0.002
+BATCH_MAX: Final = 64
+
+Done = Callable[[Exception | None], None]
+"""Called once: with what went wrong, or with None when the change is durable and in place."""
+
+
+def _nothing() -> Iterable[None]:
+    return ()
+
+
+class Change(NamedTuple):
+    """What `prepare` has found to be allowed."""
+
+    write: Callable[[], None]
+    """Puts it on the disk. It is durable when `settle` has returned, too."""
+    settle: Callable[[], None] | None = None
+    apply: Callable[[], Iterable[None]] = _nothing
+    """Puts it in place, in steps that hold the loop no longer than a turn."""
+
+
+def carry_out(change: Change) -> None:
+    """Make a change now, on the calling thread: for what the broker does before it serves."""
+    change.write()
+    if change.settle is not None:
+        change.settle()
+    for _ in change.apply():
+        pass
+
+
+class _Task(NamedTuple):
+    subject: str
+    prepare: Callable[[], Change | None]
+    done: Done
+
+
+class _Prepared(NamedTuple):
+    change: Change
+    done: Done
+
+
+class Controller:
+    """Carries out changes in their order; see the picture at the top of the module."""
+
+    def __init__(self, loop: "Loop", clock: "Clock") -> None:
+        self._loop = loop
+        self._clock = clock
+        self._aside = Aside()
+        self._tasks: deque[_Task] = deque()
+        self._running = False
+        self._landed: deque[list[tuple[_Prepared, Exception | None]]] = deque()
+        self._steps_left: Iterator[None] = iter(())
+
+    def submit(self, subject: str, prepare: Callable[[], Change | None], done: Done) -> None:
+        """Make a change of `subject` when those before it are made.
+
+        `prepare` is called on the loop, raises what speaks against the change, and returns None
+        when nothing is to be written. What it raises is given to `done`.
+        """
+        self._tasks.append(_Task(subject, prepare, done))
+        if not self._running:
+            self._running = True
+            self._prepare()
+
+    def close(self) -> None:
+        """Finish what is being written; changes that were not begun are dropped."""
+        self._tasks.clear()
+        self._aside.close()
+        for _ in self._steps_left:
+            pass
+        while self._landed:
+            for _ in self._steps(self._landed.popleft()):
+                pass
+
+    def _prepare(self) -> None:
+        until = self._clock.monotonic() + TURN_S
+        batch: dict[str, _Prepared] = {}
+        while self._tasks and len(batch) < BATCH_MAX and self._tasks[0].subject not in batch:
+            task = self._tasks.popleft()
+            try:
+                change = task.prepare()
+            except Exception as error:  # noqa: BLE001  The edge of a change: whoever asked is told.
+                _log_unexpected(error)
+                _tell(task.done, error)
+            else:
+                if change is None:
+                    _tell(task.done, None)
+                else:
+                    batch[task.subject] = _Prepared(change, task.done)
+            if self._clock.monotonic() >= until:
+                break
+        if batch:
+            self._aside.run(lambda: self._write(list(batch.values())))
+        elif self._tasks:
+            self._loop.timers.call_later(0.0, self._prepare)
+        else:
+            self._running = False
+
+    def _write(self, batch: list[_Prepared]) -> None:
+        """Write a batch, on the controller's thread."""
+        results: list[tuple[_Prepared, Exception | None]] = []
+        settled: dict[Callable[[], None], Exception | None] = {}
+        errors = [_error_of(prepared.change.write) for prepared in batch]
+        for prepared, error in zip(batch, errors, strict=True):
+            settle = prepared.change.settle
+            if error is None and settle is not None:
+                if settle not in settled:
+                    settled[settle] = _error_of(settle)
+                error = settled[settle]  # noqa: PLW2901  What it came to in the end.
+            results.append((prepared, error))
+        self._landed.append(results)
+        self._loop.call_soon_threadsafe(self._land)
+
+    def _land(self) -> None:
+        if self._landed:
+            self._steps_left = self._steps(self._landed.popleft())
+            self._go_on()
+
+    def _go_on(self) -> None:
+        until = self._clock.monotonic() + TURN_S
+        for _ in self._steps_left:
+            if self._clock.monotonic() >= until:
+                self._loop.timers.call_later(0.0, self._go_on)
+                return
+        self._prepare()
+
+    def _steps(self, results: list[tuple[_Prepared, Exception | None]]) -> Iterator[None]:
+        for prepared, failed in results:
+            error = failed
+            if error is None:
+                try:
+                    yield from prepared.change.apply()
+                except Exception as cause:  # noqa: BLE001  As above.
+                    _log_unexpected(cause)
+                    error = cause
+            _tell(prepared.done, error)
+            yield
+
+
+def _error_of(call: Callable[[], None]) -> Exception | None:
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001  The edge of the thread: the loop hears of it.
+        _log_unexpected(error)
+        return error
+    return None
+
+
+def _tell(done: Done, error: Exception | None) -> None:
+    try:
+        done(error)
+    except Exception as unexpected:  # noqa: BLE001  The others of the batch are still to be told.
+        _log_unexpected(unexpected)
+
+
+def _log_unexpected(error: Exception) -> None:
+    if not isinstance(error, OSError | DuologError):
+        logger.error("a change failed", exc_info=error)
