@@ -84,6 +84,11 @@ class RequestContext:
         return self.header.api_version
 
     @property
+    def advertised(self) -> tuple[str, int]:
+        """Where the client is told to find this broker."""
+        return self.connection.advertised
+
+    @property
     def client_host(self) -> str:
         """The client's address, as Kafka shows it: `/127.0.0.1`."""
         return f"/{self.connection.host}"

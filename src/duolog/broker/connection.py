@@ -19,7 +19,7 @@ from collections import deque
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.api import Api, RequestContext, handle_cold
+from duolog.broker.api import Api, RequestContext, answer_failed_frame, handle_cold
 from duolog.broker.loop import HANG_UP, READ, WRITE
 from duolog.broker.sending import SendQueue
 from duolog.broker.slots import Data, Slot
@@ -192,7 +192,7 @@ class Connection:
         frame_bytes_max = self.broker.frame_bytes_max
         routes = self.broker.router.routes
         try:
-            while len(slots) < _SLOTS_MAX and not self.closed:
+            while (taken := len(slots)) < _SLOTS_MAX and not self.closed:
                 start = self._start
                 if end - start < _HEAD.size:
                     next_frame_end(buffer, start, end, frame_bytes_max)
@@ -212,18 +212,18 @@ class Connection:
                         position += 1  # No tagged fields, as always.
                     else:
                         position = skip_tagged_fields(frame, position)
-                if api.handle_frame is not None:
-                    api.handle_frame(self, frame, code & 0xFFFF, correlation_id, position)
-                else:
+                if api.handle_frame is None:
                     self._handle_cold(api, frame)
+                    continue
+                try:
+                    api.handle_frame(self, frame, code & 0xFFFF, correlation_id, position)
+                except (MalformedRequest, AssertionError):
+                    # A broken invariant of the log: going on could write wrong bytes.
+                    raise
+                except Exception as error:  # noqa: BLE001  One of the four edges: the request.
+                    answer_failed_frame(self, api, frame, taken, error)
         except MalformedRequest as error:
             self.close(f"{error.message} {error.detail}".strip(), level=logging.WARNING)
-        except AssertionError:
-            # A broken invariant of the log: going on could write wrong bytes.
-            raise
-        except Exception:
-            logger.exception("handler failed", extra={"client": self.address})
-            self.close("handler failed")
 
     def _handle_cold(self, api: Api, frame: memoryview) -> None:
         header = read_request_header(frame)

@@ -6,17 +6,22 @@ last stable offset moves only with it), or a topic goes, the broker calls `check
 Source: Kafka `DelayedFetch`.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
-from duolog.broker.fetching import Fetched, fetch, find_topic
+from duolog.broker.fetching import Fetched, fetch, find_topic, refused
 from duolog.broker.slots import Slot
 from duolog.core.units import SECOND_MS
+from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.fetch import FetchRequest, write_fetch_response
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
     from duolog.broker.connection import Connection
     from duolog.broker.topics import Partition
+
+
+logger = logging.getLogger(__name__)
 
 
 class FetchWaiter(Slot):
@@ -64,13 +69,20 @@ class FetchWaiter(Slot):
         """Answer if there is enough by now."""
         if self not in self._connection.parked:
             return
-        fetched = fetch(self._broker, self._request)
+        fetched = self._fetch()
         if fetched.failed or fetched.size_bytes >= self._request.bytes_min:
             self._answer(fetched)
 
     def expire(self) -> None:
         """Answer with what there is."""
-        self._answer(fetch(self._broker, self._request))
+        self._answer(self._fetch())
+
+    def _fetch(self) -> Fetched:
+        try:
+            return fetch(self._broker, self._request)
+        except Exception:  # The edge of a request, in a later round.
+            logger.exception("fetch failed")
+            return refused(self._request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def cancel(self) -> None:
         """Stop waiting."""

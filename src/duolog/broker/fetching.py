@@ -71,6 +71,15 @@ def fetch(broker: "Broker", request: FetchRequest) -> Fetched:
     return Fetched(results, size_bytes, failed)
 
 
+def refused(request: FetchRequest, code: ErrorCode) -> Fetched:
+    """Return the answer that gives one error to every partition of the request."""
+    results: list[tuple[TopicKey, list[FetchResult[FileSpan]]]] = [
+        (key, [FetchResult(asked.partition, code) for asked in partitions])
+        for key, partitions in request.topics
+    ]
+    return Fetched(results, 0, failed=True)
+
+
 def find_topic(broker: "Broker", key: TopicKey) -> "Topic | None":
     """Return the topic that a request names by its id or by the bytes of its name."""
     if isinstance(key, UUID):

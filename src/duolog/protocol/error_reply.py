@@ -13,13 +13,16 @@ from typing import Any, Final, get_args, get_origin
 
 _OTHER_NAMES: Final = {
     "results": ("topics", "resources"),
-    "responses": ("topics", "topic_names", "resources"),
+    "responses": ("topics", "topic_names", "resources", "topic_data"),
+    "partition_responses": ("partition_data",),
     "groups": ("groups_names",),
     "coordinators": ("coordinator_keys",),
     "members": ("members",),
 }
 _PLAIN_ITEM_NAMES: Final = {"coordinators": "key", "responses": "name", "groups": "group_id"}
 """How an item is called where the request has only a list of strings."""
+_NOT_KNOWN: Final = {"base_offset": -1, "high_watermark": -1}
+"""What stands in an error answer where the schema has no default, and 0 would be an offset."""
 
 
 def mirror_error(
@@ -34,7 +37,11 @@ def mirror_error(
         values["error_message"] = message
     for field in fields(response_type):
         item_type = _item_type(field.type)
-        if field.name in names and hasattr(request, field.name) and item_type is None:
+        if field.name in _NOT_KNOWN:
+            values[field.name] = _NOT_KNOWN[field.name]
+        elif field.name == "partition_index" and hasattr(request, "partition"):
+            values[field.name] = request.partition
+        elif hasattr(request, field.name) and item_type is None:
             values[field.name] = getattr(request, field.name)
         elif item_type is not None and is_dataclass(item_type):
             asked = _asked(request, field.name)

@@ -15,6 +15,9 @@ class FakeTransactions:
         self.added: list[tuple[str, int]] = []
         self.error: int = ErrorCode.NONE
 
+    def stop(self) -> None:
+        pass
+
     def add(self, producer_id: int, topic: str, partition: int = 0, *, epoch: int = 0) -> None:
         self.ongoing.add((f"t{producer_id}", producer_id, epoch, topic, partition))
 
