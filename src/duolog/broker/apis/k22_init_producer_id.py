@@ -3,44 +3,53 @@
 Behaviour: an idempotent producer gets an id that nobody has had, with epoch 0, each time it
 asks. Ids are reserved in blocks on the disk, so a crash never gives one twice.
 
-A transactional id gets TRANSACTIONAL_ID_AUTHORIZATION_FAILED: transactions are not served yet,
-and this is the one answer that every client takes as final and shows (Java and librdkafka try
-most other errors again until their timeout). An empty transactional id is INVALID_REQUEST.
+A transactional id keeps its producer id and gets the next epoch, which fences who had it before.
+If it has a transaction, that is aborted first, and the client is told CONCURRENT_TRANSACTIONS and
+asks again. An empty transactional id is INVALID_REQUEST, a timeout that is not above 0 or longer
+than transaction.max.timeout.ms INVALID_TRANSACTION_TIMEOUT.
 
-v2  flexible       v3 producer id and epoch to go on with (KIP-360), for transactions only
+v2  flexible       v3 producer id and epoch to go on with after an error (KIP-360)
 v4  PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH
+v5  TRANSACTION_ABORTABLE is known to the client
 
 Source: Kafka `TransactionCoordinator.handleInitProducerId`, `RPCProducerIdManager`.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from duolog.broker.api import Api, RequestContext
+from duolog.broker.transaction_answers import fenced_by_version
+from duolog.coordinator.transactions.coordinator import NO_ONE, Answer
+from duolog.coordinator.transactions.transitions import Producer
+from duolog.core.units import SECOND_MS
 from duolog.protocol.error_codes import ErrorCode
 
-_NO_PRODUCER = -1
-_NO_EPOCH = -1
+_FIRST_FENCED: Final = 4
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    code = _refusal(request)
-    if code == ErrorCode.NONE:
-        context.reply({"producer_id": context.broker.producer_ids.take(), "producer_epoch": 0})
-        return
-    context.reply({"error_code": code, "producer_id": _NO_PRODUCER, "producer_epoch": _NO_EPOCH})
+    def answer(found: Answer) -> None:
+        context.reply(
+            {
+                "error_code": fenced_by_version(found.error_code, context, _FIRST_FENCED),
+                "producer_id": found.producer.producer_id,
+                "producer_epoch": found.producer.epoch,
+            }
+        )
 
-
-def _refusal(request: Any) -> ErrorCode:
-    if request.transactional_id is not None:
-        if not request.transactional_id:
-            return ErrorCode.INVALID_REQUEST
-        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    # Without transactions both of these mean nothing, but there must be both or none.
-    producer_id = getattr(request, "producer_id", _NO_PRODUCER)
-    epoch = getattr(request, "producer_epoch", _NO_EPOCH)
-    if (producer_id == _NO_PRODUCER) != (epoch == _NO_EPOCH):
-        return ErrorCode.INVALID_REQUEST
-    return ErrorCode.NONE
+    producer = Producer(getattr(request, "producer_id", -1), getattr(request, "producer_epoch", -1))
+    if (producer.producer_id == -1) != (producer.epoch == -1):
+        answer(Answer(ErrorCode.INVALID_REQUEST, NO_ONE))
+    elif request.transactional_id is None:
+        # Without transactions what the producer had means nothing.
+        answer(Answer(ErrorCode.NONE, Producer(context.broker.producer_ids.take(), 0)))
+    else:
+        context.broker.transactions.initialize(
+            request.transactional_id,
+            round(request.transaction_timeout.total_seconds() * SECOND_MS),
+            None if producer == NO_ONE else producer,
+            answer,
+        )
 
 
 API = Api(key=22, name="InitProducerId", versions=range(6), handle=handle)

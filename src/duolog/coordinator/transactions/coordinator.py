@@ -240,12 +240,19 @@ class TransactionCoordinator:
 
     def expired(self, now_ms: int) -> list[TransactionChange]:
         """Return tombstones for the ids that nobody has used for long."""
-        return [
-            TransactionChange(transactional_id, None)
-            for transactional_id, record in self._records.items()
-            if record.state.idle
-            and record.updated_at_ms + self._settings.id_expiration_ms <= now_ms
+        tombstones = [
+            TransactionChange(transactional_id, None) for transactional_id in self._records
         ]
+        return [change for change in tombstones if self.expirable(change, now_ms)]
+
+    def expirable(self, tombstone: TransactionChange, now_ms: int) -> bool:
+        """Return whether nobody has used the id for long, also now."""
+        record = self._records.get(tombstone.transactional_id)
+        return (
+            record is not None
+            and record.state.idle
+            and record.updated_at_ms + self._settings.id_expiration_ms <= now_ms
+        )
 
     # The log
 

@@ -26,6 +26,13 @@ class TransactionsLoadInProgress(TransactionError):
     RETRIABLE = True
 
 
+class TransactionsNotHere(TransactionError):
+    """This coordinator cannot write any more."""
+
+    CODE = ErrorCode.NOT_COORDINATOR
+    RETRIABLE = True
+
+
 class InvalidTransactionRequest(TransactionError):
     """The transactional id is empty, or too long for a record."""
 

@@ -1,0 +1,70 @@
+"""AddPartitionsToTxn, API key 24, versions 0-3.
+
+Behaviour: all partitions are added to the producer's transaction, or none: where one is not there
+it is UNKNOWN_TOPIC_OR_PARTITION and the others OPERATION_NOT_ATTEMPTED. The first partition begins
+the transaction. Versions 4 and 5 are for brokers among themselves and not served.
+
+v2  PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH       v3  flexible
+
+Source: Kafka `KafkaApis.handleAddPartitionsToTxnRequest`.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.transaction_answers import fenced_by_version
+from duolog.coordinator.transactions.transitions import Producer
+from duolog.core.ids import TopicPartition
+from duolog.protocol.error_codes import ErrorCode
+
+_FIRST_FENCED: Final = 2
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    asked = [
+        TopicPartition(topic.name, partition)
+        for topic in request.v3_and_below_topics
+        for partition in topic.partitions
+    ]
+    unknown = {topic_partition for topic_partition in asked if not _known(topic_partition, context)}
+    if unknown:
+        codes = {
+            topic_partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if topic_partition in unknown
+            else ErrorCode.OPERATION_NOT_ATTEMPTED
+            for topic_partition in asked
+        }
+        _reply(context, codes)
+        return
+    context.broker.transactions.add(
+        request.v3_and_below_transactional_id,
+        Producer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch),
+        asked,
+        lambda answer: _reply(
+            context,
+            dict.fromkeys(asked, fenced_by_version(answer.error_code, context, _FIRST_FENCED)),
+        ),
+    )
+
+
+def _known(topic_partition: TopicPartition, context: RequestContext) -> bool:
+    topic = context.broker.topics.get(topic_partition.topic)
+    return topic is not None and topic.partition(topic_partition.partition) is not None
+
+
+def _reply(context: RequestContext, codes: Mapping[TopicPartition, int]) -> None:
+    topics: dict[str, list[dict[str, int]]] = defaultdict(list)
+    for (topic, partition), code in codes.items():
+        topics[topic].append({"partition_index": partition, "partition_error_code": code})
+    context.reply(
+        {
+            "results_by_topic_v3_and_below": [
+                {"name": name, "results_by_partition": results} for name, results in topics.items()
+            ]
+        }
+    )
+
+
+API = Api(key=24, name="AddPartitionsToTxn", versions=range(4), handle=handle)

@@ -1,0 +1,44 @@
+"""EndTxn, API key 26, versions 0-5.
+
+Behaviour: commits or aborts the producer's transaction, and is answered when the markers are on
+the disk. From version 5 on every end gives the producer a new epoch, or a new id when its epochs
+are used up; the answer names both, also to a retry. `coordinator/transactions/transitions.py` has
+the table of what is answered in which state.
+
+v2  PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH       v3  flexible
+v4  TRANSACTION_ABORTABLE is known to the client            v5  producer id and epoch (KIP-890)
+
+Source: Kafka `TransactionCoordinator.endTransaction`.
+"""
+
+from typing import Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.transaction_answers import fenced_by_version
+from duolog.coordinator.transactions.coordinator import Answer
+from duolog.coordinator.transactions.transitions import Producer
+
+_FIRST_FENCED: Final = 2
+_FIRST_BUMPING: Final = 5
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    def answer(found: Answer) -> None:
+        context.reply(
+            {
+                "error_code": fenced_by_version(found.error_code, context, _FIRST_FENCED),
+                "producer_id": found.producer.producer_id,
+                "producer_epoch": found.producer.epoch,
+            }
+        )
+
+    context.broker.transactions.end(
+        request.transactional_id,
+        Producer(request.producer_id, request.producer_epoch),
+        answer,
+        commit=request.committed,
+        bumping=context.version >= _FIRST_BUMPING,
+    )
+
+
+API = Api(key=26, name="EndTxn", versions=range(6), handle=handle)

@@ -1,0 +1,45 @@
+"""DescribeTransactions, API key 65, version 0.
+
+Behaviour: each transactional id has its own error: INVALID_REQUEST for an empty one,
+TRANSACTIONAL_ID_NOT_FOUND for one that is not known. What is shown may still be on its way to the
+disk.
+
+Source: Kafka `TransactionCoordinator.handleDescribeTransactions`; KIP-664.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.core.errors import KafkaError
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    names = request.transactional_ids
+    context.reply({"transaction_states": [_described(name, context) for name in names]})
+
+
+def _described(transactional_id: str, context: RequestContext) -> dict[str, Any]:
+    row: dict[str, Any] = {"transactional_id": transactional_id}
+    try:
+        record = context.broker.transactions.describe(transactional_id)
+    except KafkaError as error:
+        return {**row, "error_code": error.code}
+    topics: dict[str, list[int]] = defaultdict(list)
+    for topic, partition in sorted(record.partitions):
+        topics[topic].append(partition)
+    return {
+        **row,
+        "error_code": 0,
+        "transaction_state": record.state.value,
+        "transaction_timeout": record.timeout_ms,
+        "transaction_start_time": record.started_at_ms,
+        "producer_id": record.producer_id,
+        "producer_epoch": record.producer_epoch,
+        "topics": [
+            {"topic": topic, "partitions": partitions} for topic, partitions in topics.items()
+        ],
+    }
+
+
+API = Api(key=65, name="DescribeTransactions", versions=range(1), handle=handle)
