@@ -16,9 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
+from duolog.broker.consumer_group_settings import consumer_group_settings
 from duolog.broker.errors import kafka_code
 from duolog.broker.offsets_topic import Marker, OffsetsTopic, batches
+from duolog.broker.topic_view import BrokerTopics
 from duolog.broker.turns import SHORT_TURN_S, run_in_turns
+from duolog.coordinator.consumer_groups.messages import DescribedConsumerGroup, MemberHeartbeat
 from duolog.coordinator.coordinator import GroupCoordinator
 from duolog.coordinator.errors import NOT_COORDINATOR
 from duolog.coordinator.messages import (
@@ -66,6 +69,7 @@ class Groups:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._coordinator = GroupCoordinator(group_settings(broker.settings))
+        self._coordinator.consumer.topics = BrokerTopics(broker)
         self._topic = OffsetsTopic(broker)
         self._timers: dict[str, Timer] = {}
         self._expiry_timer: Timer | None = None
@@ -146,6 +150,15 @@ class Groups:
         self._plan(group_id)
         return left
 
+    def consumer_heartbeat(self, request: MemberHeartbeat, answer: Answer) -> None:
+        outcome = self._coordinator.consumer_heartbeat(request, answer, self._now())
+        self._carry_out(outcome)
+        if outcome.records:
+            self._plan(request.group_id)
+
+    def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
+        return self._coordinator.describe_consumer(group_id)
+
     def commit(self, request: CommitRequest, answer: Answer) -> None:
         self._carry_out(self._coordinator.commit(request, answer, self._now()))
 
@@ -211,10 +224,9 @@ class Groups:
         except Exception as error:  # noqa: BLE001  Whatever it was, the record is not in the log.
             self._refused(outcome, error)
             return
-        now = self._now()
         for record in outcome.records:
             if record.replayed_when_staged:
-                self._coordinator.stage(record, now)
+                self._coordinator.stage(record)
 
     def _accepted(self, outcome: Outcome, transaction: OffsetsTransaction | None) -> None:
         now = self._now()
@@ -341,6 +353,7 @@ def group_settings(settings: "BrokerSettings") -> GroupSettings:
         members_max=settings.integer("group.max.size"),
         offset_metadata_bytes_max=settings.integer("offset.metadata.max.bytes"),
         offsets_retention_ms=settings.integer("offsets.retention.minutes") * MINUTE_MS,
+        consumer=consumer_group_settings(settings),
     )
 
 

@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from duolog.broker.consumer_group_settings import CONSUMER_GROUP_ROWS
 from duolog.broker.network_settings import CONNECTION_ROWS, LISTENER_ROWS
 from duolog.core.settings import (
     Importance,
@@ -235,6 +236,7 @@ SETTINGS: Final = Settings(
     + _LOG_ROWS
     + _TIME_ROWS
     + _GROUP_ROWS
+    + CONSUMER_GROUP_ROWS
     + _TRANSACTION_ROWS,
     subject="broker setting",
 )

@@ -19,6 +19,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from duolog.coordinator.any_group import AnyGroup
+from duolog.coordinator.consumer_groups.coordinator import ConsumerGroups
+from duolog.coordinator.consumer_groups.group import ConsumerGroup
+from duolog.coordinator.consumer_groups.messages import DescribedConsumerGroup, MemberHeartbeat
+from duolog.coordinator.consumer_groups.records import ConsumerGroupRecord
 from duolog.coordinator.errors import (
     CoordinatorLoadInProgress,
     GroupIdNotFound,
@@ -77,6 +81,7 @@ class GroupCoordinator:
     def __init__(self, settings: GroupSettings | None = None) -> None:
         self._settings = settings or GroupSettings()
         self._groups: dict[str, AnyGroup] = {}
+        self.consumer = ConsumerGroups(self._groups, self._settings.consumer)
         self._offsets = OffsetStore()
         # Records that were handed out and neither replayed nor abandoned, by group.
         self._in_flight: Counter[str] = Counter()
@@ -98,15 +103,38 @@ class GroupCoordinator:
             )
         if request.group_id not in self._groups and request.member_id:
             raise UnknownMemberId(f'there is no group "{request.group_id}"')
-        group = self._groups.setdefault(request.group_id, Group(request.group_id))
-        if not isinstance(group, Group):
-            raise InconsistentGroupProtocol(f'group "{request.group_id}" is of the new protocol')
         step = Step(self._settings, now)
+        group = self._classic_group(request, step)
         try:
             join(group, request, to, step)
         finally:
             self._maybe_forget(group)
         return self._sent(step)
+
+    def _classic_group(self, request: JoinRequest, step: Step) -> Group:
+        """Return the group to join; an empty one of the new protocol becomes a classic one."""
+        group_id = request.group_id
+        group = self._groups.setdefault(group_id, Group(group_id))
+        if isinstance(group, Group):
+            return group
+        if request.member_id or not group.empty:
+            raise InconsistentGroupProtocol(f'group "{group_id}" is of the new protocol')
+        step.outcome.records += group.tombstones()
+        classic = self._groups[group_id] = Group(group_id)
+        return classic
+
+    def consumer_heartbeat(self, request: MemberHeartbeat, to: ReplyTo, now: Moment) -> Outcome:
+        """ConsumerGroupHeartbeat; see `duolog.coordinator.consumer_groups`.
+
+        Raises:
+            GroupError: the member must join again, or can not.
+        """
+        self._ensure_loaded()
+        outcome = self.consumer.heartbeat(request, to, now)
+        if not outcome.records and self._in_flight[request.group_id]:
+            self.consumer.hold(request.group_id, outcome.deferred)
+            return Outcome()
+        return self._sent(Step(self._settings, now, outcome))
 
     def sync(self, request: SyncRequest, to: ReplyTo, now: Moment) -> Outcome:
         """SyncGroup; see `duolog.coordinator.sync`.
@@ -219,6 +247,15 @@ class GroupCoordinator:
         group = self._groups.get(group_id)
         return _described(group) if isinstance(group, Group) else None
 
+    def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
+        """Return a group of the new protocol.
+
+        Raises:
+            GroupError: there is none of this id, or groups are still being loaded.
+        """
+        self._ensure_ready(group_id)
+        return self.consumer.describe(group_id)
+
     def list_groups(self) -> Iterator[ListedGroup]:
         """Yield every group.
 
@@ -258,6 +295,8 @@ class GroupCoordinator:
         if isinstance(group, Group):
             expire(group, step)
             self._maybe_forget(group)
+        elif isinstance(group, ConsumerGroup):
+            step.outcome.records += self.consumer.expire(group, now).records
         return self._sent(step)
 
     # The log
@@ -266,8 +305,10 @@ class GroupCoordinator:
     def loading(self) -> bool:
         return self._loading
 
-    def stage(self, record: CoordinatorRecord, now: Moment) -> None:
+    def stage(self, record: CoordinatorRecord) -> None:
         """Apply a record that is on its way to the log, if it is of that kind."""
+        if isinstance(record, ConsumerGroupRecord):
+            self.consumer.replay(record)
 
     def replay(
         self,
@@ -282,6 +323,8 @@ class GroupCoordinator:
             self._replay_offset(record, transaction)
         elif isinstance(record, GroupChange):
             self._replay_group(record, now)
+        elif self._loading and isinstance(record, ConsumerGroupRecord):
+            self.consumer.replay(record)
 
     def end_transaction(self, transaction: OffsetsTransaction, *, committed: bool) -> None:
         """Apply a marker that the log has accepted: offsets of the transaction count, or go."""
@@ -305,6 +348,9 @@ class GroupCoordinator:
             group = self._groups.get(group_id)
             if isinstance(group, Group):
                 release(group, step)
+        for group_id in {record.group_id for record in outcome.records}:
+            if not self._in_flight[group_id]:
+                step.outcome.replies += self.consumer.release(group_id)
         return step.outcome.replies
 
     def abandon(self, outcome: Outcome, error_code: int, now: Moment) -> Outcome:
@@ -312,7 +358,8 @@ class GroupCoordinator:
         for record in outcome.records:
             self._landed(record)
         step = Step(self._settings, now)
-        for letter in outcome.deferred:
+        held = self.consumer.abandoned(record.group_id for record in outcome.records)
+        for letter in (*outcome.deferred, *held):
             step.outcome.reply(letter.to, letter.reply.refused(error_code))
         for group_id in _changed_groups(outcome):
             group = self._groups.get(group_id)
@@ -345,6 +392,8 @@ class GroupCoordinator:
                 group.persisted = None
                 self._maybe_forget(group)
             return
+        if isinstance(group, ConsumerGroup) and not self._loading:
+            return  # It took the place of the classic group while this record was on its way.
         if not isinstance(group, Group):
             group = self._groups[record.group_id] = Group(record.group_id)
         if self._loading:

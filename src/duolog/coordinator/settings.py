@@ -1,8 +1,38 @@
 """The settings of the group coordinator, with units."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 
 from duolog.core.units import DAY_MS, MINUTE_MS, SECOND_MS
+
+
+class MigrationPolicy(Enum):
+    """Which way a group with members may change its protocol, under Kafka's names."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def upgrades(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def downgrades(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupSettings:
+    """Those of groups of the new protocol; defaults are Kafka's."""
+
+    session_timeout_ms: int = 45 * SECOND_MS
+    heartbeat_interval_ms: int = 5 * SECOND_MS
+    members_max: int = 2**31 - 1
+    assignors: tuple[str, ...] = ("uniform", "range")
+    migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    regex_refresh_interval_ms: int = 10 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +46,4 @@ class GroupSettings:
     members_max: int = 2**31 - 1
     offset_metadata_bytes_max: int = 4096
     offsets_retention_ms: int = 7 * DAY_MS
+    consumer: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duolog.coordinator.consumer_groups.records import EpochChange
 from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.records import (
     CoordinatorRecord,
@@ -88,8 +89,13 @@ def test_old_group_values_are_read_with_what_they_have() -> None:
     )
 
 
-def test_keys_of_other_kinds_of_groups_are_skipped() -> None:
-    assert decode_record(bytes.fromhex("0003 0001 67"), b"") is None
+@pytest.mark.parametrize("kind", ["0004", "0009", "000b", "0011"])
+def test_keys_of_other_kinds_of_groups_are_skipped(kind: str) -> None:
+    assert decode_record(bytes.fromhex(f"{kind} 0001 67"), b"") is None
+
+
+def test_a_key_of_a_group_of_the_new_protocol_is_read_by_its_own_package() -> None:
+    assert decode_record(bytes.fromhex("0003 0001 67"), None) == EpochChange("g", None)
 
 
 def test_a_value_of_a_newer_version_is_refused() -> None:

@@ -7,10 +7,10 @@ Source: Kafka `GroupCoordinatorShard`, `GroupMetadataManager`.
 """
 
 from collections import defaultdict
-from collections.abc import MutableMapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
+from duolog.coordinator.any_group import AnyGroup
 from duolog.coordinator.consumer_groups.draft import ConsumerStep
 from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
 from duolog.coordinator.consumer_groups.heartbeat import (
@@ -26,10 +26,10 @@ from duolog.coordinator.consumer_groups.messages import (
     MemberHeartbeat,
 )
 from duolog.coordinator.consumer_groups.records import ConsumerGroupRecord, EpochChange
-from duolog.coordinator.consumer_groups.settings import ConsumerGroupSettings
 from duolog.coordinator.consumer_groups.topics import NoTopics, TopicView
 from duolog.coordinator.errors import GroupIdNotFound
 from duolog.coordinator.messages import Letter, Moment, Outcome, ReplyTo
+from duolog.coordinator.settings import ConsumerGroupSettings
 
 
 class ConsumerGroups:
@@ -40,7 +40,7 @@ class ConsumerGroups:
     """
 
     def __init__(
-        self, groups: MutableMapping[str, Any], settings: ConsumerGroupSettings | None = None
+        self, groups: dict[str, AnyGroup], settings: ConsumerGroupSettings | None = None
     ) -> None:
         self.topics: TopicView = NoTopics()
         self.settings = settings or ConsumerGroupSettings()
@@ -111,9 +111,9 @@ class ConsumerGroups:
         group = self._groups.get(record.group_id)
         if isinstance(record, EpochChange) and record.epoch is None:
             # After a conversion, the classic group of this id is there already.
+            self._soft.pop(record.group_id, None)
             if isinstance(group, ConsumerGroup):
                 del self._groups[record.group_id]
-                self._soft.pop(record.group_id, None)
             return
         if not isinstance(group, ConsumerGroup):
             if record.encode_value() is None:
@@ -123,11 +123,18 @@ class ConsumerGroups:
             self._groups[record.group_id] = group
         group.replay(record)
 
-    def abandoned(self, group_id: str) -> None:
-        """Look at the topics again: what was found out about them was not stored."""
-        if group_id in self._soft:
-            self._soft[group_id].topics_version = -1
-            self._soft[group_id].regex_version = -1
+    def abandoned(self, group_ids: Iterable[str]) -> list[Letter]:
+        """Return what was held back for groups whose records were not stored.
+
+        What was found out about topics was not stored either, so they are looked at again.
+        """
+        letters = []
+        for group_id in set(group_ids):
+            letters += self.release(group_id)
+            if group_id in self._soft:
+                self._soft[group_id].topics_version = -1
+                self._soft[group_id].regex_version = -1
+        return letters
 
     def _step(self, now: Moment) -> ConsumerStep:
         return ConsumerStep(self.settings, self.topics, now)
@@ -146,7 +153,7 @@ class ConsumerGroups:
             return self._begin(group_id)
         if isinstance(group, ConsumerGroup):
             return group
-        if group.members:
+        if not group.empty:
             return self._find(group_id)
         step.outcome.records += group.tombstones()
         return self._begin(group_id)

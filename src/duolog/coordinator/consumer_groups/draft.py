@@ -18,9 +18,9 @@ from duolog.coordinator.consumer_groups.records import (
     TargetEpochChange,
 )
 from duolog.coordinator.consumer_groups.regex import check_regex, matching_topics
-from duolog.coordinator.consumer_groups.settings import ConsumerGroupSettings
 from duolog.coordinator.consumer_groups.topics import TopicView, known_topics, metadata_hash
 from duolog.coordinator.messages import Moment, Outcome
+from duolog.coordinator.settings import ConsumerGroupSettings
 from duolog.core.units import SECOND_MS
 
 logger = logging.getLogger(__name__)

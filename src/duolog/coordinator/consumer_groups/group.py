@@ -39,11 +39,11 @@ from duolog.coordinator.consumer_groups.records import (
     TargetChange,
     TargetEpochChange,
 )
-from duolog.coordinator.consumer_groups.settings import ConsumerGroupSettings
 from duolog.coordinator.consumer_protocol import PROTOCOL_TYPE
 from duolog.coordinator.errors import IllegalGeneration, NonEmptyGroup, UnknownMemberId
 from duolog.coordinator.messages import CommitRequest, ListedGroup, Moment
 from duolog.coordinator.records import CoordinatorRecord, OffsetRecord
+from duolog.coordinator.settings import ConsumerGroupSettings
 
 NEVER: Final = -(2**62)
 GROUP_TYPE: Final = "consumer"

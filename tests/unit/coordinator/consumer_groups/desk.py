@@ -13,9 +13,9 @@ from duolog.coordinator.consumer_groups.records import (
     ConsumerGroupRecord,
     decode_record,
 )
-from duolog.coordinator.consumer_groups.settings import ConsumerGroupSettings
 from duolog.coordinator.consumer_groups.topics import TopicInfo
 from duolog.coordinator.messages import Moment, Outcome
+from duolog.coordinator.settings import ConsumerGroupSettings
 
 NAMESPACE = UUID(int=1)
 

@@ -10,13 +10,13 @@ from duolog.coordinator.consumer_groups.errors import (
     UnsupportedAssignor,
 )
 from duolog.coordinator.consumer_groups.records import MemberState
-from duolog.coordinator.consumer_groups.settings import ConsumerGroupSettings
 from duolog.coordinator.errors import (
     GroupError,
     GroupIdNotFound,
     InvalidRequest,
     UnknownMemberId,
 )
+from duolog.coordinator.settings import ConsumerGroupSettings
 from unit.coordinator.consumer_groups.desk import ConsumerDesk
 
 

@@ -1,0 +1,89 @@
+"""ConsumerGroupHeartbeat, API key 68, versions 0-1.
+
+Behaviour: joins (epoch 0), keeps a session, hears of a new assignment and says what it owns, leaves
+(epoch -1; -2 for a static member that will come back). The broker assigns. The answer leaves when
+what it tells is durable. An assignment is told when it changed, or when the member said everything.
+
+v0  the broker makes the member's id
+v1  the member makes its id, KIP-1082; subscription by expression, in RE2's syntax
+
+Source: Kafka ConsumerGroupHeartbeatRequest.json; GroupCoordinatorService.consumerGroupHeartbeat;
+KIP-848.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.groups import new_member_suffix
+from duolog.coordinator.consumer_groups.messages import HeartbeatReply, MemberHeartbeat
+from duolog.coordinator.consumer_groups.records import Assignment
+from duolog.coordinator.errors import GroupError
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    def answer(reply: HeartbeatReply) -> None:
+        context.reply(_fields(reply))
+
+    try:
+        context.broker.groups.consumer_heartbeat(_heartbeat(request, context), answer)
+    except GroupError as error:
+        answer(HeartbeatReply(error_code=error.code, error_message=error.message))
+
+
+def _heartbeat(request: Any, context: RequestContext) -> MemberHeartbeat:
+    names = request.subscribed_topic_names
+    return MemberHeartbeat(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        member_epoch=request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout // _MILLISECOND,
+        topics=None if names is None else tuple(names),
+        regex=getattr(request, "subscribed_topic_regex", None),
+        assignor=request.server_assignor,
+        owned=_owned(request.topic_partitions),
+        client_id=context.client_id,
+        client_host=context.client_host,
+        fresh_id=new_member_suffix(),
+        member_id_required=context.version >= 1,
+    )
+
+
+def _owned(topics: Iterable[Any] | None) -> Assignment | None:
+    if topics is None:
+        return None
+    owned: dict[UUID, frozenset[int]] = {}
+    for topic in topics:
+        topic_id = topic.topic_id or UUID(int=0)
+        owned[topic_id] = owned.get(topic_id, frozenset()) | frozenset(topic.partitions)
+    return {topic_id: partitions for topic_id, partitions in owned.items() if partitions}
+
+
+def _fields(reply: HeartbeatReply) -> Mapping[str, Any]:
+    return {
+        "throttle_time": 0,
+        "error_code": reply.error_code,
+        "error_message": reply.error_message,
+        "member_id": reply.member_id,
+        "member_epoch": reply.member_epoch,
+        "heartbeat_interval": reply.heartbeat_interval_ms,
+        "assignment": None if reply.assignment is None else _assignment(reply.assignment),
+    }
+
+
+def _assignment(assignment: Assignment) -> Mapping[str, Any]:
+    return {
+        "topic_partitions": [
+            {"topic_id": topic_id, "partitions": sorted(partitions)}
+            for topic_id, partitions in assignment.items()
+        ]
+    }
+
+
+API = Api(key=68, name="ConsumerGroupHeartbeat", versions=range(2), handle=handle)

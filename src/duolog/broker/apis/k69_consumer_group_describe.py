@@ -1,0 +1,99 @@
+"""ConsumerGroupDescribe, API key 69, versions 0-1.
+
+Behaviour: a group of the classic protocol is GROUP_ID_NOT_FOUND, and clients then ask DescribeGroups;
+so is a group that does not exist. A topic that was deleted is left out of assignments.
+
+v1  which protocol a member speaks, KIP-1099
+
+Source: Kafka ConsumerGroupDescribeRequest.json; GroupMetadataManager.consumerGroupDescribe.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.coordinator.consumer_groups.messages import DescribedConsumer, DescribedConsumerGroup
+from duolog.coordinator.consumer_groups.records import Assignment
+from duolog.coordinator.errors import NONE, GroupError
+
+if TYPE_CHECKING:
+    from duolog.broker.topics import Topics
+
+Fields = Mapping[str, Any]
+
+_NOT_ASKED: Final = -(2**31)
+_ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8
+"""READ, DELETE and DESCRIBE, by the numbers of Kafka's AclOperation."""
+_CLASSIC, _CONSUMER = 0, 1
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    operations = _ALL_OPERATIONS if request.include_authorized_operations else _NOT_ASKED
+    groups = [
+        {**_describe(group_id, context), "authorized_operations": operations}
+        for group_id in request.group_ids
+    ]
+    context.reply({"throttle_time": 0, "groups": groups})
+
+
+def _describe(group_id: str, context: RequestContext) -> Fields:
+    try:
+        group = context.broker.groups.describe_consumer(group_id)
+    except GroupError as error:
+        return {
+            "error_code": error.code,
+            "error_message": error.message,
+            "group_id": group_id,
+            "group_state": "",
+            "group_epoch": 0,
+            "assignment_epoch": 0,
+            "assignor_name": "",
+            "members": [],
+        }
+    return _fields(group, context.broker.topics)
+
+
+def _fields(group: DescribedConsumerGroup, topics: "Topics") -> Fields:
+    return {
+        "error_code": NONE,
+        "error_message": None,
+        "group_id": group.group_id,
+        "group_state": group.state,
+        "group_epoch": group.epoch,
+        "assignment_epoch": group.target_epoch,
+        "assignor_name": group.assignor,
+        "members": [_member(member, topics) for member in group.members],
+    }
+
+
+def _member(member: DescribedConsumer, topics: "Topics") -> Fields:
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
+        "member_epoch": member.epoch,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "subscribed_topic_names": member.topics,
+        "subscribed_topic_regex": member.regex,
+        "assignment": _assignment(member.assigned, topics),
+        "target_assignment": _assignment(member.target, topics),
+        "member_type": _CLASSIC if member.classic else _CONSUMER,
+    }
+
+
+def _assignment(assignment: Assignment, topics: "Topics") -> Fields:
+    return {
+        "topic_partitions": [
+            {
+                "topic_id": topic_id,
+                "topic_name": topics.by_id[topic_id].name,
+                "partitions": sorted(partitions),
+            }
+            for topic_id, partitions in assignment.items()
+            if topic_id in topics.by_id
+        ]
+    }
+
+
+API = Api(key=69, name="ConsumerGroupDescribe", versions=range(2), handle=handle)

@@ -1,0 +1,116 @@
+"""Settings of consumer groups of the new protocol, under Kafka's names and with Kafka's defaults."""
+
+from typing import TYPE_CHECKING, Final
+
+from duolog.coordinator.settings import ConsumerGroupSettings, MigrationPolicy
+from duolog.core.errors import ConfigError
+from duolog.core.settings import Importance, Kind, Setting, at_least, one_of
+from duolog.core.units import MINUTE_MS, SECOND_MS
+
+if TYPE_CHECKING:
+    from duolog.broker.settings import BrokerSettings
+
+_BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms")
+"""Settings that have a least and a greatest value, which are settings as well."""
+
+
+def _milliseconds(name: str, default: int, doc: str) -> Setting:
+    return Setting(
+        f"group.consumer.{name}", default=default, kind=Kind.INT, doc=doc, check=at_least(1)
+    )
+
+
+CONSUMER_GROUP_ROWS: Final = (
+    _milliseconds(
+        "session.timeout.ms",
+        45 * SECOND_MS,
+        "How long a member of a group of the new protocol may be silent.",
+    ),
+    _milliseconds(
+        "min.session.timeout.ms",
+        45 * SECOND_MS,
+        "The least that group.consumer.session.timeout.ms may be.",
+    ),
+    _milliseconds(
+        "max.session.timeout.ms",
+        60 * SECOND_MS,
+        "The most that group.consumer.session.timeout.ms may be.",
+    ),
+    _milliseconds(
+        "heartbeat.interval.ms",
+        5 * SECOND_MS,
+        "How often members of groups of the new protocol are told to send a heartbeat.",
+    ),
+    _milliseconds(
+        "min.heartbeat.interval.ms",
+        5 * SECOND_MS,
+        "The least that group.consumer.heartbeat.interval.ms may be.",
+    ),
+    _milliseconds(
+        "max.heartbeat.interval.ms",
+        15 * SECOND_MS,
+        "The most that group.consumer.heartbeat.interval.ms may be.",
+    ),
+    Setting(
+        "group.consumer.max.size",
+        default=2**31 - 1,
+        kind=Kind.INT,
+        doc="Members of one group of the new protocol.",
+        check=at_least(1),
+    ),
+    Setting(
+        "group.consumer.assignors",
+        default=("uniform", "range"),
+        kind=Kind.LIST,
+        doc="The assignors that members may ask for; the first is used if none asks.",
+        check=one_of("uniform", "range"),
+    ),
+    Setting(
+        "group.consumer.migration.policy",
+        default="bidirectional",
+        kind=Kind.STRING,
+        doc="Which way a group that has members may change its protocol: bidirectional, upgrade, "
+        "downgrade or disabled.",
+        check=one_of(*(policy.value for policy in MigrationPolicy)),
+    ),
+    Setting(
+        "group.consumer.regex.refresh.interval.ms",
+        default=10 * MINUTE_MS,
+        kind=Kind.INT,
+        doc="How often the topics of subscribed expressions are looked up although no topic was "
+        "created or deleted.",
+        check=at_least(10 * SECOND_MS),
+        importance=Importance.LOW,
+    ),
+)
+
+
+def consumer_group_settings(settings: "BrokerSettings") -> ConsumerGroupSettings:
+    """Return the coordinator's part of the broker's settings.
+
+    Raises:
+        ConfigError: a value lies outside of the bounds that other settings give it.
+    """
+    for name in _BOUNDED:
+        _check_bounds(settings, name)
+    return ConsumerGroupSettings(
+        session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
+        heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
+        members_max=settings.integer("group.consumer.max.size"),
+        assignors=tuple(settings.text("group.consumer.assignors").split(",")),
+        migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
+        regex_refresh_interval_ms=settings.integer("group.consumer.regex.refresh.interval.ms"),
+    )
+
+
+def _check_bounds(settings: "BrokerSettings", name: str) -> None:
+    value = settings.integer(f"group.consumer.{name}")
+    low = settings.integer(f"group.consumer.min.{name}")
+    high = settings.integer(f"group.consumer.max.{name}")
+    if not low <= value <= high:
+        raise ConfigError(
+            f'setting "group.consumer.{name}" is {value} and not between {low} and {high}',
+            hint=f"group.consumer.min.{name} and group.consumer.max.{name} are its bounds.",
+            name=f"group.consumer.{name}",
+            value=str(value),
+        )
