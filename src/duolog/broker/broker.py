@@ -8,17 +8,18 @@ Threads: all of it runs on the loop's thread; the group commit has its own.
 """
 
 import logging
-import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from duolog.broker.aside import Aside
 from duolog.broker.configs.kinds import Configs
+from duolog.broker.connections import Connections
 from duolog.broker.controller import Change, Controller, carry_out
 from duolog.broker.errors import kafka_code
 from duolog.broker.listener import Listener
 from duolog.broker.loop import Loop, Timers
 from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.quotas import ClientQuotas
 from duolog.broker.recovery_points import RecoveryPoints
 from duolog.broker.round import Callback, Rounds
 from duolog.broker.router import Router, find_apis
@@ -38,6 +39,7 @@ from duolog.record.records import Record, decode_records
 if TYPE_CHECKING:
     from duolog.broker.api import RequestContext
     from duolog.broker.connection import Connection
+    from duolog.broker.endpoints import OpenEndpoint
     from duolog.broker.fetch_waiters import FetchWaiter
     from duolog.log.group_commit import Durability
     from duolog.log.log_manager import LogManager
@@ -64,6 +66,8 @@ class Broker:
         self.settings = settings
         self.node_id = settings.integer("node.id")
         self.cluster_id: str = log_manager.cluster_id
+        self.leader_epoch = log_manager.leader_epoch
+        self.data_dir = log_manager.path
         self.frame_bytes_max = settings.integer("socket.request.max.bytes")
         self.fetch_bytes_max = settings.integer("fetch.max.bytes")
         self.loop = Loop(clock)
@@ -72,6 +76,7 @@ class Broker:
         self.router = Router(find_apis())
         self._aside = Aside()
         self.controller = Controller(self.loop, clock)
+        self.quotas = ClientQuotas(log_manager)
         self.configs = Configs(log_manager, settings, self._settings_changed, self._computed)
         self.topics = Topics(log_manager, TopicConfigs(settings), self._aside.run)
         self.configs.add_topics(self.topics)
@@ -82,16 +87,18 @@ class Broker:
         durability = cast("Durability", settings.text("durability"))
         self.group_commit = log_manager.group_commit(durability, self.loop.wake)
         self.rounds = Rounds(self.group_commit, self._grown)
-        self.connections: set[Connection] = set()
+        self.connections = Connections(settings, self.loop.timers)
         self.connections_to_flush: list[Connection] = []
+        self.endpoints: Sequence[OpenEndpoint] = ()
         self.advertised: tuple[str, int] = ("127.0.0.1", 0)
+        """What clients of the first listener are told; see `Connection.advertised`."""
         self.groups: Any = None
         """The group coordinator's shell, `broker.groups.Groups`; made by `start`."""
         self.transactions: Any = None
         """The transaction coordinator's shell, `broker.transactions`; made by `start`."""
         self._log_manager = log_manager
         self._waiters_to_check: set[FetchWaiter] = set()
-        self._listener: Listener | None = None
+        self._listeners: list[Listener] = []
 
     @property
     def timers(self) -> Timers:
@@ -105,12 +112,13 @@ class Broker:
         """
         return self.topics.partition(topic, partition).log
 
-    def start(self, listening: socket.socket, advertised: tuple[str, int]) -> None:
+    def start(self, endpoints: "Sequence[OpenEndpoint]") -> None:
         """Load what is kept in logs and begin to accept; the loop must then be run."""
         from duolog.broker.groups import Groups  # noqa: PLC0415  It names Broker.
         from duolog.broker.transactions import Transactions  # noqa: PLC0415  As Groups.
 
-        self.advertised = advertised
+        self.endpoints = endpoints
+        self.advertised = endpoints[0].advertised
         self.groups = Groups(self)
         self.groups.start()
         self.transactions = Transactions(self)
@@ -122,7 +130,8 @@ class Broker:
             self.group_commit,
             self.settings.integer("log.recovery.bytes.max"),
         ).start()
-        self._listener = Listener(self, listening)
+        self._listeners = [Listener(self, endpoint) for endpoint in endpoints]
+        self.connections.watch_idle()
 
     def run(self) -> None:
         """Serve until `loop.stop` is called."""
@@ -130,14 +139,14 @@ class Broker:
 
     def stop(self) -> None:
         """Close everything; when this returns, all that was acknowledged or staged is synced."""
-        if self._listener is not None:
-            self._listener.close()
+        for listener in self._listeners:
+            listener.close()
         self.controller.close()
         if self.groups is not None:
             self.groups.stop()
         if self.transactions is not None:
             self.transactions.stop()
-        for connection in list(self.connections):
+        for connection in self.connections:
             connection.close("broker stops")
         self.rounds.finish()
         self.group_commit.close()
@@ -239,13 +248,13 @@ class Broker:
 
     def _computed(self) -> dict[str, tuple[Kind, str]]:
         """Return what Kafka has as settings, and here comes from the command line."""
-        host, port = self.advertised
-        listener = f"PLAINTEXT://{host}:{port}"
+        told = ",".join(f"{row.name}://{row.advertised}" for row in self.endpoints)
+        heard = ",".join(f"{row.name}://{row.bound}" for row in self.endpoints)
         return {
-            "advertised.listeners": (Kind.STRING, listener),
+            "advertised.listeners": (Kind.STRING, told),
             "broker.id": (Kind.INT, str(self.node_id)),
-            "listeners": (Kind.STRING, listener),
-            "log.dirs": (Kind.STRING, self._log_manager.path),
+            "listeners": (Kind.STRING, heard),
+            "log.dirs": (Kind.STRING, self.data_dir),
         }
 
     def _settings_changed(self, names: set[str]) -> Iterator[None]:

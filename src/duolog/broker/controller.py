@@ -73,6 +73,8 @@ class Controller:
     """Carries out changes in their order; see the picture at the top of the module."""
 
     def __init__(self, loop: "Loop", clock: "Clock") -> None:
+        self.changes = 0
+        """Changes that were made since the start."""
         self._loop = loop
         self._clock = clock
         self._aside = Aside()
@@ -160,6 +162,7 @@ class Controller:
             if error is None:
                 try:
                     yield from prepared.change.apply()
+                    self.changes += 1
                 except Exception as cause:  # noqa: BLE001  As above.
                     _log_unexpected(cause)
                     error = cause

@@ -6,6 +6,8 @@ dropped the pages, so a second fsync that succeeds proves nothing (see "fsyncgat
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from duolog.log.errors import LogDirOffline
 
@@ -17,6 +19,20 @@ class DirHealth:
 
     def __init__(self) -> None:
         self.error: LogDirOffline | None = None
+
+    @contextmanager
+    def guard(self, doing: str) -> Iterator[None]:
+        """Take the directory offline where the disk refuses what stands inside.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
+        if self.error is not None:
+            raise self.error
+        try:
+            yield
+        except OSError as cause:
+            raise self.fail(cause, doing) from cause
 
     def fail(self, cause: Exception, doing: str) -> LogDirOffline:
         """Take the directory offline; returns the error to raise or to answer with."""

@@ -10,8 +10,6 @@ Thread: the broker's loop. `group_commit` starts the one other thread.
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import TracebackType
-from typing import Self
 
 from duolog.core.clock import Clock
 from duolog.core.ids import TopicPartition
@@ -106,7 +104,7 @@ class LogManager:
         Raises:
             LogDirOffline: the disk refused, now or before.
         """
-        with _Offline(self.health, f'writing "{name}"'):
+        with self.health.guard(f'writing "{name}"'):
             replace_file(self._disk, self._data_dir.path, name, data)
 
     # Topics.
@@ -172,7 +170,7 @@ class LogManager:
             if remove is not None:
                 remove(remove_files)
                 return
-            with _Offline(self.health, f'deleting topic "{name}"'):
+            with self.health.guard(f'deleting topic "{name}"'):
                 remove_files()
 
         return self._change(change._replace(place=place), f'deleting topic "{name}"')
@@ -217,7 +215,7 @@ class LogManager:
 
     def _change(self, change: CatalogChange, doing: str) -> TopicChange:
         def write() -> None:
-            with _Offline(self.health, doing):
+            with self.health.guard(doing):
                 change.write()
 
         return TopicChange(
@@ -225,7 +223,7 @@ class LogManager:
         )
 
     def _settle(self) -> None:
-        with _Offline(self.health, "changing topics"):
+        with self.health.guard("changing topics"):
             self._catalog.sync()
 
     @staticmethod
@@ -303,7 +301,7 @@ class LogManager:
         try:
             for log in self._logs.values():
                 log.close()
-            with _Offline(self.health, "closing the data directory"):
+            with self.health.guard("closing the data directory"):
                 self._data_dir.mark_clean()
         finally:
             self._release()
@@ -313,25 +311,3 @@ class LogManager:
             log.release()
         self._logs.clear()
         self._data_dir.release()
-
-
-class _Offline:
-    """Takes the log directory offline where the disk refuses what stands inside."""
-
-    def __init__(self, health: DirHealth, doing: str) -> None:
-        self._health = health
-        self._doing = doing
-
-    def __enter__(self) -> Self:
-        if self._health.error is not None:
-            raise self._health.error
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if isinstance(error, OSError):
-            raise self._health.fail(error, self._doing) from error

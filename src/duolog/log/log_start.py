@@ -3,12 +3,20 @@
 It is there only where records were deleted; else the log starts with its first segment.
 """
 
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 from duolog.log.disk import Disk, read_file, replace_file
 from duolog.log.errors import CorruptLog
 
 _FILE_NAME: Final = "log-start-offset"
+
+
+class StartAdvance(NamedTuple):
+    """A log start on its way: `write` on any thread, then `apply` on the loop, a file each step."""
+
+    write: Callable[[], None]
+    apply: Callable[[], Iterator[None]]
 
 
 def write_log_start(disk: Disk, directory: str, offset: int) -> None:

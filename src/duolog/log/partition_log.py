@@ -14,6 +14,7 @@ immutable descriptions of work (`take_unsynced`, `take_recovery_point`), never t
 Source: Kafka `UnifiedLog`, `LogSegment`.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from struct import Struct
 from struct import error as struct_error
@@ -27,7 +28,7 @@ from duolog.log.disk import Buffer, Disk
 from duolog.log.errors import OffsetOutOfRange
 from duolog.log.health import DirHealth
 from duolog.log.journal import SyncWork
-from duolog.log.log_start import write_log_start
+from duolog.log.log_start import StartAdvance, write_log_start
 from duolog.log.producer_state import kept_batch
 from duolog.log.readable_log import ReadableLog
 from duolog.log.recovery import Recovered
@@ -86,6 +87,7 @@ class PartitionLog(ReadableLog):
         "_roll_position",
         "_roll_timestamp",
         "_staged",
+        "_start_pending",
         "_unsynced",
         "config",
         "directory",
@@ -110,6 +112,7 @@ class PartitionLog(ReadableLog):
         self.leader_epoch = leader_epoch
         self._epochs.begin(leader_epoch, recovered.next_offset)
         self._staged: list[Buffer] = []
+        self._start_pending = False
         self._unsynced = Unsynced(
             disk, self._segments.active, recovered.scanned_segments, recovered.scanned_bytes
         )
@@ -393,24 +396,45 @@ class PartitionLog(ReadableLog):
             OffsetOutOfRange: `offset` is above the high watermark.
             LogDirOffline: the disk refused, now or before.
         """
+        advance = self.advancing_start(offset)
+        advance.write()
+        for _ in advance.apply():
+            pass
+
+    def advancing_start(self, offset: int) -> StartAdvance:
+        """Return `advance_log_start` as two steps: its write may be made beside the loop.
+
+        Until it is applied retention leaves this log alone.
+
+        Raises:
+            OffsetOutOfRange: `offset` is above the high watermark.
+        """
         if offset > self.high_watermark:
             raise OffsetOutOfRange(
                 f'log start of "{self.topic_partition}" cannot be {offset}',
                 detail=f"The high watermark is {self.high_watermark}.",
             )
-        if offset <= self.log_start_offset:
-            return
-        if self._health.error is not None:
-            raise self._health.error
-        try:
+        wanted = max(offset, self.log_start_offset)
+        advances = wanted > self.log_start_offset
+        doing = f'cutting "{self.topic_partition}"'
+        self._start_pending = advances
+
+        def write() -> None:
+            if advances:
+                with self._health.guard(doing):
+                    write_log_start(self._disk, self.directory, wanted)
+
+        def apply() -> Iterator[None]:
             # The start first, the files second: files may vanish in any order in a crash, and
             # recovery drops what lies below the start.
-            write_log_start(self._disk, self.directory, offset)
-            self.log_start_offset = offset
-            removed = self._segments.remove_below(offset)
-            self._unsynced.forget(removed)
-        except OSError as cause:
-            raise self._health.fail(cause, f'cutting "{self.topic_partition}"') from cause
+            self._start_pending = False
+            self.log_start_offset = wanted
+            while advances and self._segments.ends_below(wanted):
+                with self._health.guard(doing):
+                    self._unsynced.forget(self._segments.remove_first())
+                yield
+
+        return StartAdvance(write, apply)
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Delete what retention by time and size gives free; returns the number of segments.
@@ -422,7 +446,7 @@ class PartitionLog(ReadableLog):
             LogDirOffline: the disk refused, now or before.
         """
         self._producers.expire(now_ms, self.config.producer_expiration_ms)
-        if not self.config.deleted_when_old:
+        if not self.config.deleted_when_old or self._start_pending:
             return 0
         doomed = expired_segments(self._segments, self.config, now_ms, self.high_watermark)
         if doomed and doomed[-1] is self._active:

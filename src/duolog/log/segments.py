@@ -76,18 +76,20 @@ class Segments:
         self.written_offset = written_offset
         self._hint(written_offset, self.active, size_bytes)
 
-    def remove_below(self, offset: int) -> list[Segment]:
-        """Remove the segments that end at or below `offset`, never the active one.
+    def ends_below(self, offset: int) -> bool:
+        """Tell whether the first segment ends at or below `offset` and is not the active one."""
+        return len(self._items) > 1 and self._items[1].base_offset <= offset
+
+    def remove_first(self) -> list[Segment]:
+        """Remove the first segment, and return it.
 
         Raises:
             OSError: the disk refused.
         """
-        removed = []
-        while len(self._items) > 1 and self._items[1].base_offset <= offset:
-            removed.append(self._items.pop(0))
-            removed[-1].remove()
-        self._hints = {o: hint for o, hint in self._hints.items() if hint[0] not in removed}
-        return removed
+        removed = self._items.pop(0)
+        self._hints = {o: hint for o, hint in self._hints.items() if hint[0] is not removed}
+        removed.remove()
+        return [removed]
 
     def end_of(self, segment: Segment) -> int:
         """Return the offset at which the next segment begins, or would begin."""

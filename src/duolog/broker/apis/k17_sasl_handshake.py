@@ -1,0 +1,20 @@
+"""SaslHandshake, API key 17, versions 0-1.
+
+Behaviour: as Kafka on a PLAINTEXT listener, where nobody is authenticated: ILLEGAL_SASL_STATE. It is
+listed because librdkafka looks for it.
+
+Source: Kafka `KafkaApis.handleSaslHandshakeRequest`, KIP-43.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.protocol.error_codes import ErrorCode
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    del request
+    context.reply({"error_code": ErrorCode.ILLEGAL_SASL_STATE, "mechanisms": []})
+
+
+API = Api(key=17, name="SaslHandshake", versions=range(2), handle=handle)

@@ -1,0 +1,95 @@
+"""DeleteRecords, API key 21, versions 0-2.
+
+Behaviour: the log of a partition starts at the offset that is asked for, durably, and the answer
+tells where it starts now; -1 asks for the high watermark. An offset above that is
+OFFSET_OUT_OF_RANGE, one below the start changes nothing. A topic that is only compacted keeps its
+records: POLICY_VIOLATION. There is one replica, so nobody is waited for.
+
+v2  flexible
+
+Source: Kafka `ReplicaManager.deleteRecords`, `Partition.deleteRecordsOnLeader`; KIP-107.
+"""
+
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.controller import Change
+from duolog.broker.errors import kafka_code
+from duolog.broker.turns import change_each
+from duolog.core.errors import KafkaError
+from duolog.core.ids import TopicPartition
+from duolog.log.partition_log import PartitionLog
+from duolog.protocol.error_codes import ErrorCode
+
+_HIGH_WATERMARK: Final = -1
+_NO_OFFSET: Final = -1
+
+
+class _Asked(NamedTuple):
+    topic_partition: TopicPartition
+    offset: int
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    asked = [
+        _Asked(TopicPartition(topic.name, row.partition_index), row.offset)
+        for topic in request.topics
+        for row in topic.partitions
+    ]
+
+    def done(item: _Asked, error: Exception | None) -> dict[str, Any]:
+        result: dict[str, Any] = {"partition_index": item.topic_partition.partition}
+        if error is None:
+            return {**result, "low_watermark": _log(item, context).log_start_offset}
+        code, _ = kafka_code(error)
+        return {**result, "low_watermark": _NO_OFFSET, "error_code": code}
+
+    def finish(results: list[dict[str, Any]]) -> None:
+        rest = iter(results)
+        topics = [
+            {"name": topic.name, "partitions": [next(rest) for _ in topic.partitions]}
+            for topic in request.topics
+        ]
+        context.reply({"topics": topics})
+
+    change_each(
+        context,
+        asked,
+        lambda item: (str(item.topic_partition), partial(_deleting, item, context)),
+        done,
+        finish,
+    )
+
+
+def _log(asked: _Asked, context: RequestContext) -> PartitionLog:
+    return context.broker.log(*asked.topic_partition)
+
+
+def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
+    """Return the change that moves the start of a log, or None where it starts there already.
+
+    Raises:
+        KafkaError: there is no such partition, the offset is out of range, or the topic is only
+            compacted.
+    """
+    log = _log(asked, context)
+    if not log.config.deleted_when_old:
+        raise KafkaError(
+            f'records of topic "{asked.topic_partition.topic}" cannot be deleted: its cleanup.policy '
+            "is compact alone",
+            code=ErrorCode.POLICY_VIOLATION,
+        )
+    offset = log.high_watermark if asked.offset == _HIGH_WATERMARK else asked.offset
+    if not 0 <= offset <= log.high_watermark:
+        raise KafkaError(
+            f"offset {offset} is not within the log, which ends at {log.high_watermark}",
+            code=ErrorCode.OFFSET_OUT_OF_RANGE,
+        )
+    if offset <= log.log_start_offset:
+        return None
+    advance = log.advancing_start(offset)
+    return Change(advance.write, None, advance.apply)
+
+
+API = Api(key=21, name="DeleteRecords", versions=range(3), handle=handle)

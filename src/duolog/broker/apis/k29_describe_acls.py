@@ -1,0 +1,21 @@
+"""DescribeAcls, API key 29, versions 1-3.
+
+Behaviour: SECURITY_DISABLED, as from a Kafka without an authorizer.
+
+v2  flexible       v3 user resources
+
+Source: Kafka `AclApis.handleDescribeAcls`.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.no_authorizer import SECURITY_DISABLED
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    del request
+    context.reply(SECURITY_DISABLED)
+
+
+API = Api(key=29, name="DescribeAcls", versions=range(1, 4), handle=handle)

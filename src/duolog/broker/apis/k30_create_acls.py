@@ -1,0 +1,20 @@
+"""CreateAcls, API key 30, versions 1-3.
+
+Behaviour: SECURITY_DISABLED for each, as from a Kafka without an authorizer.
+
+v2  flexible       v3 user resources
+
+Source: Kafka `AclApis.handleCreateAcls`.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.no_authorizer import SECURITY_DISABLED
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    context.reply({"results": [SECURITY_DISABLED] * len(request.creations)})
+
+
+API = Api(key=30, name="CreateAcls", versions=range(1, 4), handle=handle)

@@ -1,0 +1,20 @@
+"""DeleteAcls, API key 31, versions 1-3.
+
+Behaviour: SECURITY_DISABLED for each filter, as from a Kafka without an authorizer.
+
+v2  flexible       v3 user resources
+
+Source: Kafka `AclApis.handleDeleteAcls`.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.no_authorizer import SECURITY_DISABLED
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    context.reply({"filter_results": [SECURITY_DISABLED] * len(request.filters)})
+
+
+API = Api(key=31, name="DeleteAcls", versions=range(1, 4), handle=handle)

@@ -1,0 +1,68 @@
+"""DescribeLogDirs, API key 35, versions 1-4.
+
+Behaviour: the one data directory, with the size of each partition that is asked for; partitions that
+do not exist are left out. A log directory that went offline is KAFKA_STORAGE_ERROR.
+
+v2  flexible       v3 error at the top       v4 size of the volume and what is free on it
+
+Source: Kafka `ReplicaManager.describeLogDirs`; KIP-113, KIP-827.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.topics import Partition, Topic
+from duolog.broker.turns import work_in_turns
+from duolog.protocol.error_codes import ErrorCode
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    broker = context.broker
+    asked: Iterable[tuple[Topic | None, Iterable[int] | None]]
+    if request.topics is None:
+        asked = [(topic, None) for topic in broker.topics]
+    else:
+        asked = [(broker.topics.get(topic.topic), topic.partitions) for topic in request.topics]
+    topics: list[dict[str, Any]] = []
+
+    def describe(item: tuple[Topic | None, Iterable[int] | None]) -> None:
+        topic, indexes = item
+        if topic is None:
+            return
+        some = (topic.partition(index) for index in indexes) if indexes is not None else None
+        rows = [_row(found) for found in some or topic.partitions if found is not None]
+        if rows:
+            topics.append({"name": topic.name, "partitions": rows})
+
+    def finish() -> None:
+        context.reply({"results": [_result(context, topics)]})
+
+    work_in_turns(context, asked, describe, finish)
+
+
+def _row(partition: Partition) -> dict[str, Any]:
+    return {
+        "partition_index": partition.index,
+        "partition_size": partition.log.size_bytes,
+        "offset_lag": 0,
+        "is_future_key": False,
+    }
+
+
+def _result(context: RequestContext, topics: list[dict[str, Any]]) -> dict[str, Any]:
+    broker = context.broker
+    result: dict[str, Any] = {"log_dir": broker.data_dir}
+    if broker.rounds.failure is not None:
+        return {**result, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}
+    volume = os.statvfs(broker.data_dir)
+    return {
+        **result,
+        "topics": topics,
+        "total_bytes": volume.f_blocks * volume.f_frsize,
+        "usable_bytes": volume.f_bavail * volume.f_frsize,
+    }
+
+
+API = Api(key=35, name="DescribeLogDirs", versions=range(1, 5), handle=handle)

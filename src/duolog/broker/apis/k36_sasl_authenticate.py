@@ -1,0 +1,26 @@
+"""SaslAuthenticate, API key 36, versions 0-2.
+
+Behaviour: as Kafka on a PLAINTEXT listener, where nobody is authenticated: ILLEGAL_SASL_STATE.
+
+v1  lifetime of the session       v2 flexible
+
+Source: Kafka `KafkaApis.handleSaslAuthenticateRequest`, KIP-152.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.protocol.error_codes import ErrorCode
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    del request
+    context.reply(
+        {
+            "error_code": ErrorCode.ILLEGAL_SASL_STATE,
+            "error_message": "this listener authenticates nobody",
+        }
+    )
+
+
+API = Api(key=36, name="SaslAuthenticate", versions=range(3), handle=handle)

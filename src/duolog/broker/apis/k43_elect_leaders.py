@@ -1,0 +1,45 @@
+"""ElectLeaders, API key 43, versions 0-2.
+
+Behaviour: the one broker leads every partition, so no election is ever needed: ELECTION_NOT_NEEDED
+for each partition that is named. Who asks for all partitions is told of those whose leader changed,
+which are none.
+
+v1  kind of election, error at the top       v2 flexible
+
+Source: Kafka `ReplicationControlManager.electLeaders`, KIP-460.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.errors import kafka_code
+from duolog.core.errors import KafkaError
+from duolog.protocol.error_codes import ErrorCode
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    results: list[dict[str, Any]]
+    if request.topic_partitions is None:
+        results = [{"topic": topic.name, "partition_result": []} for topic in context.broker.topics]
+    else:
+        results = [
+            {
+                "topic": topic.topic,
+                "partition_result": [_result(context, topic.topic, i) for i in topic.partitions],
+            }
+            for topic in request.topic_partitions
+        ]
+    context.reply({"error_code": ErrorCode.NONE, "replica_election_results": results})
+
+
+def _result(context: RequestContext, topic: str, index: int) -> dict[str, Any]:
+    code: int = ErrorCode.ELECTION_NOT_NEEDED
+    message: str | None = f"broker {context.broker.node_id} leads the partition"
+    try:
+        context.broker.topics.partition(topic, index)
+    except KafkaError as error:
+        code, message = kafka_code(error)
+    return {"partition_id": index, "error_code": code, "error_message": message}
+
+
+API = Api(key=43, name="ElectLeaders", versions=range(3), handle=handle)

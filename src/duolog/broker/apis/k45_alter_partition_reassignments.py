@@ -1,0 +1,61 @@
+"""AlterPartitionReassignments, API key 45, versions 0-1.
+
+Behaviour: a partition can be moved to the one broker there is, where it stands already. Others are
+INVALID_REPLICA_ASSIGNMENT; to cancel a move is NO_REASSIGNMENT_IN_PROGRESS, for there is never one.
+
+v1  whether the replication factor may change
+
+Source: Kafka `ReplicationControlManager.alterPartitionReassignment`; KIP-455, KIP-860.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.errors import kafka_code
+from duolog.core.errors import KafkaError
+from duolog.protocol.error_codes import ErrorCode
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    context.reply(
+        {
+            "allow_replication_factor_change": getattr(
+                request, "allow_replication_factor_change", True
+            ),
+            "error_message": None,
+            "responses": [
+                {
+                    "name": topic.name,
+                    "partitions": [_result(context, topic.name, row) for row in topic.partitions],
+                }
+                for topic in request.topics
+            ],
+        }
+    )
+
+
+def _result(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
+    result = {"partition_index": asked.partition_index, "error_message": None}
+    try:
+        _check(context, topic, asked)
+    except KafkaError as error:
+        result["error_code"], result["error_message"] = kafka_code(error)
+    return result
+
+
+def _check(context: RequestContext, topic: str, asked: Any) -> None:
+    broker = context.broker
+    broker.topics.partition(topic, asked.partition_index)
+    if asked.replicas is None:
+        raise KafkaError(
+            f'partition {asked.partition_index} of topic "{topic}" is not being moved',
+            code=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
+        )
+    if list(asked.replicas) != [broker.node_id]:
+        raise KafkaError(
+            f"replicas {list(asked.replicas)} are not the one broker, {broker.node_id}",
+            code=ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        )
+
+
+API = Api(key=45, name="AlterPartitionReassignments", versions=range(2), handle=handle)

@@ -1,0 +1,18 @@
+"""ListPartitionReassignments, API key 46, version 0.
+
+Behaviour: no partition is ever being moved.
+
+Source: Kafka `ReplicationControlManager.listPartitionReassignments`, KIP-455.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    del request
+    context.reply({"error_message": None, "topics": []})
+
+
+API = Api(key=46, name="ListPartitionReassignments", versions=range(1), handle=handle)

@@ -1,0 +1,39 @@
+"""DescribeClientQuotas, API key 48, versions 0-1.
+
+Behaviour: the quotas of the entities that match the filter. `entries` is null only beside an error:
+Java's admin client fails on null.
+
+v1  flexible
+
+Source: Kafka `ClientQuotasImage.describe`, KIP-546.
+"""
+
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.errors import kafka_code
+from duolog.broker.quotas import Component, check_components
+from duolog.core.errors import KafkaError
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    components = [
+        Component(row.entity_type, row.match_type, row.match) for row in request.components
+    ]
+    try:
+        check_components(components)
+    except KafkaError as error:
+        code, message = kafka_code(error)
+        context.reply({"error_code": code, "error_message": message, "entries": None})
+        return
+    entries = [
+        {
+            "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
+            "values": [{"key": key, "value": value} for key, value in quotas.items()],
+        }
+        for entity, quotas in context.broker.quotas.find(components, strict=request.strict)
+    ]
+    context.reply({"error_message": None, "entries": entries})
+
+
+API = Api(key=48, name="DescribeClientQuotas", versions=range(2), handle=handle)

@@ -1,0 +1,68 @@
+"""AlterClientQuotas, API key 49, versions 0-1.
+
+Behaviour: sets and removes quotas of users, client ids and addresses. They are kept on the disk and
+not enforced yet. Each entity is changed whole or not.
+
+v1  flexible
+
+Source: Kafka `ClientQuotaControlManager.alterClientQuotas`, KIP-546.
+"""
+
+from collections import Counter
+from functools import partial
+from typing import Any, NamedTuple
+
+from duolog.broker.api import Api, RequestContext
+from duolog.broker.controller import Change
+from duolog.broker.errors import kafka_code
+from duolog.broker.quotas import SUBJECT, Entity, entity_of
+from duolog.broker.turns import change_each
+from duolog.core.errors import KafkaError
+from duolog.protocol.error_codes import ErrorCode
+
+
+class _Asked(NamedTuple):
+    entity: Entity
+    operations: tuple[tuple[str, float | None], ...]
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    asked = [
+        _Asked(
+            entity_of((part.entity_type, part.entity_name) for part in entry.entity),
+            tuple((op.key, None if op.remove else op.value) for op in entry.ops),
+        )
+        for entry in request.entries
+    ]
+    times = Counter(item.entity for item in asked)
+    # An entity that is named twice has one answer, as in Kafka.
+    items = list({item.entity: item for item in asked}.values())
+
+    def prepare(item: _Asked) -> Change | None:
+        operations = dict(item.operations)
+        if times[item.entity] > 1 or len(operations) < len(item.operations):
+            raise KafkaError(
+                "an entity, or a quota of it, is in the request twice",
+                code=ErrorCode.INVALID_REQUEST,
+            )
+        change = context.broker.quotas.changing(item.entity, operations)
+        return None if request.validate_only else change
+
+    def done(item: _Asked, error: Exception | None) -> dict[str, Any]:
+        code, message = (ErrorCode.NONE, None) if error is None else kafka_code(error)
+        return {
+            "error_code": code,
+            "error_message": message,
+            "entity": [{"entity_type": kind, "entity_name": name} for kind, name in item.entity],
+        }
+
+    change_each(
+        context,
+        items,
+        lambda item: (SUBJECT, partial(prepare, item)),
+        done,
+        lambda results: context.reply({"entries": results}),
+    )
+
+
+API = Api(key=49, name="AlterClientQuotas", versions=range(2), handle=handle)

@@ -1,0 +1,72 @@
+"""DescribeQuorum, API key 55, versions 0-2.
+
+Behaviour: the broker is a quorum of one: it leads partition 0 of `__cluster_metadata`, in the epoch
+of its start. There is no such log here; its end is the number of changes since the start. Any other
+partition is UNKNOWN_TOPIC_OR_PARTITION.
+
+v1  times of replicas       v2 nodes and their listeners
+
+Source: Kafka `KafkaRaftClient.handleDescribeQuorumRequest`; KIP-595, KIP-836, KIP-853.
+"""
+
+from typing import Any, Final
+
+from duolog.broker.api import Api, RequestContext
+from duolog.protocol.error_codes import ErrorCode
+
+_TOPIC: Final = "__cluster_metadata"
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    asked = [
+        (topic.topic_name, row.partition_index)
+        for topic in request.topics
+        for row in topic.partitions
+    ]
+    if asked != [(_TOPIC, 0)]:
+        context.reply({"error_message": None, "topics": _unknown(request)})
+        return
+    broker = context.broker
+    now_ms = broker.clock.now_ms()
+    end = broker.controller.changes
+    voter = {
+        "replica_id": broker.node_id,
+        "log_end_offset": end,
+        "last_fetch_timestamp": now_ms,
+        "last_caught_up_timestamp": now_ms,
+    }
+    partition = {
+        "partition_index": 0,
+        "error_message": None,
+        "leader_id": broker.node_id,
+        "leader_epoch": broker.leader_epoch,
+        "high_watermark": end,
+        "current_voters": [voter],
+        "observers": [],
+    }
+    host, port = broker.advertised
+    listener = {"name": "PLAINTEXT", "host": host, "port": port}
+    context.reply(
+        {
+            "error_message": None,
+            "topics": [{"topic_name": _TOPIC, "partitions": [partition]}],
+            "nodes": [{"node_id": broker.node_id, "listeners": [listener]}],
+        }
+    )
+
+
+def _unknown(request: Any) -> list[dict[str, Any]]:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return [
+        {
+            "topic_name": topic.topic_name,
+            "partitions": [
+                {"partition_index": row.partition_index, "error_code": code}
+                for row in topic.partitions
+            ],
+        }
+        for topic in request.topics
+    ]
+
+
+API = Api(key=55, name="DescribeQuorum", versions=range(3), handle=handle)

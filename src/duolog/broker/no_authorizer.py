@@ -1,0 +1,11 @@
+"""What is answered about ACLs while nobody is asked who they are."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from duolog.protocol.error_codes import ErrorCode
+
+SECURITY_DISABLED: Final[Mapping[str, Any]] = {
+    "error_code": ErrorCode.SECURITY_DISABLED,
+    "error_message": "no authorizer is configured",
+}
