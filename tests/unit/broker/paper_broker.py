@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from kio._kio_native import entity_reader
 
@@ -20,10 +21,12 @@ from duolog.testing.clock import FakeClock
 
 COMMIT, FETCH, FIND, JOIN, HEARTBEAT, LEAVE, SYNC, DESCRIBE, LIST = range(8, 17)
 TXN_COMMIT, DELETE, DELETE_OFFSETS = 28, 42, 47
+CONSUMER_HEARTBEAT, CONSUMER_DESCRIBE = 68, 69
 APIS = {
     api.key: api
     for api in find_apis()
     if api.key in {*range(COMMIT, LIST + 1), TXN_COMMIT, DELETE, DELETE_OFFSETS}
+    or api.key in {CONSUMER_HEARTBEAT, CONSUMER_DESCRIBE}
 }
 
 
@@ -44,6 +47,8 @@ class PaperBroker:
         self.topics = self
         self.transactions = self
         self.names = set(names)
+        self.partitions: dict[str, int] = {}
+        self.version = 0
         self.slow_reads_s = slow_reads_s
         self.node_id = 5
         self.advertised = ("127.0.0.1", 9092)
@@ -72,11 +77,22 @@ class PaperBroker:
 
     def find(self, name: str) -> Any:
         offsets = name == OFFSETS_TOPIC
-        count = self.settings.integer("offsets.topic.num.partitions") if offsets else 1
+        count = self.partitions.get(name, 1)
+        if offsets:
+            count = self.settings.integer("offsets.topic.num.partitions")
         return SimpleNamespace(
+            id=uuid5(NAMESPACE_OID, name),
+            name=name,
             partitions=range(count),
             partition=lambda index: index if 0 <= index < count else None,
         )
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.find(name) for name in self.names)
+
+    @property
+    def by_id(self) -> dict[UUID, Any]:
+        return {topic.id: topic for topic in self}
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
         assert configs["cleanup.policy"] == "compact"
@@ -175,6 +191,7 @@ class PaperBroker:
             version=version,
             client_id="client",
             client_host="/127.0.0.1",
+            advertised=self.advertised,
             reply=reply,
         )
         request = self.messages.decode_request(header, memoryview(body))
