@@ -1,0 +1,1 @@
+"""What the client suites share: outcomes, the broker under test, results."""

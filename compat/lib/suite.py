@@ -1,0 +1,61 @@
+"""A client suite: fetched at run time, run against a broker, judged test by test."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from lib.outcomes import Outcomes
+
+CACHE = Path(__file__).parents[1] / ".cache"
+
+
+class Suite(Protocol):
+    """One folder of `compat/`, as its `suite.py` gives it."""
+
+    client: str
+    """The client as people know it, with its version."""
+
+    settings: Mapping[str, str]
+    """What the suite assumes of the broker."""
+
+    def run(self, bootstrap_servers: str, cache: Path, selection: Sequence[str]) -> Outcomes:
+        """Fetch what is missing into `cache`, run, and return each test's outcome."""
+        ...
+
+
+def run_command(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    log: Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Run a command, keep its output in `log` and return it; a time-out ends it."""
+    with log.open("w") as output:
+        try:
+            subprocess.run(
+                command,
+                cwd=cwd,
+                env=env,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            output.write(f"\nended after {timeout_s} s\n")
+    return log.read_text(errors="replace")
+
+
+def fetch(folder: Path, cache: Path) -> None:
+    """Run the folder's `fetch`, which brings the suite into `cache` and is quick when it is there.
+
+    Raises:
+        SystemExit: it failed; the text says what to install.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([str(folder / "fetch"), str(cache)], check=False, timeout=900)
+    if done.returncode:
+        raise SystemExit(f"error: {folder.name}/fetch failed with {done.returncode}")
