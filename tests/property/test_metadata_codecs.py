@@ -52,7 +52,7 @@ topic_rows = st.builds(
 
 @pytest.mark.parametrize("version", metadata.VERSIONS)
 @given(
-    broker=st.builds(BrokerRow, int32, names, int32),
+    broker=st.builds(BrokerRow, int32, names, int32, st.none() | names),
     cluster_id=names,
     topics=st.lists(topic_rows, max_size=3),
     operations=int32,
@@ -126,21 +126,39 @@ def test_a_metadata_request_is_read_as_kio_wrote_it(
     assert request.auto_create == (auto_create if version >= 4 else True)
 
 
+def feature_fields(version: int, features: list[api_versions.Feature]) -> dict[str, Any]:
+    supported = [{"name": row.name, "min_version": 0, "max_version": row.level} for row in features]
+    return {
+        **({"supported_features": supported} if version >= 4 else {}),
+        "finalized_features_epoch": 0,
+        "finalized_features": [
+            {"name": name, "max_version_level": level, "min_version_level": level}
+            for name, level in features
+        ],
+    }
+
+
 @pytest.mark.parametrize("version", api_versions.VERSIONS)
-@given(rows=st.lists(st.tuples(int16, st.integers(0, 5), st.integers(1, 9)), max_size=5))
+@given(
+    rows=st.lists(st.tuples(int16, st.integers(0, 5), st.integers(1, 9)), max_size=5),
+    features=st.lists(
+        st.builds(api_versions.Feature, st.text(max_size=200), st.integers(1, 99)), max_size=3
+    ),
+)
 def test_an_api_versions_response_has_the_bytes_that_the_schema_gives(
-    version: int, rows: list[tuple[int, int, int]]
+    version: int, rows: list[tuple[int, int, int]], features: list[api_versions.Feature]
 ) -> None:
     apis = [(key, range(low, low + count)) for key, low, count in rows]
 
-    body = api_versions.write_api_versions(version, apis)
+    body = api_versions.write_api_versions(version, apis, features)
 
     expected = encoder(entity_type(18, version, "response"))(
         {
             "api_keys": [
                 {"api_key": key, "min_version": served[0], "max_version": served[-1]}
                 for key, served in apis
-            ]
+            ],
+            **(feature_fields(version, features) if features else {}),
         }
     )
     assert body == expected

@@ -1,21 +1,28 @@
 """ApiVersions, API key 18, versions 0-4: answered by constant bytes, written by hand.
 
     v0  error i16 · [key, min, max]      v1  + throttle_ms
-    v3  flexible; + supported and finalized features, as tagged fields
+    v3  flexible; tagged fields: 0 supported features, 1 epoch and 2 levels of finalized ones
 
 A client that asks in a version we lack is answered in version 0 with UNSUPPORTED_VERSION and
-the range of ApiVersions itself; it then asks again (KIP-511). No feature is listed:
-`transaction.version` would switch clients to a flow that is not served (KIP-890).
+the range of ApiVersions itself; it then asks again (KIP-511). A supported feature whose minimum
+is 0 is left out before version 4, because older clients take the 0 for an error (KAFKA-17011).
 
 Source: Kafka `ApiVersionsResponse.json`; the bytes of the error from Apache Kafka 4.1.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.wire import INT16, INT32, write_array_length
+from duolog.protocol.wire import (
+    INT16,
+    INT32,
+    INT64,
+    write_array_length,
+    write_string,
+    write_uvarint,
+)
 
 VERSIONS: Final = range(5)
 
@@ -24,9 +31,28 @@ _FIRST_FLEXIBLE: Final = 3
 _RANGE: Final = Struct(">hhh")
 _KEY: Final = 18
 
+_FIRST_ZERO_MINIMUM: Final = 4
+_EPOCH: Final = 0
+"""Features never change while a broker runs, and clients take any epoch from 0 on."""
+_LEVELS: Final = Struct(">hh")
+_SUPPORTED: Final = 0
+_FINALIZED_EPOCH: Final = 1
+_FINALIZED: Final = 2
+
+
+class Feature(NamedTuple):
+    """A feature of the whole cluster: from 0 to `level`, and finalized at `level`."""
+
+    name: str
+    level: int
+
 
 def write_api_versions(
-    version: int, apis: Iterable[tuple[int, range]], *, error_code: int = 0
+    version: int,
+    apis: Iterable[tuple[int, range]],
+    features: Sequence[Feature] = (),
+    *,
+    error_code: int = 0,
 ) -> bytes:
     """Return the body of the answer for `(key, versions)` pairs."""
     flexible = version >= _FIRST_FLEXIBLE
@@ -35,7 +61,31 @@ def write_api_versions(
     parts = [INT16.pack(error_code), write_array_length(len(rows), flexible=flexible), *rows]
     if version >= _FIRST_THROTTLE:
         parts.append(INT32.pack(0))
-    parts.append(tags)
+    if flexible:
+        parts.append(_write_features(version, features))
+    return b"".join(parts)
+
+
+def _write_features(version: int, features: Sequence[Feature]) -> bytes:
+    """Return the tagged fields; those whose value is the default are not written."""
+    finalized = [(name, level, level) for name, level in features]
+    supported = [(name, 0, level) for name, level in features]
+    fields = []
+    if supported and version >= _FIRST_ZERO_MINIMUM:
+        fields.append((_SUPPORTED, _write_levels(supported)))
+    if finalized:
+        fields.append((_FINALIZED_EPOCH, INT64.pack(_EPOCH)))
+        fields.append((_FINALIZED, _write_levels(finalized)))
+    parts = [write_uvarint(len(fields))]
+    for tag, data in fields:
+        parts += (write_uvarint(tag), write_uvarint(len(data)), data)
+    return b"".join(parts)
+
+
+def _write_levels(rows: list[tuple[str, int, int]]) -> bytes:
+    parts = [write_array_length(len(rows), flexible=True)]
+    for name, first, second in rows:
+        parts += (write_string(name, flexible=True), _LEVELS.pack(first, second), b"\0")
     return b"".join(parts)
 
 

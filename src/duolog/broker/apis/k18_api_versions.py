@@ -7,9 +7,13 @@ INVALID_REQUEST.
 
 v1  throttle time
 v3  flexible; client software name and version; the response header stays version 0
-v4  features whose minimum is 0 (none is listed)
+v4  supported features whose minimum is 0
 
-Source: Kafka `ApiVersionsRequest`, `ApiVersionManager`; KIP-511, KAFKA-18659, KAFKA-17011.
+Finalized are `transaction.version` 2, by which clients leave the adding of partitions to Produce
+and take a new epoch at every end (KIP-890), and `group.version` 1, the new consumer protocol
+(KIP-848). The older flows are served beside them.
+
+Source: Kafka `ApiVersionsRequest`, `ApiVersionManager`; KIP-511, KIP-584, KAFKA-18659, KAFKA-17011.
 """
 
 import re
@@ -18,7 +22,12 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.api import Api
 from duolog.broker.slots import Slot
-from duolog.protocol.api_versions import VERSIONS, write_api_versions, write_unsupported_version
+from duolog.protocol.api_versions import (
+    VERSIONS,
+    Feature,
+    write_api_versions,
+    write_unsupported_version,
+)
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.frames import write_frame
 from duolog.protocol.wire import INT32, read_string
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
 
 _SOFTWARE: Final = re.compile(rb"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_SOFTWARE: Final = 3
+_FEATURES: Final = (Feature("group.version", 1), Feature("transaction.version", 2))
 
 
 def handle_frame(
@@ -47,7 +57,8 @@ def handle_frame(
 
 @lru_cache(maxsize=2 * len(VERSIONS))
 def _body(version: int, apis: tuple[tuple[int, range], ...], error_code: int) -> bytes:
-    return write_api_versions(version, apis, error_code=error_code)
+    features = _FEATURES if error_code == ErrorCode.NONE else ()
+    return write_api_versions(version, apis, features, error_code=error_code)
 
 
 def _names_software(frame: memoryview, position: int) -> bool:
