@@ -11,6 +11,7 @@ appends to the log uses a segment; the group commit sees its file, and nothing e
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -42,6 +43,10 @@ class Place(NamedTuple):
     base_offset: int
     last_offset: int
     max_timestamp: int
+
+
+_place: Final = partial(tuple.__new__, Place)
+"""Makes one of a tuple, three times as fast as its class: a fetch looks at dozens."""
 
 
 def segment_name(base_offset: int) -> str:
@@ -243,7 +248,7 @@ class Segment:
             whole = HEADER_BYTES <= size <= self.size_bytes - position
             if not whole or base_offset < self.base_offset:
                 raise self._broken(position)
-            yield Place(position, size, base_offset, base_offset + delta, timestamp)
+            yield _place((position, size, base_offset, base_offset + delta, timestamp))
             position += size
 
     def _broken(self, position: int) -> CorruptLog:
@@ -260,16 +265,19 @@ class Segment:
                 return place
         return None
 
-    def cut_at_batch(self, position: int, max_bytes: int, end: int) -> int:
-        """Return the end of the batches that fit `max_bytes`; the first is always taken."""
+    def cut_at_batch(self, position: int, max_bytes: int, end: int) -> tuple[int, int | None]:
+        """Return the end of the batches that fit `max_bytes`; the first is always taken.
+
+        With it comes the base offset of the batch that begins there, if one does.
+        """
         limit = position + max_bytes
         if limit >= end:
-            return end
+            return end, None
         start = self.offset_index.position_within(position, limit)
         for place in self.places(start, end):
             if place.position + place.size_bytes > limit and place.position > position:
-                return place.position
-        return end
+                return place.position, place.base_offset
+        return end, None
 
     def offset_bound(self, position: int) -> int | None:
         """Return an offset that is at or above all before `position`, or None for the end."""

@@ -1,7 +1,7 @@
 """The segments of one partition in order, and how a read finds its place among them.
 
-Consumers at the tail come back to exactly the offset at which the last answer or the last write
-ended. So those places are remembered, and such a read looks at no index and no header.
+Consumers come back to exactly the offset at which the last answer or the last write ended. So
+those places are remembered, and such a read looks at no index and no header to find its start.
 
 Threads: used by the broker's loop only.
 """
@@ -105,7 +105,9 @@ class Segments:
         segment, position, first_offset = self._locate(offset)
         end = self._end_below(segment, bound)
         if end - position > max_bytes:
-            end = segment.cut_at_batch(position, max_bytes, end)
+            end, next_offset = segment.cut_at_batch(position, max_bytes, end)
+            if next_offset is not None:  # Where this reader goes on.
+                self._hint(next_offset, segment, end)
         elif segment is self.active:
             self._hint(bound, segment, end)
         return Slice(segment.file, position, end - position, first_offset)
