@@ -464,7 +464,7 @@ def _changed_groups(outcome: Outcome) -> list[str]:
 
 
 def _described(group: Group) -> DescribedGroup:
-    # Metadata and assignments mean something only when the group agrees on them.
+    # Metadata means something only when the group agrees on a protocol.
     stable = group.state is GroupState.STABLE
     name = (group.protocol_name or "") if stable else ""
     members = tuple(
@@ -474,7 +474,7 @@ def _described(group: Group) -> DescribedGroup:
             member.client_id,
             member.client_host,
             member.metadata(name) if stable else b"",
-            member.assignment if stable else b"",
+            member.assignment,
         )
         for member in group.members.values()
     )

@@ -23,6 +23,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from conformance.kafka import admin_conversations as admin
+from conformance.kafka import group_conversations as groups
 from conformance.kafka import record_conversations as records
 from conformance.kafka.peer import KafkaPeer
 from conformance.kafka.talk import PRODUCE, batch, create_and_wait, new_topic
@@ -47,6 +48,14 @@ CONVERSATIONS: Final[list[Conversation]] = [
     records.fetched,
     records.listed_offsets,
     records.ends_of_epochs,
+    groups.members_come_and_go,
+    groups.requests_in_every_version,
+    groups.static_members,
+    groups.offsets,
+    groups.offsets_that_are_deleted,
+    groups.groups_that_are_deleted,
+    groups.groups_that_are_listed,
+    groups.coordinators,
 ]
 
 

@@ -35,7 +35,7 @@ class WireClient:
     def __exit__(self, *_: object) -> None:
         self.socket.close()
 
-    def ask(self, key: int, version: int, **fields: Any) -> Any:
+    def ask(self, key: int, version: int, /, **fields: Any) -> Any:
         """Send a request and return the answer's entity."""
         body = encoder(entity_type(key, version, "request"))(fields)
         content = self.ask_bytes(key, version, body)

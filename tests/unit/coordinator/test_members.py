@@ -204,7 +204,7 @@ def test_every_request_is_refused_while_groups_are_loaded(desk: Desk) -> None:
             request()
 
 
-def test_metadata_and_assignments_are_described_of_a_stable_group_only(desk: Desk) -> None:
+def test_metadata_is_described_of_a_stable_group_only(desk: Desk) -> None:
     first = desk.stable()
     stable = desk.coordinator.describe("g")
     desk.join("b")
@@ -218,7 +218,7 @@ def test_metadata_and_assignments_are_described_of_a_stable_group_only(desk: Des
     assert stable.members[0].client_host == "/127.0.0.1"
     assert rebalancing.protocol_name == ""
     assert rebalancing.members[0].member_id == first.member_id
-    assert rebalancing.members[0].assignment == b""
+    assert (rebalancing.members[0].metadata, rebalancing.members[0].assignment) == (b"", b"all")
 
 
 def test_a_heartbeat_with_the_wrong_instance_is_of_an_unknown_member(desk: Desk) -> None:

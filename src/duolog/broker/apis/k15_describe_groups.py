@@ -1,7 +1,7 @@
 """DescribeGroups, API key 15, versions 0-6.
 
 Behaviour: an unknown group is "Dead" without an error, and GROUP_ID_NOT_FOUND from version 6 on.
-Metadata and assignments are shown of a stable group. A group of the new protocol is unknown here:
+Metadata is shown of a stable group. A group of the new protocol is unknown here:
 ConsumerGroupDescribe shows it.
 
 v3  authorized operations
