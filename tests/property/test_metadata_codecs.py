@@ -71,7 +71,7 @@ def test_a_metadata_response_has_the_bytes_that_the_schema_gives(
     type_ = entity_type(3, version, "response")
     expected = encoder(type_)(
         {
-            "brokers": [{"node_id": broker.node_id, "host": broker.host, "port": broker.port}],
+            "brokers": [broker._asdict()],
             "cluster_id": cluster_id,
             "controller_id": broker.node_id,
             "cluster_authorized_operations": operations,

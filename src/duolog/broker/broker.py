@@ -68,6 +68,7 @@ class Broker:
         self.cluster_id: str = log_manager.cluster_id
         self.leader_epoch = log_manager.leader_epoch
         self.data_dir = log_manager.path
+        self.rack = settings.text("broker.rack") or None
         self.frame_bytes_max = settings.integer("socket.request.max.bytes")
         self.fetch_bytes_max = settings.integer("fetch.max.bytes")
         self.loop = Loop(clock)

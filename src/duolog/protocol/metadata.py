@@ -73,6 +73,7 @@ class BrokerRow(NamedTuple):
     node_id: int
     host: str
     port: int
+    rack: str | None = None
 
 
 class TopicRow(NamedTuple):
@@ -173,7 +174,7 @@ def write_metadata_response(
         INT32.pack(broker.port),
     ]
     if version >= 1:
-        parts.append(write_string(None, flexible=flexible))
+        parts.append(write_string(broker.rack, flexible=flexible))
     parts.append(tags)
     if version >= _FIRST_CLUSTER_ID:
         parts.append(write_string(cluster_id, flexible=flexible))

@@ -1,9 +1,9 @@
 """Metadata, API key 3, versions 0-13.
 
 Behaviour: a topic that is asked for by name and does not exist is created when the client and
-`auto.create.topics.enable` both allow it, and answered as existing at once. An invalid name is
+`auto.create.topics.enable` both allow it, and the answer waits for it. An invalid name is
 INVALID_TOPIC_EXCEPTION, an unknown id UNKNOWN_TOPIC_ID. A topic's part of the answer is kept
-as bytes for each version, and answers are joined from the parts.
+as bytes for each version, and answers are joined from the parts, in turns where there are many.
 
 v0  an empty list asks for all topics; from v1 null does
 v4  the client says whether topics may be created
@@ -12,21 +12,27 @@ v10 topic ids; v12 asks by id
 Source: Kafka `KafkaApis.handleTopicMetadataRequest`.
 """
 
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from duolog.broker.api import Api
+from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.slots import Slot
-from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name
+from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
 from duolog.broker.topics import Topic
-from duolog.core.errors import DuologError
+from duolog.broker.turns import run_in_turns
+from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.frames import write_frame
 from duolog.protocol.headers import response_header
 from duolog.protocol.metadata import (
     VERSIONS,
     BrokerRow,
+    MetadataRequest,
     TopicQuestion,
     TopicRow,
     read_metadata_request,
@@ -59,28 +65,94 @@ def handle_frame(
 ) -> None:
     broker = connection.broker
     request = read_metadata_request(frame[position:], version)
+    slot = Slot()
+    connection.slots.append(slot)
+    header = response_header(_KEY, version, correlation_id)
+    failed: dict[str, Exception] = {}
+
+    def answer() -> None:
+        run_in_turns(broker.clock, broker.timers, _closing(connection, steps()))
+
+    def steps() -> Iterator[None]:
+        rows = []
+        for row in _rows(broker, request, version, failed):
+            rows.append(row)
+            yield
+        body = write_metadata_response(
+            version,
+            BrokerRow(broker.node_id, *connection.advertised, broker.rack),
+            broker.cluster_id,
+            rows,
+            operations=CLUSTER_OPERATIONS if request.cluster_operations else OPERATIONS_NOT_ASKED,
+        )
+        connection.complete(slot, write_frame(header, body))
+
+    missing = _to_create(broker, request)
+    if missing:
+        _create_each(broker, missing, failed, answer)
+    else:
+        answer()
+
+
+def _closing(connection: "Connection", steps: Iterator[None]) -> Iterator[None]:
+    """Run `steps`; what they raise closes the connection, which would wait for ever."""
+    try:
+        yield from steps
+    except Exception:
+        connection.close("handler failed", level=logging.ERROR)
+        raise
+
+
+def _rows(
+    broker: "Broker", request: MetadataRequest, version: int, failed: Mapping[str, Exception]
+) -> Iterator[bytes]:
     form = _Form(version, request.topic_operations)
     if request.topics is None:
-        rows = [_known(broker, topic, form) for topic in broker.topics]
-    else:
-        auto_create = request.auto_create and broker.settings.boolean("auto.create.topics.enable")
-        # Who asks twice gets one answer, as from Kafka.
-        rows = [
-            _answer(broker, question, form, auto_create=auto_create)
-            for question in dict.fromkeys(request.topics)
-        ]
-    body = write_metadata_response(
-        version,
-        BrokerRow(broker.node_id, *broker.advertised),
-        broker.cluster_id,
-        rows,
-        operations=CLUSTER_OPERATIONS if request.cluster_operations else OPERATIONS_NOT_ASKED,
-    )
-    header = response_header(_KEY, version, correlation_id)
-    connection.answer(Slot(), write_frame(header, body))
+        for topic in list(broker.topics):
+            yield _known(broker, topic, form)
+        return
+    # Who asks twice gets one answer, as from Kafka.
+    for question in dict.fromkeys(request.topics):
+        yield _answer(broker, question, form, failed)
 
 
-def _answer(broker: "Broker", question: TopicQuestion, form: _Form, *, auto_create: bool) -> bytes:
+def _to_create(broker: "Broker", request: MetadataRequest) -> list[str]:
+    """Return the topics to make: asked for by a name, and not there."""
+    if not (request.auto_create and broker.settings.boolean("auto.create.topics.enable")):
+        return []
+    names = (name for name, topic_id in request.topics or () if name is not None and not topic_id)
+    # Internal topics are made by who uses them, with configs that a client does not know.
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if name not in broker.topics and name not in INTERNAL_TOPICS
+    ]
+
+
+def _create_each(
+    broker: "Broker", names: list[str], failed: dict[str, Exception], finish: Callable[[], None]
+) -> None:
+    """Let the controller make topics; `failed` gets what spoke against those that are not made."""
+    left = len(names)
+
+    def prepare(name: str) -> Change:
+        return broker.creating_topic(name, broker.settings.integer("num.partitions"), {})
+
+    def done(name: str, error: Exception | None) -> None:
+        nonlocal left
+        left -= 1
+        if error is not None:
+            failed[name] = error
+        if not left:
+            finish()
+
+    for name in names:
+        broker.controller.submit(metric_name(name), partial(prepare, name), partial(done, name))
+
+
+def _answer(
+    broker: "Broker", question: TopicQuestion, form: _Form, failed: Mapping[str, Exception]
+) -> bytes:
     name, topic_id = question
     if name is None or topic_id:  # An id is stronger than a name.
         topic = broker.topics.by_id.get(topic_id or _NO_ID)
@@ -91,20 +163,17 @@ def _answer(broker: "Broker", question: TopicQuestion, form: _Form, *, auto_crea
     topic = broker.topics.get(name)
     if topic is not None:
         return _known(broker, topic, form)
+    row = TopicRow(name, None, error_code=_missing(name, failed.get(name)))
+    return write_topic(form.version, row, broker.node_id)
+
+
+def _missing(name: str, error: Exception | None) -> int:
+    """Return why there is no topic of this name."""
     try:
-        return _known(broker, _create(broker, name, auto_create=auto_create), form)
-    except (DuologError, OSError) as error:
-        code, _ = kafka_code(error)
-        row = TopicRow(name, None, error_code=code)
-        return write_topic(form.version, row, broker.node_id)
-
-
-def _create(broker: "Broker", name: str, *, auto_create: bool) -> Topic:
-    check_topic_name(name)
-    if not auto_create or name in INTERNAL_TOPICS:
-        # Internal topics are made by who uses them, with configs that a client does not know.
-        return broker.topics.find(name)
-    return broker.create_topic(name, broker.settings.integer("num.partitions"), {})
+        check_topic_name(name)
+    except KafkaError as invalid:
+        return invalid.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error is None else kafka_code(error)[0]
 
 
 def _known(broker: "Broker", topic: Topic, form: _Form) -> bytes:

@@ -44,7 +44,7 @@ def handle(request: Any, context: RequestContext) -> None:
         "current_voters": [voter],
         "observers": [],
     }
-    host, port = broker.advertised
+    host, port = context.advertised
     listener = {"name": "PLAINTEXT", "host": host, "port": port}
     context.reply(
         {

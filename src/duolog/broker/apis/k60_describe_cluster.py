@@ -27,13 +27,15 @@ def handle(request: Any, context: RequestContext) -> None:
             code, message = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker's endpoint"
         context.reply({"endpoint_type": _BROKERS, "error_code": code, "error_message": message})
         return
-    host, port = broker.advertised
+    host, port = context.advertised
     context.reply(
         {
             "endpoint_type": _BROKERS,
             "cluster_id": broker.cluster_id,
             "controller_id": broker.node_id,
-            "brokers": [{"broker_id": broker.node_id, "host": host, "port": port}],
+            "brokers": [
+                {"broker_id": broker.node_id, "host": host, "port": port, "rack": broker.rack}
+            ],
             "cluster_authorized_operations": (
                 CLUSTER_OPERATIONS
                 if request.include_cluster_authorized_operations

@@ -1,44 +1,47 @@
 """DescribeTopicPartitions, API key 75, version 0.
 
 Behaviour: topics in the order of their names, at most `response_partition_limit` partitions;
-what is left is asked for by the cursor of the answer. No topic named means all. Lists are never
-null: Java's admin client fails on null.
+what is left is asked for by the cursor of the answer. No topic named means all. A cursor that names
+another topic than those asked for is INVALID_REQUEST. Lists are never null: Java's admin client
+fails on null.
 
 Source: Kafka `DescribeTopicPartitionsRequestHandler`, KIP-966.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import InvalidTopic
 from duolog.broker.topic_names import check_topic_name
 from duolog.broker.topics import Partition, Topic
+from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.operations import TOPIC_OPERATIONS
-
-_PARTITIONS_MAX: Final = 2000
 
 
 def handle(request: Any, context: RequestContext) -> None:
     cursor = request.cursor
-    first_name = cursor.topic_name if cursor else ""
     topics = context.broker.topics
-    asked = {topic.name for topic in request.topics} or {topic.name for topic in topics}
-    left = max(1, min(request.response_partition_limit, _PARTITIONS_MAX))
+    named = {topic.name for topic in request.topics}
+    if cursor is not None and (
+        cursor.partition_index < 0 or (named and cursor.topic_name not in named)
+    ):
+        raise KafkaError(
+            f'cursor "{cursor.topic_name}" {cursor.partition_index} is not among what is asked for',
+            code=ErrorCode.INVALID_REQUEST,
+        )
+    first_name = cursor.topic_name if cursor else ""
+    asked = named or {topic.name for topic in topics}
+    limit = context.broker.settings.integer("max.request.partition.size.limit")
+    left = max(1, min(request.response_partition_limit, limit))
     rows: list[dict[str, Any]] = []
     next_cursor = None
     for name in sorted(name for name in asked if name >= first_name):
         topic = topics.get(name)
         if topic is None:
-            rows.append(
-                {
-                    "name": name,
-                    "error_code": _missing(name),
-                    "topic_authorized_operations": TOPIC_OPERATIONS,
-                }
-            )
+            rows.append(_missing_row(name))
             continue
-        first = max(0, cursor.partition_index) if cursor and name == first_name else 0
+        first = cursor.partition_index if cursor and name == first_name else 0
         if left == 0:
             next_cursor = {"topic_name": name, "partition_index": first}
             break
@@ -49,6 +52,14 @@ def handle(request: Any, context: RequestContext) -> None:
             next_cursor = {"topic_name": name, "partition_index": first + len(partitions)}
             break
     context.reply({"topics": rows, "next_cursor": next_cursor})
+
+
+def _missing_row(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "error_code": _missing(name),
+        "topic_authorized_operations": TOPIC_OPERATIONS,
+    }
 
 
 def _missing(name: str) -> int:
