@@ -23,6 +23,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from conformance.kafka import admin_conversations as admin
+from conformance.kafka import consumer_group_conversations as consumers
 from conformance.kafka import group_conversations as groups
 from conformance.kafka import record_conversations as records
 from conformance.kafka.peer import KafkaPeer
@@ -56,6 +57,7 @@ CONVERSATIONS: Final[list[Conversation]] = [
     groups.groups_that_are_deleted,
     groups.groups_that_are_listed,
     groups.coordinators,
+    *consumers.CONVERSATIONS,
 ]
 
 

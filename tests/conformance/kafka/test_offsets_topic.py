@@ -47,7 +47,8 @@ def dump(segment: Path) -> list[dict[str, Any]]:
     for line in done.stdout.splitlines():
         if " payload: " in line:
             key, payload = line.split(" key: ", 1)[1].split(" payload: ", 1)
-            records.append({"key": json.loads(key), "payload": json.loads(payload)})
+            value = None if payload == "<DELETE>" else json.loads(payload)
+            records.append({"key": json.loads(key), "payload": value})
     return records
 
 

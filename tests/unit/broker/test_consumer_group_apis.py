@@ -136,7 +136,7 @@ def test_a_member_of_version_0_is_given_an_id(broker: PaperBroker) -> None:
 
 
 def test_a_subscription_by_expression_comes_with_version_1(broker: PaperBroker) -> None:
-    names = {"subscribed_topic_names": None}
+    names: dict[str, Any] = {"subscribed_topic_names": None}
     good = join(broker, subscribed_topic_regex="t|u", **names)
     bad = join(broker, "n", subscribed_topic_regex="(", **names)
 

@@ -29,7 +29,6 @@ from duolog.coordinator.consumer_groups.flexible import (
     compact,
     string,
     tags,
-    varint,
 )
 from duolog.coordinator.messages import MemberProtocol
 from duolog.core.errors import SerdeError
@@ -57,11 +56,20 @@ class MemberState(IntEnum):
     UNKNOWN = 127
 
 
+_NO_STRUCT: Final = b"\0"
+_STRUCT: Final = b"\1"
+"""A struct that may be null begins with one of these. Kafka 4 takes a missing tag for an empty
+struct, and so for a member of the classic protocol."""
+
+
 class ClassicMetadata(NamedTuple):
     """What a member of the classic protocol said when it joined."""
 
     session_timeout_ms: int
     protocols: tuple[MemberProtocol, ...]
+
+
+_ABSENT: Final = ClassicMetadata(0, ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,14 +304,15 @@ def _decode_epoch(group_id: str, fields: FlexibleReader | None) -> EpochChange:
 
 def _encode_member(value: MemberMetadata) -> bytes:
     tagged = {}
-    if value.classic is not None:
+    if value.classic is None:
+        tagged[0] = _NO_STRUCT
+    elif value.classic != _ABSENT:
         protocols = array(
             string(protocol.name) + compact(protocol.metadata) + NO_TAGS
             for protocol in value.classic.protocols
         )
-        # A struct that may be null begins with 1 where it is there.
         timeout = INT32.pack(value.classic.session_timeout_ms)
-        tagged[0] = varint(1) + timeout + protocols + NO_TAGS
+        tagged[0] = _STRUCT + timeout + protocols + NO_TAGS
     return b"".join(
         (
             INT16.pack(_VERSION),
@@ -332,12 +341,12 @@ def _decode_member(fields: FlexibleReader) -> MemberMetadata:
         assignor=fields.nullable_string(),
     )
     tagged = fields.tags().get(0)
-    classic = _decode_classic(FlexibleReader(tagged)) if tagged else None
+    classic = _ABSENT if tagged is None else _decode_classic(FlexibleReader(tagged))
     return replace(value, classic=classic)
 
 
 def _decode_classic(fields: FlexibleReader) -> ClassicMetadata | None:
-    if fields.varint() == 0:
+    if fields.int8() < 1:
         return None
 
     def protocol() -> MemberProtocol:

@@ -43,6 +43,7 @@ RECORDS: list[ConsumerGroupRecord] = [
     MemberChange("g", "m", METADATA),
     MemberChange("g", "m", MemberMetadata()),
     MemberChange("g", "m", MemberMetadata(classic=CLASSIC)),
+    MemberChange("g", "m", MemberMetadata(classic=ClassicMetadata(0, ()))),
     MemberChange("g", "m", None),
     TargetChange("g", "m", {T: frozenset((0, 300)), U: frozenset((1,))}),
     TargetChange("g", "m", {}),
@@ -83,7 +84,7 @@ def test_every_record_is_read_back(record: ConsumerGroupRecord) -> None:
         (
             MemberChange("g", "m", METADATA),
             "0005 0001 67 0001 6d",
-            "0000 0269 0272 0263 032f68 03 0274 0275 04782e2a 00000007 0672616e6765 00",
+            "0000 0269 0272 0263 032f68 03 0274 0275 04782e2a 00000007 0672616e6765 01 00 01 00",
         ),
         (
             MemberChange("g", "m", MemberMetadata(classic=ClassicMetadata(9, ()))),
