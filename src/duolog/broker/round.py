@@ -83,7 +83,11 @@ class Rounds:
         while self.dirty or self.pending:
             self._write()
             self._land()
-        self._land()
+        if self._flights:
+            self._land()
+            # What waited for the disk may append: the markers of a transaction, and its end.
+            if self.dirty or self.pending:
+                self.finish()
 
     @property
     def in_flight(self) -> bool:
