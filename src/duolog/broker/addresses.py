@@ -1,8 +1,4 @@
-"""Where the broker listens, and what it tells clients to connect to.
-
-Clients are told an IPv4 literal, never `localhost`: librdkafka may resolve that to ::1, where
-nobody listens.
-"""
+"""Addresses to listen on, and the sockets that do."""
 
 import ipaddress
 import socket
@@ -11,7 +7,7 @@ from typing import NamedTuple
 from duolog.core.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
-_BACKLOG = 512
+BACKLOG = 512
 
 
 class Address(NamedTuple):
@@ -42,7 +38,7 @@ def parse_address(text: str, *, option: str) -> Address:
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
-def open_listener(address: Address, *, insecure: bool) -> socket.socket:
+def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -> socket.socket:
     """Return a socket that listens at `address`; port 0 takes a free one.
 
     Raises:
@@ -65,19 +61,10 @@ def open_listener(address: Address, *, insecure: bool) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(target)
-        listening.listen(_BACKLOG)
+        listening.listen(backlog)
     except OSError as error:
         listening.close()
         raise ConfigError(
             f'cannot listen on "{address}"', name="listen", value=str(address), detail=str(error)
         ) from error
     return listening
-
-
-def advertised_address(listening: socket.socket, advertise: str | None) -> Address:
-    """Return what clients are told: `advertise`, or 127.0.0.1 with the port that is open."""
-    port = int(listening.getsockname()[1])
-    if advertise is None:
-        return Address(LOOPBACK, port)
-    address = parse_address(advertise, option="advertise")
-    return address if address.port else Address(address.host, port)

@@ -8,7 +8,10 @@ Invariants:
 - The receive buffer is moved or reused only by the next `recv`. Record batches are staged as
   slices of it, and the round that staged them has written them before the loop polls again.
 - A client that does not read gets no more handled: while something waits to be sent, or too
-  many slots are open, the connection is not read, so that it holds a bounded amount of memory.
+  many slots are open, or answers hold too much memory, the connection is not read, so that it
+  holds a bounded amount of memory.
+- A client that has closed its side of the connection still gets the answers that it waits for:
+  those of long polls at once, the others within a few seconds.
 
 A frame that cannot be read closes this connection with one log line, and no other.
 """
@@ -22,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from duolog.broker.api import Api, RequestContext, answer_failed_frame, handle_cold
 from duolog.broker.loop import HANG_UP, READ, WRITE
 from duolog.broker.sending import SendQueue
-from duolog.broker.slots import Data, Slot
+from duolog.broker.slots import Data, Slot, held_bytes
 from duolog.core.units import KIB, MIB
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, next_frame_end
@@ -32,6 +35,7 @@ from duolog.protocol.wire import skip_tagged_fields
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duolog.broker.addresses import Address
     from duolog.broker.broker import Broker
     from duolog.broker.fetch_waiters import FetchWaiter
     from duolog.broker.produce_burst import ProduceBurst
@@ -45,16 +49,30 @@ _BUFFER_BYTES_USUAL: Final = 1 * MIB
 """A larger buffer is given back when it has run empty."""
 
 _SLOTS_MAX: Final = 256
+_HELD_BYTES_MAX: Final = 1 * MIB
+"""Answers above this wait to be sent before further requests are handled."""
+_LAST_ANSWERS_S: Final = 5.0
 _HEAD: Final = Struct(">iIih")
 """Size, api_key and api_version as one number, correlation_id, length of client_id."""
+_HEAD_BYTES: Final = _HEAD.size
 _read_head: Final = _HEAD.unpack_from
 
 
 class Connection:
     """One client's connection."""
 
-    def __init__(self, broker: "Broker", connection_socket: socket.socket, address: str) -> None:
+    def __init__(
+        self,
+        broker: "Broker",
+        connection_socket: socket.socket,
+        address: str,
+        advertised: "Address | None" = None,
+    ) -> None:
         self.broker = broker
+        self.advertised: tuple[str, int] = advertised or broker.advertised
+        """What the client is told to connect to: depends on the listener that it came through."""
+        self.active = True
+        """Whether anything moved since somebody last set it to False."""
         self.host = address.rpartition(":")[0]
         self.address = address
         self.closed = False
@@ -69,7 +87,15 @@ class Connection:
         self._start = self._end = 0
         self._events = READ
         self._flushing_due = False
+        self._slots_max = _SLOTS_MAX
+        self._held_bytes = 0
+        self._half_closed = False
         broker.loop.register(self._fd, READ, self._on_ready)
+
+    @property
+    def waits_for_us(self) -> bool:
+        """Whether the client waits for an answer that is not made yet, not the other way round."""
+        return bool(self.slots) and not self._queue
 
     def answer(self, slot: Slot, data: Data) -> None:
         """Take a slot and answer it at once."""
@@ -82,6 +108,9 @@ class Connection:
             return
         assert slot.data is None, "a request was answered twice"
         slot.data = data
+        self._held_bytes += len(data) if data.__class__ is bytes else held_bytes(data)
+        if self._held_bytes > _HELD_BYTES_MAX:
+            self._slots_max = 0
         if self.slots[0] is slot:
             self.flush_soon()
 
@@ -107,8 +136,14 @@ class Connection:
         except OSError as error:
             self.close(f"send failed: {error}")
             return
-        if sent and self._end > self._start:
-            self._handle_frames()
+        if sent:
+            self.active = True
+            if not slots:
+                self._held_bytes, self._slots_max = 0, _SLOTS_MAX
+            if self._end > self._start:
+                self._handle_frames()
+            if self._half_closed:
+                self._maybe_end()
         self._watch()
 
     def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
@@ -142,22 +177,44 @@ class Connection:
     def _receive(self) -> None:
         self._make_room()
         try:
-            size = self._socket.recv_into(memoryview(self._buffer)[self._end :])
+            # Most often the buffer is empty: a slice of it would cost as much as the check.
+            buffer = memoryview(self._buffer)[self._end :] if self._end else self._buffer
+            size = self._socket.recv_into(buffer)
         except BlockingIOError:
             return
         except OSError as error:
             self.close(f"receive failed: {error}")
             return
         if size == 0:
-            cut_off = self._end > self._start
-            self.close(
-                "frame is cut off" if cut_off else "closed by the client",
-                level=logging.WARNING if cut_off else logging.DEBUG,
-            )
+            self._on_end()
             return
         self._end += size
+        self.active = True
         self._handle_frames()
         self._watch()
+
+    def _on_end(self) -> None:
+        """The client sends nothing more; it may still read."""
+        self._half_closed = True
+        for waiter in list(self.parked):
+            waiter.expire()
+        self._maybe_end()
+        if not self.closed:
+            self._watch()
+            timer = self.broker.timers.call_later(_LAST_ANSWERS_S, self._close_by_client)
+            self.on_close.append(timer.cancel)
+
+    def _maybe_end(self) -> None:
+        """Close the connection if the client has all that it asked for."""
+        if not self.slots and not self._queue:
+            self._close_by_client()
+
+    def _close_by_client(self) -> None:
+        cut_off = self._end > self._start
+        self.close(
+            "frame is cut off" if cut_off else "closed by the client",
+            level=logging.WARNING if cut_off else logging.DEBUG,
+        )
 
     def _make_room(self) -> None:
         """Move the beginning of a frame to the front, and grow when the buffer is full.
@@ -192,10 +249,11 @@ class Connection:
         frame_bytes_max = self.broker.frame_bytes_max
         routes = self.broker.router.routes
         try:
-            while (taken := len(slots)) < _SLOTS_MAX and not self.closed:
+            while (taken := len(slots)) < self._slots_max and not self.closed:
                 start = self._start
-                if end - start < _HEAD.size:
-                    next_frame_end(buffer, start, end, frame_bytes_max)
+                if end - start < _HEAD_BYTES:
+                    if end > start:
+                        next_frame_end(buffer, start, end, frame_bytes_max)
                     return
                 size, code, correlation_id, client_id_size = _read_head(buffer, start)
                 frame_end = start + SIZE_BYTES + size
@@ -238,7 +296,7 @@ class Connection:
             return
         if self._queue:
             events = WRITE
-        elif len(self.slots) >= _SLOTS_MAX:
+        elif self._half_closed or len(self.slots) >= self._slots_max:
             events = 0
         else:
             events = READ

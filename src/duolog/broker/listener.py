@@ -14,23 +14,29 @@ from duolog.broker.loop import READ
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
+    from duolog.broker.endpoints import OpenEndpoint
 
 logger = logging.getLogger(__name__)
 
 _ACCEPTS_MAX: Final = 64
 _PAUSE_S: Final = 1.0
+_BUFFERS: Final = (
+    (socket.SO_SNDBUF, "socket.send.buffer.bytes"),
+    (socket.SO_RCVBUF, "socket.receive.buffer.bytes"),
+)
 _NO_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Listener:
     """Accepts connections for a broker."""
 
-    def __init__(self, broker: "Broker", listening: socket.socket) -> None:
+    def __init__(self, broker: "Broker", endpoint: "OpenEndpoint") -> None:
         self._broker = broker
-        self._socket = listening
-        self._fd = listening.fileno()
+        self._endpoint = endpoint
+        self._socket = endpoint.listening
+        self._fd = self._socket.fileno()
         self._open = True
-        listening.settimeout(0)
+        self._socket.settimeout(0)
         broker.loop.register(self._fd, READ, self._on_ready)
 
     def close(self) -> None:
@@ -51,23 +57,31 @@ class Listener:
                     self._pause(error)
                     return
                 continue
-            self._admit(accepted, f"{address[0]}:{address[1]}")
+            self._admit(accepted, address[0], f"{address[0]}:{address[1]}")
 
-    def _admit(self, accepted: socket.socket, address: str) -> None:
-        if len(self._broker.connections) >= self._broker.settings.integer("max.connections"):
+    def _admit(self, accepted: socket.socket, host: str, address: str) -> None:
+        connections = self._broker.connections
+        connections.accepted[self._endpoint.name] += 1
+        reason = connections.refusal(host)
+        if reason is not None:
             accepted.close()
-            logger.warning("too many connections; refused one", extra={"client": address})
+            connections.refused += 1
+            logger.warning("refused a connection", extra={"client": address, "reason": reason})
             return
         try:
             accepted.settimeout(0)
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = Connection(self._broker, accepted, address)
+            for option, name in _BUFFERS:
+                size_bytes = self._broker.settings.integer(name)
+                if size_bytes > 0:
+                    accepted.setsockopt(socket.SOL_SOCKET, option, size_bytes)
+            connection = Connection(self._broker, accepted, address, self._endpoint.advertised)
         except OSError as error:
             # The client is gone already, or the kernel watches no further socket.
             accepted.close()
             logger.warning("cannot serve a client", extra={"client": address, "error": str(error)})
             return
-        self._broker.connections.add(connection)
+        connections.add(connection)
 
     def _pause(self, error: OSError) -> None:
         logger.warning("cannot accept connections now", extra={"error": str(error)})

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from duolog.broker.addresses import advertised_address, open_listener, parse_address
 from duolog.broker.broker import Broker
 from duolog.broker.descriptors import open_files_max
+from duolog.broker.endpoints import endpoints, open_endpoints
 from duolog.broker.log_lines import log_to_stderr
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import SystemClock
@@ -36,8 +36,8 @@ class BrokerOptions:
     """What the command line gives."""
 
     data_dir: Path
-    listen: str = "127.0.0.1:9092"
-    advertise: str | None = None
+    listen: tuple[str, ...] = ()
+    advertise: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -64,14 +64,18 @@ def run(options: BrokerOptions) -> int:
 
 def _serve(options: BrokerOptions) -> int:
     settings = BrokerSettings(options.settings)
-    address = parse_address(options.listen, option="listen")
-    listening = open_listener(address, insecure=settings.boolean("allow.insecure.listen"))
+    opened = open_endpoints(
+        endpoints(settings, options.listen, options.advertise),
+        insecure=settings.boolean("allow.insecure.listen"),
+        backlog=settings.integer("socket.listen.backlog.size"),
+    )
     try:
         clock = SystemClock()
         disk = RealDisk(open_files_max(settings.integer("log.open.files.max")))
         log_manager = LogManager(disk, str(options.data_dir), clock, settings.values)
     except BaseException:
-        listening.close()
+        for endpoint in opened:
+            endpoint.listening.close()
         raise
     broker = Broker(log_manager=log_manager, clock=clock, settings=settings)
 
@@ -81,15 +85,21 @@ def _serve(options: BrokerOptions) -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     try:
-        advertised = advertised_address(listening, options.advertise)
-        broker.start(listening, advertised)
+        broker.start(opened)
         if settings.text("durability") == "os":
             logger.warning("durability=os: a power failure may lose acknowledged records")
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER)
-        host, port = listening.getsockname()[:2]
-        print(f"duolog broker ready on {host}:{port}", flush=True)  # noqa: T201
-        logger.info("broker is ready", extra={"advertised": str(advertised)})
+        print(f"duolog broker ready on {opened[0].bound}", flush=True)  # noqa: T201
+        for endpoint in opened:
+            logger.info(
+                "listener is ready",
+                extra={
+                    "listener": endpoint.name,
+                    "address": str(endpoint.bound),
+                    "advertised": str(endpoint.advertised),
+                },
+            )
         broker.run()
     finally:
         broker.stop()

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 from kio.serial import entity_reader
 
+from duolog.broker.addresses import Address
 from duolog.broker.broker import Broker
 from duolog.broker.connection import Connection
 from duolog.broker.settings import BrokerSettings
@@ -188,12 +189,12 @@ class Desk:
     def turn(self) -> None:
         self.broker.loop.run_once(0.02)
 
-    def client(self) -> Client:
+    def client(self, advertised: Address | None = None) -> Client:
         near, far = socket.socketpair()
         near.settimeout(0)
         far.settimeout(0)
         self._sockets.append(near)
-        connection = Connection(self.broker, far, f"127.0.0.1:{len(self._sockets)}")
+        connection = Connection(self.broker, far, f"127.0.0.1:{len(self._sockets)}", advertised)
         self.broker.connections.add(connection)
         return Client(self, near, connection)
 

@@ -36,7 +36,7 @@ def _coordinator(key_type: int, context: RequestContext) -> Mapping[str, Any]:
     if key_type not in (_GROUP, _TRANSACTION):
         message = f"there is no coordinator for keys of type {key_type}"
         return {"error_code": ErrorCode.INVALID_REQUEST, "error_message": message, **_NOWHERE}
-    host, port = context.broker.advertised
+    host, port = context.advertised
     return {
         "error_code": NONE,
         "error_message": None,

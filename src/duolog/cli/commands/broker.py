@@ -27,15 +27,16 @@ STOP_GRACE_S: Final = 15.0
 )
 @click.option(
     "--listen",
-    default="127.0.0.1:9092",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Where to take connections; port 0 takes a free one.",
+    multiple=True,
+    metavar="[NAME://]HOST:PORT",
+    help="Where to take connections, 127.0.0.1:9092 by default; port 0 takes a free one. May be "
+    "given several times.",
 )
 @click.option(
     "--advertise",
-    metavar="HOST:PORT",
-    help="What clients are told to connect to; by default the address of --listen.",
+    multiple=True,
+    metavar="[NAME://]HOST:PORT",
+    help="What clients are told to connect to; by default the address of --listen, one for one.",
 )
 @set_option("A broker setting; may be given several times.")
 @click.option(
@@ -48,8 +49,8 @@ STOP_GRACE_S: Final = 15.0
 def broker(
     *,
     data_dir: Path,
-    listen: str,
-    advertise: str | None,
+    listen: tuple[str, ...],
+    advertise: tuple[str, ...],
     assignments: tuple[str, ...],
     config_path: Path | None,
     stop_with_stdin: bool,

@@ -1,0 +1,158 @@
+"""Limits of connections, idle ones, clients that close one side or do not read."""
+
+import logging
+import socket
+from typing import Any
+
+import pytest
+
+from duolog.broker.connections import per_ip_overrides
+from duolog.broker.endpoints import endpoints, open_endpoints
+from duolog.broker.listener import Listener
+from duolog.broker.settings import BrokerSettings
+from duolog.core.errors import ConfigError
+
+PRODUCE, METADATA, FETCH = 0, 3, 1
+
+
+def listen(desk: Any) -> tuple[Listener, tuple[str, int]]:
+    (endpoint,) = open_endpoints(endpoints(desk.broker.settings, ("127.0.0.1:0",)), insecure=False)
+    return Listener(desk.broker, endpoint), endpoint.bound
+
+
+def connect(desk: Any, address: tuple[str, int]) -> socket.socket:
+    client = socket.create_connection(address, timeout=5)
+    desk.turn()
+    return client
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_connections": "2"},
+        {"max_connections_per_ip": "2"},
+        {"max_connections_per_ip": "9", "max_connections_per_ip_overrides": "127.0.0.1:2,::1:5"},
+    ],
+)
+def test_a_connection_above_a_limit_is_closed_and_a_place_that_is_free_is_taken(
+    open_desk: Any, settings: dict[str, str]
+) -> None:
+    desk = open_desk(**settings)
+    listener, address = listen(desk)
+    kept = [connect(desk, address) for _ in range(2)]
+
+    with connect(desk, address) as third:
+        assert third.recv(1) == b""
+    assert (len(desk.broker.connections), desk.broker.connections.refused) == (2, 1)
+    kept.pop().close()
+    desk.turn()
+    kept.append(connect(desk, address))
+
+    assert len(desk.broker.connections) == 2
+    assert desk.broker.connections.accepted["PLAINTEXT"] == 4
+    listener.close()
+    for client in kept:
+        client.close()
+
+
+def test_sockets_get_no_delay_and_the_buffers_that_are_asked_for(open_desk: Any) -> None:
+    desk = open_desk(socket_send_buffer_bytes="65536", socket_receive_buffer_bytes="32768")
+    listener, address = listen(desk)
+    client = connect(desk, address)
+
+    (connection,) = desk.broker.connections
+    taken = connection._socket  # noqa: SLF001
+    # Linux doubles what it is asked for.
+    assert taken.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * 65536
+    assert taken.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 2 * 32768
+    assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    listener.close()
+    client.close()
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:x", ":5"])
+def test_a_limit_of_an_address_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="no limit of connections"):
+        per_ip_overrides(BrokerSettings({"max.connections.per.ip.overrides": text}))
+
+
+def test_a_connection_that_nothing_moves_on_is_closed_and_one_that_waits_for_us_is_not(
+    open_desk: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = open_desk(connections_max_idle_ms="120")
+    desk.topic("orders")
+    idle, waiting, busy = desk.client(), desk.client(), desk.client()
+    waiting.send(FETCH, 11, max_wait=60_000, min_bytes=1, max_bytes=9, session_epoch=-1,
+                 topics=[{"topic": "orders", "partitions": [{"partition": 0}]}])  # fmt: skip
+    desk.broker.connections.watch_idle()
+
+    with caplog.at_level(logging.INFO):
+        for _ in range(100):
+            busy.ask(METADATA, 12, topics=[])
+            desk.turn()
+            if idle.connection.closed:
+                break
+
+    assert idle.connection.closed
+    assert not waiting.connection.closed
+    assert not busy.connection.closed
+    assert [record.__dict__["reason"] for record in caplog.records] == ["idle"]
+
+
+def test_a_client_that_closed_its_side_still_gets_the_answer_that_waits_for_the_disk(
+    open_desk: Any,
+) -> None:
+    desk = open_desk(durability="fsync")
+    desk.topic("orders")
+    client = desk.client()
+    rows = [{"index": 0, "records": desk.batch(b"v")}]
+    for _ in range(3):
+        client.send(
+            PRODUCE, 9, acks=-1, timeout=9, topic_data=[{"name": "orders", "partition_data": rows}]
+        )
+    client.socket.shutdown(socket.SHUT_WR)
+
+    offsets = [client.receive().responses[0].partition_responses[0].base_offset for _ in range(3)]
+
+    assert offsets == [0, 1, 2]
+    assert client.closed_by_broker
+
+
+def test_a_long_poll_of_a_client_that_closed_its_side_is_answered_at_once(desk: Any) -> None:
+    desk.topic("orders")
+    client = desk.client()
+    client.send(FETCH, 11, max_wait=60_000, min_bytes=1, max_bytes=9, session_epoch=-1,
+                topics=[{"topic": "orders", "partitions": [{"partition": 0}]}])  # fmt: skip
+    client.receive_nothing()
+
+    client.socket.shutdown(socket.SHUT_WR)
+
+    assert client.receive().responses[0].partitions[0].error_code == 0
+    assert client.closed_by_broker
+    assert desk.broker.timers.seconds_to_next() is None
+
+
+def test_a_client_that_does_not_read_gets_no_more_answers_made_than_a_few_megabytes(
+    desk: Any,
+) -> None:
+    for index in range(20):
+        desk.topic(f"topic-{index}", 200)
+    client = desk.client()
+    request = client.frame(METADATA, 12, topics=None)
+    answer_bytes = 20 * 200 * 30
+
+    sent = client.socket.send(request * 200)
+    assert sent == 200 * len(request)
+    for _ in range(20):
+        desk.turn()
+
+    connection = client.connection
+    held = connection._held_bytes + sum(  # noqa: SLF001
+        len(piece)
+        for piece in connection._queue._pieces  # noqa: SLF001
+    )
+    assert answer_bytes < held < 4 * 1024 * 1024
+    for _ in range(200):
+        client.expect(METADATA, 12)
+    for _ in range(200):
+        assert len(client.receive().topics) == 20
