@@ -44,6 +44,12 @@ class ProduceBurst(Slot):
         """Topic, correlation id, partition, base offset, log start offset."""
 
     def durable(self) -> None:
+        if len(self.requests) == 1:
+            topic, correlation_id, index, base_offset, log_start_offset = self.requests[0]
+            self.connection.complete(
+                self, topic.write_answer(correlation_id, index, base_offset, log_start_offset)
+            )
+            return
         answers = [
             topic.write_answer(correlation_id, index, base_offset, log_start_offset)
             for topic, correlation_id, index, base_offset, log_start_offset in self.requests
