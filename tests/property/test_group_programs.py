@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +12,7 @@ from duolog.coordinator.coordinator import GroupCoordinator
 from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.errors import (
     FENCED_INSTANCE_ID,
+    GROUP_SUBSCRIBED_TO_TOPIC,
     NONE,
     UNKNOWN_MEMBER_ID,
     GroupError,
@@ -19,6 +20,7 @@ from duolog.coordinator.errors import (
 from duolog.coordinator.messages import (
     CommitRequest,
     CommittedOffset,
+    DeletedReply,
     HeartbeatRequest,
     JoinReply,
     JoinRequest,
@@ -26,16 +28,35 @@ from duolog.coordinator.messages import (
     MemberProtocol,
     Moment,
     OffsetsReply,
+    OffsetsTransaction,
     Outcome,
+    Producer,
     SyncReply,
     SyncRequest,
 )
+from duolog.coordinator.records import GroupChange, OffsetChange
 from duolog.core.ids import TopicPartition
 
 PARTITIONS = 6
+T0 = TopicPartition("t", 0)
 GROUP = "g"
 SESSION_MS = 10_000
 STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable")
+
+
+class Written(NamedTuple):
+    """A record in the log, as bytes."""
+
+    key: bytes
+    value: bytes | None
+    transaction: OffsetsTransaction | None
+
+
+class Marker(NamedTuple):
+    """The end of a transaction in the log."""
+
+    transaction: OffsetsTransaction
+    committed: bool
 
 
 @dataclass(eq=False)
@@ -46,8 +67,11 @@ class Client:
     instance_id: str | None
     member_id: str = ""
     generation: int = -1
+    life: int = 0
+    """How often its group had been deleted; generations begin anew after that."""
     members: tuple[str, ...] = ()
     place: str = "out"
+    asked: int = 0
     busy: bool = False
     """It waits for an answer, as a real client does before it asks for the next thing."""
 
@@ -59,6 +83,7 @@ class World:
 
     - in one generation, a partition belongs to one member only;
     - a commit is shown when it was acknowledged, and never an older one after it;
+    - what is shown, and what is unstable, is what the log says of transactions and their markers;
     - what the log holds, replayed from its bytes, is the durable state.
     """
 
@@ -67,12 +92,16 @@ class World:
         self.coordinator = GroupCoordinator()
         self.now = Moment(1_385_000_000_000, 0)
         list(self.coordinator.restore(self.now))
-        self.log: list[tuple[bytes, bytes | None]] = []
-        self.in_flight: list[tuple[Outcome, int]] = []
+        self.log: list[Written | Marker] = []
+        self.in_flight: list[tuple[Outcome | Marker, int]] = []
         self.written = 0
-        self.owners: dict[tuple[int, int], str] = {}
+        self.owners: dict[tuple[int, int, int], str] = {}
         self.acknowledged = 0
         self.committed = 0
+        self.forgotten = 0
+        self.lives = 0
+        self.judged = -1
+        self.expected: Any = None
         self.fresh = 0
         self.clients = [Client(f"c{n}", None) for n in range(3)]
         self.clients += [Client("s1", "i"), Client("s2", "i"), Client("s3", "j")]
@@ -80,15 +109,23 @@ class World:
 
     def run(self, steps: int) -> None:
         what = [self.act, self.misbehave, self.time_passes, self.disk_catches_up, self.kill]
+        what.append(self.transaction_ends)
         for _ in range(steps):
-            (step,) = self.random.choices(what, [60, 8, 10, 20, 2])
+            (step,) = self.random.choices(what, [60, 10, 10, 20, 2, 5])
             step()
             self.check()
 
     def check(self) -> None:
-        assert self.replayed().durable_state() == self.coordinator.durable_state()
-        shown = self.coordinator.offsets(GROUP).get(TopicPartition("t", 0))
+        if self.written != self.judged:
+            self.judged = self.written
+            self.expected = (self.replayed().durable_state(), self.offset_of_the_log())
+        state, (expected, waiting) = self.expected
+        assert self.coordinator.durable_state() == state
+        shown = self.coordinator.offsets(GROUP).get(T0)
         assert (shown.offset if shown else 0) >= self.acknowledged
+        assert (shown.offset if shown else None) == expected
+        assert (T0 in self.coordinator.unstable_offsets(GROUP)) == waiting
+        self.seen["unstable"] += waiting
         described = self.coordinator.describe(GROUP)
         if described is not None:
             self.seen[described.state] += 1
@@ -106,13 +143,16 @@ class World:
         elif client.place == "joined":
             self.sync(client)
         else:
-            self.random.choice([self.heartbeat, self.commit])(client)
+            anything = [self.heartbeat, self.commit, self.commit_in_transaction]
+            self.random.choice(anything)(client)
 
     def misbehave(self) -> None:
         """Let a client do anything at all, also what it should not."""
         client = self.random.choice(self.clients)
         client.busy = False  # As if its connection broke and it asked again on another.
         anything = [self.join, self.sync, self.heartbeat, self.commit, self.leave]
+        anything += [self.commit_in_transaction, self.delete_offset]
+        anything += [self.delete_group] * 2
         self.random.choice(anything)(client)
 
     def join(self, client: Client) -> None:
@@ -176,9 +216,44 @@ class World:
             group_id=GROUP,
             generation=-1 if simple else client.generation,
             member_id="" if simple else client.member_id,
-            offsets={TopicPartition("t", 0): CommittedOffset(self.committed)},
+            offsets={T0: CommittedOffset(self.committed)},
         )
         self.ask(client, "commit", request, offset=self.committed)
+
+    def commit_in_transaction(self, client: Client) -> None:
+        self.committed += 1
+        old = self.random.random() < 0.3
+        request = CommitRequest(
+            group_id=GROUP,
+            generation=-1 if old else client.generation,
+            member_id="" if old else client.member_id,
+            instance_id=None if old else client.instance_id,
+            offsets={T0: CommittedOffset(self.committed)},
+            producer=Producer(self.random.choice([7, 8]), 0),
+        )
+        self.ask(client, "commit", request, offset=0)
+
+    def delete_group(self, client: Client) -> None:
+        self.delete(client, self.coordinator.delete)
+
+    def delete_offset(self, client: Client) -> None:
+        delete = self.coordinator.delete_offsets
+        self.delete(client, lambda group_id, to, now: delete(group_id, [T0], to, now))
+
+    def delete(self, client: Client, call: Any) -> None:
+        if client.busy:
+            return
+        try:
+            client.asked += 1
+            outcome = call(GROUP, (client, client.asked, 0), self.now)
+        except GroupError:
+            return
+        client.busy = True
+        if outcome.records:
+            self.seen["deleted"] += 1
+            self.acknowledged = 0
+            self.forgotten = self.committed
+        self.take(outcome)
 
     # What the world does
 
@@ -197,11 +272,20 @@ class World:
 
     def disk_catches_up(self) -> None:
         while self.in_flight:
-            outcome, end = self.in_flight.pop(0)
+            item, end = self.in_flight.pop(0)
             self.written = end
-            for record in outcome.records:
-                self.coordinator.replay(record, self.now)
-            self.deliver(self.coordinator.settle(outcome, self.now))
+            if isinstance(item, Marker):
+                self.seen["committed" if item.committed else "aborted"] += 1
+                self.coordinator.end_transaction(item.transaction, committed=item.committed)
+                continue
+            for record in item.records:
+                self.coordinator.replay(record, self.now, transaction_of(item))
+            self.deliver(self.coordinator.settle(item, self.now))
+
+    def transaction_ends(self) -> None:
+        marker = Marker((0, self.random.choice([7, 8])), self.random.random() < 0.6)
+        self.log.append(marker)
+        self.in_flight.append((marker, len(self.log)))
 
     def kill(self) -> None:
         """Kill the broker: what was not durable is gone, and so are the connections."""
@@ -218,7 +302,8 @@ class World:
         if client.busy:
             return
         client.busy = True
-        to = (client, about.get("offset"))
+        client.asked += 1
+        to = (client, client.asked, about.get("offset"))
         try:
             outcome = getattr(self.coordinator, what)(request, to, self.now)
         except GroupError as error:
@@ -228,7 +313,12 @@ class World:
             self.take(outcome)
 
     def take(self, outcome: Outcome) -> None:
-        self.log += ((record.encode_key(), record.encode_value()) for record in outcome.records)
+        transaction = transaction_of(outcome)
+        self.lives += sum(1 for record in outcome.records if record == GroupChange(GROUP, None))
+        self.log += (
+            Written(record.encode_key(), record.encode_value(), transaction)
+            for record in outcome.records
+        )
         self.deliver(outcome.replies)
         if outcome.records:
             self.in_flight.append((outcome, len(self.log)))
@@ -236,20 +326,29 @@ class World:
             self.deliver(outcome.deferred)
 
     def deliver(self, letters: list[Any]) -> None:
-        for (client, offset), reply in letters:
-            client.busy = False
+        for (client, asked, offset), reply in letters:
+            # What it asked on a connection that broke does not reach it any more.
+            heard = asked == client.asked
+            client.busy = client.busy and not heard
             if isinstance(reply, JoinReply):
-                self.joined(client, reply)
+                if heard:
+                    self.joined(client, reply)
             elif isinstance(reply, SyncReply):
-                self.synced(client, reply)
+                if heard:
+                    self.synced(client, reply)
             elif isinstance(reply, OffsetsReply):
-                assert set(reply.error_codes.values()) == {NONE}
-                self.acknowledged = max(self.acknowledged, offset)
+                codes = set(reply.error_codes.values())
+                assert codes == {NONE} or (not offset and codes == {GROUP_SUBSCRIBED_TO_TOPIC})
+                if offset > self.forgotten:
+                    self.acknowledged = max(self.acknowledged, offset)
+            else:
+                assert isinstance(reply, DeletedReply), reply
 
     def joined(self, client: Client, reply: JoinReply) -> None:
         client.member_id = reply.member_id
         if reply.error_code == NONE:
             client.generation = reply.generation
+            client.life = self.lives
             client.members = tuple(member.member_id for member in reply.members)
             client.place = "joined"
         else:
@@ -263,7 +362,9 @@ class World:
         self.seen["shared"] += 0 < len(reply.assignment) < PARTITIONS
         owner = client.instance_id or client.member_id
         for partition in reply.assignment:
-            assert self.owners.setdefault((client.generation, partition), owner) == owner
+            assert (
+                self.owners.setdefault((client.life, client.generation, partition), owner) == owner
+            )
 
     def told_off(self, client: Client, code: int) -> None:
         client.place = "out"
@@ -273,11 +374,43 @@ class World:
 
     def replayed(self) -> GroupCoordinator:
         coordinator = GroupCoordinator()
-        for key, value in self.log[: self.written]:
-            record = decode_record(key, value)
+        for item in self.log[: self.written]:
+            if isinstance(item, Marker):
+                coordinator.end_transaction(item.transaction, committed=item.committed)
+                continue
+            record = decode_record(item.key, item.value)
             assert record is not None
-            coordinator.replay(record, self.now)
+            coordinator.replay(record, self.now, item.transaction)
         return coordinator
+
+    def offset_of_the_log(self) -> tuple[int | None, bool]:
+        """Return what the durable log says of the one offset, and whether it is unstable.
+
+        Written apart from the product: each offset has its place in the log, and the last one wins.
+        """
+        shown: tuple[int, int] | None = None
+        pending: dict[OffsetsTransaction, tuple[int, int]] = {}
+        for place, item in enumerate(self.log[: self.written]):
+            if isinstance(item, Marker):
+                ended = pending.pop(item.transaction, None)
+                if ended and item.committed and (shown is None or ended > shown):
+                    shown = ended
+                continue
+            record = decode_record(item.key, item.value)
+            if not isinstance(record, OffsetChange):
+                continue
+            if record.value is None:
+                shown = None
+                pending.clear()
+            elif item.transaction is None:
+                shown = (place, record.value.offset)
+            else:
+                pending[item.transaction] = (place, record.value.offset)
+        return (None if shown is None else shown[1]), bool(pending)
+
+
+def transaction_of(outcome: Outcome) -> OffsetsTransaction | None:
+    return (0, outcome.producer.producer_id) if outcome.producer else None
 
 
 @given(seed=st.integers(0, 2**32))
@@ -295,8 +428,10 @@ def test_the_programs_reach_what_they_are_to_judge() -> None:
         world = World(seed)
         world.run(steps=300)
         seen += world.seen
-        generations += len({generation for generation, _ in world.owners})
+        generations += len({generation for _, generation, _ in world.owners})
 
     assert min(seen[state] for state in STATES) > 20
     assert seen["shared"] > 50
     assert generations > 30
+    assert min(seen[what] for what in ("unstable", "committed", "aborted")) > 20
+    assert seen["deleted"] > 5

@@ -50,6 +50,7 @@ class Group:
         first_rebalance_remaining_ms: how much longer the first rebalance may be put off.
         member_added: somebody joined since the first rebalance was put off last.
         topics: what the members of this generation read; None if that is not known.
+        assigning: the generation whose assignment was sent to the log last.
     """
 
     group_id: str
@@ -69,6 +70,7 @@ class Group:
     first_rebalance_remaining_ms: int = 0
     member_added: bool = False
     topics: frozenset[str] | None = None
+    assigning: int = -1
     persisted: GroupRecord | None = None
 
     # Members

@@ -29,7 +29,9 @@ def sync(group: Group, request: SyncRequest, to: ReplyTo, step: Step) -> None:
         return
     step.outcome.reply(member.syncing, SyncReply(error_code=REBALANCE_IN_PROGRESS))
     member.syncing = to
-    if member.member_id == group.leader_id:
+    # A leader that asks again waits for what it brought first: the log holds one assignment.
+    if member.member_id == group.leader_id and group.assigning != group.generation:
+        group.assigning = group.generation
         step.outcome.records.append(group.change(request.assignments))
 
 

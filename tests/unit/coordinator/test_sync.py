@@ -133,3 +133,20 @@ def test_members_that_do_not_sync_in_time_are_left_out(desk: Desk) -> None:
     with pytest.raises(UnknownMemberId):
         desk.heartbeat(b, 2)
     assert desk.join("a", first.member_id).generation == 3
+
+
+def test_a_leader_that_syncs_twice_keeps_what_it_brought_first(desk: Desk) -> None:
+    """Found by a random program: after a restart the group had the second assignment."""
+    member = desk.join("a")
+    desk.durable = False
+    desk.sync("first", member.member_id, member.generation, {member.member_id: b"one"})
+    desk.sync("second", member.member_id, member.generation, {member.member_id: b"two"})
+    desk.flush()
+
+    answer = desk.inbox["second"]
+    desk.durable = True
+    desk.restart()
+    again = desk.sync("again", member.member_id, member.generation)
+
+    assert desk.inbox.get("first") is None
+    assert (answer.assignment, again.assignment) == (b"one", b"one")
