@@ -18,6 +18,15 @@ from duolog.testing.cluster import EmbeddedCluster
 
 STEP_RECORDS = 20
 MEMBERS_MAX = 3
+NEW = "the new protocol"
+STRATEGIES = ["range", "cooperative-sticky", NEW]
+SETTINGS = {
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+}
 
 
 class Churn:
@@ -26,7 +35,7 @@ class Churn:
     def __init__(self, cluster: EmbeddedCluster, seed: int, strategy: str) -> None:
         self.cluster = cluster
         self.random = Random(seed)  # noqa: S311  A seed that can be run again.
-        self.options = [f"strategy={strategy}"]
+        self.options = ["protocol=consumer" if strategy == NEW else f"strategy={strategy}"]
         self.stack = ExitStack()
         self.all: list[Member] = []
         self.running: list[Member] = []
@@ -90,7 +99,7 @@ class Churn:
 
 def churn(seed: int, strategy: str, steps: int) -> None:
     print(f"seed {seed}")  # noqa: T201  A failing test shows it.
-    with EmbeddedCluster(settings={"group.min.session.timeout.ms": "1000"}) as cluster:
+    with EmbeddedCluster(settings=SETTINGS) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         admin.create_topics([NewTopic("t", PARTITIONS, 1)])["t"].result(TIMEOUT_S)
         group = Churn(cluster, seed, strategy)
@@ -103,7 +112,7 @@ def churn(seed: int, strategy: str, steps: int) -> None:
 SEED = int(os.environ.get("DUOLOG_SEED", "1"))
 
 
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_group_under_churn_reads_everything(strategy: str) -> None:
     churn(SEED, strategy, steps=10)
 
@@ -111,6 +120,6 @@ def test_a_group_under_churn_reads_everything(strategy: str) -> None:
 @pytest.mark.deep
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(SEED, SEED + 4))
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_group_under_long_churn_reads_everything(strategy: str, seed: int) -> None:
     churn(seed, strategy, steps=60)

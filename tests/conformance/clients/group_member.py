@@ -2,7 +2,8 @@
 
     python group_member.py CLIENT BOOTSTRAP GROUP TOPIC [NAME=VALUE]...
 
-CLIENT is confluent, kafka-python or aiokafka; a NAME is `instance` (static member) or `strategy`.
+CLIENT is confluent, kafka-python or aiokafka; a NAME is `instance` (static member), `strategy`, or
+`protocol` (`consumer` for that of KIP-848, whose timeouts are the broker's).
 It prints a JSON line whenever its partitions change and for each record, commits what it printed,
 and leaves the group on SIGTERM.
 """
@@ -50,12 +51,17 @@ def run_confluent(bootstrap: str, group: str, topic: str, options: dict[str, str
     config = {
         "bootstrap.servers": bootstrap,
         "group.id": group,
-        "session.timeout.ms": SESSION_MS,
-        "heartbeat.interval.ms": HEARTBEAT_MS,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
-        "partition.assignment.strategy": options.get("strategy", "range"),
     }
+    if options.get("protocol") == "consumer":
+        config["group.protocol"] = "consumer"
+    else:
+        config |= {
+            "session.timeout.ms": SESSION_MS,
+            "heartbeat.interval.ms": HEARTBEAT_MS,
+            "partition.assignment.strategy": options.get("strategy", "range"),
+        }
     if "instance" in options:
         config["group.instance.id"] = options["instance"]
     consumer = Consumer(config)

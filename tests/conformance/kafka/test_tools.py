@@ -79,6 +79,31 @@ def test_kafkas_tools_make_fill_read_and_describe_a_topic(
     assert sum(int(end.rsplit(":", 1)[1]) for end in ends) == RECORDS
 
 
+def test_kafkas_console_consumer_reads_in_a_group_of_the_new_protocol(tool: Tool) -> None:
+    groups = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    tool("org.apache.kafka.tools.VerifiableProducer", "--topic", "modern", "--max-messages", "500")
+
+    read = tool(
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        *("--topic", "modern", "--from-beginning", "--max-messages", "500"),
+        *("--group", "moderns", "--consumer-property", "group.protocol=consumer"),
+    )
+    assert sorted(map(int, read.split())) == list(range(500))
+
+    listed = tool(groups, "--list", "--type", "consumer")
+    assert listed.split()[2:4] == ["moderns", "Consumer"]
+    (row,) = [
+        line.split()
+        for line in tool(groups, "--describe", "--group", "moderns").splitlines()
+        if line.startswith("moderns")
+    ]
+    assert row[1:6] == ["modern", "0", "500", "500", "0"]
+    state = tool(groups, "--describe", "--group", "moderns", "--state")
+    assert "Empty" in state
+    tool(groups, "--delete", "--group", "moderns")
+    assert tool(groups, "--list").split().count("moderns") == 0
+
+
 def test_kafkas_tool_reads_a_segment_file(broker: BrokerProcess, tool: Tool) -> None:
     tool("org.apache.kafka.tools.VerifiableProducer", "--topic", "dumped", "--max-messages", "100")
     segment = max(broker.data_dir.rglob("*.log"), key=lambda path: path.stat().st_size)

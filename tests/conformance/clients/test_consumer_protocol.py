@@ -1,0 +1,161 @@
+"""Groups of the new protocol (KIP-848) with librdkafka, against a real broker process."""
+
+import signal
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from conformance.clients.members import PARTITIONS, TIMEOUT_S, Member, produce, wait_until
+from duolog.testing.cluster import EmbeddedCluster
+
+SETTINGS: Final = {
+    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.min.session.timeout.ms": "1000",
+}
+NEW: Final = "protocol=consumer"
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings=SETTINGS) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+        admin.create_topics([NewTopic("t", PARTITIONS, 1)])["t"].result(TIMEOUT_S)
+        yield cluster
+
+
+def committed(cluster: EmbeddedCluster, group: str) -> int:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
+    asked = [TopicPartition("t", partition) for partition in range(PARTITIONS)]
+    offsets = [max(part.offset, 0) for part in consumer.committed(asked, TIMEOUT_S)]
+    consumer.close()
+    return sum(offsets)
+
+
+def test_two_members_share_and_one_that_leaves_hands_over(cluster: EmbeddedCluster) -> None:
+    with Member(cluster, "confluent", "g", NEW) as first:
+        wait_until(lambda: first.owns(PARTITIONS))
+        with Member(cluster, "confluent", "g", NEW) as second:
+            wait_until(lambda: first.owns(2) and second.owns(2))
+            assert not set(first.partitions) & set(second.partitions)
+            wanted = produce(cluster, range(40))
+            wait_until(lambda: first.values() | second.values() == wanted)
+
+            second.end(signal.SIGTERM)
+
+        wait_until(lambda: first.owns(PARTITIONS))
+        wanted |= produce(cluster, range(40, 60))
+        wait_until(lambda: first.values() | second.values() == wanted)
+        # Nobody was killed and all was committed, so nothing came twice.
+        assert len(first.records) + len(second.records) == 60
+
+
+def test_the_work_of_a_killed_member_goes_to_the_other(cluster: EmbeddedCluster) -> None:
+    with (
+        Member(cluster, "confluent", "g", NEW) as first,
+        Member(cluster, "confluent", "g", NEW) as second,
+    ):
+        wait_until(lambda: first.owns(2) and second.owns(2))
+
+        second.end(signal.SIGKILL)
+        wanted = produce(cluster, range(20))
+
+        wait_until(lambda: first.owns(PARTITIONS) and first.values() == wanted)
+
+
+def test_a_killed_broker_comes_back_with_members_and_offsets(cluster: EmbeddedCluster) -> None:
+    with (
+        Member(cluster, "confluent", "g", NEW) as first,
+        Member(cluster, "confluent", "g", NEW) as second,
+    ):
+        wait_until(lambda: first.owns(2) and second.owns(2))
+        wanted = produce(cluster, range(40))
+        wait_until(lambda: first.values() | second.values() == wanted)
+        wait_until(lambda: committed(cluster, "g") == 40)
+
+        cluster.kill()
+        cluster.restart()
+
+        assert committed(cluster, "g") == 40
+        wanted |= produce(cluster, range(40, 60))
+        wait_until(lambda: first.values() | second.values() == wanted)
+        wait_until(lambda: first.owns(2) and second.owns(2))
+
+
+def test_a_static_member_that_restarts_keeps_its_partitions(cluster: EmbeddedCluster) -> None:
+    with (
+        Member(cluster, "confluent", "g", NEW, "instance=a") as first,
+        Member(cluster, "confluent", "g", NEW, "instance=b") as second,
+    ):
+        wait_until(lambda: first.owns(2) and second.owns(2))
+        kept = list(second.partitions)
+        second.end(signal.SIGTERM)
+        with Member(cluster, "confluent", "g", NEW, "instance=b") as again:
+            wait_until(lambda: again.owns(2))
+            assert again.partitions == kept
+            assert first.owns(2)
+
+
+def test_an_expression_follows_topics_that_come_and_grow(cluster: EmbeddedCluster) -> None:
+    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    admin = AdminClient({**servers})
+    consumer = Consumer({**servers, "group.id": "g", "group.protocol": "consumer"})
+    consumer.subscribe(["^(t|u)$"])
+
+    def owns() -> list[tuple[str, int]]:
+        consumer.poll(0.05)
+        return sorted((part.topic, part.partition) for part in consumer.assignment())
+
+    first = [("t", index) for index in range(PARTITIONS)]
+    wait_until(lambda: owns() == first)
+    admin.create_topics([NewTopic("u", 1, 1)])["u"].result(TIMEOUT_S)
+    wait_until(lambda: owns() == [*first, ("u", 0)])
+    admin.create_partitions([NewPartitions("u", 2)])["u"].result(TIMEOUT_S)
+    wait_until(lambda: owns() == [*first, ("u", 0), ("u", 1)])
+    consumer.close()
+
+
+def test_an_administrator_sees_and_deletes_the_group(cluster: EmbeddedCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    with Member(cluster, "confluent", "g", NEW) as member:
+        wait_until(lambda: member.owns(PARTITIONS))
+        (listed,) = admin.list_consumer_groups().result(TIMEOUT_S).valid
+        described = admin.describe_consumer_groups(["g"])["g"].result(TIMEOUT_S)
+        member.end(signal.SIGTERM)
+
+    assert (listed.group_id, listed.type) == ("g", ConsumerGroupType.CONSUMER)
+    assert described.state == ConsumerGroupState.STABLE
+    assert described.partition_assignor == "uniform"
+    (seen,) = described.members
+    assert {part.partition for part in seen.assignment.topic_partitions} == set(range(PARTITIONS))
+    admin.delete_consumer_groups(["g"])["g"].result(TIMEOUT_S)
+    assert admin.list_consumer_groups().result(TIMEOUT_S).valid == []
+
+
+def test_members_come_and_go_under_load_and_nothing_is_lost_or_read_twice(
+    cluster: EmbeddedCluster,
+) -> None:
+    """Members leave in order, and commit each record: what one has committed, no other reads."""
+    wanted: set[str] = set()
+    members = [Member(cluster, "confluent", "g", NEW)]
+    try:
+        for step in range(6):
+            wanted |= produce(cluster, range(step * 200, step * 200 + 200))
+            if step % 2 == 0:
+                members.append(Member(cluster, "confluent", "g", NEW))
+            else:
+                members[step // 2].end(signal.SIGTERM)
+            time.sleep(0.4)
+        wait_until(lambda: set().union(*(member.values() for member in members)) == wanted)
+
+        read = [record["value"] for member in members for record in member.records]
+        assert len(read) == len(wanted)
+    finally:
+        for member in members:
+            member.end(signal.SIGKILL)
