@@ -1,0 +1,135 @@
+"""Kafka Streams' own system tests: SmokeTest and EosTest, with instances that are killed.
+
+A driver writes records, instances process them, and the driver, or a verifier, compares every
+result with what it computed itself.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import MappingProxyType
+
+from confluent_kafka.admin import AdminClient, NewTopic
+from lib.java import JavaProgram, run_java
+from lib.outcomes import Outcome
+from lib.suite import fetch
+
+HERE = Path(__file__).parent
+SMOKE = "org.apache.kafka.streams.tests.StreamsSmokeTest"
+EOS = "org.apache.kafka.streams.tests.StreamsEosTest"
+SMOKE_TOPICS = (
+    "data echo max min min-suppressed min-raw dif sum sws-raw sws-suppressed cnt avg tagg fk"
+)
+EOS_TOPICS = "data echo min sum repartition max cnt"
+DELIVERED = "ALL-RECORDS-DELIVERED"
+DRIVER_S = 300
+EOS_RUN_S = 45
+
+
+class Run:
+    """One check: its folder, its topics, its programs."""
+
+    def __init__(self, bootstrap_servers: str, cache: Path, folder: Path, guarantee: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._jars = cache / "libs"
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        for log in folder.glob("*.txt"):
+            log.unlink()
+        self._properties = folder / "streams.properties"
+        self._properties.write_text(
+            f"bootstrap.servers={bootstrap_servers}\n"
+            f"processing.guarantee={guarantee}\n"
+            f"state.dir={folder / 'state'}\n"
+        )
+
+    def create_topics(self, names: str) -> None:
+        """Make the topics anew."""
+        admin = AdminClient({"bootstrap.servers": self._bootstrap_servers, "log_level": 0})
+        old = [name for name in admin.list_topics(timeout=20).topics if not name.startswith("__")]
+        for done in admin.delete_topics(old).values() if old else ():
+            done.result(20)
+        time.sleep(1)
+        for done in admin.create_topics([NewTopic(name, 5) for name in names.split()]).values():
+            done.result(20)
+
+    def program(self, main_class: str, command: str, name: str) -> JavaProgram:
+        arguments = (str(self._properties), command)
+        log = self.folder / f"{name}.txt"
+        return JavaProgram(log, main_class, *arguments, more_jars=self._jars)
+
+    def verify(self, command: str) -> str:
+        log = self.folder / f"{command}.txt"
+        arguments = (str(self._properties), command)
+        return run_java(log, EOS, *arguments, timeout_s=DRIVER_S, more_jars=self._jars)[1]
+
+
+def smoke(run: Run) -> bool:
+    """One instance is killed in the middle; a second one takes over."""
+    run.create_topics(SMOKE_TOPICS)
+    with ExitStack() as stack:
+        driver = stack.enter_context(run.program(SMOKE, "run", "driver"))
+        first = stack.enter_context(run.program(SMOKE, "process", "first"))
+        first.wait_for("processed", 60)
+        first.kill()
+        stack.enter_context(run.program(SMOKE, "process", "second"))
+        driver.wait(DRIVER_S)
+        return DELIVERED in driver.output and "FAILURE" not in driver.output
+
+
+def exactly_once(run: Run, kind: str) -> bool:
+    """Two instances; one is killed and comes back, the other stops and comes back."""
+    run.create_topics(EOS_TOPICS)
+    with ExitStack() as stack:
+        driver = stack.enter_context(run.program(EOS, "run", "driver"))
+        first = stack.enter_context(run.program(EOS, f"process{kind}", "first"))
+        second = stack.enter_context(run.program(EOS, f"process{kind}", "second"))
+        time.sleep(EOS_RUN_S / 3)
+        first.kill()
+        time.sleep(EOS_RUN_S / 3)
+        first = stack.enter_context(run.program(EOS, f"process{kind}", "first"))
+        second.terminate()
+        second.wait(60)
+        second = stack.enter_context(run.program(EOS, f"process{kind}", "second"))
+        time.sleep(EOS_RUN_S / 3)
+        driver.terminate()
+        driver.wait(60)
+        time.sleep(10)
+        for instance in (first, second):
+            instance.terminate()
+            instance.wait(120)
+    return DELIVERED in run.verify(f"verify{kind}")
+
+
+CHECKS: Mapping[str, tuple[str, Callable[[Run], bool]]] = MappingProxyType(
+    {
+        "smoke test, at least once": ("at_least_once", smoke),
+        "smoke test, exactly once": ("exactly_once_v2", smoke),
+        "EOS test": ("exactly_once_v2", lambda run: exactly_once(run, "")),
+        "EOS test, complex": ("exactly_once_v2", lambda run: exactly_once(run, "-complex")),
+    }
+)
+
+
+class KafkaStreams:
+    """The system tests' programs, started as those tests start them."""
+
+    client = "Kafka Streams 4.1.2"
+    settings: Mapping[str, str] = MappingProxyType({"auto.create.topics.enable": "false"})
+
+    def run(
+        self, bootstrap_servers: str, cache: Path, selection: Sequence[str]
+    ) -> dict[str, Outcome]:
+        fetch(HERE, cache)
+        outcomes = {}
+        for number, (name, (guarantee, check)) in enumerate(CHECKS.items()):
+            if selection and name not in selection:
+                continue
+            folder = cache / f"check-{number}"
+            good = check(Run(bootstrap_servers, cache, folder, guarantee))
+            outcomes[name] = Outcome.PASSED if good else Outcome.FAILED
+        return outcomes
+
+
+SUITE = KafkaStreams()
