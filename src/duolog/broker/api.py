@@ -105,9 +105,9 @@ class RequestContext:
         self.replied = True
         self.connection.complete(self._slot, body)
 
-    def encode_item(self, array: str, item: Mapping[str, Any]) -> bytes:
+    def encode_item(self, path: str, item: Mapping[str, Any]) -> bytes:
         """Return an item of an array of the answer as bytes, which `reply` takes in its place."""
-        return self.broker.messages.encode_item(self.header, array, item)
+        return self.broker.messages.encode_item(self.header, path, item)
 
     def reply_bytes(self, frame: bytes) -> None:
         """Answer with a whole frame: size, header and body."""

@@ -99,15 +99,19 @@ class Messages:
             response_header(header.api_key, header.api_version, header.correlation_id), body
         )
 
-    def encode_item(self, header: RequestHeader, array: str, item: Fields) -> bytes:
-        """Return one item of an array of the answer as bytes, which may stand for it there."""
-        key = header.api_key, header.api_version, array
+    def encode_item(self, header: RequestHeader, path: str, item: Fields) -> bytes:
+        """Return one item of an array of the answer as bytes, which may stand for it there.
+
+        `path` names the array: `"topics"`, or `"topics.partitions"` for one inside another.
+        """
+        key = header.api_key, header.api_version, path
         write = self._item_encoders.get(key)
         if write is None:
-            fields = {
-                field.name: field.type for field in dataclasses.fields(self.response_type(header))
-            }
-            write = self._item_encoders[key] = encoder(get_args(fields[array])[0])
+            type_ = self.response_type(header)
+            for name in path.split("."):
+                types = {field.name: field.type for field in dataclasses.fields(type_)}
+                type_ = get_args(types[name])[0]
+            write = self._item_encoders[key] = encoder(type_)
         return write(item)
 
     def error_response(

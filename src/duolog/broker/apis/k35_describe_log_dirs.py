@@ -25,7 +25,7 @@ def handle(request: Any, context: RequestContext) -> None:
         asked = [(topic, None) for topic in broker.topics]
     else:
         asked = [(broker.topics.get(topic.topic), topic.partitions) for topic in request.topics]
-    topics: list[dict[str, Any]] = []
+    topics: list[bytes] = []
 
     def describe(item: tuple[Topic | None, Iterable[int] | None]) -> None:
         topic, indexes = item
@@ -34,7 +34,8 @@ def handle(request: Any, context: RequestContext) -> None:
         some = (topic.partition(index) for index in indexes) if indexes is not None else None
         rows = [_row(found) for found in some or topic.partitions if found is not None]
         if rows:
-            topics.append({"name": topic.name, "partitions": rows})
+            row = {"name": topic.name, "partitions": rows}
+            topics.append(context.encode_item("results.topics", row))
 
     def finish() -> None:
         context.reply({"results": [_result(context, topics)]})
@@ -51,7 +52,7 @@ def _row(partition: Partition) -> dict[str, Any]:
     }
 
 
-def _result(context: RequestContext, topics: list[dict[str, Any]]) -> dict[str, Any]:
+def _result(context: RequestContext, topics: list[bytes]) -> dict[str, Any]:
     broker = context.broker
     result: dict[str, Any] = {"log_dir": broker.data_dir}
     if broker.rounds.failure is not None:

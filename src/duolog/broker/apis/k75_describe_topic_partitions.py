@@ -8,15 +8,18 @@ fails on null.
 Source: Kafka `DescribeTopicPartitionsRequestHandler`, KIP-966.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import InvalidTopic
 from duolog.broker.topic_names import check_topic_name
 from duolog.broker.topics import Partition, Topic
+from duolog.broker.turns import work_in_turns
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.operations import TOPIC_OPERATIONS
+from duolog.protocol.wire import INT16, INT32
 
 
 def handle(request: Any, context: RequestContext) -> None:
@@ -31,27 +34,45 @@ def handle(request: Any, context: RequestContext) -> None:
             code=ErrorCode.INVALID_REQUEST,
         )
     first_name = cursor.topic_name if cursor else ""
-    asked = named or {topic.name for topic in topics}
     limit = context.broker.settings.integer("max.request.partition.size.limit")
-    left = max(1, min(request.response_partition_limit, limit))
-    rows: list[dict[str, Any]] = []
-    next_cursor = None
-    for name in sorted(name for name in asked if name >= first_name):
-        topic = topics.get(name)
+    names = sorted(name for name in named or {topic.name for topic in topics} if name >= first_name)
+    page = _Page(context, max(1, min(request.response_partition_limit, limit)))
+    first = cursor.partition_index if cursor else 0
+    work_in_turns(
+        context, names, lambda name: page.add(name, first if name == first_name else 0), page.send
+    )
+
+
+class _Page:
+    """An answer that grows until its limit of partitions is reached."""
+
+    def __init__(self, context: RequestContext, limit: int) -> None:
+        self._context = context
+        self._left = limit
+        self._rows: list[bytes] = []
+        self._next_cursor: dict[str, Any] | None = None
+
+    def add(self, name: str, first: int) -> None:
+        """Add a topic from its partition `first` on, as far as there is room."""
+        if self._next_cursor is not None:
+            return
+        context = self._context
+        topic = context.broker.topics.get(name)
         if topic is None:
-            rows.append(_missing_row(name))
-            continue
-        first = cursor.partition_index if cursor and name == first_name else 0
-        if left == 0:
-            next_cursor = {"topic_name": name, "partition_index": first}
-            break
-        partitions = topic.partitions[first : first + left]
-        left -= len(partitions)
-        rows.append(_row(topic, partitions, context.broker.node_id))
-        if first + len(partitions) < len(topic.partitions):
-            next_cursor = {"topic_name": name, "partition_index": first + len(partitions)}
-            break
-    context.reply({"topics": rows, "next_cursor": next_cursor})
+            self._rows.append(context.encode_item("topics", _missing_row(name)))
+            return
+        if self._left:
+            partitions = topic.partitions[first : first + self._left]
+            self._left -= len(partitions)
+            self._rows.append(context.encode_item("topics", _row(topic, partitions, context)))
+            first += len(partitions)
+        elif first == len(topic.partitions):
+            return
+        if first < len(topic.partitions):
+            self._next_cursor = {"topic_name": name, "partition_index": first}
+
+    def send(self) -> None:
+        self._context.reply({"topics": self._rows, "next_cursor": self._next_cursor})
 
 
 def _missing_row(name: str) -> dict[str, Any]:
@@ -70,25 +91,36 @@ def _missing(name: str) -> int:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _row(topic: Topic, partitions: list[Partition], node_id: int) -> dict[str, Any]:
+def _row(topic: Topic, partitions: list[Partition], context: RequestContext) -> dict[str, Any]:
     return {
         "name": topic.name,
         "topic_id": topic.id,
         "is_internal": topic.internal,
         "topic_authorized_operations": TOPIC_OPERATIONS,
-        "partitions": [
-            {
-                "partition_index": partition.index,
-                "leader_id": node_id,
-                "leader_epoch": partition.log.leader_epoch,
-                "replica_nodes": [node_id],
-                "isr_nodes": [node_id],
-                "eligible_leader_replicas": [],
-                "last_known_elr": [],
-            }
-            for partition in partitions
-        ],
+        "partitions": list(_partition_rows(partitions, context)),
     }
+
+
+def _partition_rows(partitions: list[Partition], context: RequestContext) -> Iterator[bytes]:
+    """Yield rows made after one of the same leader epoch, which differ only in the index."""
+    node_ids = [context.broker.node_id]
+    epoch, before, behind = None, b"", b""
+    for partition in partitions:
+        if partition.log.leader_epoch != epoch:
+            epoch = partition.log.leader_epoch
+            model = context.encode_item(
+                "topics.partitions",
+                {
+                    "leader_id": node_ids[0],
+                    "leader_epoch": epoch,
+                    "replica_nodes": node_ids,
+                    "isr_nodes": node_ids,
+                    "eligible_leader_replicas": [],
+                    "last_known_elr": [],
+                },
+            )
+            before, behind = model[: INT16.size], model[INT16.size + INT32.size :]
+        yield before + INT32.pack(partition.index) + behind
 
 
 API = Api(key=75, name="DescribeTopicPartitions", versions=range(1), handle=handle)
