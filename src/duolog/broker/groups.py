@@ -11,11 +11,14 @@ done groups answer COORDINATOR_LOAD_IN_PROGRESS. What goes over all groups is do
 All of it runs on the broker's loop.
 """
 
+import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
+from duolog.broker.configs.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
 from duolog.broker.consumer_group_settings import consumer_group_settings
 from duolog.broker.errors import kafka_code
 from duolog.broker.offsets_topic import Marker, OffsetsTopic, batches
@@ -39,7 +42,7 @@ from duolog.coordinator.messages import (
     SyncRequest,
 )
 from duolog.coordinator.records import OffsetChange, OffsetRecord
-from duolog.coordinator.settings import GroupSettings
+from duolog.coordinator.settings import ConsumerGroupSettings, GroupSettings
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.units import MINUTE_MS, SECOND_MS
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FIRST_TURN_S: Final = 0.25
+_FREEZE_AFTER: Final = 10_000
+"""Records. What was loaded stays: a collection that looks at all of it would hold the loop."""
 
 Answer = Callable[[Any], None]
 """Takes the coordinator's reply and sends it to whoever asked."""
@@ -70,6 +75,7 @@ class Groups:
         self._broker = broker
         self._coordinator = GroupCoordinator(group_settings(broker.settings))
         self._coordinator.consumer.topics = BrokerTopics(broker)
+        self._coordinator.consumer.settings_of = self._consumer_settings
         self._topic = OffsetsTopic(broker)
         self._timers: dict[str, Timer] = {}
         self._expiry_timer: Timer | None = None
@@ -247,6 +253,16 @@ class Groups:
         for group_id in late:
             self._carry_out(self._coordinator.forget_offsets(group_id, self._topic_is_gone, now))
 
+    def _consumer_settings(self, group_id: str) -> ConsumerGroupSettings:
+        settings, configs = self._coordinator.consumer.settings, self._broker.configs.groups
+        if not configs.configs(group_id):
+            return settings
+        return replace(
+            settings,
+            session_timeout_ms=configs.integer(group_id, SESSION_TIMEOUT),
+            heartbeat_interval_ms=configs.integer(group_id, HEARTBEAT_INTERVAL),
+        )
+
     def _topic_is_gone(self, key: TopicPartition, _: OffsetRecord) -> bool:
         return key.topic not in self._broker.topics
 
@@ -324,14 +340,19 @@ class Groups:
     def _load(self) -> Iterator[None]:
         coordinator = self._coordinator
         now = self._now()
-        for item in self._topic.replayed():
+        number = 0
+        for number, item in enumerate(self._topic.replayed(), start=1):
             if isinstance(item, Marker):
                 coordinator.end_transaction(item.transaction, committed=item.committed)
             elif item is not None:
                 coordinator.replay(item.record, now, item.transaction)
+            if number % _FREEZE_AFTER == 0:
+                gc.freeze()
             yield
         for _ in coordinator.restore(self._now()):
             yield
+        if number >= _FREEZE_AFTER:
+            gc.freeze()
         for marker in self._ended_while_loading:
             coordinator.end_transaction(marker.transaction, committed=marker.committed)
         self._ended_while_loading.clear()

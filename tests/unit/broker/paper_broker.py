@@ -49,6 +49,13 @@ class PaperBroker:
         self.names = set(names)
         self.partitions: dict[str, int] = {}
         self.version = 0
+        self.group_configs: dict[str, int] = {}
+        self.configs = SimpleNamespace(
+            groups=SimpleNamespace(
+                configs=lambda _: self.group_configs,
+                integer=lambda _, name: self.group_configs[name],
+            )
+        )
         self.slow_reads_s = slow_reads_s
         self.node_id = 5
         self.advertised = ("127.0.0.1", 9092)

@@ -331,6 +331,21 @@ def test_a_silent_member_is_removed_and_the_group_survives_a_restart(broker: Pap
     assert describe(restarted).group_state == "Empty"
 
 
+def test_a_group_may_have_timeouts_of_its_own(broker: PaperBroker) -> None:
+    broker.group_configs = {
+        "consumer.session.timeout.ms": 50_000,
+        "consumer.heartbeat.interval.ms": 7_000,
+    }
+
+    reply = join(broker)
+
+    assert reply.heartbeat_interval.total_seconds() == 7
+    broker.pass_time(SESSION_S + 1)
+    assert describe(broker).group_state == "Stable"
+    broker.pass_time(5)
+    assert describe(broker).group_state == "Empty"
+
+
 def test_requests_are_refused_while_groups_load(broker: PaperBroker) -> None:
     join(broker)
 

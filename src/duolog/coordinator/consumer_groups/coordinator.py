@@ -7,7 +7,7 @@ Source: Kafka `GroupCoordinatorShard`, `GroupMetadataManager`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from duolog.coordinator.any_group import AnyGroup
@@ -37,6 +37,7 @@ class ConsumerGroups:
 
     Attributes:
         topics: the broker's topics, as they are now.
+        settings_of: the settings of a group, which may have some of its own.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class ConsumerGroups:
     ) -> None:
         self.topics: TopicView = NoTopics()
         self.settings = settings or ConsumerGroupSettings()
+        self.settings_of: Callable[[str], ConsumerGroupSettings] = lambda _: self.settings
         self._groups = groups
         self._soft: dict[str, Soft] = {}
         self._held: defaultdict[str, list[Letter]] = defaultdict(list)
@@ -59,7 +61,7 @@ class ConsumerGroups:
         check_request(request, self.settings.assignors)
         if not request.member_id:
             request = replace(request, member_id=request.fresh_id)
-        step = self._step(now)
+        step = self._step(request.group_id, now)
         if request.member_epoch < JOIN_EPOCH:
             reply = leave(self._find(request.group_id), request, step)
         elif request.member_epoch == JOIN_EPOCH:
@@ -100,7 +102,7 @@ class ConsumerGroups:
 
     def expire(self, group: ConsumerGroup, now: Moment) -> Outcome:
         """Do what is due: sessions, and revocations that took too long."""
-        step = self._step(now)
+        step = self._step(group.group_id, now)
         expire(group, step)
         return step.outcome
 
@@ -136,8 +138,8 @@ class ConsumerGroups:
                 self._soft[group_id].regex_version = -1
         return letters
 
-    def _step(self, now: Moment) -> ConsumerStep:
-        return ConsumerStep(self.settings, self.topics, now)
+    def _step(self, group_id: str, now: Moment) -> ConsumerStep:
+        return ConsumerStep(self.settings_of(group_id), self.topics, now)
 
     def _find(self, group_id: str) -> ConsumerGroup:
         group = self._groups.get(group_id)
@@ -160,7 +162,7 @@ class ConsumerGroups:
 
     def _begin(self, group_id: str) -> ConsumerGroup:
         soft = self._soft.setdefault(group_id, Soft())
-        return ConsumerGroup(group_id, settings=self.settings, soft=soft)
+        return ConsumerGroup(group_id, settings=self.settings_of(group_id), soft=soft)
 
 
 def _described(group: ConsumerGroup, member_id: str) -> DescribedConsumer:
