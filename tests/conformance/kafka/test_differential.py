@@ -25,7 +25,9 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from conformance.kafka import admin_conversations as admin
 from conformance.kafka import consumer_group_conversations as consumers
 from conformance.kafka import group_conversations as groups
+from conformance.kafka import isolation_conversations as isolation
 from conformance.kafka import record_conversations as records
+from conformance.kafka import transaction_conversations as transactions
 from conformance.kafka.peer import KafkaPeer
 from conformance.kafka.talk import PRODUCE, batch, create_and_wait, new_topic
 from conformance.kafka.wire_client import WireClient
@@ -49,6 +51,16 @@ CONVERSATIONS: Final[list[Conversation]] = [
     records.fetched,
     records.listed_offsets,
     records.ends_of_epochs,
+    transactions.features,
+    transactions.begun_producers,
+    transactions.added_partitions,
+    transactions.older_ends,
+    transactions.newer_ends,
+    transactions.fenced_producers,
+    transactions.used_up_epochs,
+    transactions.offsets_in_transactions,
+    transactions.refused_batches,
+    transactions.listed_transactions,
     groups.members_come_and_go,
     groups.requests_in_every_version,
     groups.static_members,
@@ -58,6 +70,7 @@ CONVERSATIONS: Final[list[Conversation]] = [
     groups.groups_that_are_listed,
     groups.coordinators,
     *consumers.CONVERSATIONS,
+    *isolation.CONVERSATIONS,
 ]
 
 
