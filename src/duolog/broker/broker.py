@@ -16,6 +16,7 @@ from duolog.broker.configs.kinds import Configs
 from duolog.broker.connections import Connections
 from duolog.broker.controller import Change, Controller, carry_out
 from duolog.broker.errors import kafka_code
+from duolog.broker.fetch_sessions import FetchSessions, SessionPartition
 from duolog.broker.listener import Listener
 from duolog.broker.loop import Loop, Timers
 from duolog.broker.producer_ids import ProducerIds
@@ -87,7 +88,7 @@ class Broker:
         self.producer_ids = ProducerIds(log_manager)
         durability = cast("Durability", settings.text("durability"))
         self.group_commit = log_manager.group_commit(durability, self.loop.wake)
-        self.rounds = Rounds(self.group_commit, self._grown)
+        self.rounds = Rounds(self.group_commit, self.partition_changed)
         self.connections = Connections(settings, self.loop.timers)
         self.connections_to_flush: list[Connection] = []
         self.endpoints: Sequence[OpenEndpoint] = ()
@@ -98,7 +99,8 @@ class Broker:
         self.transactions: Any = None
         """The transaction coordinator's shell, `broker.transactions`; made by `start`."""
         self._log_manager = log_manager
-        self._waiters_to_check: set[FetchWaiter] = set()
+        self.fetch_sessions = FetchSessions(self)
+        self._waiters_to_check: set[FetchWaiter | SessionPartition] = set()
         self._listeners: list[Listener] = []
 
     @property
@@ -267,16 +269,21 @@ class Broker:
                 self.topics.reconfigure(topic)
                 yield
 
-    def _grown(self, partition: Partition) -> None:
+    def partition_changed(self, partition: Partition) -> None:
+        """Tell who fetches that records came, or that the log starts elsewhere."""
         if partition.waiters:
             self._waiters_to_check.update(partition.waiters)
+
+    def check_soon(self, waiter: "FetchWaiter") -> None:
+        """Let a fetch that waits look again at the end of this round."""
+        self._waiters_to_check.add(waiter)
 
     def _after_round(self) -> None:
         """Write, answer, wake and send until nothing is left that does not wait for others."""
         rounds = self.rounds
         while True:
             rounds.finish()
-            if self._waiters_to_check:
+            while self._waiters_to_check:
                 waiters, self._waiters_to_check = self._waiters_to_check, set()
                 for waiter in waiters:
                     waiter.check()
@@ -307,7 +314,8 @@ class Broker:
 
     def _delete_old_segments(self, partition: Partition) -> None:
         try:
-            partition.log.delete_old_segments(self.clock.now_ms())
+            if partition.log.delete_old_segments(self.clock.now_ms()):
+                self.partition_changed(partition)
         except (OSError, DuologError):
             logger.exception(
                 "retention failed", extra={"topic_partition": str(partition.topic_partition)}

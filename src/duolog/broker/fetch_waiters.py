@@ -1,7 +1,8 @@
 """A fetch that waits for records: a long poll, without a task.
 
-It stands in the `waiters` of each partition that it asks for. When a high watermark moves (a
-last stable offset moves only with it), or a topic goes, the broker calls `check` at the end of the round; a timer calls `expire`.
+It stands in the `waiters` of each partition that it asks for, or a partition of its session does.
+When a high watermark moves (a last stable offset moves only with it), or a topic goes, the broker
+calls `check` at the end of the round; a timer calls `expire`.
 
 Source: Kafka `DelayedFetch`.
 """
@@ -9,17 +10,17 @@ Source: Kafka `DelayedFetch`.
 import logging
 from typing import TYPE_CHECKING
 
-from duolog.broker.fetching import Fetched, fetch, find_topic, refused
+from duolog.broker.fetch_sessions import Response, SessionFetch, WholeFetch
+from duolog.broker.fetching import refused
 from duolog.broker.slots import Slot
 from duolog.core.units import SECOND_MS
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.fetch import FetchRequest, write_fetch_response
+from duolog.protocol.fetch import write_fetch_response
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
     from duolog.broker.connection import Connection
-    from duolog.broker.topics import Partition
-
+    from duolog.broker.sending import FileSpan
 
 logger = logging.getLogger(__name__)
 
@@ -28,11 +29,9 @@ class FetchWaiter(Slot):
     """One fetch request on its way to its answer."""
 
     __slots__ = (
-        "_broker",
         "_connection",
         "_correlation_id",
-        "_partitions",
-        "_request",
+        "_plan",
         "_timer",
         "_version",
     )
@@ -41,64 +40,69 @@ class FetchWaiter(Slot):
         self,
         broker: "Broker",
         connection: "Connection",
-        request: FetchRequest,
+        plan: WholeFetch | SessionFetch,
         version: int,
         correlation_id: int,
     ) -> None:
         self.data = None
-        self._broker = broker
         self._connection = connection
-        self._request = request
+        self._plan = plan
         self._version = version
         self._correlation_id = correlation_id
-        self._partitions: list[Partition] = []
-        self._timer = broker.timers.call_later(request.max_wait_ms / SECOND_MS, self.expire)
+        max_wait_ms = plan.request.max_wait_ms
+        self._timer = broker.timers.call_later(max_wait_ms / SECOND_MS, self.expire)
 
     def park(self) -> None:
         """Wait at every partition of the request."""
-        for key, partitions in self._request.topics:
-            topic = find_topic(self._broker, key)
-            for asked in partitions:
-                partition = topic.partition(asked.partition) if topic else None
-                if partition is not None:
-                    partition.waiters.add(self)
-                    self._partitions.append(partition)
+        self._plan.park(self)
         self._connection.parked.add(self)
 
     def check(self) -> None:
         """Answer if there is enough by now."""
         if self not in self._connection.parked:
             return
-        fetched = self._fetch()
-        if fetched.failed or fetched.size_bytes >= self._request.bytes_min:
-            self._answer(fetched)
+        self._maybe_answer(bytes_min=self._plan.request.bytes_min)
 
     def expire(self) -> None:
         """Answer with what there is."""
-        self._answer(self._fetch())
-
-    def _fetch(self) -> Fetched:
-        try:
-            return fetch(self._broker, self._request)
-        except Exception:  # The edge of a request, in a later round.
-            logger.exception("fetch failed")
-            return refused(self._request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        self._maybe_answer(bytes_min=0)
 
     def cancel(self) -> None:
         """Stop waiting."""
         self._timer.cancel()
-        for partition in self._partitions:
-            partition.waiters.discard(self)
+        self._plan.leave(self)
         self._connection.parked.discard(self)
 
-    def _answer(self, fetched: Fetched) -> None:
+    def _maybe_answer(self, *, bytes_min: int) -> None:
+        request = self._plan.request
+        try:
+            fetched = self._plan.fetch()
+            if not fetched.failed and fetched.size_bytes < bytes_min:
+                return
+            response = self._plan.respond(fetched)
+        except Exception:  # The edge of a request, in a later round.
+            logger.exception("fetch failed")
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            response = Response(code, 0, refused(request, code).results)
         self.cancel()
-        self._connection.complete(
-            self,
-            write_fetch_response(
-                self._version,
-                self._correlation_id,
-                fetched.results,
-                read_committed=self._request.read_committed,
-            ),
+        data = write_response(
+            self._version,
+            self._correlation_id,
+            response,
+            read_committed=request.read_committed,
         )
+        self._connection.complete(self, data)
+
+
+def write_response(
+    version: int, correlation_id: int, response: Response, *, read_committed: bool
+) -> "list[bytes | FileSpan]":
+    """Return the frame of an answer."""
+    return write_fetch_response(
+        version,
+        correlation_id,
+        response.results,
+        error_code=response.error_code,
+        session_id=response.session_id,
+        read_committed=read_committed,
+    )

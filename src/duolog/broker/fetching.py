@@ -71,6 +71,23 @@ def fetch(broker: "Broker", request: FetchRequest) -> Fetched:
     return Fetched(results, size_bytes, failed)
 
 
+def read_partition(
+    broker: "Broker",
+    key: TopicKey,
+    asked: FetchPartition,
+    budget: int,
+    *,
+    first: bool,
+    committed: bool,
+) -> "tuple[Partition | None, FetchResult[FileSpan]]":
+    """Read one partition within `budget` bytes; returns it with its result, None if it is gone."""
+    topic = find_topic(broker, key)
+    partition = topic.partition(asked.partition) if topic else None
+    if partition is None:
+        return None, FetchResult(asked.partition, _missing(key, topic))
+    return partition, _read(partition, asked, budget, first=first, committed=committed)
+
+
 def refused(request: FetchRequest, code: ErrorCode) -> Fetched:
     """Return the answer that gives one error to every partition of the request."""
     results: list[tuple[TopicKey, list[FetchResult[FileSpan]]]] = [

@@ -20,6 +20,7 @@ from duolog.protocol.produce_single import single_answer
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from duolog.broker.fetch_sessions import SessionPartition
     from duolog.broker.fetch_waiters import FetchWaiter
     from duolog.log.log_manager import LogManager
     from duolog.log.partition_log import PartitionLog
@@ -39,7 +40,7 @@ class Partition:
         self.topic = topic
         self.index = index
         self.log = log
-        self.waiters: set[FetchWaiter] = set()
+        self.waiters: set[FetchWaiter | SessionPartition] = set()
 
     @property
     def topic_partition(self) -> TopicPartition:

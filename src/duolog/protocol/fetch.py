@@ -4,7 +4,7 @@
               isolation_level i8 · session_id, session_epoch i32 (v7) · [topic or id (v13) ·
               [partition i32 · current_leader_epoch i32 (v9) · fetch_offset i64 ·
               last_fetched_epoch i32 (v12) · log_start_offset i64 (v5) · partition_max_bytes i32]]
-              · forgotten topics (v7) · rack_id (v11): not read, there are no sessions
+              · [forgotten: topic or id · [partition]] (v7) · rack_id (v11): not read
     response  throttle_ms i32 · error i16, session_id i32 (v7) · [topic or id · [partition ·
               error i16 · high_watermark i64 · last_stable_offset i64 · log_start_offset i64 (v5) ·
               aborted [producer_id i64 · first_offset i64] · preferred_read_replica i32 (v11) · records]]
@@ -25,6 +25,7 @@ from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.wire import (
     INT32,
     read_array_length,
+    read_int32,
     read_string,
     read_uuid,
     skip_tagged_fields,
@@ -40,7 +41,7 @@ _FIRST_SESSION: Final = 7
 _FIRST_LEADER_EPOCH: Final = 9
 _FIRST_REPLICA: Final = 11
 _FIRST_FLEXIBLE: Final = 12
-_FIRST_TOPIC_ID: Final = 13
+FIRST_TOPIC_ID: Final = 13
 _FIRST_WITHOUT_REPLICA: Final = 15
 
 _HEAD: Final = Struct(">iiib")
@@ -50,7 +51,6 @@ _RESULT: Final = Struct(">ihqqq")
 _ABORTED: Final = Struct(">qq")
 _NO_REPLICA: Final = INT32.pack(-1)
 _THROTTLE_0: Final = bytes(4)
-_NO_SESSION: Final = bytes(4)
 
 TopicKey = bytes | UUID
 """A topic as the request names it: the bytes of its name, or its id from v13."""
@@ -78,6 +78,8 @@ class FetchRequest(NamedTuple):
     session_id: int
     session_epoch: int
     topics: list[tuple[TopicKey, list[FetchPartition]]]
+    forgotten: Sequence[tuple[TopicKey, list[int]]] = ()
+    """Partitions that leave the session."""
 
 
 class FetchResult(NamedTuple, Generic[Chunk]):
@@ -101,7 +103,7 @@ _PARTITION_V12: Final = Struct(">iiqiqi")
 
 
 def read_fetch_request(buffer: memoryview, position: int, version: int) -> FetchRequest:
-    """Read the body that starts at `position`; what stands behind the topics is not read.
+    """Read the body that starts at `position`; what stands behind the forgotten ones is not read.
 
     Raises:
         MalformedRequest: the bytes are no fetch request.
@@ -134,13 +136,40 @@ def _read_request(buffer: memoryview, position: int, version: int) -> FetchReque
         if flexible:
             position = skip_tagged_fields(buffer, position)
         topics.append((topic, partitions))
+    forgotten = _read_forgotten(buffer, position, version) if session_id else ()
     return FetchRequest(
-        max_wait_ms, bytes_min, bytes_max, isolation == 1, session_id, session_epoch, topics
+        max_wait_ms,
+        bytes_min,
+        bytes_max,
+        isolation == 1,
+        session_id,
+        session_epoch,
+        topics,
+        forgotten,
     )
 
 
+def _read_forgotten(
+    buffer: memoryview, position: int, version: int
+) -> list[tuple[TopicKey, list[int]]]:
+    flexible = version >= _FIRST_FLEXIBLE
+    forgotten: list[tuple[TopicKey, list[int]]] = []
+    count, position = read_array_length(buffer, position, flexible=flexible)
+    for _ in range(count):
+        topic, position = _read_topic_key(buffer, position, version)
+        items, position = read_array_length(buffer, position, flexible=flexible)
+        indexes = []
+        for _ in range(items):
+            index, position = read_int32(buffer, position)
+            indexes.append(index)
+        if flexible:
+            position = skip_tagged_fields(buffer, position)
+        forgotten.append((topic, indexes))
+    return forgotten
+
+
 def _read_topic_key(buffer: memoryview, position: int, version: int) -> tuple[TopicKey, int]:
-    if version >= _FIRST_TOPIC_ID:
+    if version >= FIRST_TOPIC_ID:
         return read_uuid(buffer, position)
     name, position = read_string(buffer, position, flexible=version >= _FIRST_FLEXIBLE)
     if name is None:
@@ -173,6 +202,7 @@ def write_fetch_response(
     results: list[tuple[TopicKey, list[FetchResult[Chunk]]]],
     *,
     error_code: int = 0,
+    session_id: int = 0,
     read_committed: bool = False,
 ) -> list[bytes | Chunk]:
     """Return the whole frame of the answer, in pieces in the order in which they are sent."""
@@ -197,8 +227,7 @@ def write_fetch_response(
     last = b"".join(run)
     head = tags + _THROTTLE_0
     if version >= _FIRST_SESSION:
-        # Session 0: sessions are declined, so the client sends whole requests (KIP-227).
-        head += error_code.to_bytes(2, signed=True) + _NO_SESSION
+        head += error_code.to_bytes(2, signed=True) + INT32.pack(session_id)
     size = 4 + len(head) + body_bytes + len(last)
     start = INT32.pack(size) + INT32.pack(correlation_id) + head
     return [start, *pieces, last] if last else [start, *pieces]

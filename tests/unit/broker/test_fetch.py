@@ -100,19 +100,6 @@ def test_the_first_batch_comes_however_little_is_asked_for(desk: Any) -> None:
     assert second.high_watermark == 1
 
 
-def test_sessions_are_declined(desk: Any) -> None:
-    desk.topic("orders")
-    client = desk.client()
-
-    opened = client.ask(FETCH, 11, **fetch_fields({0: 0}, session_epoch=0))
-    named = client.ask(FETCH, 11, **fetch_fields({0: 0}, session_id=5, session_epoch=1))
-    closed = client.ask(FETCH, 11, **fetch_fields({0: 0}, session_id=5, session_epoch=-1))
-
-    assert (opened.error_code, opened.session_id) == (0, 0)
-    assert named.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    assert (closed.error_code, len(closed.responses)) == (0, 1)
-
-
 def test_a_long_poll_ends_when_records_come(desk: Any) -> None:
     desk.topic("orders")
     consumer, producer = desk.client(), desk.client()

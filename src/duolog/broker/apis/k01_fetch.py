@@ -1,10 +1,9 @@
 """Fetch, API key 1, versions 4-17.
 
 Behaviour: whole batches, from the one that holds the fetch offset; nothing beyond the high
-watermark, and nothing beyond the last stable offset for read_committed. A fetch with fewer than `min_bytes` waits up to `max_wait_ms`; an error in any
-partition is answered at once. Sessions are declined: session 0, every partition in every
-answer; a request that goes on with a session gets FETCH_SESSION_ID_NOT_FOUND, one that begins
-or closes a session is answered in full.
+watermark, and nothing beyond the last stable offset for read_committed. A fetch with fewer than
+`min_bytes` waits up to `max_wait_ms`; an error in any partition is answered at once. A client may
+begin a session and then name and hear of changes only (see `fetch_sessions`).
 
 v5  log start offset         v7  sessions (KIP-227)
 v9  current leader epoch     v10 zstd
@@ -17,15 +16,13 @@ Source: Kafka `KafkaApis.handleFetchRequest`, `FetchManager`.
 from typing import TYPE_CHECKING
 
 from duolog.broker.api import Api
-from duolog.broker.fetch_waiters import FetchWaiter
-from duolog.broker.fetching import fetch
+from duolog.broker.fetch_sessions import Response
+from duolog.broker.fetch_waiters import FetchWaiter, write_response
 from duolog.broker.slots import Slot
-from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.fetch import VERSIONS, read_fetch_request, write_fetch_response
+from duolog.protocol.fetch import FIRST_TOPIC_ID, VERSIONS, read_fetch_request
 
 if TYPE_CHECKING:
     from duolog.broker.connection import Connection
-    from duolog.broker.sending import FileSpan
 
 
 def handle_frame(
@@ -33,21 +30,21 @@ def handle_frame(
 ) -> None:
     broker = connection.broker
     request = read_fetch_request(frame, position, version)
-    if request.session_epoch > 0:
-        refused: list[bytes | FileSpan] = write_fetch_response(
-            version, correlation_id, [], error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        )
+    plan = broker.fetch_sessions.plan(request, by_id=version >= FIRST_TOPIC_ID)
+    if isinstance(plan, Response):
+        refused = write_response(version, correlation_id, plan, read_committed=False)
         connection.answer(Slot(), refused)
         return
-    fetched = fetch(broker, request)
+    fetched = plan.fetch()
     enough = fetched.failed or fetched.size_bytes >= request.bytes_min
-    if enough or request.max_wait_ms <= 0 or not request.topics:
-        answer: list[bytes | FileSpan] = write_fetch_response(
-            version, correlation_id, fetched.results, read_committed=request.read_committed
+    if enough or request.max_wait_ms <= 0 or not plan.waits:
+        response = plan.respond(fetched)
+        answer = write_response(
+            version, correlation_id, response, read_committed=request.read_committed
         )
         connection.answer(Slot(), answer)
         return
-    waiter = FetchWaiter(broker, connection, request, version, correlation_id)
+    waiter = FetchWaiter(broker, connection, plan, version, correlation_id)
     connection.slots.append(waiter)
     waiter.park()
 
