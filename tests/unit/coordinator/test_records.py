@@ -148,3 +148,15 @@ changes = st.builds(
 @given(record=changes)
 def test_what_is_written_is_read_back(record: CoordinatorRecord) -> None:
     assert decode_record(record.encode_key(), record.encode_value()) == record
+
+
+@pytest.mark.parametrize("cut", range(len(bytes.fromhex(OFFSET_VALUE))))
+def test_an_offset_that_ends_too_early_is_an_error(cut: int) -> None:
+    with pytest.raises(SerdeError):
+        decode_record(OFFSET.encode_key(), bytes.fromhex(OFFSET_VALUE)[:cut])
+
+
+@pytest.mark.parametrize("cut", range(len(bytes.fromhex(OFFSET_KEY))))
+def test_the_key_of_an_offset_that_ends_too_early_is_an_error(cut: int) -> None:
+    with pytest.raises(SerdeError):
+        decode_record(bytes.fromhex(OFFSET_KEY)[:cut], bytes.fromhex(OFFSET_VALUE))
