@@ -1,6 +1,8 @@
 """A client suite: fetched at run time, run against a broker, judged test by test."""
 
+import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -56,6 +58,8 @@ def fetch(folder: Path, cache: Path) -> None:
         SystemExit: it failed; the text says what to install.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([str(folder / "fetch"), str(cache)], check=False, timeout=900)
+    # `python` in a fetch is the one that runs this: the project's own.
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run([str(folder / "fetch"), str(cache)], env=env, check=False, timeout=900)
     if done.returncode:
         raise SystemExit(f"error: {folder.name}/fetch failed with {done.returncode}")
