@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from duolog.coordinator.any_group import AnyGroup
-from duolog.coordinator.consumer_groups.draft import ConsumerStep
+from duolog.coordinator.consumer_groups.classic import join, leave_group, stay, sync
+from duolog.coordinator.consumer_groups.draft import ConsumerStep, Draft
 from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
 from duolog.coordinator.consumer_groups.heartbeat import (
     JOIN_EPOCH,
@@ -25,11 +26,29 @@ from duolog.coordinator.consumer_groups.messages import (
     DescribedConsumerGroup,
     MemberHeartbeat,
 )
+from duolog.coordinator.consumer_groups.migration import (
+    downgradable,
+    downgrade,
+    upgradable,
+    upgrade,
+)
 from duolog.coordinator.consumer_groups.records import ConsumerGroupRecord, EpochChange
 from duolog.coordinator.consumer_groups.topics import NoTopics, TopicView
 from duolog.coordinator.errors import GroupIdNotFound
-from duolog.coordinator.messages import Letter, Moment, Outcome, ReplyTo
+from duolog.coordinator.group import Group
+from duolog.coordinator.messages import (
+    HeartbeatRequest,
+    JoinRequest,
+    LeavingMember,
+    LeftMember,
+    Letter,
+    Moment,
+    Outcome,
+    ReplyTo,
+    SyncRequest,
+)
 from duolog.coordinator.settings import ConsumerGroupSettings
+from duolog.coordinator.step import Step as GroupStep
 
 
 class ConsumerGroups:
@@ -65,9 +84,9 @@ class ConsumerGroups:
         if request.member_epoch < JOIN_EPOCH:
             reply = leave(self._find(request.group_id), request, step)
         elif request.member_epoch == JOIN_EPOCH:
-            reply = heartbeat(self._find_or_begin(request.group_id, step), request, step)
+            reply = heartbeat(self._find_or_begin(request.group_id, step), request)
         else:
-            reply = heartbeat(self._find(request.group_id), request, step)
+            reply = heartbeat(Draft(self._find(request.group_id), step), request)
         step.outcome.deferred.append(Letter(to, reply))
         return step.outcome
 
@@ -87,6 +106,50 @@ class ConsumerGroups:
             group.assignor(self.settings.assignors),
             members,
         )
+
+    # Members of the classic protocol
+
+    def join(self, request: JoinRequest, to: ReplyTo, now: Moment) -> Outcome:
+        """JoinGroup of a group that has members; see `classic`.
+
+        Raises:
+            GroupError: the member can not join.
+        """
+        step = self._step(request.group_id, now)
+        join(Draft(self._find(request.group_id), step), request, to)
+        return step.outcome
+
+    def sync(self, request: SyncRequest, to: ReplyTo, now: Moment) -> Outcome:
+        """SyncGroup; see `classic`.
+
+        Raises:
+            GroupError: the member must find its place anew.
+        """
+        step = self._step(request.group_id, now)
+        step.outcome.deferred.append(Letter(to, sync(self._find(request.group_id), request, step)))
+        return step.outcome
+
+    def classic_heartbeat(self, request: HeartbeatRequest, now: Moment) -> None:
+        """Heartbeat; see `classic`.
+
+        Raises:
+            GroupError: the member must join again, or find its place anew.
+        """
+        stay(self._find(request.group_id), request, self._step(request.group_id, now))
+
+    def leave(
+        self, group_id: str, leaving: Iterable[LeavingMember], now: Moment
+    ) -> tuple[tuple[LeftMember, ...], Outcome]:
+        """LeaveGroup; returns what became of each member."""
+        step = self._step(group_id, now)
+        return leave_group(Draft(self._find(group_id), step), leaving), step.outcome
+
+    def downgrade(self, group_id: str, classic: GroupStep) -> None:
+        """Make a classic group of one in which nobody speaks the new protocol any more."""
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup) and downgradable(group, classic):
+            classic.outcome.records += group.tombstones()
+            self._groups[group_id] = downgrade(group, self.topics, classic)
 
     # Letters of requests that wrote nothing, while earlier records of the group are on their way
 
@@ -149,16 +212,17 @@ class ConsumerGroups:
             raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
         return group
 
-    def _find_or_begin(self, group_id: str, step: ConsumerStep) -> ConsumerGroup:
+    def _find_or_begin(self, group_id: str, step: ConsumerStep) -> Draft:
+        """Return a group to join; a classic one becomes a group of the new protocol."""
         group = self._groups.get(group_id)
-        if group is None:
-            return self._begin(group_id)
         if isinstance(group, ConsumerGroup):
-            return group
-        if not group.empty:
-            return self._find(group_id)
-        step.outcome.records += group.tombstones()
-        return self._begin(group_id)
+            return Draft(group, step)
+        draft = Draft(self._begin(group_id), step)
+        if isinstance(group, Group):
+            if group.members and not upgradable(group, step.settings):
+                self._find(group_id)
+            upgrade(group, draft)
+        return draft
 
     def _begin(self, group_id: str) -> ConsumerGroup:
         soft = self._soft.setdefault(group_id, Soft())

@@ -69,6 +69,8 @@ class Soft:
     Args:
         sessions: when a member is taken for gone.
         revocations: the epoch at which a member must give up partitions, and until when.
+        joins: until when a member of the classic protocol must join again.
+        syncs: until when a member of the classic protocol must fetch its assignment.
         topics_version: the version of the topics that the group's hash was compared with.
         regex_version: the version of the topics that the expressions were compared with.
         regex_at_ms: when they were.
@@ -76,6 +78,8 @@ class Soft:
 
     sessions: dict[str, int] = field(default_factory=dict)
     revocations: dict[str, tuple[int, int]] = field(default_factory=dict)
+    joins: dict[str, int] = field(default_factory=dict)
+    syncs: dict[str, int] = field(default_factory=dict)
     topics_version: int = -1
     regex_version: int = -1
     regex_at_ms: int = NEVER
@@ -83,6 +87,8 @@ class Soft:
     def forget(self, member_id: str) -> None:
         self.sessions.pop(member_id, None)
         self.revocations.pop(member_id, None)
+        self.joins.pop(member_id, None)
+        self.syncs.pop(member_id, None)
 
 
 @dataclass(slots=True)
@@ -127,6 +133,11 @@ class ConsumerGroup:
 
     def taken(self, topic_id: UUID, partition: int) -> bool:
         return (topic_id, partition) in self.owners
+
+    @property
+    def only_classic(self) -> bool:
+        """Whether the group has members, and all speak the classic protocol."""
+        return bool(self.members) and all(m.metadata.classic for m in self.members.values())
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:
         member_id = self.static_ids.get(instance_id)
@@ -212,8 +223,9 @@ class ConsumerGroup:
 
     def next_deadline_ms(self) -> int | None:
         """Return the monotonic time at which time alone may change the group."""
-        deadlines = [*self.soft.sessions.values()]
-        deadlines += (at_ms for _, at_ms in self.soft.revocations.values())
+        soft = self.soft
+        deadlines = [*soft.sessions.values(), *soft.joins.values(), *soft.syncs.values()]
+        deadlines += (at_ms for _, at_ms in soft.revocations.values())
         return min(deadlines, default=None)
 
     # Records

@@ -27,6 +27,7 @@ from duolog.coordinator.consumer_groups.records import (
     CurrentAssignment,
     CurrentChange,
     MemberChange,
+    MemberMetadata,
     MemberState,
     TargetChange,
 )
@@ -67,28 +68,18 @@ def check_request(request: MemberHeartbeat, assignors: tuple[str, ...]) -> None:
         raise InvalidRequest(f"a text of the request is longer than {TEXT_BYTES_MAX} bytes")
 
 
-def heartbeat(group: ConsumerGroup, request: MemberHeartbeat, step: ConsumerStep) -> HeartbeatReply:
+def heartbeat(draft: Draft, request: MemberHeartbeat) -> HeartbeatReply:
     """Let a member join, or take its sign of life; return what it is told.
 
     Raises:
         GroupError: the member must join again, or can not.
     """
-    _ensure_room(group, request, step)
-    draft = Draft(group, step)
+    step = draft.step
+    ensure_room(draft, request.member_id)
     member = _find_member(draft, request)
-    metadata = member.told(request)
-    bump = group.epoch == 0
-    if metadata != member.metadata or member.member_id not in draft.group.members:
-        draft.write(MemberChange(group.group_id, member.member_id, metadata))
-        bump |= metadata.topics != member.metadata.topics
-        bump |= draft.follow_regex(member.metadata.regex, metadata.regex)
-    bump |= draft.resolve_regexes()
-    if bump or group.soft.topics_version != step.topics.version:
-        draft.refresh(bump=bump)
-    if draft.group.epoch > draft.group.target_epoch:
-        draft.retarget()
-    current = advance(draft, member.member_id, request.owned)
-    group.soft.sessions[member.member_id] = step.now.monotonic_ms + step.settings.session_timeout_ms
+    current = follow(draft, member, member.told(request), request.owned)
+    until_ms = step.now.monotonic_ms + step.settings.session_timeout_ms
+    draft.group.soft.sessions[member.member_id] = until_ms
     told = request.full or current.assigned != member.current.assigned
     return HeartbeatReply(
         member_id=member.member_id,
@@ -96,6 +87,24 @@ def heartbeat(group: ConsumerGroup, request: MemberHeartbeat, step: ConsumerStep
         heartbeat_interval_ms=step.settings.heartbeat_interval_ms,
         assignment=current.assigned if told else None,
     )
+
+
+def follow(
+    draft: Draft, member: ConsumerMember, metadata: MemberMetadata, owned: Assignment | None
+) -> CurrentAssignment:
+    """Take in what a member says of itself, and take its next step; return where it stands."""
+    group, topics = draft.group, draft.step.topics
+    bump = group.epoch == 0
+    if metadata != member.metadata or member.member_id not in group.members:
+        draft.write(MemberChange(group.group_id, member.member_id, metadata))
+        bump |= metadata.topics != member.metadata.topics
+        bump |= draft.follow_regex(member.metadata.regex, metadata.regex)
+    bump |= draft.resolve_regexes()
+    if bump or group.soft.topics_version != topics.version:
+        draft.refresh(bump=bump)
+    if draft.group.epoch > draft.group.target_epoch:
+        draft.retarget()
+    return advance(draft, member.member_id, owned)
 
 
 def advance(draft: Draft, member_id: str, owned: Assignment | None) -> CurrentAssignment:
@@ -122,9 +131,9 @@ def leave(group: ConsumerGroup, request: MemberHeartbeat, step: ConsumerStep) ->
         UnknownMemberId, FencedInstanceId: it is not in the group.
     """
     if request.instance_id is None:
-        member = _known(group, request.member_id)
+        member = known_member(group, request.member_id)
     else:
-        member = _known_static(group, request.instance_id, request.member_id)
+        member = known_static(group, request.instance_id, request.member_id)
     if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
         away = replace(member.current, epoch=STATIC_LEAVE_EPOCH, revoking={})
         Draft(group, step).write(CurrentChange(group.group_id, member.member_id, away))
@@ -152,10 +161,15 @@ def expire(group: ConsumerGroup, step: ConsumerStep) -> None:
     """Take out the members whose session ended, or who did not give up what they had to in time."""
     soft, now_ms = group.soft, step.now.monotonic_ms
     draft = Draft(group, step)
-    for member_id in [m for m, at_ms in soft.sessions.items() if at_ms <= now_ms]:
-        if member_id in draft.group.members:
-            fence(draft, draft.group.members[member_id], "its session ended")
-        soft.forget(member_id)
+    for deadlines, reason in (
+        (soft.sessions, "its session ended"),
+        (soft.joins, "it did not join again in time"),
+        (soft.syncs, "it did not fetch its assignment in time"),
+    ):
+        for member_id in [m for m, at_ms in deadlines.items() if at_ms <= now_ms]:
+            if member_id in draft.group.members:
+                fence(draft, draft.group.members[member_id], reason)
+            soft.forget(member_id)
     for member_id, (epoch, at_ms) in list(soft.revocations.items()):
         member = draft.group.members.get(member_id)
         if at_ms > now_ms:
@@ -186,9 +200,14 @@ def _key_texts(request: MemberHeartbeat) -> tuple[str | None, ...]:
     return request.group_id, request.member_id, request.regex
 
 
-def _ensure_room(group: ConsumerGroup, request: MemberHeartbeat, step: ConsumerStep) -> None:
-    limit = step.settings.members_max
-    if len(group.members) >= limit and request.member_id not in group.members:
+def ensure_room(draft: Draft, member_id: str) -> None:
+    """Refuse a new member of a full group.
+
+    Raises:
+        GroupMaxSizeReached: it is full.
+    """
+    limit, members = draft.step.settings.members_max, draft.group.members
+    if len(members) >= limit and member_id not in members:
         raise GroupMaxSizeReached(
             f"The consumer group has reached its maximum capacity of {limit} members."
         )
@@ -206,7 +225,7 @@ def _find_member(draft: Draft, request: MemberHeartbeat) -> ConsumerMember:
         _check_epoch(member, request)
         return member
     if not joins:
-        member = _known_static(group, request.instance_id, request.member_id)
+        member = known_static(group, request.instance_id, request.member_id)
         _check_epoch(member, request)
         return member
     old = group.static_member(request.instance_id)
@@ -235,13 +254,15 @@ def take_over(draft: Draft, old: ConsumerMember, member_id: str) -> ConsumerMemb
     return draft.group.members[member_id]
 
 
-def _known(group: ConsumerGroup, member_id: str) -> ConsumerMember:
+def known_member(group: ConsumerGroup, member_id: str) -> ConsumerMember:
+    """Return a member. Raises UnknownMemberId if there is none."""
     if member_id not in group.members:
         raise _unknown(group, member_id)
     return group.members[member_id]
 
 
-def _known_static(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
+def known_static(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
+    """Return a static member. Raises UnknownMemberId or FencedInstanceId."""
     member = group.static_member(instance_id)
     if member is None:
         raise UnknownMemberId(f"Instance id {instance_id} is unknown.")
