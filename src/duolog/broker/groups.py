@@ -241,6 +241,7 @@ class Groups:
         _send(self._coordinator.settle(outcome, now))
         topics = self._broker.topics
         for group_id in {record.group_id for record in outcome.records}:
+            self._carry_out(self._coordinator.change_protocol(group_id, now))
             self._plan(group_id)
         # A topic may have been deleted while its offsets were on the way to the disk.
         late = {
@@ -358,6 +359,7 @@ class Groups:
         self._ended_while_loading.clear()
         self._plan_offset_expiry()
         for group_id in coordinator.group_ids():
+            self._carry_out(coordinator.change_protocol(group_id, self._now()))
             self._plan(group_id)
             # A crash may have come between a topic's deletion and the tombstones of its offsets.
             outcome = coordinator.forget_offsets(group_id, self._topic_is_gone, self._now())

@@ -26,7 +26,6 @@ from duolog.coordinator.consumer_groups.records import ConsumerGroupRecord
 from duolog.coordinator.errors import (
     CoordinatorLoadInProgress,
     GroupIdNotFound,
-    InconsistentGroupProtocol,
     InvalidGroupId,
     InvalidSessionTimeout,
     UnknownMemberId,
@@ -38,7 +37,6 @@ from duolog.coordinator.messages import (
     CommitRequest,
     DeletedReply,
     DescribedGroup,
-    DescribedMember,
     HeartbeatRequest,
     JoinRequest,
     LeavingMember,
@@ -103,6 +101,10 @@ class GroupCoordinator:
             )
         if request.group_id not in self._groups and request.member_id:
             raise UnknownMemberId(f'there is no group "{request.group_id}"')
+        found = self._groups.get(request.group_id)
+        if isinstance(found, ConsumerGroup) and found.members:
+            outcome = self.consumer.join(request, to, now)
+            return self._sent_or_held(request.group_id, outcome, now)
         step = Step(self._settings, now)
         group = self._classic_group(request, step)
         try:
@@ -117,8 +119,8 @@ class GroupCoordinator:
         group = self._groups.setdefault(group_id, Group(group_id))
         if isinstance(group, Group):
             return group
-        if request.member_id or not group.empty:
-            raise InconsistentGroupProtocol(f'group "{group_id}" is of the new protocol')
+        if request.member_id:
+            raise UnknownMemberId(f'group "{group_id}" is empty')
         step.outcome.records += group.tombstones()
         classic = self._groups[group_id] = Group(group_id)
         return classic
@@ -131,10 +133,7 @@ class GroupCoordinator:
         """
         self._ensure_loaded()
         outcome = self.consumer.heartbeat(request, to, now)
-        if not outcome.records and self._in_flight[request.group_id]:
-            self.consumer.hold(request.group_id, outcome.deferred)
-            return Outcome()
-        return self._sent(Step(self._settings, now, outcome))
+        return self._sent_or_held(request.group_id, outcome, now)
 
     def sync(self, request: SyncRequest, to: ReplyTo, now: Moment) -> Outcome:
         """SyncGroup; see `duolog.coordinator.sync`.
@@ -142,6 +141,9 @@ class GroupCoordinator:
         Raises:
             GroupError: the member must find its place anew.
         """
+        if self._is_modern(request.group_id):
+            outcome = self.consumer.sync(request, to, now)
+            return self._sent_or_held(request.group_id, outcome, now)
         step = Step(self._settings, now)
         sync(self._member_group(request.group_id), request, to, step)
         return self._sent(step)
@@ -152,7 +154,10 @@ class GroupCoordinator:
         Raises:
             GroupError: the member must join again, or find its place anew.
         """
-        heartbeat(self._member_group(request.group_id), request, Step(self._settings, now))
+        if self._is_modern(request.group_id):
+            self.consumer.classic_heartbeat(request, now)
+        else:
+            heartbeat(self._member_group(request.group_id), request, Step(self._settings, now))
 
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], now: Moment
@@ -162,6 +167,9 @@ class GroupCoordinator:
         Raises:
             GroupError: there is no such group.
         """
+        if self._is_modern(group_id):
+            left, outcome = self.consumer.leave(group_id, leaving, now)
+            return left, self._sent(Step(self._settings, now, outcome))
         group = self._member_group(group_id)
         step = Step(self._settings, now)
         left = leave(group, leaving, step)
@@ -245,7 +253,7 @@ class GroupCoordinator:
         """
         self._ensure_loaded()
         group = self._groups.get(group_id)
-        return _described(group) if isinstance(group, Group) else None
+        return group.described() if isinstance(group, Group) else None
 
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
         """Return a group of the new protocol.
@@ -297,6 +305,12 @@ class GroupCoordinator:
             self._maybe_forget(group)
         elif isinstance(group, ConsumerGroup):
             step.outcome.records += self.consumer.expire(group, now).records
+        return self._sent(step)
+
+    def change_protocol(self, group_id: str, now: Moment) -> Outcome:
+        """Make a classic group of one in which nobody speaks the new protocol any more."""
+        step = Step(self._settings, now)
+        self.consumer.downgrade(group_id, step)
         return self._sent(step)
 
     # The log
@@ -414,6 +428,13 @@ class GroupCoordinator:
         ):
             del self._groups[group.group_id]
 
+    def _sent_or_held(self, group_id: str, outcome: Outcome, now: Moment) -> Outcome:
+        """Hold back what a request that wrote nothing tells of records that are on their way."""
+        if not outcome.records and self._in_flight[group_id]:
+            self.consumer.hold(group_id, outcome.deferred)
+            return Outcome(outcome.replies)
+        return self._sent(Step(self._settings, now, outcome))
+
     def _sent(self, step: Step) -> Outcome:
         for record in step.outcome.records:
             self._in_flight[record.group_id] += 1
@@ -428,6 +449,10 @@ class GroupCoordinator:
         assert self._in_flight[record.group_id] >= 0, record
         if not self._in_flight[record.group_id]:
             del self._in_flight[record.group_id]
+
+    def _is_modern(self, group_id: str) -> bool:
+        self._ensure_ready(group_id)
+        return isinstance(self._groups.get(group_id), ConsumerGroup)
 
     def _member_group(self, group_id: str) -> Group:
         self._ensure_ready(group_id)
@@ -461,23 +486,3 @@ def _check_length(group_id: str) -> None:
 
 def _changed_groups(outcome: Outcome) -> list[str]:
     return [record.group_id for record in outcome.records if isinstance(record, GroupChange)]
-
-
-def _described(group: Group) -> DescribedGroup:
-    # Metadata means something only when the group agrees on a protocol.
-    stable = group.state is GroupState.STABLE
-    name = (group.protocol_name or "") if stable else ""
-    members = tuple(
-        DescribedMember(
-            member.member_id,
-            member.instance_id,
-            member.client_id,
-            member.client_host,
-            member.metadata(name) if stable else b"",
-            member.assignment,
-        )
-        for member in group.members.values()
-    )
-    return DescribedGroup(
-        group.group_id, group.state.value, group.protocol_type or "", name, members
-    )

@@ -25,7 +25,14 @@ from duolog.coordinator.errors import (
     UnknownMemberId,
 )
 from duolog.coordinator.member import Member
-from duolog.coordinator.messages import CommitRequest, JoinedMember, ListedGroup, Moment
+from duolog.coordinator.messages import (
+    CommitRequest,
+    DescribedGroup,
+    DescribedMember,
+    JoinedMember,
+    ListedGroup,
+    Moment,
+)
 from duolog.coordinator.records import CoordinatorRecord, GroupChange, GroupRecord, OffsetRecord
 from duolog.coordinator.step import Step
 
@@ -196,6 +203,26 @@ class Group:
     @property
     def forgettable(self) -> bool:
         return self.empty and self.persisted is None
+
+    def described(self) -> DescribedGroup:
+        """Return the group as an administrator sees it."""
+        # Metadata means something only when the group agrees on a protocol.
+        stable = self.state is GroupState.STABLE
+        name = (self.protocol_name or "") if stable else ""
+        members = tuple(
+            DescribedMember(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.metadata(name) if stable else b"",
+                member.assignment,
+            )
+            for member in self.members.values()
+        )
+        return DescribedGroup(
+            self.group_id, self.state.value, self.protocol_type or "", name, members
+        )
 
     def listed(self) -> ListedGroup:
         return ListedGroup(
