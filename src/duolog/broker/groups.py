@@ -84,6 +84,11 @@ class Groups:
 
     # The broker's life
 
+    @property
+    def loading(self) -> bool:
+        """Whether the log is still being read."""
+        return self._coordinator.loading
+
     def start(self) -> None:
         """Load what the log holds; what takes long goes on while the broker serves."""
         self._in_turns(self._load(), _FIRST_TURN_S)
@@ -219,8 +224,14 @@ class Groups:
         producer = outcome.producer
         transaction = (partition, producer.producer_id) if producer else None
 
+        # A log that is offline, or needs no sync, says so before the records are replayed.
+        early: list[Exception | None] = []
+        staged = False
+
         def on_durable(error: Exception | None) -> None:
-            if error is None:
+            if not staged:
+                early.append(error)
+            elif error is None:
                 self._accepted(outcome, transaction)
             else:
                 self._refused(outcome, error)
@@ -230,9 +241,13 @@ class Groups:
         except Exception as error:  # noqa: BLE001  Whatever it was, the record is not in the log.
             self._refused(outcome, error)
             return
-        for record in outcome.records:
-            if record.replayed_when_staged:
-                self._coordinator.stage(record)
+        if not any(early):
+            for record in outcome.records:
+                if record.replayed_when_staged:
+                    self._coordinator.stage(record)
+        staged = True
+        for result in early:
+            on_durable(result)
 
     def _accepted(self, outcome: Outcome, transaction: OffsetsTransaction | None) -> None:
         now = self._now()

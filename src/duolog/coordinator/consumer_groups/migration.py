@@ -85,7 +85,8 @@ def downgrade(group: ConsumerGroup, topics: TopicView, step: Step) -> Group:
     """Return a classic group of the same members, that rebalances; write its record."""
     classic = Group(group.group_id)
     classic.protocol_type = PROTOCOL_TYPE
-    classic.generation = group.epoch
+    # The generation that members are at, so that they are told to join again, not to start anew.
+    classic.generation = max(member.current.epoch for member in group.members.values())
     classic.enter(GroupState.STABLE, step.now.wall_ms)
     for member_id, member in group.members.items():
         metadata = member.metadata
