@@ -109,9 +109,9 @@ class GroupCoordinator:
         group = self._classic_group(request, step)
         try:
             join(group, request, to, step)
+            return self._sent(step)
         finally:
             self._maybe_forget(group)
-        return self._sent(step)
 
     def _classic_group(self, request: JoinRequest, step: Step) -> Group:
         """Return the group to join; an empty one of the new protocol becomes a classic one."""
@@ -173,8 +173,9 @@ class GroupCoordinator:
         group = self._member_group(group_id)
         step = Step(self._settings, now)
         left = leave(group, leaving, step)
+        outcome = self._sent(step)
         self._maybe_forget(group)
-        return left, self._sent(step)
+        return left, outcome
 
     # Offsets
 
@@ -302,10 +303,11 @@ class GroupCoordinator:
         group = self._groups.get(group_id)
         if isinstance(group, Group):
             expire(group, step)
-            self._maybe_forget(group)
         elif isinstance(group, ConsumerGroup):
             step.outcome.records += self.consumer.expire(group, now).records
-        return self._sent(step)
+        outcome = self._sent(step)
+        self._maybe_forget(group)
+        return outcome
 
     def change_protocol(self, group_id: str, now: Moment) -> Outcome:
         """Make a classic group of one in which nobody speaks the new protocol any more."""

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from conformance.kafka.talk import create_and_wait, new_topic, plain
+from conformance.kafka.transaction_conversations import ready
 from conformance.kafka.wire_client import WireClient
 from duolog.protocol.encoder import encoder
 from duolog.protocol.messages import entity_type
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 JOIN, HEARTBEAT, LEAVE, SYNC, DESCRIBE, LIST = 11, 12, 13, 14, 15, 16
-DELETE_GROUPS, OFFSET_DELETE = 42, 47
+TXN_OFFSET_COMMIT, DELETE_GROUPS, OFFSET_DELETE = 28, 42, 47
 READY: Final = (24, 25)
 _RANDOM: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
@@ -124,6 +125,7 @@ class Members:
         return self.ask(LEAVE, version, **fields)
 
     def describe(self, version: int = 6, **more: Any) -> Any:
+        time.sleep(0.05)  # Kafka shows what its log has, and writes that some milliseconds later.
         fields = {"groups": [self.group_id], "include_authorized_operations": False, **more}
         answer = plain(self.client.ask(DESCRIBE, version, **fields))
         for group in answer["groups"]:
@@ -352,6 +354,46 @@ def static_members(client: WireClient) -> Any:
     return members.said
 
 
+def members_that_are_silent(client: WireClient) -> Any:
+    """Rebalance timeout of one second, session timeout of six: both are awaited."""
+    create_and_wait(client, new_topic("groups", 2))
+    silent, late, fixed, hasty = (
+        Members(client, f"silent_{name}") for name in ("join", "sync", "static", "session")
+    )
+    hasty.stable_member(session_timeout=6_000)
+    fixed.stable_member("i", rebalance_timeout=1_000)
+    a, _ = silent.stable_member(rebalance_timeout=1_000)
+
+    parked = silent.park(JOIN, 3, **silent.join_fields(rebalance_timeout=1_000))
+    silent.describe()
+    b = parked.answer()
+    silent.beat(a, b.generation_id)
+    silent.describe()
+
+    first = late.join(version=3, rebalance_timeout=1_000)
+    leader, generation = first.member_id, first.generation_id
+    late.describe()
+    deadline = time.monotonic() + 5
+    while not client.ask(
+        HEARTBEAT, 3, group_id=late.group_id, generation_id=generation, member_id=leader,
+        group_instance_id=None,
+    ).error_code and time.monotonic() < deadline:  # fmt: skip
+        time.sleep(0.1)
+    late.describe()
+    late.sync(leader, generation)
+
+    # A static member that does not come back in time is not removed: its session decides.
+    parked = fixed.park(JOIN, 3, **fixed.join_fields(rebalance_timeout=1_000))
+    answer = parked.answer()
+    fixed.describe()
+    fixed.beat(answer.member_id, answer.generation_id)
+
+    hasty.describe()
+    time.sleep(4)
+    hasty.describe()
+    return [members.said for members in (silent, late, fixed, hasty)]
+
+
 def offsets(client: WireClient) -> Any:
     create_and_wait(client, new_topic("groups", 2), new_topic("groups_b"))
     members = Members(client, "offsets")
@@ -453,7 +495,7 @@ def groups_that_are_listed(client: WireClient) -> Any:
     rebalancing = Members(client, "listed_rebalancing")
     joined = rebalancing.join()
     rebalancing.join(joined.member_id)
-    time.sleep(0.2)  # Kafka lists what its log has, and writes that some milliseconds later.
+    time.sleep(0.2)
 
     def listed(version: int, states: Any = (), types: Any = ()) -> Any:
         answer = plain(client.ask(LIST, version, states_filter=states, types_filter=types))
@@ -467,6 +509,112 @@ def groups_that_are_listed(client: WireClient) -> Any:
         [listed(4, ["Empty", "Stable"]), listed(5, ["Stable"], ["classic"])],
         [listed(5, (), [name]) for name in ("classic", "Classic", "consumer", "share")],
     )  # fmt: skip
+
+
+class TransactionalMembers(Members):
+    """Members whose offsets a producer commits in its transactions."""
+
+    def __init__(self, client: WireClient, group_id: str) -> None:
+        super().__init__(client, group_id)
+        self.producer = ready(client, group_id)
+        self.producer.init()
+
+    def commit_in_transaction(
+        self, offset: int = 7, *, version: int = 3, add: bool = True, **changes: Any
+    ) -> None:
+        if add:
+            self.producer.add_offsets(self.group_id)
+        row = {
+            "partition_index": changes.pop("index", 0),
+            "committed_offset": offset,
+            "committed_leader_epoch": 0,
+            "committed_metadata": changes.pop("metadata", "note"),
+        }
+        fields = {
+            "group_id": self.group_id,
+            "generation_id": -1,
+            "member_id": "",
+            "group_instance_id": None,
+            "topics": [{"name": "groups", "partitions": [row]}],
+            **changes,
+        }
+        self.ask(TXN_OFFSET_COMMIT, version, **fields, **self.producer.named())
+
+    def end(self, *, commit: bool) -> None:
+        """End the transaction and wait for its markers."""
+        self.producer.end(4, commit=commit)
+        deadline = time.monotonic() + 20
+        rows = [{"name": "groups", "partition_indexes": [0, 1]}]
+        while any(
+            partition.error_code
+            for topic in self.client.ask(
+                OFFSET_FETCH, 7, group_id=self.group_id, topics=rows, require_stable=True
+            ).topics
+            for partition in topic.partitions
+        ):
+            assert time.monotonic() < deadline, "the transaction does not end"
+            time.sleep(0.05)
+
+
+def offsets_in_open_transactions(client: WireClient) -> Any:
+    create_and_wait(client, new_topic("groups", 2))
+    members = TransactionalMembers(client, "txn_offsets")
+    members.commit(offset=3)
+    members.commit_in_transaction()
+    for version in (6, 7, 8, 9):
+        members.fetch(version)
+        members.fetch(version, topics=None)
+    members.commit(offset=4)
+    members.fetch(6)
+    members.end(commit=True)
+    members.fetch()
+    members.commit_in_transaction(8)
+    members.end(commit=False)
+    members.fetch()
+    members.commit_in_transaction(9, index=1)
+    members.delete_offsets(("groups", 0), ("groups", 1))
+    members.fetch(topics=None)
+    members.end(commit=True)
+    members.fetch(topics=None)
+    members.commit_in_transaction(10)
+    members.ask(DELETE_GROUPS, 2, groups_names=[members.group_id])
+    members.end(commit=True)
+    members.fetch(topics=None)
+    members.commit_in_transaction(11, metadata="m" * 4097)
+    members.commit_in_transaction(11, index=9)
+    members.commit_in_transaction(11, group_id="", add=False)
+    members.end(commit=True)
+    return members.said
+
+
+def members_that_commit_in_transactions(client: WireClient) -> Any:
+    create_and_wait(client, new_topic("groups", 2))
+    members = TransactionalMembers(client, "txn_members")
+    members.commit_in_transaction(generation_id=3, member_id="nobody")
+    a, generation = members.stable_member("i")
+    mine: dict[str, Any] = {"member_id": a, "group_instance_id": "i"}
+    for version in (3, 4):
+        members.commit_in_transaction(version=version)
+        members.commit_in_transaction(version=version, generation_id=generation, **mine)
+        members.commit_in_transaction(version=version, generation_id=generation + 1, **mine)
+        members.commit_in_transaction(version=version, generation_id=generation, member_id="no")
+        members.commit_in_transaction(version=version, generation_id=-1, **mine)
+        fenced: dict[str, Any] = {"member_id": "no", "group_instance_id": "i"}
+        members.commit_in_transaction(version=version, generation_id=generation, **fenced)
+        other: dict[str, Any] = {"member_id": a, "group_instance_id": "j"}
+        members.commit_in_transaction(version=version, generation_id=generation, **other)
+    parked = members.park(JOIN, 3, **members.join_fields())
+    beat = {"group_id": members.group_id, "generation_id": generation, **mine}
+    while not client.ask(HEARTBEAT, 4, **beat).error_code:
+        pass
+    members.commit_in_transaction(generation_id=generation, **mine)
+    joined = members.join(a, group_instance_id="i")
+    parked.answer()
+    members.commit_in_transaction(generation_id=joined.generation_id, **mine)
+    members.commit_in_transaction(generation_id=generation, **mine)
+    members.end(commit=True)
+    members.fetch()
+    return members.said
 
 
 def coordinators(client: WireClient) -> Any:

@@ -238,3 +238,29 @@ def test_the_new_id_of_a_static_member_that_came_back_survives_a_restart(desk: D
     desk.restart()
 
     desk.heartbeat(back.member_id, back.generation, "i")
+
+
+def test_a_group_whose_only_member_never_synced_is_empty_and_of_its_protocol(desk: Desk) -> None:
+    """Found beside Kafka: the group was forgotten while its first record was on its way."""
+    desk.join("a", rebalance_timeout_ms=1_000)
+    desk.durable = False
+    desk.tick(1_000)
+    desk.durable = True
+    desk.flush()
+
+    found = desk.coordinator.describe("g")
+
+    assert found is not None
+    assert (found.state, found.protocol_type) == ("Empty", "consumer")
+
+
+def test_a_static_member_that_is_waited_for_in_vain_shows_what_it_had(desk: Desk) -> None:
+    desk.stable(instance_id="i", rebalance_timeout_ms=1_000)
+    desk.join("b", rebalance_timeout_ms=1_000)
+    desk.tick(1_000)
+
+    found = desk.coordinator.describe("g")
+
+    assert found is not None
+    assert found.state == "CompletingRebalance"
+    assert [member.assignment for member in found.members] == [b"all", b""]
