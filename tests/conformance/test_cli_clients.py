@@ -52,6 +52,43 @@ def test_a_topic_is_created_listed_described_and_deleted(duolog: Duolog) -> None
     assert "life" not in duolog("topics", "list").stdout
 
 
+def test_a_topic_is_altered_and_its_settings_are_shown(duolog: Duolog) -> None:
+    duolog("topics", "create", "bent", "-c", "segment.ms=7000")
+
+    altered = duolog("topics", "alter", "bent", "-c", "retention.ms=5", "-p", "3")
+    dry = duolog("topics", "alter", "bent", "--unset", "segment.ms", "--dry-run")
+    unset = duolog("topics", "alter", "bent", "--unset", "segment.ms")
+    wrong = duolog("topics", "alter", "bent", "-c", "retention.mss=5")
+
+    assert (altered.returncode, dry.returncode, unset.returncode) == (0, 0, 0)
+    assert "kafka-configs.sh" in dry.stderr
+    assert 'nearest known name is "retention.ms"' in wrong.stderr
+    rows = json.loads(duolog("topics", "configs", "bent", "-o", "json").stdout)
+    found = {row["config"]: (row["value"], row["source"]) for row in rows}
+    assert found["retention.ms"] == ("5", "topic")
+    assert found["segment.ms"][1] == "default"
+    assert {"topic": "bent", "partitions": 3} in json.loads(
+        duolog("topics", "list", "-o", "json").stdout
+    )
+
+
+def test_the_oldest_records_of_a_topic_are_deleted(duolog: Duolog) -> None:
+    duolog("topics", "create", "worn")
+    duolog("produce", "worn", stdin="a\nb\nc\n")
+
+    dry = duolog("topics", "delete-records", "worn", "--all", "--dry-run")
+    cut = duolog("topics", "delete-records", "worn", "--before", "2", "--yes")
+    beyond = duolog("topics", "delete-records", "worn", "--before", "9", "--yes")
+    neither = duolog("topics", "delete-records", "worn")
+
+    assert "would delete all records" in dry.stderr
+    assert "starts at offset 2 now" in cut.stderr
+    assert "OFFSET_OUT_OF_RANGE" in beyond.stderr
+    assert neither.returncode == 2
+    (row,) = json.loads(duolog("topics", "describe", "worn", "-o", "json").stdout)
+    assert (row["log_start_offset"], row["high_watermark"]) == (2, 3)
+
+
 def test_a_topic_that_is_there_is_a_conflict_unless_that_is_fine(duolog: Duolog) -> None:
     duolog("topics", "create", "twice")
 

@@ -28,7 +28,7 @@ def kafka_code(error: Exception) -> tuple[int, str | None]:
         case KafkaError():
             return error.code, error.message
         case ConfigError():
-            return ErrorCode.INVALID_CONFIG, " ".join(filter(None, (error.message, error.hint)))
+            return ErrorCode.INVALID_CONFIG, ". ".join(filter(None, (error.message, error.hint)))
         case LogError() | OSError():
             return ErrorCode.KAFKA_STORAGE_ERROR, None
         case _:

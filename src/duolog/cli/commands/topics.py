@@ -1,13 +1,11 @@
-"""`duolog topics`: list, create, describe and delete topics of any Kafka cluster."""
+"""`duolog topics`: topics of any Kafka cluster; what changes them is in `topic_changes`."""
 
-import shlex
 from collections.abc import Mapping
 
 import click
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
-    ClusterMetadata,
     ConfigResource,
     NewTopic,
     ResourceType,
@@ -15,7 +13,9 @@ from confluent_kafka.admin import (
 
 from duolog.cli import clients, output
 from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.commands.topic_changes import alter, delete_records, show_configs
 from duolog.cli.output import Column
+from duolog.cli.topic_tools import read_assignment, read_metadata, show_equivalent
 from duolog.core.errors import KafkaError
 
 LIST_COLUMNS = (
@@ -30,20 +30,27 @@ DESCRIBE_COLUMNS = (
     Column("records", "bigint", "high_watermark - log_start_offset; compaction may leave fewer"),
 )
 _ALREADY_EXISTS = 36
-_UNKNOWN_TOPIC = 3
 
 
 @click.group()
 def topics() -> None:
-    """List, create, describe and delete topics.
+    """List, create, describe, alter and delete topics.
 
     \b
     Examples:
       duolog topics list -o json
       duolog topics create orders --partitions 4 --config retention.ms=-1
       duolog topics describe orders
+      duolog topics alter orders --partitions 8 --config retention.ms=86400000
+      duolog topics configs orders
+      duolog topics delete-records orders --before 1000
       duolog topics delete orders --yes
     """
+
+
+topics.add_command(alter)
+topics.add_command(show_configs)
+topics.add_command(delete_records)
 
 
 @topics.command("list")
@@ -59,7 +66,7 @@ def list_topics(
     """List topics by name."""
     if form == "help":
         return click.echo(output.help_text(LIST_COLUMNS), nl=False)
-    metadata = _metadata(clients.admin(bootstrap_servers, properties), bootstrap_servers)
+    metadata = read_metadata(clients.admin(bootstrap_servers, properties), bootstrap_servers)
     rows = [
         {"topic": name, "partitions": len(topic.partitions)}
         for name, topic in sorted(metadata.topics.items())
@@ -89,10 +96,10 @@ def create(
     properties: dict[str, str],
 ) -> None:
     """Create a topic."""
-    config = dict(_assignment(text) for text in configs)
+    config = dict(read_assignment(text) for text in configs)
     new = NewTopic(topic, partitions, replication_factor, config=config)
     if dry_run:
-        _show_equivalent(_create_command(topic, partitions, config, bootstrap_servers))
+        show_equivalent(*_create_command(topic, partitions, config, bootstrap_servers))
     client = clients.admin(bootstrap_servers, properties)
     try:
         with kafka_errors(f'create topic "{topic}"', bootstrap_servers):
@@ -116,7 +123,7 @@ def describe(*, topic: str, form: str, bootstrap_servers: str, properties: dict[
     if form == "help":
         return click.echo(output.help_text(DESCRIBE_COLUMNS), nl=False)
     client = clients.admin(bootstrap_servers, properties)
-    metadata = _metadata(client, bootstrap_servers, topic)
+    metadata = read_metadata(client, bootstrap_servers, topic)
     leaders = {number: part.leader for number, part in metadata.topics[topic].partitions.items()}
     reader = clients.consumer(bootstrap_servers, properties, **{"group.id": "duolog-topics"})
     try:
@@ -147,10 +154,11 @@ def delete(
     """Delete topics and all their records."""
     client = clients.admin(bootstrap_servers, properties)
     for name in names:
-        _metadata(client, bootstrap_servers, name)
+        read_metadata(client, bootstrap_servers, name)
         if dry_run:
-            _show_equivalent(
-                f"kafka-topics.sh --bootstrap-server {bootstrap_servers} --delete --topic {name}"
+            show_equivalent(
+                *("kafka-topics.sh", "--bootstrap-server", bootstrap_servers),
+                *("--delete", "--topic", name),
             )
     if dry_run:
         return
@@ -160,26 +168,6 @@ def delete(
         with kafka_errors(f'delete topic "{name}"', bootstrap_servers):
             future.result(REQUEST_TIMEOUT_S)
         click.echo(f'deleted topic "{name}"', err=True)
-
-
-def _metadata(
-    client: AdminClient, bootstrap_servers: str, topic: str | None = None
-) -> ClusterMetadata:
-    """Return the metadata of all topics, or of one.
-
-    Raises:
-        KafkaError: no broker answers, or the topic does not exist.
-    """
-    # All topics even for one: a request that names a topic may create it.
-    with kafka_errors("read the list of topics", bootstrap_servers):
-        metadata = client.list_topics(timeout=REQUEST_TIMEOUT_S)
-    if topic is not None and topic not in metadata.topics:
-        raise KafkaError(
-            f'topic "{topic}" does not exist',
-            code=_UNKNOWN_TOPIC,
-            hint="`duolog topics list` shows what is there.",
-        )
-    return metadata
 
 
 def _partition_row(reader: Consumer, topic: str, number: int, leader: int) -> dict[str, object]:
@@ -201,22 +189,11 @@ def _configs(client: AdminClient, topic: str) -> dict[str, str]:
     return {name: entry.value for name, entry in sorted(entries.items()) if not entry.is_default}
 
 
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise click.BadParameter(f'"{text}" is not NAME=VALUE')
-    return name, value
-
-
 def _create_command(
     topic: str, partitions: int, config: Mapping[str, str], bootstrap_servers: str
-) -> str:
+) -> list[str]:
     words = ["kafka-topics.sh", "--bootstrap-server", bootstrap_servers, "--create"]
     words += ["--topic", topic, "--partitions", str(partitions)]
     for name, value in config.items():
         words += ["--config", f"{name}={value}"]
-    return shlex.join(words)
-
-
-def _show_equivalent(command: str) -> None:
-    click.echo(f"the same with Kafka's tool: {command}", err=True)
+    return words

@@ -1,0 +1,191 @@
+"""`duolog topics alter`, `configs` and `delete-records`: topics that are there already."""
+
+from typing import Any, Final
+
+import click
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    ResourceType,
+)
+
+from duolog.cli import clients, output
+from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.output import Column
+from duolog.cli.topic_tools import read_assignment, read_metadata, show_equivalent
+
+CONFIG_COLUMNS: Final = (
+    Column("config", "string", "name of the setting"),
+    Column("value", "string", "what is in force"),
+    Column("source", "string", "where it comes from: topic, broker or default"),
+)
+_SOURCES: Final = {
+    ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",
+    ConfigSource.DEFAULT_CONFIG.value: "default",
+}
+_ALL_RECORDS: Final = -1
+
+
+@click.command()
+@click.argument("topic")
+@click.option(
+    "-c", "--config", "configs", multiple=True, metavar="NAME=VALUE", help="Set a setting."
+)
+@click.option("--unset", multiple=True, metavar="NAME", help="Let a setting follow the broker's.")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to so many partitions.")
+@click.option("--dry-run", is_flag=True, help="Let the broker check, and change nothing.")
+@clients.bootstrap_option
+@clients.properties_option
+def alter(
+    *,
+    topic: str,
+    configs: tuple[str, ...],
+    unset: tuple[str, ...],
+    partitions: int | None,
+    dry_run: bool,
+    bootstrap_servers: str,
+    properties: dict[str, str],
+) -> None:
+    """Set or unset settings of a topic, or add partitions.
+
+    \b
+    Examples:
+      duolog topics alter orders --config retention.ms=86400000 --unset segment.ms
+      duolog topics alter orders --partitions 8
+    """
+    changes = dict(read_assignment(text) for text in configs)
+    if not (changes or unset or partitions):
+        raise click.UsageError("Give --config, --unset or --partitions.")
+    client = clients.admin(bootstrap_servers, properties)
+    read_metadata(client, bootstrap_servers, topic)
+    verb = "would change" if dry_run else "changed"
+    if changes or unset:
+        _alter_configs(client, topic, changes, unset, bootstrap_servers, dry_run=dry_run)
+        click.echo(f'{verb} settings of topic "{topic}"', err=True)
+    if partitions is not None:
+        _add_partitions(client, topic, partitions, bootstrap_servers, dry_run=dry_run)
+        click.echo(f'{verb} topic "{topic}" to {partitions} partition(s)', err=True)
+
+
+def _alter_configs(
+    client: AdminClient,
+    topic: str,
+    changes: dict[str, str],
+    unset: tuple[str, ...],
+    bootstrap_servers: str,
+    *,
+    dry_run: bool,
+) -> None:
+    if dry_run:
+        pairs = ",".join(f"{name}={value}" for name, value in changes.items())
+        show_equivalent(
+            *("kafka-configs.sh", "--bootstrap-server", bootstrap_servers, "--alter"),
+            *("--entity-type", "topics", "--entity-name", topic),
+            *(("--add-config", pairs) if pairs else ()),
+            *(("--delete-config", ",".join(unset)) if unset else ()),
+        )
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in changes.items()
+    ]
+    entries += [
+        ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE) for name in unset
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    with kafka_errors(f'change settings of topic "{topic}"', bootstrap_servers):
+        futures = client.incremental_alter_configs([resource], validate_only=dry_run)
+        clients.first_result(futures.values())
+
+
+def _add_partitions(
+    client: AdminClient, topic: str, partitions: int, bootstrap_servers: str, *, dry_run: bool
+) -> None:
+    if dry_run:
+        show_equivalent(
+            *("kafka-topics.sh", "--bootstrap-server", bootstrap_servers, "--alter"),
+            *("--topic", topic, "--partitions", str(partitions)),
+        )
+    with kafka_errors(f'add partitions to topic "{topic}"', bootstrap_servers):
+        futures = client.create_partitions(
+            [NewPartitions(topic, partitions)], validate_only=dry_run
+        )
+        clients.first_result(futures.values())
+
+
+@click.command("configs")
+@click.argument("topic")
+@output.output_option
+@clients.bootstrap_option
+@clients.properties_option
+def show_configs(
+    *, topic: str, form: str, bootstrap_servers: str, properties: dict[str, str]
+) -> None:
+    """Show every setting of a topic, and where its value comes from."""
+    if form == "help":
+        return click.echo(output.help_text(CONFIG_COLUMNS), nl=False)
+    client = clients.admin(bootstrap_servers, properties)
+    read_metadata(client, bootstrap_servers, topic)
+    with kafka_errors(f'read settings of topic "{topic}"', bootstrap_servers):
+        futures = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)])
+        entries = clients.first_result(futures.values())
+    rows = [
+        {"config": name, "value": entry.value, "source": _SOURCES.get(entry.source, "broker")}
+        for name, entry in sorted(entries.items())
+    ]
+    return output.write_rows(rows, CONFIG_COLUMNS, form)
+
+
+@click.command("delete-records")
+@click.argument("topic")
+@click.option("--before", "offset", type=click.IntRange(min=0), help="Keep this offset and later.")
+@click.option("--all", "everything", is_flag=True, help="Delete all records that are there now.")
+@click.option("-p", "--partition", type=click.IntRange(min=0), help="Default: every partition.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@clients.bootstrap_option
+@clients.properties_option
+def delete_records(
+    *,
+    topic: str,
+    offset: int | None,
+    everything: bool,
+    partition: int | None,
+    yes: bool,
+    dry_run: bool,
+    bootstrap_servers: str,
+    properties: dict[str, str],
+) -> None:
+    """Delete the oldest records of a topic: all before an offset, or all.
+
+    \b
+    Examples:
+      duolog topics delete-records orders --before 1000 --partition 2
+      duolog topics delete-records orders --all --yes
+    """
+    if (offset is None) != everything:
+        raise click.UsageError("Give either --before or --all.")
+    client = clients.admin(bootstrap_servers, properties)
+    metadata = read_metadata(client, bootstrap_servers, topic)
+    numbers = sorted(metadata.topics[topic].partitions) if partition is None else [partition]
+    wanted = _ALL_RECORDS if offset is None else offset
+    what = "all records" if everything else f"all records before offset {wanted}"
+    where = f'topic "{topic}", partition(s) {", ".join(map(str, numbers))}'
+    if dry_run:
+        click.echo(f"would delete {what} of {where}", err=True)
+        return
+    if not yes:
+        click.confirm(f"Delete {what} of {where}?", abort=True, err=True)
+    asked = [TopicPartition(topic, number, wanted) for number in numbers]
+    futures: dict[TopicPartition, Any]
+    with kafka_errors(f'delete records of topic "{topic}"', bootstrap_servers):
+        futures = client.delete_records(asked, request_timeout=REQUEST_TIMEOUT_S)
+    for place, future in futures.items():
+        with kafka_errors(f'delete records of "{topic}-{place.partition}"', bootstrap_servers):
+            deleted = future.result(REQUEST_TIMEOUT_S)
+        start = deleted.low_watermark
+        click.echo(f'"{topic}-{place.partition}" starts at offset {start} now', err=True)
