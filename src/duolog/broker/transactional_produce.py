@@ -54,7 +54,7 @@ def refusal(request: ProduceRequest) -> ErrorCode:
     }
     if producers and request.transactional_id is None:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    if len(producers) > 1:
+    if len([producer for producer in producers if producer[0] >= 0]) > 1:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return ErrorCode.NONE
 
@@ -72,11 +72,9 @@ def verify(
         KafkaError: it does not, with the code that the client's version knows.
     """
     _, producer_id, producer_epoch = _FIELDS.unpack_from(batch, CRC_START)
-    if transactional_id is None or producer_id < 0:
-        raise KafkaError(
-            "transactional batch has no transactional id or no producer id",
-            code=ErrorCode.INVALID_TXN_STATE,
-        )
+    assert transactional_id is not None, "see refusal"
+    if producer_id < 0:
+        return  # A bit without a meaning, as for Kafka.
     try:
         broker.transactions.verify_produce(
             transactional_id.decode("utf-8", "replace"),

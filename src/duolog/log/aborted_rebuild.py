@@ -25,7 +25,7 @@ def rebuild_aborted(
         index = AbortedIndex()
         for place in segment.places(0, end if segment is target else None):
             header = read_header(segment.file.pread(place.position, HEADER_BYTES))
-            if not header.transactional:
+            if not header.transactional or header.producer_id < 0:
                 continue
             if not header.control:
                 transactions.note_batch(header.producer_id, place.base_offset, transactional=True)

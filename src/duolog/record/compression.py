@@ -42,7 +42,7 @@ def compress(codec: Compression, data: bytes | bytearray) -> bytes:
         case Compression.SNAPPY:
             return _compress_xerial(data)
         case Compression.LZ4:
-            return bytes(cramjam.lz4.compress(data))
+            return _compress_lz4(data)
         case Compression.ZSTD:
             return bytes(cramjam.zstd.compress(data))
 
@@ -72,6 +72,13 @@ def decompress(codec: int, data: bytes | memoryview) -> bytes | memoryview:
         raise CorruptBatch(
             f"records cannot be decompressed as {name}", detail=str(problem)
         ) from problem
+
+
+def _compress_lz4(data: bytes | bytearray) -> bytes:
+    # Java's client reads only blocks that do not depend on each other.
+    compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+    compressor.compress(bytes(data))
+    return bytes(compressor.finish())
 
 
 def _compress_xerial(data: bytes | bytearray) -> bytes:

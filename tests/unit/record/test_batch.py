@@ -160,3 +160,13 @@ def test_raw_snappy_is_read_too() -> None:
     batch[22] = Compression.SNAPPY
 
     assert [r.value for r in decode_records(batch)] == [b"value" * 50]
+
+
+def test_lz4_blocks_stand_alone_as_java_reads_them() -> None:
+    """Kafka refused our batches with "Dependent block stream is unsupported"."""
+    batch = encode_batch([Record(0, 1000, b"k", b"v" * 100_000)], compression=Compression.LZ4)
+
+    magic, flags = bytes(batch[HEADER_BYTES : HEADER_BYTES + 4]), batch[HEADER_BYTES + 4]
+    assert magic == b"\x04\x22\x4d\x18"
+    assert flags & 0x20, "blocks are independent"
+    assert [record.value for record in decode_records(batch)] == [b"v" * 100_000]
