@@ -1,0 +1,168 @@
+"""The end of a transaction is cut at every operation of the disk: all of it is there, or nothing.
+
+A transaction over three partitions and a group runs to its end once, and the operations of the disk
+are counted. Then it runs again for each of them, with the power cut there: before PREPARE, after
+it, between the markers, before COMPLETE. What the next start finds is brought to its end, and no
+transaction is left open.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from duolog.coordinator.transactions.transitions import Producer
+from fault.crash_broker import PARTITIONS, TIMEOUT_MS, TOPIC, CrashBroker, opened
+from unit.broker.transactional_producer import TransactionalProducer
+
+GROUP = "g"
+
+
+def begin(broker: CrashBroker, *, bumping: bool) -> TransactionalProducer:
+    """Commit one transaction, and begin another over everything."""
+    producer = TransactionalProducer(broker, bumping=bumping)
+    producer.init(timeout_ms=TIMEOUT_MS)
+    for number in (b"first", b"second"):
+        if not bumping:
+            producer.add(*range(PARTITIONS))
+            producer.add_offsets(GROUP)
+        for partition in range(PARTITIONS):
+            assert producer.write(number, partition=partition).error_code == 0
+        assert producer.commit_offset(GROUP, len(number)) == 0
+        if number == b"first":
+            assert producer.end(commit=True).error_code == 0
+    return producer
+
+
+def answered(broker: CrashBroker, producer: TransactionalProducer, *, commit: bool) -> bool:
+    """Ask for the end, and return whether an answer says that it came."""
+    me = producer.me
+    version = 5 if producer.bumping else 4
+    producer.client.send(
+        26,
+        version,
+        transactional_id=producer.transactional_id,
+        producer_id=me.producer_id,
+        producer_epoch=me.epoch,
+        committed=commit,
+    )
+    for _ in range(30):
+        broker.turn()
+    answer = producer.client._take()  # noqa: SLF001
+    return answer is not None and answer.error_code == 0
+
+
+def operations_of(*, bumping: bool, commit: bool) -> int:
+    broker = opened()
+    producer = begin(broker, bumping=bumping)
+    before = broker.disk.operations
+    assert answered(broker, producer, commit=commit)
+    broker.settle()
+    broker.leave()
+    return broker.disk.operations - before
+
+
+def judge(broker: CrashBroker, *, commit: bool, acknowledged: bool, where: object) -> int:
+    """Check what is there after the start; return how many of the two transactions are."""
+    records = broker.broker.transactions.records().values()
+    assert not any(record.state.prepared for record in records), where
+    broker.pass_timeouts()
+    assert broker.hanging() == [], where
+    visible = broker.visible()
+    offsets = broker.offsets(GROUP)
+    done = [[b"first", b"second"]] * PARTITIONS, [len(b"second")]
+    undone = [[b"first"]] * PARTITIONS, [len(b"first")]
+    assert (visible, offsets) in ((done, undone) if commit else (undone,)), where
+    if commit and acknowledged:
+        assert (visible, offsets) == done, where
+    return 2 if (visible, offsets) == done else 1
+
+
+@pytest.mark.parametrize("seeded", [True, False], ids=["power", "kill"])
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+@pytest.mark.parametrize("bumping", [True, False], ids=["v2", "v0"])
+def test_a_cut_at_any_operation_leaves_all_or_nothing(
+    *, bumping: bool, commit: bool, seeded: bool
+) -> None:
+    found = set()
+    count = operations_of(bumping=bumping, commit=commit)
+    assert count >= 6, "PREPARE, four markers and COMPLETE"
+    for cut in range(count + 1):
+        broker = opened()
+        producer = begin(broker, bumping=bumping)
+        broker.disk.power_off_after(operations=cut)
+        acknowledged = answered(broker, producer, commit=commit)
+
+        again = broker.crashed(cut if seeded else None)
+
+        found.add(judge(again, commit=commit, acknowledged=acknowledged, where=cut))
+        new = TransactionalProducer(again, bumping=bumping)
+        new.me = Producer(-1, -1)
+        assert new.init(timeout_ms=TIMEOUT_MS).error_code == 0
+        again.leave()
+    assert found == ({1, 2} if commit else {1})
+
+
+@pytest.mark.parametrize("bumping", [True, False], ids=["v2", "v0"])
+def test_who_asks_again_after_the_crash_gets_the_end_that_was_asked_for(*, bumping: bool) -> None:
+    """The client does not know whether its EndTxn came, and sends it again until it is told."""
+    for cut in range(operations_of(bumping=bumping, commit=True) + 1):
+        broker = opened()
+        producer = begin(broker, bumping=bumping)
+        before = producer.me
+        broker.disk.power_off_after(operations=cut)
+        answered(broker, producer, commit=True)
+        again = broker.crashed(cut)
+
+        retry = TransactionalProducer(again, bumping=bumping)
+        retry.me = before
+        code = ask_until_it_is_told(lambda retry=retry: retry.end(commit=True).error_code)  # type: ignore[misc]
+
+        assert code == 0, cut
+        assert again.visible() == [[b"first", b"second"]] * PARTITIONS, cut
+        assert again.offsets(GROUP) == [len(b"second")], cut
+        assert again.hanging() == []
+        assert retry.write(b"third").error_code == 0 or not bumping
+        again.leave()
+
+
+def ask_until_it_is_told(ask: Callable[[], int]) -> int:
+    for _ in range(10):
+        code = ask()
+        if code not in (14, 51):
+            break
+    return code
+
+
+def begun(cut: int | None) -> tuple[CrashBroker, int]:
+    """Let a producer begin by a batch, with the power cut; return how many operations it took."""
+    broker = opened()
+    producer = TransactionalProducer(broker)
+    producer.init(timeout_ms=TIMEOUT_MS)
+    producer.write(b"first")
+    producer.end(commit=True)
+    before = broker.disk.operations
+    if cut is not None:
+        broker.disk.power_off_after(operations=cut)
+    producer.write(b"lost")
+    return broker, broker.disk.operations - before
+
+
+def test_a_batch_without_the_record_of_its_transaction_does_not_hang() -> None:
+    """Both are of one round, in two files: a crash may keep the one and not the other."""
+    broker, count = begun(None)
+    broker.leave()
+    orphans = 0
+    for cut in range(count + 1):
+        for seed in range(10):
+            broker, _ = begun(cut)
+            again = broker.crashed(seed)
+
+            ongoing = [r for r in again.broker.transactions.records().values() if not r.state.idle]
+            orphans += not ongoing and again.broker.log(TOPIC, 0).high_watermark > 2
+            if not ongoing:
+                assert again.hanging() == [], (cut, seed)
+            again.pass_timeouts()
+            assert again.hanging() == [], (cut, seed)
+            assert again.committed(0) == [b"first"], (cut, seed)
+            again.leave()
+    assert orphans, "no crash kept a batch without its record"
