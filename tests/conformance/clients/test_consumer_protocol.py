@@ -121,6 +121,34 @@ def test_an_expression_follows_topics_that_come_and_grow(cluster: EmbeddedCluste
     consumer.close()
 
 
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_members_change_over_to_the_new_protocol_and_back_while_they_read(
+    cluster: EmbeddedCluster, strategy: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+    def kind() -> ConsumerGroupType:
+        (group,) = admin.list_consumer_groups().result(TIMEOUT_S).valid
+        found: ConsumerGroupType = group.type
+        return found
+
+    old = f"strategy={strategy}"
+    with Member(cluster, "confluent", "g", old) as first:
+        wait_until(lambda: first.owns(PARTITIONS))
+        assert kind() == ConsumerGroupType.CLASSIC
+        wanted = produce(cluster, range(40))
+        with Member(cluster, "confluent", "g", NEW) as second:
+            wait_until(lambda: first.owns(2) and second.owns(2))
+            assert kind() == ConsumerGroupType.CONSUMER
+            wanted |= produce(cluster, range(40, 80))
+            wait_until(lambda: first.values() | second.values() == wanted)
+            second.end(signal.SIGTERM)
+        wait_until(lambda: first.owns(PARTITIONS))
+        assert kind() == ConsumerGroupType.CLASSIC
+        wanted |= produce(cluster, range(80, 100))
+        wait_until(lambda: first.values() | second.values() == wanted)
+
+
 def test_an_administrator_sees_and_deletes_the_group(cluster: EmbeddedCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     with Member(cluster, "confluent", "g", NEW) as member:

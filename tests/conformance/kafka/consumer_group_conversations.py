@@ -3,6 +3,7 @@
 Members bring their own ids, so answers are compared as they are, but for the ids of topics.
 """
 
+import struct
 import time
 from typing import Any, Final
 
@@ -290,6 +291,64 @@ def groups_that_change_their_protocol_when_empty(client: WireClient) -> Any:
     return group.said, classic.said
 
 
+def members_that_change_their_protocol(client: WireClient) -> Any:
+    """A classic member and one of the new protocol share; then the latter leaves."""
+    topics(client)
+    group, classic = Consumers(client, "k848_migrate"), Members(client, "k848_migrate")
+    first = classic.join(protocols=classic_protocol([]))
+    id_ = first.member_id
+    joined = classic.join(id_, protocols=classic_protocol([]))
+    classic.sync(id_, joined.generation_id, shares={id_: assignment([0, 1, 2, 3])})
+    group.join("new", "k848_a")
+    group.listed()
+    owned = [0, 1, 2, 3]
+    for _ in range(3):
+        if classic.beat(id_, joined.generation_id).error_code == 27:
+            joined = classic.join(id_, protocols=classic_protocol(owned))
+            synced = classic.sync(id_, joined.generation_id)
+            owned = indexes(synced.assignment)
+            classic.said.append(owned)
+        group.own("new")
+    group.listed()
+    group.beat("new", -1)
+    group.listed()
+    classic.beat(id_, joined.generation_id)
+    joined = classic.join(id_, protocols=classic_protocol(owned))
+    classic.sync(id_, joined.generation_id, shares={id_: assignment([0, 1, 2, 3])})
+    group.listed()
+    members = [member for member in group.said if isinstance(member, tuple)]
+    said = [answer for answer in classic.said if isinstance(answer, dict)]
+    for answer in said:
+        answer.pop("assignment", None)  # Which version it is in is compared by its contents.
+    return members, said, [row for row in classic.said if isinstance(row, list)], group.said
+
+
+def classic_protocol(owned: list[int]) -> list[dict[str, Any]]:
+    """Return what a classic member says that reads `k848_a` and owns partitions of it."""
+    name = struct.pack(">h6s", 6, b"k848_a")
+    data = struct.pack(">hi", 1, 1) + name + struct.pack(">i", -1) + partitions(owned)
+    return [{"name": "range", "metadata": data}]
+
+
+def assignment(owned: list[int]) -> bytes:
+    return struct.pack(">h", 1) + partitions(owned) + struct.pack(">i", -1)
+
+
+def partitions(owned: list[int]) -> bytes:
+    if not owned:
+        return struct.pack(">i", 0)
+    head = struct.pack(">ih6si", 1, 6, b"k848_a", len(owned))
+    return head + struct.pack(f">{len(owned)}i", *owned)
+
+
+def indexes(data: bytes) -> list[int]:
+    """Return the partitions of `k848_a` in an assignment."""
+    if int.from_bytes(data[2:6]) == 0:
+        return []
+    count = int.from_bytes(data[14:18])
+    return sorted(struct.unpack_from(f">{count}i", data, 18))
+
+
 CONVERSATIONS: Final = [
     members_share_and_hand_over,
     range_with_two_topics,
@@ -298,4 +357,5 @@ CONVERSATIONS: Final = [
     expressions,
     offsets_of_members,
     groups_that_change_their_protocol_when_empty,
+    members_that_change_their_protocol,
 ]
