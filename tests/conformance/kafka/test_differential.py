@@ -10,7 +10,11 @@ Duolog means to differ, the conversation does not ask, and the list below says s
 - a retry older than the five batches that are kept is DUPLICATE_SEQUENCE_NUMBER, not
   OUT_OF_ORDER_SEQUENCE_NUMBER: clients take the first for done;
 - a batch that says in its own header that the broker set its time is refused on every topic;
-- a batch whose records are fewer than its header says is taken: records are not opened;
+- a batch whose records are fewer than its header says is taken, where Kafka answers
+  INVALID_RECORD: the broker does not open records. To count 100 of them takes 57 us beside the
+  1 us that an append takes, and compressed ones had to be decompressed first. The checksum holds,
+  so only a client with a fault makes one; its readers get an error for this batch, as decoders
+  count too;
 - internal topics cannot be made by a client; configs of tiered storage and of replication, and
   those of groups, clients' metrics and loggers, are not known.
 """
