@@ -6,8 +6,9 @@
 from collections.abc import Mapping
 from typing import Final
 
+from duolog.broker.cleaner_settings import CLEANER_SETTINGS
 from duolog.broker.consumer_group_settings import CONSUMER_GROUP_ROWS
-from duolog.broker.network_settings import CONNECTION_ROWS, LISTENER_ROWS
+from duolog.broker.network_settings import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
 from duolog.core.settings import (
     Importance,
     Kind,
@@ -81,6 +82,7 @@ _LOG_ROWS: Final = (
         check=at_least(100),
     ),
     *BROKER_LOG_SETTINGS,
+    *CLEANER_SETTINGS,
 )
 
 _GROUP_ROWS: Final = (
@@ -190,6 +192,22 @@ _TRANSACTION_ROWS: Final = (
     ),
 )
 
+_THROTTLE_ROWS: Final = tuple(
+    Setting(
+        name,
+        default=2**63 - 1,
+        kind=Kind.LONG,
+        doc="Kept, no effect: nothing is replicated. kafka-reassign-partitions --throttle sets it.",
+        check=at_least(0),
+        importance=Importance.LOW,
+    )
+    for name in (
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+)
+
 _TIME_ROWS: Final = (
     Setting(
         "log.retention.minutes",
@@ -231,10 +249,12 @@ OTHER_UNITS: Final = {
 SETTINGS: Final = Settings(
     LISTENER_ROWS
     + CONNECTION_ROWS
+    + WATCHING_ROWS
     + _IDENTITY_ROWS
     + _TOPIC_ROWS
     + _LOG_ROWS
     + _TIME_ROWS
+    + _THROTTLE_ROWS
     + _GROUP_ROWS
     + CONSUMER_GROUP_ROWS
     + _TRANSACTION_ROWS,
@@ -277,6 +297,11 @@ class BrokerSettings:
     def integer(self, name: str) -> int:
         value = self.values[name]
         assert isinstance(value, int)
+        return value
+
+    def number(self, name: str) -> float:
+        value = self.values[name]
+        assert isinstance(value, int | float)
         return value
 
     def boolean(self, name: str) -> bool:

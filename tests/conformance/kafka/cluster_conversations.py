@@ -15,7 +15,7 @@ from conformance.kafka.wire_client import ConnectionClosed, WireClient
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE, DELETE_RECORDS = 17, 36, 21
 DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS = 29, 30, 31
-DESCRIBE_LOG_DIRS, ELECT_LEADERS = 35, 43
+DESCRIBE_LOG_DIRS, ELECT_LEADERS, DESCRIBE_SCRAM_USERS = 35, 43, 50
 ALTER_REASSIGNMENTS, LIST_REASSIGNMENTS = 45, 46
 DESCRIBE_QUOTAS, ALTER_QUOTAS, DESCRIBE_QUORUM, LIST_RESOURCES = 48, 49, 55, 74
 PREFERRED, UNCLEAN = 0, 1
@@ -272,6 +272,14 @@ def acls_without_authorizer(client: WireClient) -> Any:
         [plain(client.ask(CREATE_ACLS, version, creations=[acl, acl])) for version in (1, 2, 3)],
         [plain(client.ask(DELETE_ACLS, version, filters=[every])) for version in (1, 2, 3)],
     ]
+
+
+def users_of_scram(client: WireClient) -> Any:
+    def ask(*names: str) -> Any:
+        users = [{"name": name} for name in names] or None
+        return plain(client.ask(DESCRIBE_SCRAM_USERS, 0, users=users))
+
+    return [ask(), ask("u"), ask("u", "u")]
 
 
 def sasl_on_a_plaintext_listener(client: WireClient) -> Any:

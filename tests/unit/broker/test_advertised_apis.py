@@ -27,7 +27,6 @@ TIER_2: Final = {
 EXPECTED: Final = TIER_0 | TIER_1 | TIER_2
 
 NOT_YET: Final = {
-    50: "users of SCRAM come with security",
     51: "users of SCRAM come with security",
 }
 """Keys of the table that are not served, and why."""

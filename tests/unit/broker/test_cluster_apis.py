@@ -414,6 +414,21 @@ def test_a_listener_without_sasl_says_that_it_is_the_wrong_state(
     assert client.ask(METADATA, 0, topics=[]).topics == ()
 
 
+def test_there_are_no_users_of_scram(desk: Any) -> None:
+    client = desk.client()
+
+    def ask(*names: str) -> Any:
+        users = [{"name": name} for name in names] or None
+        answer = client.ask(50, 0, users=users)
+        return answer.error_code, [(row.user, row.error_code) for row in answer.results]
+
+    assert ask() == (0, [])
+    assert ask("u", "v", "v") == (
+        0,
+        [("u", ErrorCode.RESOURCE_NOT_FOUND), ("v", ErrorCode.DUPLICATE_RESOURCE)],
+    )
+
+
 # Topics: limits and ids
 
 

@@ -76,13 +76,15 @@ class BrokerConfigs:
         if name == ALL_BROKERS:
             return default_broker_rows(self._settings)
         self._check_name(name)
-        return [*broker_rows(self._settings), *self._computed_rows()]
+        told = {found["name"]: found for found in broker_rows(self._settings)}
+        return (told | {found["name"]: found for found in self._computed_rows()}).values()
 
     def _computed_rows(self) -> Iterator[Row]:
         for name, (kind, value) in self._computed().items():
-            if name not in SETTINGS:
-                setting = Setting(name, value, kind, "Given by the command line and node.id.")
-                yield row(setting, value, [synonym(name, value, STATIC_SOURCE)], read_only=True)
+            setting = Setting(name, value, kind, "Given by the command line and node.id.")
+            if name in SETTINGS:
+                setting = SETTINGS.row(name)
+            yield row(setting, value, [synonym(name, value, STATIC_SOURCE)], read_only=True)
 
     def configs(self, name: str) -> Mapping[str, str]:
         if name == ALL_BROKERS:

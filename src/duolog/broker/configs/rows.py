@@ -40,7 +40,11 @@ _WITHOUT_DEFAULT: Final = frozenset({
 })  # fmt: skip
 """Broker settings that are null until they are set, as in Kafka."""
 
-DYNAMIC: Final = frozenset({*BROKER_NAMES.values(), "producer.id.expiration.ms", "max.connections"})
+DYNAMIC: Final = frozenset({
+    *BROKER_NAMES.values(), "producer.id.expiration.ms", "max.connections",
+    "follower.replication.throttled.rate", "leader.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+})  # fmt: skip
 """Broker settings that can be changed at run time."""
 
 

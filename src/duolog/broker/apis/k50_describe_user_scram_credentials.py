@@ -1,0 +1,34 @@
+"""DescribeUserScramCredentials, API key 50, version 0.
+
+Behaviour: there are no users yet: who asks for all is told of none, a user that is named is
+RESOURCE_NOT_FOUND, and DUPLICATE_RESOURCE when named twice. kafka-configs asks this whenever it
+describes users.
+
+Source: Kafka `ScramImage.describe`, KIP-554.
+"""
+
+from collections import Counter
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.protocol.error_codes import ErrorCode
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    times = Counter(user.name for user in request.users or ())
+    context.reply(
+        {
+            "error_message": None,
+            "results": [_result(name, unique=count == 1) for name, count in times.items()],
+        }
+    )
+
+
+def _result(name: str, *, unique: bool) -> dict[str, Any]:
+    code, problem = ErrorCode.RESOURCE_NOT_FOUND, "does not exist"
+    if not unique:
+        code, problem = ErrorCode.DUPLICATE_RESOURCE, "is in the request twice"
+    return {"user": name, "error_code": code, "error_message": f'user "{name}" {problem}'}
+
+
+API = Api(key=50, name="DescribeUserScramCredentials", versions=range(1), handle=handle)
