@@ -46,7 +46,9 @@ _BUFFER_BYTES: Final = 16 * KIB
 _BUFFER_BYTES_BUSY: Final = 256 * KIB
 """Up to here a buffer grows when it was filled: what comes together is written together."""
 _BUFFER_BYTES_USUAL: Final = 1 * MIB
-"""A larger buffer is given back when it has run empty."""
+_LARGE_BUFFER_S: Final = 5.0
+"""A larger buffer is given back when it was not needed for so long: to make it costs as much as
+to fill it, and who sends one large frame sends others."""
 
 _SLOTS_MAX: Final = 256
 _HELD_BYTES_MAX: Final = 1 * MIB
@@ -67,10 +69,12 @@ class Connection:
         connection_socket: socket.socket,
         address: str,
         advertised: "Address | None" = None,
+        listener: str = "",
     ) -> None:
         self.broker = broker
         self.advertised: tuple[str, int] = advertised or broker.advertised
         """What the client is told to connect to: depends on the listener that it came through."""
+        self.listener = listener
         self.active = True
         """Whether anything moved since somebody last set it to False."""
         self.host = address.rpartition(":")[0]
@@ -85,6 +89,7 @@ class Connection:
         self._queue = SendQueue(connection_socket)
         self._buffer = bytearray(_BUFFER_BYTES)
         self._start = self._end = 0
+        self._large_buffer_needed = False
         self._events = READ
         self._flushing_due = False
         self._slots_max = _SLOTS_MAX
@@ -96,6 +101,11 @@ class Connection:
     def waits_for_us(self) -> bool:
         """Whether the client waits for an answer that is not made yet, not the other way round."""
         return bool(self.slots) and not self._queue
+
+    @property
+    def sends(self) -> bool:
+        """Whether the client has not read all of its answers."""
+        return bool(self._queue)
 
     def answer(self, slot: Slot, data: Data) -> None:
         """Take a slot and answer it at once."""
@@ -225,20 +235,33 @@ class Connection:
         size = len(buffer)
         waiting = self._end - self._start
         busy = self._end == size < _BUFFER_BYTES_BUSY
+        if self._end > _BUFFER_BYTES_USUAL:
+            self._large_buffer_needed = True
         if not waiting:
             self._start = self._end = 0
-            if size > _BUFFER_BYTES_USUAL:
-                self._buffer = bytearray(_BUFFER_BYTES)
-            elif busy:
+            if busy:
                 self._buffer = bytearray(2 * size)
             return
         if size - self._end >= size // 2:
             return
         if waiting > size // 2 or busy:
             self._buffer = bytearray(2 * size)
+            if size <= _BUFFER_BYTES_USUAL < 2 * size:
+                self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
         with memoryview(buffer) as old, memoryview(self._buffer) as new:
             new[:waiting] = old[self._start : self._end]
         self._start, self._end = 0, waiting
+
+    def _maybe_give_back(self) -> None:
+        """Give a large buffer back, or look again."""
+        if self.closed:
+            return
+        needed, self._large_buffer_needed = self._large_buffer_needed, False
+        if needed or self._end > self._start:
+            self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
+        else:
+            self._buffer = bytearray(_BUFFER_BYTES)
+            self._start = self._end = 0
 
     def _handle_frames(self) -> None:
         """Handle every whole frame in the buffer, unless the client must first read."""

@@ -75,6 +75,26 @@ def test_a_size_that_is_only_claimed_costs_no_memory(desk: Any) -> None:
     assert len(client.connection._buffer) < 100_000  # noqa: SLF001
 
 
+def test_a_large_buffer_is_kept_while_it_is_used_and_then_given_back(desk: Any) -> None:
+    """A buffer made anew for every large frame halves what comes through."""
+    desk.topic("orders", max_message_bytes=str(4 << 20))
+    client = desk.client()
+    connection = client.connection
+    batch = desk.batch(bytes(2 << 20))
+    client.produce("orders", batch)
+    buffer = connection._buffer  # noqa: SLF001
+
+    client.produce("orders", batch)
+    connection._maybe_give_back()  # noqa: SLF001
+    kept = connection._buffer  # noqa: SLF001
+    connection._maybe_give_back()  # noqa: SLF001
+
+    assert len(buffer) > 2 << 20
+    assert kept is buffer
+    assert len(connection._buffer) < 100_000  # noqa: SLF001
+    assert client.produce("orders", batch).error_code == 0
+
+
 @pytest.mark.parametrize("split", [1, 3, 4, 7, 20])
 def test_a_frame_may_come_in_pieces(desk: Any, split: int) -> None:
     client = desk.client()
