@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from broker_table.generator import PRODUCE, VERSION, Frame
 from conformance.kafka.peer import KafkaPeer
 from conformance.kafka.talk import create, new_topic
 from conformance.kafka.wire_client import ConnectionClosed, WireClient
@@ -130,7 +131,7 @@ def delete_topic(contestant: Contestant, name: str) -> None:
         client.ask(DELETE_TOPICS, 4, topic_names=[name], timeout=30_000)
 
 
-def first_produce(contestant: Contestant, request: bytes, error_at: int) -> None:
+def first_produce(contestant: Contestant, frame: Frame) -> None:
     """Send a produce request until it is acknowledged."""
     deadline = time.monotonic() + _TOPIC_WITHIN_S
     while time.monotonic() < deadline:
@@ -138,9 +139,9 @@ def first_produce(contestant: Contestant, request: bytes, error_at: int) -> None
             contextlib.suppress(OSError, ConnectionClosed),
             WireClient(contestant.address) as client,
         ):
-            client.socket.sendall(request)
-            answer = client.receive(0, 9)
-            if answer[error_at : error_at + 2] == b"\0\0":
+            client.socket.sendall(frame.content)
+            answer = client.receive(PRODUCE, VERSION)
+            if answer[frame.error_at : frame.error_at + 2] == b"\0\0":
                 return
         time.sleep(_ASK_AGAIN_S)
     raise SystemExit(f"{contestant.name} took no record")

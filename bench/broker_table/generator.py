@@ -38,6 +38,8 @@ class Frame(NamedTuple):
     batch_at: int
     batch_bytes: int
     batch_records: int
+    error_at: int
+    """Of the partition, in the body of the answer."""
 
 
 def produce_frame(
@@ -69,7 +71,10 @@ def produce_frame(
     index = struct.pack(">i", 0) + write_uvarint(len(batch) + 1)
     content = write_frame(header, before + index + bytes(batch) + b"\0\0\0")
     partition_at = 4 + len(header) + len(before)
-    return Frame(bytes(content), partition_at, partition_at + len(index), len(batch), records)
+    # Topics, name with its length, partitions, index.
+    error_at = 1 + 1 + len(topic) + 1 + 4
+    batch_at = partition_at + len(index)
+    return Frame(bytes(content), partition_at, batch_at, len(batch), records, error_at)
 
 
 @functools.cache

@@ -79,8 +79,8 @@ def flat(found: Any) -> Figures:
         for key, prefix in (("answer_ms", ""), ("delivery_ms", "delivery_"))
         for name, value in (found[key] or {}).items()
     }
-    names = ("requests_per_s", "records_per_s", "mb_per_s", "fetched_records_per_s")
-    return {"records": found["records_in_all"], **{name: found[name] for name in names}, **times}
+    rates = {name: value for name, value in found.items() if name.endswith("_per_s")}
+    return {"records": found["records_in_all"], **rates, **times}
 
 
 def fill(records: int) -> Callable[[Contestant, str], None]:

@@ -133,6 +133,7 @@ final class Fetcher extends Connection {
       load.recordsInAll += got;
     }
     if (load.measuring) {
+      load.fetches++;
       load.fetchedRecords += got;
       if (!tail) {
         load.requests++;

@@ -24,6 +24,7 @@ public final class Load {
   long requests;
   long records;
   long bytes;
+  long fetches;
   long fetchedRecords;
   long recordsInAll;
   boolean measuring;
@@ -117,13 +118,15 @@ public final class Load {
     System.out.printf(
         java.util.Locale.ROOT,
         "{\"seconds\": %.3f, \"requests\": %d, \"requests_per_s\": %.1f, \"records_per_s\": %.1f,"
-            + " \"mb_per_s\": %.3f, \"fetched_records_per_s\": %.1f,"
+            + " \"mb_per_s\": %.3f, \"fetches_per_s\": %.1f,"
+            + " \"fetched_records_per_s\": %.1f,"
             + " \"records_in_all\": %d, \"answer_ms\": %s, \"delivery_ms\": %s}%n",
         seconds,
         requests,
         requests / seconds,
         records / seconds,
         bytes / seconds / 1e6,
+        fetches / seconds,
         fetchedRecords / seconds,
         recordsInAll,
         answers,
