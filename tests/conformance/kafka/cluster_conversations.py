@@ -14,7 +14,7 @@ from conformance.kafka.talk import (
 from conformance.kafka.wire_client import ConnectionClosed, WireClient
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE, DELETE_RECORDS = 17, 36, 21
-DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS = 29, 30, 31
+DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS, ALTER_REPLICA_LOG_DIRS = 29, 30, 31, 34
 DESCRIBE_LOG_DIRS, ELECT_LEADERS, DESCRIBE_SCRAM_USERS = 35, 43, 50
 ALTER_REASSIGNMENTS, LIST_REASSIGNMENTS = 45, 46
 DESCRIBE_QUOTAS, ALTER_QUOTAS, DESCRIBE_QUORUM, LIST_RESOURCES = 48, 49, 55, 74
@@ -313,3 +313,19 @@ def config_resources(client: WireClient) -> Any:
         )
 
     return [ask(0), ask(1), *(ask(1, kind) for kind in (0, 2, 4, 8, 16, 32, 99)), ask(1, 2, 4)]
+
+
+def replicas_to_other_directories(client: WireClient) -> Any:
+    create_and_wait(client, new_topic("dirs_move"))
+    here = client.ask(DESCRIBE_LOG_DIRS, 4, topics=None).results[0].log_dir
+
+    def move(path: str, name: str, index: int, version: int = 2) -> Any:
+        dirs = [{"path": path, "topics": [{"name": name, "partitions": [index]}]}]
+        return plain(client.ask(ALTER_REPLICA_LOG_DIRS, version, dirs=dirs))
+
+    return [
+        move(here, "dirs_move", 0, 1), move(here, "dirs_move", 0), move("/other", "dirs_move", 0),
+        move("other", "dirs_move", 0), move("", "dirs_move", 0), move(here, "dirs_move", 9),
+        move(here, "nope", 0), move("/other", "nope", 0),
+        plain(client.ask(ALTER_REPLICA_LOG_DIRS, 2, dirs=[])),
+    ]  # fmt: skip

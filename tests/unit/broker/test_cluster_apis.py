@@ -142,6 +142,32 @@ def test_a_directory_that_went_offline_says_so(desk: Any) -> None:
     assert (result.error_code, result.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, ())
 
 
+@pytest.mark.parametrize("version", range(1, 3))
+def test_a_replica_stays_in_the_one_directory(desk: Any, version: int) -> None:
+    desk.topic("a")
+    here = desk.broker.data_dir
+    asked = [(here, "a", 0), (here, "a", 9), (here, "missing", 0), ("/other", "a", 0)]
+    dirs = [
+        {"path": path, "topics": [{"name": name, "partitions": [index]}]}
+        for path, name, index in asked
+    ]
+
+    answer = desk.client().ask(34, version, dirs=dirs)
+
+    found = [
+        (topic.topic_name, row.partition_index, row.error_code)
+        for topic in answer.results
+        for row in topic.partitions
+    ]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert found == [
+        ("a", 0, 0),
+        ("a", 9, unknown),
+        ("a", 0, ErrorCode.LOG_DIR_NOT_FOUND),
+        ("missing", 0, unknown),
+    ]
+
+
 # Elections and reassignments
 
 

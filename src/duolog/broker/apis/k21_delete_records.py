@@ -10,6 +10,7 @@ v2  flexible
 Source: Kafka `ReplicaManager.deleteRecords`, `Partition.deleteRecordsOnLeader`; KIP-107.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -73,7 +74,8 @@ def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
         KafkaError: there is no such partition, the offset is out of range, or the topic is only
             compacted.
     """
-    log = _log(asked, context)
+    partition = context.broker.topics.partition(*asked.topic_partition)
+    log = partition.log
     if not log.config.deleted_when_old:
         raise KafkaError(
             f'records of topic "{asked.topic_partition.topic}" cannot be deleted: its cleanup.policy '
@@ -89,7 +91,14 @@ def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
     if offset <= log.log_start_offset:
         return None
     advance = log.advancing_start(offset)
-    return Change(advance.write, None, advance.apply)
+
+    def apply() -> Iterator[None]:
+        for _ in advance.apply():
+            context.broker.partition_changed(partition)
+            yield
+        context.broker.partition_changed(partition)
+
+    return Change(advance.write, None, apply)
 
 
 API = Api(key=21, name="DeleteRecords", versions=range(3), handle=handle)

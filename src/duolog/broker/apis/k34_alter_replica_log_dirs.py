@@ -1,0 +1,50 @@
+"""AlterReplicaLogDirs, API key 34, versions 1-2.
+
+Behaviour: there is one log directory. A replica can be moved to where it is; any other directory is
+LOG_DIR_NOT_FOUND.
+
+v2  flexible
+
+Source: Kafka `ReplicaManager.alterReplicaLogDirs`, KIP-113.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from duolog.broker.api import Api, RequestContext
+from duolog.core.errors import KafkaError
+from duolog.protocol.error_codes import ErrorCode
+
+
+def handle(request: Any, context: RequestContext) -> None:
+    results: dict[str, list[dict[str, int]]] = defaultdict(list)
+    for directory in request.dirs:
+        for topic in directory.topics:
+            results[topic.name] += [
+                {
+                    "partition_index": index,
+                    "error_code": _code(context, directory.path, topic.name, index),
+                }
+                for index in topic.partitions
+            ]
+    context.reply(
+        {
+            "results": [
+                {"topic_name": name, "partitions": partitions}
+                for name, partitions in results.items()
+            ]
+        }
+    )
+
+
+def _code(context: RequestContext, path: str, topic: str, index: int) -> int:
+    if path != context.broker.data_dir:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    try:
+        context.broker.topics.partition(topic, index)
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.NONE
+
+
+API = Api(key=34, name="AlterReplicaLogDirs", versions=range(1, 3), handle=handle)
