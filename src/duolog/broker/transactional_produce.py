@@ -17,6 +17,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import KafkaError
+from duolog.log.errors import OutOfOrderSequence
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.produce import ProduceRequest
 from duolog.record.batch import CRC_START, HEADER_BYTES, TRANSACTIONAL_BIT
@@ -29,8 +30,8 @@ FIRST_IMPLICIT: Final = 12
 """The first version in which a batch adds its partition to the transaction."""
 _FIRST_ABORTABLE: Final = 11
 
-_FIELDS: Final = Struct(">h20xqh")
-"""attributes, producer_id, producer_epoch, from byte 21."""
+_FIELDS: Final = Struct(">h20xqhi")
+"""attributes, producer_id, producer_epoch, base_sequence, from byte 21."""
 _TRY_AGAIN: Final = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -47,7 +48,7 @@ def is_transactional(batch: memoryview | None) -> bool:
 def refusal(request: ProduceRequest) -> ErrorCode:
     """Return the error of a request whose transactional batches are not of one transaction."""
     producers = {
-        _FIELDS.unpack_from(item.records, CRC_START)[1:]
+        _FIELDS.unpack_from(item.records, CRC_START)[1:3]
         for _, data in request.topics
         for item in data
         if item.records is not None and is_transactional(item.records)
@@ -71,7 +72,7 @@ def verify(
     Raises:
         KafkaError: it does not, with the code that the client's version knows.
     """
-    _, producer_id, producer_epoch = _FIELDS.unpack_from(batch, CRC_START)
+    _, producer_id, producer_epoch, sequence = _FIELDS.unpack_from(batch, CRC_START)
     assert transactional_id is not None, "see refusal"
     if producer_id < 0:
         return  # A bit without a meaning, as for Kafka.
@@ -89,6 +90,11 @@ def verify(
         if code == error.code:
             raise
         raise KafkaError(error.message, code=code, detail=error.detail) from error
+    if version >= FIRST_IMPLICIT and sequence and not partition.log.knows_producer(producer_id):
+        # Here every transaction begins with a new epoch, and an epoch with sequence 0.
+        raise OutOfOrderSequence(
+            f"producer {producer_id} is new here and began with sequence {sequence}"
+        )
 
 
 def _code_for(code: int, version: int) -> int:

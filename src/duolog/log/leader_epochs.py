@@ -63,6 +63,14 @@ class LeaderEpochs:
             self._epochs.pop()
             self._starts.pop()
 
+    def advance_to(self, log_start_offset: int) -> None:
+        """Forget epochs that ended at or below the log start; the one there begins with it."""
+        above = bisect_right(self._starts, log_start_offset)
+        if above == 0:
+            return
+        del self._epochs[: above - 1], self._starts[: above - 1]
+        self._starts[0] = log_start_offset
+
     def encode(self) -> bytes:
         rows = [f"{e} {s}" for e, s in zip(self._epochs, self._starts, strict=True)]
         return "\n".join([_VERSION, str(len(rows)), *rows, ""]).encode()

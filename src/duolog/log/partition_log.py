@@ -429,6 +429,7 @@ class PartitionLog(ReadableLog):
             # recovery drops what lies below the start.
             self._start_pending = False
             self.log_start_offset = wanted
+            self._epochs.advance_to(wanted)
             while advances and self._segments.ends_below(wanted):
                 with self._health.guard(doing):
                     self._unsynced.forget(self._segments.remove_first())

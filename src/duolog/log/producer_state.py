@@ -99,6 +99,9 @@ class ProducerStates:
     def __len__(self) -> int:
         return len(self._producers)
 
+    def __contains__(self, producer_id: int) -> bool:
+        return producer_id in self._producers
+
     def check(self, producer_id: int, epoch: int, sequence: int, delta: int) -> KeptBatch | None:
         """Return the batch that this one repeats, or None if it is to be appended.
 

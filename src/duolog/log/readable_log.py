@@ -107,6 +107,10 @@ class ReadableLog:
         """Return the first offset of the producer's open transaction, or None."""
         return self._transactions.open.get(producer_id)
 
+    def knows_producer(self, producer_id: int) -> bool:
+        """Tell whether the producer wrote here and was not forgotten since."""
+        return producer_id in self._producers
+
     def active_producers(self) -> list[ActiveProducer]:
         """Return what is known of the producers that wrote here, as DescribeProducers asks it."""
         return self._producers.active_producers()

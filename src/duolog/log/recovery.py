@@ -128,6 +128,7 @@ class _Recovery:
             self._drop(segments, 0)
             return self._empty(RecoveryPoint())
         self._epochs.cut(next_offset)
+        self._epochs.advance_to(self._log_start)
         return Recovered(
             segments,
             max(self._log_start, segments[0].base_offset),

@@ -154,3 +154,26 @@ def test_a_marker_of_a_new_epoch_fences_what_comes_late(orders: Transactional) -
     orders.end(7, commit=False, epoch=1)
 
     assert orders.send(orders.batch(7, b"b")).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(11, 0), (12, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
+)
+def test_from_version_12_on_a_producer_that_is_new_here_begins_with_sequence_0(
+    orders: Transactional, version: int, code: int
+) -> None:
+    orders.coordinator.add(7, "orders")
+    orders.batch(7, b"lost")
+
+    answer = orders.send(orders.batch(7, b"a"), version=version)
+
+    assert answer.error_code == code
+
+
+def test_a_transactional_batch_of_no_producer_is_a_plain_batch(orders: Transactional) -> None:
+    """As for Kafka: it is in no transaction, and nobody is asked."""
+    batch = orders.desk.batch(b"a", transactional=True)
+
+    assert orders.send(batch).error_code == ErrorCode.NONE
+    assert orders.log.last_stable_offset == 1
+    assert orders.coordinator.added == []
