@@ -52,6 +52,7 @@ class RequestContext:
     """One request of a cold API on its way to its answer."""
 
     __slots__ = (
+        "_came_at",
         "_slot",
         "api",
         "broker",
@@ -78,6 +79,7 @@ class RequestContext:
         self.request: Any = None
         self.replied = False
         self._slot = slot
+        self._came_at = broker.clock.monotonic()
 
     @property
     def version(self) -> int:
@@ -103,7 +105,7 @@ class RequestContext:
         assert not self.replied, f"{self.api.name} was answered twice"
         body = self.broker.messages.encode_response(self.header, response)
         self.replied = True
-        self.connection.complete(self._slot, body)
+        self._complete(body)
 
     def encode_item(self, path: str, item: Mapping[str, Any]) -> bytes:
         """Return an item of an array of the answer as bytes, which `reply` takes in its place."""
@@ -113,6 +115,11 @@ class RequestContext:
         """Answer with a whole frame: size, header and body."""
         assert not self.replied, f"{self.api.name} was answered twice"
         self.replied = True
+        self._complete(frame)
+
+    def _complete(self, frame: bytes) -> None:
+        took_s = self.broker.clock.monotonic() - self._came_at
+        self.broker.counters.cold[self.api.name].observe(took_s)
         self.connection.complete(self._slot, frame)
 
     def reply_error(self, code: int, message: str | None = None) -> None:

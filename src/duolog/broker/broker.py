@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from duolog.broker.aside import Aside
+from duolog.broker.cleaner import Cleaner
 from duolog.broker.configs.kinds import Configs
 from duolog.broker.connections import Connections
 from duolog.broker.controller import Change, Controller, carry_out
@@ -19,6 +20,7 @@ from duolog.broker.errors import kafka_code
 from duolog.broker.fetch_sessions import FetchSessions, SessionPartition
 from duolog.broker.listener import Listener
 from duolog.broker.loop import Loop, Timers
+from duolog.broker.metrics.counters import Counters
 from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.quotas import ClientQuotas
 from duolog.broker.recovery_points import RecoveryPoints
@@ -88,7 +90,8 @@ class Broker:
         self.producer_ids = ProducerIds(log_manager)
         durability = cast("Durability", settings.text("durability"))
         self.group_commit = log_manager.group_commit(durability, self.loop.wake)
-        self.rounds = Rounds(self.group_commit, self.partition_changed)
+        self.counters = Counters()
+        self.rounds = Rounds(self.group_commit, self.partition_changed, self.counters)
         self.connections = Connections(settings, self.loop.timers)
         self.connections_to_flush: list[Connection] = []
         self.endpoints: Sequence[OpenEndpoint] = ()
@@ -98,10 +101,18 @@ class Broker:
         """The group coordinator's shell, `broker.groups.Groups`; made by `start`."""
         self.transactions: Any = None
         """The transaction coordinator's shell, `broker.transactions`; made by `start`."""
+        log_manager.use_beside(self._aside.run)
         self._log_manager = log_manager
+        self.cleaner = Cleaner(self, self._aside.run)
         self.fetch_sessions = FetchSessions(self)
         self._waiters_to_check: set[FetchWaiter | SessionPartition] = set()
         self._listeners: list[Listener] = []
+
+    @property
+    def coordinators_loaded(self) -> bool:
+        """Whether groups and transactions have read their logs."""
+        shells = (self.groups, self.transactions)
+        return not any(shell is None or shell.loading for shell in shells)
 
     @property
     def timers(self) -> Timers:
@@ -127,6 +138,7 @@ class Broker:
         self.transactions = Transactions(self)
         self.transactions.start()
         self._plan_retention()
+        self.cleaner.start()
         RecoveryPoints(
             self.timers,
             self._log_manager,
@@ -144,6 +156,7 @@ class Broker:
         """Close everything; when this returns, all that was acknowledged or staged is synced."""
         for listener in self._listeners:
             listener.close()
+        self.cleaner.stop()
         self.controller.close()
         if self.groups is not None:
             self.groups.stop()
@@ -241,6 +254,7 @@ class Broker:
         """Answer a request whose handler failed, and log what nobody could expect."""
         code, message = kafka_code(error)
         if not isinstance(error, DuologError):
+            self.counters.errors[context.api.name] += 1
             logger.error(
                 "request failed",
                 extra={"api": context.api.name, "version": context.version},

@@ -163,6 +163,9 @@ class WholeFetch:
         return fetch(self._broker, self.request)
 
     def respond(self, fetched: Fetched) -> Response:
+        if fetched.size_bytes:
+            for key, results in fetched.results:
+                _count(self._broker, key, results)
         session_id = 0
         if self._begins:
             sessions = self._broker.fetch_sessions
@@ -238,6 +241,8 @@ class SessionFetch:
             if not results or results[-1][0] != item.key:
                 results.append((item.key, []))
             results[-1][1].append(result)
+        for key, answered in results:
+            _count(session.broker, key, answered)
         return Response(_NONE, session.id, results)
 
     def park(self, waiter: "FetchWaiter") -> None:
@@ -246,6 +251,13 @@ class SessionFetch:
     def leave(self, waiter: "FetchWaiter") -> None:
         if self._session.waiter is waiter:
             self._session.waiter = None
+
+
+def _count(broker: "Broker", key: TopicKey, results: "list[FetchResult[FileSpan]]") -> None:
+    topic = find_topic(broker, key)
+    if topic is not None:
+        for result in results:
+            topic.fetched_bytes += result.size_bytes
 
 
 class FetchSessions:

@@ -29,6 +29,7 @@ class FetchWaiter(Slot):
     """One fetch request on its way to its answer."""
 
     __slots__ = (
+        "_came_at",
         "_connection",
         "_correlation_id",
         "_plan",
@@ -49,8 +50,9 @@ class FetchWaiter(Slot):
         self._plan = plan
         self._version = version
         self._correlation_id = correlation_id
-        max_wait_ms = plan.request.max_wait_ms
-        self._timer = broker.timers.call_later(max_wait_ms / SECOND_MS, self.expire)
+        self._came_at = broker.clock.monotonic()
+        until = self._came_at + plan.request.max_wait_ms / SECOND_MS
+        self._timer = broker.timers.call_at(until, self.expire)
 
     def park(self) -> None:
         """Wait at every partition of the request."""
@@ -91,6 +93,8 @@ class FetchWaiter(Slot):
             response,
             read_committed=request.read_committed,
         )
+        broker = self._connection.broker
+        broker.counters.fetch_waited.observe(broker.clock.monotonic() - self._came_at)
         self._connection.complete(self, data)
 
 

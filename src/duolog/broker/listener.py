@@ -75,7 +75,9 @@ class Listener:
                 size_bytes = self._broker.settings.integer(name)
                 if size_bytes > 0:
                     accepted.setsockopt(socket.SOL_SOCKET, option, size_bytes)
-            connection = Connection(self._broker, accepted, address, self._endpoint.advertised)
+            connection = Connection(
+                self._broker, accepted, address, self._endpoint.advertised, self._endpoint.name
+            )
         except OSError as error:
             # The client is gone already, or the kernel watches no further socket.
             accepted.close()

@@ -2,7 +2,7 @@
 
     2026-11-21T04:30:00.123Z WARNING connection: closed connection client=127.0.0.1:4242 reason="…"
 
-Whatever comes from outside is quoted, so that a client cannot write a line of its own.
+With `logging.format=json` each is an object of JSON. Whatever comes from outside is quoted, so that a client cannot write a line of its own.
 """
 
 import json
@@ -36,11 +36,31 @@ def _quoted(value: object) -> str:
     return json.dumps(text)
 
 
-def log_to_stderr() -> logging.Handler:
-    """Send Duolog's log lines to standard error."""
+class JsonFormatter(logging.Formatter):
+    """Formats a log record as one line of JSON, with its `extra` values as fields of their own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        fields: dict[str, object] = {
+            "time": f"{at[:-6]}Z",
+            "level": record.levelname,
+            "logger": record.name.removeprefix(_PREFIX),
+            "message": record.getMessage(),
+        }
+        for name, value in record.__dict__.items():
+            if name not in _USUAL:
+                # A field of the line itself is not overwritten.
+                fields[f"{name}_" if name in fields else name] = value
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields, default=str, ensure_ascii=False)
+
+
+def log_to_stderr(form: str = "text", level: str = "info") -> logging.Handler:
+    """Send Duolog's log lines of `level` and above to standard error."""
     handler = logging.StreamHandler()
-    handler.setFormatter(LineFormatter())
+    handler.setFormatter(JsonFormatter() if form == "json" else LineFormatter())
     logger = logging.getLogger("duolog")
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    logger.setLevel(level.upper())
     return handler

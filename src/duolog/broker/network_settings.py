@@ -1,8 +1,8 @@
-"""Settings of listeners and connections, under Kafka's names."""
+"""Settings of listeners, connections and of what is told of them, under Kafka's names if any."""
 
 from typing import Final
 
-from duolog.core.settings import Importance, Kind, Setting, at_least
+from duolog.core.settings import Importance, Kind, Setting, at_least, one_of
 from duolog.core.units import KIB, MIB, MINUTE_MS
 
 _INT_MAX: Final = 2**31 - 1
@@ -36,6 +36,43 @@ LISTENER_ROWS: Final = (
         kind=Kind.BOOLEAN,
         doc="Listen beyond loopback although nobody is asked who they are.",
         importance=Importance.HIGH,
+    ),
+)
+
+WATCHING_ROWS: Final = (
+    Setting(
+        "logging.format",
+        default="text",
+        kind=Kind.STRING,
+        doc="Log lines as text, or as an object of JSON each.",
+        check=one_of("text", "json"),
+    ),
+    Setting(
+        "logging.level",
+        default="info",
+        kind=Kind.STRING,
+        doc="Log lines of this level and above.",
+        check=one_of("debug", "info", "warning", "error"),
+    ),
+    Setting(
+        "logging.requests",
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="A log line for each request, from the start; SIGUSR1 turns them on and off.",
+    ),
+    Setting(
+        "metrics.listen",
+        default="",
+        kind=Kind.STRING,
+        doc="HOST:PORT of an HTTP endpoint with /metrics (Prometheus), /health and /ready; empty "
+        "for none.",
+    ),
+    Setting(
+        "metrics.partitions.max",
+        default=1000,
+        kind=Kind.INT,
+        doc="With more partitions than this, metrics have no lines for single partitions.",
+        check=at_least(0),
     ),
 )
 

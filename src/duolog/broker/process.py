@@ -2,30 +2,41 @@
 
 Standard output gets one line, `duolog broker ready on HOST:PORT`, once connections are taken.
 Log lines go to standard error. SIGTERM and SIGINT stop the broker in order: what was written is
-synced, the data directory is marked clean, the exit status is 0.
+synced, the data directory is marked clean, the exit status is 0; a second one ends the process at
+once, and the next start recovers. SIGUSR1 turns the request log on and off.
 """
 
 import gc
 import logging
+import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from duolog.broker.addresses import open_listener, parse_address
 from duolog.broker.broker import Broker
 from duolog.broker.descriptors import open_files_max
-from duolog.broker.endpoints import endpoints, open_endpoints
+from duolog.broker.endpoints import OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.log_lines import log_to_stderr
+from duolog.broker.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError
 from duolog.log.disk import RealDisk
 from duolog.log.log_manager import LogManager
 
+if TYPE_CHECKING:
+    from duolog.broker.metrics.http import MetricsEndpoint
+
 logger = logging.getLogger(__name__)
+
+_SIGNALLED: Final = 128
+"""A shell adds it to the number of the signal that ended a process."""
 
 _COLLECT_AFTER: Final = 20_000
 """Requests make no cycles; a collection at every 700 objects would cost a tenth of the time. One of
@@ -58,43 +69,63 @@ def run(options: BrokerOptions) -> int:
     # kio offers its types to Hypothesis wherever that can be imported, which costs a developer's
     # broker 14 MB and 0.1 s. A broker generates no test data.
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
-    handler = log_to_stderr()
+    settings = BrokerSettings(options.settings)
+    handler = log_to_stderr(settings.text("logging.format"), settings.text("logging.level"))
     try:
-        return _serve(options)
+        return _serve(options, settings)
     finally:
         logging.getLogger("duolog").removeHandler(handler)
 
 
-def _serve(options: BrokerOptions) -> int:
-    settings = BrokerSettings(options.settings)
-    opened = open_endpoints(
-        endpoints(settings, options.listen, options.advertise),
-        insecure=settings.boolean("allow.insecure.listen"),
-        backlog=settings.integer("socket.listen.backlog.size"),
-    )
-    try:
+def _serve(options: BrokerOptions, settings: BrokerSettings) -> int:
+    with ExitStack() as opened:
+        insecure = settings.boolean("allow.insecure.listen")
+        metrics = _open_metrics(settings, insecure=insecure)
+        if metrics is not None:
+            opened.callback(metrics.close)
+        listeners = open_endpoints(
+            endpoints(settings, options.listen, options.advertise),
+            insecure=insecure,
+            backlog=settings.integer("socket.listen.backlog.size"),
+        )
+        for endpoint in listeners:
+            opened.callback(endpoint.listening.close)
         clock = SystemClock()
         disk = RealDisk(open_files_max(settings.integer("log.open.files.max")))
         log_manager = LogManager(disk, str(options.data_dir), clock, settings.values)
-    except BaseException:
-        for endpoint in opened:
-            endpoint.listening.close()
-        raise
-    broker = Broker(log_manager=log_manager, clock=clock, settings=settings)
+        broker = Broker(log_manager=log_manager, clock=clock, settings=settings)
+        return _run(broker, listeners, metrics)
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        broker.loop.stop()
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoint | None":
+    text = settings.text("metrics.listen")
+    if not text:
+        return None
+    # Loaded here: a broker without it needs no HTTP.
+    from duolog.broker.metrics.http import MetricsEndpoint  # noqa: PLC0415
+
+    address = parse_address(text, option="metrics.listen")
+    return MetricsEndpoint(open_listener(address, insecure=insecure))
+
+
+def _run(
+    broker: Broker, listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None"
+) -> int:
+    request_log = RequestLog(broker.router)
+    if broker.settings.boolean("logging.requests"):
+        request_log.toggle()
+    _handle_signals(broker, request_log)
     try:
-        broker.start(opened)
-        if settings.text("durability") == "os":
+        broker.start(listeners)
+        if broker.settings.text("durability") == "os":
             logger.warning("durability=os: a power failure may lose acknowledged records")
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER, _YOUNG_PER_OLD, _YOUNG_PER_OLD)
-        print(f"duolog broker ready on {opened[0].bound}", flush=True)  # noqa: T201
-        for endpoint in opened:
+        if metrics is not None:
+            metrics.attach(broker)
+            logger.info("metrics are served", extra={"address": str(metrics.address)})
+        print(f"duolog broker ready on {listeners[0].bound}", flush=True)  # noqa: T201
+        for endpoint in listeners:
             logger.info(
                 "listener is ready",
                 extra={
@@ -104,7 +135,29 @@ def _serve(options: BrokerOptions) -> int:
                 },
             )
         broker.run()
+        logger.info("broker stops")
     finally:
+        if metrics is not None:
+            metrics.detach()
         broker.stop()
     logger.info("broker has stopped")
     return 0
+
+
+def _handle_signals(broker: Broker, request_log: RequestLog) -> None:
+    stopping = False
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        nonlocal stopping
+        if stopping:
+            # Who asks twice does not want to wait: the next start recovers what is not closed.
+            os._exit(_SIGNALLED + number)
+        stopping = True
+        broker.loop.stop()
+
+    def toggle(_number: int, _frame: FrameType | None) -> None:
+        broker.loop.call_soon_threadsafe(request_log.toggle)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGUSR1, toggle)

@@ -44,6 +44,7 @@ class ProduceBurst(Slot):
         """Topic, correlation id, partition, base offset, log start offset."""
 
     def durable(self) -> None:
+        self.connection.broker.counters.produce_requests += len(self.requests)
         if len(self.requests) == 1:
             topic, correlation_id, index, base_offset, log_start_offset = self.requests[0]
             self.connection.complete(

@@ -18,8 +18,10 @@ Threads: all of it runs on the loop; `GroupCommit` syncs on its own thread and w
 import logging
 from collections import deque
 from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from duolog.broker.metrics.counters import Counters
 from duolog.core.errors import DuologError
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class _Flight(NamedTuple):
     """A round whose sync is under way."""
 
     ticket: int
+    written_at: float
     ends: list[tuple["Partition", int]]
     pending: list[Pending]
 
@@ -66,8 +69,12 @@ class Rounds:
     """The rounds of one broker."""
 
     def __init__(
-        self, group_commit: "GroupCommit", on_grown: Callable[["Partition"], None]
+        self,
+        group_commit: "GroupCommit",
+        on_grown: Callable[["Partition"], None],
+        counters: Counters | None = None,
     ) -> None:
+        self._counters = counters or Counters()
         self.dirty: set[Partition] = set()
         """Partitions with staged batches; handlers add to it."""
         self.pending: list[Pending] = []
@@ -90,6 +97,11 @@ class Rounds:
                 self.finish()
 
     @property
+    def flights(self) -> int:
+        """Rounds that wait for the disk."""
+        return len(self._flights)
+
+    @property
     def in_flight(self) -> bool:
         return bool(self._flights)
 
@@ -105,7 +117,7 @@ class Rounds:
                 self._go_offline(error)
             else:
                 ends = [(partition, partition.log.log_end_offset) for partition in dirty]
-                self._flights.append(_Flight(ticket, ends, pending))
+                self._flights.append(_Flight(ticket, monotonic(), ends, pending))
                 return
         self._fail(pending)
 
@@ -123,8 +135,13 @@ class Rounds:
                 if end > partition.log.high_watermark:
                     partition.log.high_watermark = end
                     self._on_grown(partition)
+            counters = self._counters
+            answered = counters.produce_requests
             for pending in flight.pending:
                 pending.durable()
+            if counters.produce_requests > answered:
+                times = counters.produce_requests - answered
+                counters.produce_times.observe(monotonic() - flight.written_at, times)
         if error is not None and self.failure is None:
             self._go_offline(error)
         if self.failure is not None:

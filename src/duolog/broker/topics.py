@@ -60,6 +60,8 @@ class Topic:
         self.metadata_bytes: dict[tuple[int, bool], bytes] = {}
         """The topic's part of a Metadata answer, by its form; cleared when the topic changes."""
         self.write_answer = single_answer(self.name_bytes[:_ANSWER_NAME_BYTES_MAX])
+        self.fetched_bytes = 0
+        """Bytes of record batches that clients have fetched."""
         self.configure(config)
 
     def configure(self, config: TopicConfig) -> None:

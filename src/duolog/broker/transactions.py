@@ -9,9 +9,11 @@ An end is answered when it is complete, two syncs later than Kafka does: the nex
 producer then never meets CONCURRENT_TRANSACTIONS, which costs clients 20 to 100 ms.
 
 At a start the log is replayed; then what is prepared is brought to its end; then every transaction
-that is open in a partition and not in the coordinator's records is aborted: a crash between two
-files can leave a batch without the record that its partition is in the transaction. Until the
-replay is done, requests are answered COORDINATOR_LOAD_IN_PROGRESS.
+that is open in a partition is compared with the coordinator's records: a crash between two files
+can leave a batch without the record that its partition is in the transaction. If its producer could
+go on, the record is written now, because a retry of the batch is answered as its duplicate;
+otherwise the transaction is aborted there. Until the replay is done, requests are answered
+COORDINATOR_LOAD_IN_PROGRESS.
 
 `__transaction_state` is made with the first record. All of it runs on the broker's loop.
 
@@ -80,6 +82,11 @@ class Transactions:
         self._stopped = False
 
     # The broker's life
+
+    @property
+    def loading(self) -> bool:
+        """Whether the log is still being read."""
+        return self._coordinator.loading
 
     def start(self) -> None:
         """Load what the log holds; what takes long goes on while the broker serves."""
@@ -394,26 +401,36 @@ class Transactions:
         for topic in list(self._broker.topics):
             for partition in topic.partitions:
                 if self._broker.topics.get(topic.name) is topic:
-                    self._abort_unknown(partition.topic_partition)
+                    self._reconcile_partition(partition.topic_partition)
                 yield
         self._plan(
             "transaction.abort.timed.out.transaction.cleanup.interval.ms", self._abort_timed_out
         )
         self._plan("transaction.remove.expired.transaction.cleanup.interval.ms", self._expire_ids)
 
-    def _abort_unknown(self, topic_partition: TopicPartition) -> None:
-        """Abort what is open in a partition and in no record: nobody else would ever end it."""
+    def _reconcile_partition(self, topic_partition: TopicPartition) -> None:
+        """See to it that each transaction that is open in a partition will be ended."""
         log = self._broker.log(*topic_partition)
         for transaction in log.open_transactions():
             producer = Producer(transaction.producer_id, transaction.producer_epoch)
             if self._coordinator.holds(producer, topic_partition):
                 continue
+            transactional_id = self._coordinator.owner(producer)
             logger.info(
-                "aborting what a crash left open",
-                extra={"topic_partition": str(topic_partition), "producer_id": producer[0]},
+                "a crash left a partition out of its transaction",
+                extra={
+                    "topic_partition": str(topic_partition),
+                    "producer_id": producer.producer_id,
+                    "transactional_id": transactional_id,
+                },
             )
-            ended = EndedTransaction(*producer, commit=False, coordinator_epoch=log.leader_epoch)
-            self._write_marker(ended, topic_partition, _Countdown(_ignore))
+            if transactional_id is None:
+                ended = EndedTransaction(
+                    *producer, commit=False, coordinator_epoch=log.leader_epoch
+                )
+                self._write_marker(ended, topic_partition, _Countdown(_ignore))
+            else:
+                self._verify(transactional_id, producer, topic_partition, implicit=True)
 
 
 class _Countdown:

@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import Final, Literal, NamedTuple
 
+from duolog.core.histogram import TIMES_S, Histogram
 from duolog.log.disk import Disk
 from duolog.log.errors import LogDirOffline
 from duolog.log.health import DirHealth
@@ -39,7 +41,21 @@ IDLE_SECONDS: Final = 0.5
 class _Request(NamedTuple):
     ticket: int
     work: Sequence[SyncWork]
-    points: Sequence[RecoveryPointWrite]
+    points: Sequence["RecoveryPointWrite | _NotedPoint"]
+
+
+class _NotedPoint:
+    """A recovery point of which somebody waits to be told that it is written."""
+
+    def __init__(self, point: RecoveryPointWrite, on_saved: Callable[[], None]) -> None:
+        self.disk = point.disk
+        self.directory = point.directory
+        self._point = point
+        self._on_saved = on_saved
+
+    def write(self) -> None:
+        self._point.write()
+        self._on_saved()
 
 
 class GroupCommit:
@@ -65,6 +81,8 @@ class GroupCommit:
         self._journal = journal
         self._ticket = 0
         self.completed_ticket = 0
+        self.commit_times = Histogram(TIMES_S)
+        """How long the syncs took, in seconds; written by the thread."""
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="group-commit", daemon=True)
         if threaded:
@@ -107,6 +125,22 @@ class GroupCommit:
         wanted = [point for point in points if point is not None]
         if wanted:
             self._requests.put(_Request(self._ticket, (), wanted))
+
+    def save(self, log: PartitionLog, on_saved: Callable[[], None]) -> bool:
+        """Set a recovery point at the end of `log`; False if something is staged there.
+
+        `on_saved` is called on the thread, when this point and all taken before it are written.
+
+        Raises:
+            LogDirOffline: a write or a sync failed before.
+        """
+        if self._health.error is not None:
+            raise self._health.error
+        point = log.take_recovery_point(bytes_min=0)
+        if point is None:
+            return False
+        self._requests.put(_Request(self._ticket, (), (_NotedPoint(point, on_saved),)))
+        return True
 
     def close(self) -> None:
         """Finish what was asked for, empty the journal and end the thread."""
@@ -159,7 +193,9 @@ class GroupCommit:
                 self._journal.drain()
             return
         if self._synced:
+            started = monotonic()
             self._commit([item for request in requests for item in request.work])
+            self.commit_times.observe(monotonic() - started)
             self.completed_ticket = requests[-1].ticket
             self._wake()
         for point in [point for request in requests for point in request.points]:

@@ -46,7 +46,7 @@ class Consumer:
         return {"topic": name}
 
     def index(self, place: Any) -> int:
-        return place[1] if isinstance(place, tuple) else place
+        return int(place[1] if isinstance(place, tuple) else place)
 
     def asked(self, place: Any, offset: int) -> dict[str, int]:
         return {
@@ -168,7 +168,7 @@ def test_a_session_without_partitions_ends(desk: Any) -> None:
     ],
 )
 def test_a_session_that_is_not_the_one_that_is_kept_is_refused_with_its_reason(
-    desk: Any, version: int, session: dict[str, int], code: ErrorCode
+    desk: Any, version: int, session: dict[str, Any], code: ErrorCode
 ) -> None:
     desk.topic("orders")
     consumer = Consumer(desk)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from duolog.broker import fetch_waiters, produce_burst
-from duolog.broker.apis import k00_produce, k01_fetch, k03_metadata
+from duolog.broker import fetch_sessions, produce_burst
+from duolog.broker.apis import k00_produce, k03_metadata
 from duolog.log import PartitionLog
 from duolog.protocol.error_codes import ErrorCode
 
@@ -99,7 +99,7 @@ def test_a_fetch_request_is_answered_with_an_error(
 ) -> None:
     desk.topic("orders")
     client = desk.client()
-    monkeypatch.setattr(k01_fetch, "fetch", surprise)
+    monkeypatch.setattr(fetch_sessions, "fetch", surprise)
 
     answer = client.ask(FETCH, version, **fetch_fields(desk))
 
@@ -115,7 +115,7 @@ def test_a_fetch_that_waits_is_answered_with_an_error(
     reader = desk.client()
     reader.send(FETCH, 11, **fetch_fields(desk))
     reader.receive_nothing()
-    monkeypatch.setattr(fetch_waiters, "fetch", surprise)
+    monkeypatch.setattr(fetch_sessions, "fetch", surprise)
 
     desk.client().produce("orders", desk.batch(b"a"))
 

@@ -61,6 +61,7 @@ class PendingProduce(Slot):
         self.results = results
 
     def durable(self) -> None:
+        self.connection.broker.counters.produce_requests += 1
         self.connection.complete(
             self, write_produce_response(self.version, self.correlation_id, self.results)
         )

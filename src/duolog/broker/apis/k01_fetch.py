@@ -38,6 +38,7 @@ def handle_frame(
     fetched = plan.fetch()
     enough = fetched.failed or fetched.size_bytes >= request.bytes_min
     if enough or request.max_wait_ms <= 0 or not plan.waits:
+        broker.counters.fetch_at_once += 1
         response = plan.respond(fetched)
         answer = write_response(
             version, correlation_id, response, read_committed=request.read_committed

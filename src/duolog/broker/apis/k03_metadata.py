@@ -65,6 +65,7 @@ def handle_frame(
 ) -> None:
     broker = connection.broker
     request = read_metadata_request(frame[position:], version)
+    came_at = broker.clock.monotonic()
     slot = Slot()
     connection.slots.append(slot)
     header = response_header(_KEY, version, correlation_id)
@@ -86,6 +87,7 @@ def handle_frame(
             operations=CLUSTER_OPERATIONS if request.cluster_operations else OPERATIONS_NOT_ASKED,
         )
         connection.complete(slot, write_frame(header, body))
+        broker.counters.cold["Metadata"].observe(broker.clock.monotonic() - came_at)
 
     missing = _to_create(broker, request)
     if missing:

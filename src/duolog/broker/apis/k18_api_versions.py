@@ -53,6 +53,7 @@ def handle_frame(
             error_code = ErrorCode.INVALID_REQUEST
         body = _body(version, apis if error_code == ErrorCode.NONE else (), error_code)
     connection.answer(Slot(), write_frame(INT32.pack(correlation_id), body))
+    broker.counters.cold["ApiVersions"].observe(0.0)
 
 
 @lru_cache(maxsize=2 * len(VERSIONS))

@@ -1,0 +1,97 @@
+"""The HTTP endpoint, with a loop that a test turns."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from duolog.broker.addresses import Address, open_listener
+from duolog.broker.metrics.http import MetricsEndpoint
+from duolog.log.errors import LogDirOffline
+
+
+@pytest.fixture
+def endpoint() -> Iterator[MetricsEndpoint]:
+    endpoint = MetricsEndpoint(open_listener(Address("127.0.0.1", 0), insecure=False))
+    yield endpoint
+    endpoint.close()
+
+
+def get(endpoint: MetricsEndpoint, path: str, desk: Any = None) -> tuple[int, bytes]:
+    """Ask on another thread while this one turns the loop."""
+    found: list[tuple[int, bytes]] = []
+
+    def ask() -> None:
+        try:
+            with urllib.request.urlopen(f"http://{endpoint.address}{path}", timeout=10) as answer:
+                found.append((answer.status, answer.read()))
+        except urllib.error.HTTPError as error:
+            with error:
+                found.append((error.code, error.read()))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while thread.is_alive():
+        if desk is not None:
+            desk.turn()
+        else:
+            thread.join()
+    return found[0]
+
+
+def test_in_recovery_the_process_lives_and_is_not_ready(endpoint: MetricsEndpoint) -> None:
+    assert get(endpoint, "/health")[0] == 200
+    assert get(endpoint, "/metrics")[0] == 503
+    status, body = get(endpoint, "/ready")
+    assert (status, json.loads(body)) == (503, {"ready": False, "recovered": False})
+
+
+def test_a_broker_is_ready_when_its_coordinators_are_and_its_directory_is_online(
+    endpoint: MetricsEndpoint, desk: Any
+) -> None:
+    endpoint.attach(desk.broker)
+    assert get(endpoint, "/ready", desk)[0] == 503
+
+    desk.broker.groups = desk.broker.transactions = SimpleNamespace(
+        loading=False, stop=int, topic_deleted=int, list_groups=list
+    )
+    assert get(endpoint, "/ready", desk)[0] == 200
+    desk.broker.rounds.failure = LogDirOffline("sync failed")
+    status, body = get(endpoint, "/ready", desk)
+    desk.broker.rounds.failure = None
+    desk.broker.groups = desk.broker.transactions = None
+
+    assert status == 503
+    assert json.loads(body) == {
+        "ready": False, "recovered": True, "log_dir_online": False, "coordinators_loaded": True,
+    }  # fmt: skip
+
+
+def test_a_scrape_is_made_on_the_loop_in_turns(endpoint: MetricsEndpoint, desk: Any) -> None:
+    desk.topic("orders", 100)
+    endpoint.attach(desk.broker)
+
+    status, body = get(endpoint, "/metrics", desk)
+
+    assert status == 200
+    assert body.count(b"kafka_log_log_logendoffset{") == 100
+    assert body.endswith(b"\n")
+
+
+def test_a_loop_that_does_not_answer_is_not_alive(
+    endpoint: MetricsEndpoint, desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duolog.broker.metrics.http._ALIVE_TIMEOUT_S", 0.05)
+    endpoint.attach(desk.broker)
+    assert get(endpoint, "/health", desk)[0] == 200
+
+    assert get(endpoint, "/health")[0] == 503
+
+
+def test_other_paths_are_told_what_there_is(endpoint: MetricsEndpoint) -> None:
+    assert get(endpoint, "/") == (404, b"/metrics, /health, /ready\n")
