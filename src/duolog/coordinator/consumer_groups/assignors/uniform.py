@@ -10,15 +10,15 @@ read by the same members are handled together.
 Source: Kafka `UniformAssignor`, for what is promised; how it is reached is Duolog's own.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from uuid import UUID
 
 from duolog.coordinator.consumer_groups.assignors.spec import MemberSpec
 from duolog.coordinator.consumer_groups.records import Assignment
 
-TopicIdPartition = tuple[UUID, int]
 Readers = tuple[str, ...]
 
 
@@ -37,20 +37,24 @@ def assign_uniform(
 
 
 class _Plan:
-    """An assignment in the making."""
+    """An assignment in the making. Partitions are numbered over all topics: numbers hash fast."""
 
     def __init__(self, members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> None:
         self._members = members
         self._partitions = partitions
         self.topics_by_readers = _topics_by_readers(members)
-        self._readers_of = {
-            topic_id: readers
-            for readers, topics in self.topics_by_readers.items()
-            for topic_id in topics
-        }
         self._load = dict.fromkeys(members, 0)
-        self._owned: dict[tuple[str, Readers], list[TopicIdPartition]] = defaultdict(list)
-        self._taken: set[TopicIdPartition] = set()
+        self._owned: dict[Readers, dict[str, list[int]]] = {}
+        self._first: dict[UUID, int] = {}
+        self._owned_of: dict[UUID, dict[str, list[int]]] = {}
+        total = 0
+        for readers, topics in self.topics_by_readers.items():
+            owned = self._owned[readers] = {member_id: [] for member_id in readers}
+            for topic_id in topics:
+                self._first[topic_id] = total
+                self._owned_of[topic_id] = owned
+                total += partitions[topic_id]
+        self._taken = bytearray(total)
         for member_id in sorted(members):
             self._keep(member_id, members[member_id])
 
@@ -58,60 +62,71 @@ class _Plan:
         """Give each free partition of these readers' topics to the one that has the fewest."""
         heap = [(self._load[member_id], member_id) for member_id in readers]
         heapify(heap)
-        for topic_id in sorted(self.topics_by_readers[readers]):
-            for index in range(self._partitions[topic_id]):
-                if (topic_id, index) not in self._taken:
-                    _, member_id = heappop(heap)
-                    self._take(member_id, (topic_id, index))
-                    heappush(heap, (self._load[member_id], member_id))
+        owned = self._owned[readers]
+        for topic_id in self.topics_by_readers[readers]:
+            first = self._first[topic_id]
+            for number in range(first, first + self._partitions[topic_id]):
+                if not self._taken[number]:
+                    load, member_id = heap[0]
+                    owned[member_id].append(number)
+                    self._load[member_id] = load + 1
+                    heapreplace(heap, (load + 1, member_id))
 
     def level(self, readers: Readers) -> bool:
         """Move partitions among these readers until no move helps; tell whether one was made."""
+        owned = self._owned[readers]
         low = [(self._load[member_id], member_id) for member_id in readers]
-        high = [(-self._load[m], m) for m in readers if self._owned.get((m, readers))]
+        high = [(-self._load[member_id], member_id) for member_id in readers if owned[member_id]]
         heapify(low)
         heapify(high)
         moved = False
         while high:
             load, giver = high[0]
-            if -load != self._load[giver] or not self._owned[giver, readers]:
+            if not owned[giver]:
                 heappop(high)
-                if self._owned[giver, readers]:
-                    heappush(high, (-self._load[giver], giver))
+                continue
+            if -load != self._load[giver]:
+                heapreplace(high, (-self._load[giver], giver))
                 continue
             while low[0][0] != self._load[low[0][1]]:
-                _, stale = heappop(low)
-                heappush(low, (self._load[stale], stale))
+                heapreplace(low, (self._load[low[0][1]], low[0][1]))
             taker = low[0][1]
             if self._load[giver] - self._load[taker] < 2:
                 break
             moved = True
+            owned[taker].append(owned[giver].pop())
             self._load[giver] -= 1
-            self._take(taker, self._owned[giver, readers].pop())
+            self._load[taker] += 1
             heappush(high, (-self._load[taker], taker))
         return moved
 
     def assignments(self) -> dict[str, Assignment]:
-        found: dict[str, dict[UUID, set[int]]] = {member_id: {} for member_id in self._members}
-        for (member_id, _), owned in self._owned.items():
-            for topic_id, index in owned:
-                found[member_id].setdefault(topic_id, set()).add(index)
-        return {
-            member_id: {topic_id: frozenset(indexes) for topic_id, indexes in topics.items()}
-            for member_id, topics in found.items()
+        found: dict[str, dict[UUID, frozenset[int]]] = {
+            member_id: {} for member_id in self._members
         }
+        for readers, topics in self.topics_by_readers.items():
+            starts = [self._first[topic_id] for topic_id in topics]
+            for member_id, numbers in self._owned[readers].items():
+                numbers.sort()
+                low = 0
+                while low < len(numbers):
+                    place = bisect_right(starts, numbers[low]) - 1
+                    start, topic_id = starts[place], topics[place]
+                    high = bisect_left(numbers, start + self._partitions[topic_id])
+                    indexes = frozenset(number - start for number in numbers[low:high])
+                    found[member_id][topic_id] = indexes
+                    low = high
+        return dict(found)
 
     def _keep(self, member_id: str, spec: MemberSpec) -> None:
-        for topic_id in sorted(spec.topics & spec.previous.keys()):
+        for topic_id in sorted(spec.previous.keys() & spec.topics):
+            first, count = self._first[topic_id], self._partitions[topic_id]
+            mine = self._owned_of[topic_id][member_id]
             for index in sorted(spec.previous[topic_id]):
-                partition = topic_id, index
-                if index < self._partitions[topic_id] and partition not in self._taken:
-                    self._take(member_id, partition)
-
-    def _take(self, member_id: str, partition: TopicIdPartition) -> None:
-        self._taken.add(partition)
-        self._owned[member_id, self._readers_of[partition[0]]].append(partition)
-        self._load[member_id] += 1
+                if index < count and not self._taken[first + index]:
+                    self._taken[first + index] = 1
+                    mine.append(first + index)
+                    self._load[member_id] += 1
 
 
 def _topics_by_readers(members: Mapping[str, MemberSpec]) -> dict[Readers, list[UUID]]:
