@@ -4,6 +4,7 @@ A driver writes records, instances process them, and the driver, or a verifier, 
 result with what it computed itself.
 """
 
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -34,15 +35,19 @@ class Run:
         self._bootstrap_servers = bootstrap_servers
         self._jars = cache / "libs"
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        for log in folder.glob("*.txt"):
-            log.unlink()
-        self._properties = folder / "streams.properties"
-        self._properties.write_text(
-            f"bootstrap.servers={bootstrap_servers}\n"
-            f"processing.guarantee={guarantee}\n"
-            f"state.dir={folder / 'state'}\n"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self._guarantee = guarantee
+
+    def _properties(self, name: str) -> str:
+        """Write the properties of an instance, which has its state to itself."""
+        path = self.folder / f"{name}.properties"
+        path.write_text(
+            f"bootstrap.servers={self._bootstrap_servers}\n"
+            f"processing.guarantee={self._guarantee}\n"
+            f"state.dir={self.folder / 'state' / name}\n"
         )
+        return str(path)
 
     def create_topics(self, names: str) -> None:
         """Make the topics anew."""
@@ -55,13 +60,13 @@ class Run:
             done.result(20)
 
     def program(self, main_class: str, command: str, name: str) -> JavaProgram:
-        arguments = (str(self._properties), command)
+        arguments = (self._properties(name), command)
         log = self.folder / f"{name}.txt"
         return JavaProgram(log, main_class, *arguments, more_jars=self._jars)
 
     def verify(self, command: str) -> str:
         log = self.folder / f"{command}.txt"
-        arguments = (str(self._properties), command)
+        arguments = (self._properties(command), command)
         return run_java(log, EOS, *arguments, timeout_s=DRIVER_S, more_jars=self._jars)[1]
 
 
