@@ -18,7 +18,6 @@ from duolog.record.records import Record, decode_records, encode_batch
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
-    from duolog.log.partition_log import Appended
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 OFFSETS_TOPIC_CONFIGS: Final = {
@@ -90,7 +89,7 @@ class OffsetsTopic:
         records: Iterable[CoordinatorRecord],
         producer: Producer | None,
         on_durable: Callable[[Exception | None], None],
-    ) -> "Appended":
+    ) -> None:
         """Append one batch; `on_durable` is called with None when it is on the disk.
 
         Raises:
@@ -104,7 +103,7 @@ class OffsetsTopic:
             producer_epoch=producer.producer_epoch if producer else -1,
             transactional=producer is not None,
         )
-        return self._broker.append_internal(OFFSETS_TOPIC, partition, batch, on_durable)
+        self._broker.append_internal(OFFSETS_TOPIC, partition, batch, on_durable)
 
     def replayed(self) -> Iterator[Replayed | Marker | None]:
         """Yield what the log holds in its order, None for what is not kept here."""
