@@ -9,6 +9,7 @@ Threads: all of it runs on the loop's thread; the group commit has its own.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from duolog.broker.aside import Aside
@@ -70,7 +71,7 @@ class Broker:
         self.node_id = settings.integer("node.id")
         self.cluster_id: str = log_manager.cluster_id
         self.leader_epoch = log_manager.leader_epoch
-        self.data_dir = log_manager.path
+        self.data_dir = str(Path(log_manager.path).absolute())
         self.rack = settings.text("broker.rack") or None
         self.frame_bytes_max = settings.integer("socket.request.max.bytes")
         self.fetch_bytes_max = settings.integer("fetch.max.bytes")

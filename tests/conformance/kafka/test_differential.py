@@ -15,8 +15,12 @@ Duolog means to differ, the conversation does not ask, and the list below says s
   1 us that an append takes, and compressed ones had to be decompressed first. The checksum holds,
   so only a client with a fault makes one; its readers get an error for this batch, as decoders
   count too;
-- internal topics cannot be made by a client; configs of tiered storage and of replication, and
-  those of groups, clients' metrics and loggers, are not known.
+- internal topics cannot be made by a client;
+- an unknown setting of a broker is INVALID_CONFIG, where Kafka keeps it; the settings of Kafka's
+  threads, tiered storage and replication do not exist, nor those of share and streams groups;
+- an entity of a quota that is in a request twice is not changed at all, in Kafka once;
+- AlterConfigs that names a resource twice is refused, where Kafka does not answer;
+- a request for partitions beyond 10,000 is INVALID_PARTITIONS, in Kafka UNKNOWN_SERVER_ERROR.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,6 +31,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from conformance.kafka import admin_conversations as admin
+from conformance.kafka import cluster_conversations as cluster
+from conformance.kafka import config_conversations as configs
 from conformance.kafka import consumer_group_conversations as consumers
 from conformance.kafka import group_conversations as groups
 from conformance.kafka import isolation_conversations as isolation
@@ -51,6 +57,28 @@ CONVERSATIONS: Final[list[Conversation]] = [
     admin.topic_partitions,
     admin.producer_ids,
     admin.requests_nobody_serves,
+    configs.every_topic_config,
+    configs.values_of_topic_configs,
+    configs.values_of_altered_topic_configs,
+    configs.lists_of_configs,
+    configs.several_resources,
+    configs.replaced_configs,
+    configs.broker_configs,
+    configs.group_configs,
+    configs.client_metrics_configs,
+    configs.logger_configs,
+    configs.replicas_that_are_missing,
+    cluster.deleted_records,
+    cluster.log_dirs,
+    cluster.replicas_to_other_directories,
+    cluster.elections,
+    cluster.reassignments,
+    cluster.quotas,
+    cluster.quorum,
+    cluster.acls_without_authorizer,
+    cluster.users_of_scram,
+    cluster.sasl_on_a_plaintext_listener,
+    cluster.config_resources,
     records.produced,
     records.fetched,
     records.listed_offsets,
