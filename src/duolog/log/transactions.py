@@ -77,6 +77,8 @@ class Transactions:
     def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
         """Return the offset up to which every transaction is decided, and that for good."""
         ended = self._ended
+        if not (ended or self.open):
+            return high_watermark
         if ended and ended[0].marker_offset < high_watermark:
             ended = self._ended = [item for item in ended if item.marker_offset >= high_watermark]
         first = next(iter(self.open.values()), high_watermark)
