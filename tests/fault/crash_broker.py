@@ -99,6 +99,7 @@ class CrashBroker(Desk):
 
     def pass_timeouts(self) -> None:
         """Let so much time pass that every transaction is over."""
+        self.settle()  # What was asked for before begins before.
         self.clock.advance(ms=TIMEOUT_MS + 1)
         for _ in range(4):
             self.clock.advance(ms=1001)

@@ -221,6 +221,15 @@ class TransactionCoordinator:
             and (record.state.prepared or record.producer_epoch == producer.epoch)
         )
 
+    def owner(self, producer: Producer) -> str | None:
+        """Return the transactional id under which the producer could begin or go on now."""
+        transactional_id = self._ids.get(producer.producer_id, "")
+        record = self._records.get(transactional_id)
+        if record is None or record.state.prepared:
+            return None
+        current = Producer(record.producer_id, record.producer_epoch)
+        return transactional_id if current == producer else None
+
     # Time
 
     def timed_out(self, now_ms: int) -> list[str]:

@@ -226,6 +226,18 @@ def test_a_transaction_in_a_log_is_ours_if_a_record_has_its_partition(
     assert not coordinator.holds(P, A)
 
 
+def test_a_producer_that_could_go_on_owns_its_id(coordinator: TransactionCoordinator) -> None:
+    begin(coordinator)
+
+    assert coordinator.owner(P) == "tx"
+    assert coordinator.owner(Producer(100, 1)) is None
+    assert coordinator.owner(Producer(99, 0)) is None
+    stage(coordinator, coordinator.end("tx", P, 0, commit=False, client_version=2))
+    assert coordinator.owner(Producer(100, 1)) is None
+    finish(coordinator)
+    assert coordinator.owner(Producer(100, 1)) == "tx"
+
+
 def test_an_unknown_id_is_not_found(coordinator: TransactionCoordinator) -> None:
     assert code(lambda: coordinator.describe("tx")) == 105
     assert code(lambda: coordinator.verify("tx", P, A)) == 49
