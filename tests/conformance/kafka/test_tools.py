@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -112,3 +113,60 @@ def test_kafkas_tool_reads_a_segment_file(broker: BrokerProcess, tool: Tool) -> 
     dumped = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
     assert dumped.stdout.count("| offset: ") >= 100
     assert "baseOffset: 0 " in dumped.stdout
+
+
+def test_kafkas_tools_change_and_show_configs_of_every_kind(tool: Tool) -> None:
+    configs = "kafka.admin.ConfigCommand"
+    tool("org.apache.kafka.tools.TopicCommand", "--create", "--topic", "tuned")
+    topic = ("--entity-type", "topics", "--entity-name", "tuned")
+    broker = ("--entity-type", "brokers", "--entity-name", "0")
+    every_broker = ("--entity-type", "brokers", "--entity-default")
+    group = ("--entity-type", "groups", "--entity-name", "g")
+    user = ("--entity-type", "users", "--entity-name", "u")
+
+    tool(configs, "--alter", *topic, "--add-config", "retention.ms=1000,cleanup.policy=[compact]")
+    tool(configs, "--alter", *every_broker, "--add-config", "message.max.bytes=99999")
+    tool(configs, "--alter", *group, "--add-config", "consumer.session.timeout.ms=50000")
+    tool(configs, "--alter", *user, "--add-config", "producer_byte_rate=1000")
+
+    of_topic = tool(configs, "--describe", *topic)
+    of_broker = tool(configs, "--describe", *broker, "--all")
+    assert "retention.ms=1000" in of_topic
+    assert "cleanup.policy=compact" in of_topic
+    assert "DYNAMIC_DEFAULT_BROKER_CONFIG:message.max.bytes=99999" in of_broker
+    assert "listeners=PLAINTEXT://127.0.0.1:" in of_broker
+    assert "consumer.session.timeout.ms=50000" in tool(configs, "--describe", *group)
+    assert "producer_byte_rate=1000.0" in tool(configs, "--describe", *user)
+    tool(configs, "--alter", *topic, "--delete-config", "retention.ms")
+    assert "retention.ms" not in tool(configs, "--describe", *topic)
+
+
+def test_kafkas_tools_of_an_administrator_run(tool: Tool, tmp_path: Path) -> None:
+    tools = "org.apache.kafka.tools"
+    tool(f"{tools}.TopicCommand", "--create", "--topic", "ruled")
+    tool(f"{tools}.VerifiableProducer", "--topic", "ruled", "--max-messages", "10")
+    cut = tmp_path / "cut.json"
+    cut.write_text(
+        json.dumps({"version": 1, "partitions": [{"topic": "ruled", "partition": 0, "offset": 4}]})
+    )
+    moved = tmp_path / "moved.json"
+    place = {"topic": "ruled", "partition": 0, "replicas": [0]}
+    moved.write_text(json.dumps({"version": 1, "partitions": [place]}))
+    reassign = f"{tools}.reassign.ReassignPartitionsCommand"
+    plan = ("--reassignment-json-file", str(moved))
+
+    directories = tool(f"{tools}.LogDirsCommand", "--describe", "--topic-list", "ruled")
+    assert '"partition":"ruled-0"' in directories
+    assert "low_watermark: 4" in tool(
+        f"{tools}.DeleteRecordsCommand", "--offset-json-file", str(cut)
+    )
+    assert "already elected" in tool(
+        f"{tools}.LeaderElectionCommand",
+        *("--election-type", "preferred", "--topic", "ruled", "--partition", "0"),
+    )
+    tool(reassign, *plan, "--execute", "--throttle", "1000")
+    assert "is completed" in tool(reassign, *plan, "--verify")
+    assert "No partition reassignments found" in tool(reassign, "--list")
+    quorum = f"{tools}.MetadataQuorumCommand"
+    assert "LeaderId:               0" in tool(quorum, "describe", "--status")
+    assert "Leader" in tool(quorum, "describe", "--replication")
