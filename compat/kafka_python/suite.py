@@ -15,7 +15,9 @@ class KafkaPython:
     """The integration tests of its source archive."""
 
     client = "kafka-python 3.0.12"
-    settings: Mapping[str, str] = MappingProxyType({"group.min.session.timeout.ms": "1000"})
+    settings: Mapping[str, str] = MappingProxyType(
+        {"num.partitions": "4", "group.min.session.timeout.ms": "1000"}
+    )
 
     def run(
         self, bootstrap_servers: str, cache: Path, selection: Sequence[str]
