@@ -14,6 +14,7 @@ Source: Kafka `TransactionIndex`, `AbortedTxn`.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import pairwise
 from struct import Struct
 from typing import Final, NamedTuple
@@ -33,7 +34,9 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
 
 
-class _Entry(NamedTuple):
+class AbortedEntry(NamedTuple):
+    """An aborted transaction as it stands in the file."""
+
     producer_id: int
     first_offset: int
     marker_offset: int
@@ -46,13 +49,22 @@ class AbortedIndex:
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        self._entries: list[_Entry] = []
+        self._entries: list[AbortedEntry] = []
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def append(self, producer_id: int, ended: Ended) -> None:
-        self._entries.append(_Entry(producer_id, *ended))
+        self._entries.append(AbortedEntry(producer_id, *ended))
+
+    def add(self, entry: AbortedEntry) -> None:
+        """Add a transaction that another index held."""
+        self._entries.append(entry)
+
+    @property
+    def entries(self) -> Sequence[AbortedEntry]:
+        """All of them, by the offset of their marker."""
+        return self._entries
 
     def cut(self, next_offset: int) -> None:
         """Forget the transactions whose marker is at or after `next_offset`."""
@@ -85,7 +97,7 @@ class AbortedIndex:
             return None
         index = cls()
         for version, *fields in _ENTRY.iter_unpack(data):
-            entry = _Entry._make(fields)
+            entry = AbortedEntry._make(fields)
             plausible = (
                 version == _VERSION
                 and entry.producer_id >= 0
@@ -99,5 +111,5 @@ class AbortedIndex:
         return index if rises else None
 
 
-def _marker_offset(entry: _Entry) -> int:
+def _marker_offset(entry: AbortedEntry) -> int:
     return entry.marker_offset

@@ -383,6 +383,10 @@ class LogConfig:
     log_append_time: bool = False
     producer_expiration_ms: int = 24 * HOUR_MS
     recovery_point_bytes: int = 64 * MIB
+    delete_retention_ms: int = DAY_MS
+    min_cleanable_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = _INT64_MAX
 
     @classmethod
     def of_topic(
@@ -398,9 +402,15 @@ class LogConfig:
         recovery_point = broker_settings.get("log.recovery.point.bytes", 64 * MIB)
         policy = values["cleanup.policy"]
         assert isinstance(policy, tuple)
+        segment_ms = _integer(values["segment.ms"])
+        max_compaction_lag_ms = _integer(values["max.compaction.lag.ms"])
+        if "compact" in policy:  # The active segment is never compacted, so it must be rolled.
+            segment_ms = min(segment_ms, max_compaction_lag_ms)
+        ratio = values["min.cleanable.dirty.ratio"]
+        assert isinstance(ratio, int | float)
         return cls(
             segment_bytes_max=_integer(values["segment.bytes"]),
-            segment_ms=_integer(values["segment.ms"]),
+            segment_ms=segment_ms,
             index_interval_bytes=_integer(values["index.interval.bytes"]),
             retention_ms=_integer(values["retention.ms"]),
             retention_bytes=_integer(values["retention.bytes"]),
@@ -410,6 +420,10 @@ class LogConfig:
             log_append_time=values["message.timestamp.type"] == "LogAppendTime",
             producer_expiration_ms=_integer(expiration),
             recovery_point_bytes=_integer(recovery_point),
+            delete_retention_ms=_integer(values["delete.retention.ms"]),
+            min_cleanable_ratio=ratio,
+            min_compaction_lag_ms=_integer(values["min.compaction.lag.ms"]),
+            max_compaction_lag_ms=max_compaction_lag_ms,
         )
 
 

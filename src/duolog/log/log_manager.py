@@ -51,6 +51,7 @@ class LogManager:
         self._clock = clock
         self._settings = settings
         self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self._run_beside: Callable[[Callable[[], None]], None] | None = None
         self.health = DirHealth()
         node_id = settings.get("node.id", 0)
         assert isinstance(node_id, int)
@@ -280,8 +281,16 @@ class LogManager:
                 synced=self._settings.get("durability", "fsync") == "fsync",
             ),
         )
+        if self._run_beside is not None:
+            log.run_beside = self._run_beside
         self._logs[entry.name, partition] = log
         return log
+
+    def use_beside(self, run: Callable[[Callable[[], None]], None]) -> None:
+        """Let `run`, which may call on another thread, do what takes logs long."""
+        self._run_beside = run
+        for log in self._logs.values():
+            log.run_beside = run
 
     def delete_old_segments(self) -> int:
         """Apply retention to all logs; returns the number of segments deleted.

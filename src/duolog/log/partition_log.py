@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from duolog.core.ids import TopicPartition
+from duolog.log.compactable_log import CompactableLog
 from duolog.log.config import LogConfig
 from duolog.log.disk import Buffer, Disk
 from duolog.log.errors import OffsetOutOfRange
@@ -30,12 +31,10 @@ from duolog.log.health import DirHealth
 from duolog.log.journal import SyncWork
 from duolog.log.log_start import StartAdvance, write_log_start
 from duolog.log.producer_state import kept_batch
-from duolog.log.readable_log import ReadableLog
 from duolog.log.recovery import Recovered
 from duolog.log.recovery_point import POINT_AT_CLOSE_BYTES, RecoveryPoint, RecoveryPointWrite
 from duolog.log.retention import expired_segments
 from duolog.log.segment import NO_TIMESTAMP, Segment
-from duolog.log.unsynced import Unsynced
 from duolog.log.validation import LARGEST_CODEC, checked_attributes, ensure_appendable
 from duolog.record.batch import (
     CRC_START,
@@ -70,14 +69,12 @@ _appended: Final = partial(tuple.__new__, Appended)
 """Makes one of a tuple, three times as fast as `_make`."""
 
 
-class PartitionLog(ReadableLog):
+class PartitionLog(CompactableLog):
     """An append-only log of record batches; see the picture at the top of the module."""
 
     __slots__ = (
         "_active",
         "_checked_attributes",
-        "_disk",
-        "_health",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_message_bytes_max",
@@ -88,9 +85,6 @@ class PartitionLog(ReadableLog):
         "_roll_timestamp",
         "_staged",
         "_start_pending",
-        "_unsynced",
-        "config",
-        "directory",
         "leader_epoch",
     )
 
@@ -105,17 +99,11 @@ class PartitionLog(ReadableLog):
         leader_epoch: int,
         recovered: Recovered,
     ) -> None:
-        super().__init__(topic_partition, recovered)
-        self._disk = disk
-        self._health = health
-        self.directory = directory
+        super().__init__(disk, directory, topic_partition, health, recovered)
         self.leader_epoch = leader_epoch
         self._epochs.begin(leader_epoch, recovered.next_offset)
         self._staged: list[Buffer] = []
         self._start_pending = False
-        self._unsynced = Unsynced(
-            disk, self._segments.active, recovered.scanned_segments, recovered.scanned_bytes
-        )
         self.configure(config)
         self._activate(
             self._segments.active, recovered.max_timestamp, recovered.max_timestamp_offset
@@ -432,7 +420,9 @@ class PartitionLog(ReadableLog):
             self._epochs.advance_to(wanted)
             while advances and self._segments.ends_below(wanted):
                 with self._health.guard(doing):
-                    self._unsynced.forget(self._segments.remove_first())
+                    removed = self._segments.pop_first()
+                    self._unsynced.forget([removed])
+                    self._discard(removed)
                 yield
 
         return StartAdvance(write, apply)

@@ -204,6 +204,13 @@ class ProducerStates:
             for producer_id, first_offset in self.transactions.open.items()
         ]
 
+    def last_offsets(self) -> dict[int, tuple[int, int]]:
+        """Return, for each producer, the last offset of its data, -1 if unknown, and its epoch."""
+        return {
+            producer_id: (known.batches[-1].last_offset if known.batches else -1, known.epoch)
+            for producer_id, known in self._producers.items()
+        }
+
     def active_producers(self) -> list[ActiveProducer]:
         """Return all that is known of each producer."""
         return [

@@ -24,6 +24,7 @@ class ReadableLog:
 
     __slots__ = (
         "_epochs",
+        "_opened_at",
         "_producers",
         "_segments",
         "_transactions",
@@ -39,6 +40,8 @@ class ReadableLog:
         self.log_end_offset = recovered.next_offset
         self.high_watermark = recovered.next_offset
         self._segments = Segments(recovered.segments, recovered.next_offset)
+        self._segments.holes_below = recovered.checkpoint.holes_below
+        self._opened_at = recovered.next_offset
         self._epochs = recovered.epochs
         self._producers = recovered.producers
         self._transactions = recovered.producers.transactions
@@ -47,6 +50,20 @@ class ReadableLog:
     def size_bytes(self) -> int:
         """Bytes of all segments on disk."""
         return self._segments.size_bytes
+
+    @property
+    def segments_count(self) -> int:
+        return len(self._segments)
+
+    @property
+    def appended_bytes(self) -> int:
+        """Bytes that were appended since the log was opened."""
+        return self._segments.written_bytes
+
+    @property
+    def appended_records(self) -> int:
+        """Records that were appended since the log was opened."""
+        return self.log_end_offset - self._opened_at
 
     # Batches.
 
@@ -127,7 +144,12 @@ class ReadableLog:
     def max_timestamp(self) -> TimestampOffset | None:
         """Return the first record with the largest timestamp, or None."""
         largest = self._segments.max_timestamp
-        return None if largest == NO_TIMESTAMP else self.offset_for_timestamp(largest)
+        if largest == NO_TIMESTAMP:
+            return None
+        # Compaction may have left a batch without records that still bears the largest time.
+        return self.offset_for_timestamp(largest) or self._segments.largest_timestamp(
+            self.log_start_offset
+        )
 
     def offset_for_leader_epoch(self, epoch: int) -> EpochEnd:
         """Return where `epoch` ended; (-1, -1) for one that is not known yet."""

@@ -17,6 +17,7 @@ from crc32c import crc32c
 
 from duolog.log.aborted_index import AbortedIndex
 from duolog.log.aborted_rebuild import rebuild_aborted
+from duolog.log.cleaner_checkpoint import CHECKPOINT_FILE_NAME, CleanerCheckpoint, read_checkpoint
 from duolog.log.disk import Disk, read_file
 from duolog.log.errors import CorruptLog
 from duolog.log.leader_epochs import LeaderEpochs
@@ -38,6 +39,7 @@ from duolog.log.segment import (
     Place,
     Segment,
 )
+from duolog.log.segment_swap import is_left_over, recover_swap
 from duolog.record.batch import CRC_START, HEADER, HEADER_BYTES, MAGIC, BatchHeader
 from duolog.record.control import decode_marker
 
@@ -60,6 +62,7 @@ class Recovered:
     max_timestamp_offset: int = 0
     scanned_segments: list[Segment] = field(default_factory=list)
     scanned_bytes: int = 0
+    checkpoint: CleanerCheckpoint = field(default_factory=CleanerCheckpoint)
 
 
 def recover(
@@ -99,6 +102,7 @@ class _Recovery:
         self._directory = directory
         self._interval = index_interval_bytes
         self._log_start = read_log_start(disk, directory)
+        self._checkpoint = CleanerCheckpoint()
         self._producers = ProducerStates()
         self._epochs = LeaderEpochs()
         self._scanned: list[Segment] = []
@@ -139,6 +143,7 @@ class _Recovery:
             self._builder.max_timestamp_offset,
             self._scanned,
             self._scanned_bytes,
+            self._checkpoint,
         )
 
     def _ensure_never_acknowledged(self, first: Segment) -> None:
@@ -161,6 +166,11 @@ class _Recovery:
         """Return the segments in order, without those that retention was about to remove."""
         segments = []
         names = self._disk.list(self._directory)
+        if any(map(is_left_over, names)):
+            recover_swap(self._disk, self._directory)
+            names = self._disk.list(self._directory)
+        if CHECKPOINT_FILE_NAME in names:
+            self._checkpoint = read_checkpoint(self._disk, self._directory)
         for name in names:
             path = f"{self._directory}/{name}"
             stem, _, suffix = name.partition(".")
@@ -185,7 +195,7 @@ class _Recovery:
         next_offset = segments[first].base_offset
         for index in range(first, len(segments)):
             segment = segments[index]
-            if segment.base_offset != next_offset and index > first:
+            if index > first and not self._joins(next_offset, segment.base_offset):
                 if self._clean:  # The stop synced all of them.
                     raise self._lost(f"offsets {next_offset} to {segment.base_offset}")
                 self._drop(segments, index)
@@ -198,6 +208,12 @@ class _Recovery:
         if not self._clean and (self._synced or self._scanned_bytes < POINT_AT_CLOSE_BYTES):
             self._sync_scanned()
         return next_offset
+
+    def _joins(self, next_offset: int, base_offset: int) -> bool:
+        """Say whether a segment may follow: at the next offset, or behind a hole of compaction."""
+        return (
+            base_offset == next_offset or next_offset < base_offset <= self._checkpoint.holes_below
+        )
 
     def _ensure_reaches(self, segments: list[Segment], first: int, point: RecoveryPoint) -> None:
         if first == len(segments):
@@ -231,7 +247,7 @@ class _Recovery:
             position, next_offset = point.position, point.next_offset
             saved = self._resume(segment, builder, point)
         aborted_saved = self._resume_aborted(segments, segment, position, next_offset)
-        scan = BatchScan(segment, position, next_offset)
+        scan = BatchScan(segment, position, next_offset, self._checkpoint.holes_below)
         for header, place in scan:
             builder.add(place)
             self._note(header, place, scan.batch)
@@ -346,8 +362,11 @@ class _Recovery:
 class BatchScan:
     """Iterates over the whole batches of a segment; then `position` is where they end."""
 
-    def __init__(self, segment: Segment, position: int, next_offset: int) -> None:
+    def __init__(
+        self, segment: Segment, position: int, next_offset: int, holes_below: int = 0
+    ) -> None:
         self._segment = segment
+        self._holes_below = holes_below
         self.position = position
         self.next_offset = next_offset
         self.batch = memoryview(b"")
@@ -385,7 +404,10 @@ class BatchScan:
         plausible = (
             header.magic == MAGIC
             and header.size_bytes >= HEADER_BYTES
-            and header.base_offset == self.next_offset
+            and (
+                header.base_offset == self.next_offset
+                or self.next_offset < header.base_offset < self._holes_below
+            )
             and header.last_offset_delta >= 0
         )
         return header if plausible else None

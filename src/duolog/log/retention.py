@@ -18,8 +18,13 @@ def expired_segments(
     surplus = segments.size_bytes - config.retention_bytes if config.retention_bytes >= 0 else -1
     expired: list[Segment] = []
     for segment in segments:
-        if not segment.size_bytes or segments.end_of(segment) > high_watermark:
+        if segments.end_of(segment) > high_watermark:
             break
+        if not segment.size_bytes:  # Compaction has left nothing of it.
+            if segment is segments.active:
+                break
+            expired.append(segment)
+            continue
         surplus -= segment.size_bytes
         too_large = surplus >= 0 and segment is not segments.active
         newest = segment.max_timestamp

@@ -27,6 +27,7 @@ LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
 TIME_INDEX_SUFFIX: Final = ".timeindex"
 ABORTED_INDEX_SUFFIX: Final = ".txnindex"
+DELETED_SUFFIX: Final = ".deleted"
 SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ABORTED_INDEX_SUFFIX)
 NO_TIMESTAMP: Final = -1
 
@@ -291,6 +292,24 @@ class Segment:
             if self._disk.exists(self.path + suffix):
                 self._disk.remove(self.path + suffix)
         self.forget_file()
+
+    def set_aside(self) -> list[str]:
+        """Take the files out of the log by their names; returns them, to be removed by the caller.
+
+        To remove a gigabyte takes a file system a tenth of a second; a name changes at once.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        paths = []
+        for suffix in SUFFIXES:
+            path = self.path + suffix
+            if self._disk.exists(path):
+                self._disk.rename(path, path + DELETED_SUFFIX)
+                paths.append(path + DELETED_SUFFIX)
+        # The open file goes with its last holder: the one who removes it, or a fetch that sends.
+        self._disk.open_files.closed(self)
+        return paths
 
     def forget_file(self) -> None:
         """Hold the file no more; it closes when nobody else holds it."""

@@ -7,15 +7,15 @@ Threads: used by the broker's loop only.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from duolog.log.aborted_index import AbortedTransaction
+from duolog.log.aborted_index import AbortedEntry, AbortedTransaction
 from duolog.log.aborted_rebuild import rebuild_aborted
 from duolog.log.disk import DiskFile
 from duolog.log.errors import CorruptLog
-from duolog.log.segment import Place, Segment
-from duolog.record.batch import read_header
+from duolog.log.segment import NO_TIMESTAMP, Place, Segment
+from duolog.record.batch import HEADER_BYTES, read_header
 from duolog.record.records import decode_records
 
 _HINTS_KEPT: Final = 64
@@ -45,7 +45,7 @@ class TimestampOffset(NamedTuple):
 class Segments:
     """At least one segment; the last is the active one, which grows."""
 
-    __slots__ = ("_hints", "_items", "active", "written_offset")
+    __slots__ = ("_hints", "_items", "active", "holes_below", "written_bytes", "written_offset")
 
     def __init__(self, items: list[Segment], written_offset: int) -> None:
         self._items = items
@@ -53,9 +53,16 @@ class Segments:
         self.active = items[-1]
         self.written_offset = written_offset
         """One past the last offset that is in a file."""
+        self.holes_below = 0
+        """Below this offset compaction may have left holes between batches."""
+        self.written_bytes = 0
+        """Bytes that were appended since the log was opened."""
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
 
     @property
     def size_bytes(self) -> int:
@@ -72,24 +79,37 @@ class Segments:
 
     def grow(self, size_bytes: int, written_offset: int) -> None:
         """Note that the active segment was written up to `size_bytes`."""
-        self.active.size_bytes = size_bytes
+        active = self.active
+        self.written_bytes += size_bytes - active.size_bytes
+        active.size_bytes = size_bytes
         self.written_offset = written_offset
-        self._hint(written_offset, self.active, size_bytes)
+        self._hint(written_offset, active, size_bytes)
 
     def ends_below(self, offset: int) -> bool:
         """Tell whether the first segment ends at or below `offset` and is not the active one."""
         return len(self._items) > 1 and self._items[1].base_offset <= offset
 
-    def remove_first(self) -> list[Segment]:
-        """Remove the first segment, and return it.
-
-        Raises:
-            OSError: the disk refused.
-        """
+    def pop_first(self) -> Segment:
+        """Take the first segment out of the log, and return it; its files are as they were."""
         removed = self._items.pop(0)
-        self._hints = {o: hint for o, hint in self._hints.items() if hint[0] is not removed}
-        removed.remove()
-        return [removed]
+        self._forget_hints({removed})
+        return removed
+
+    def find(self, base_offsets: Sequence[int]) -> list[Segment]:
+        """Return these segments if they are here as neighbours, sealed; else none."""
+        first = self._index(base_offsets[0])
+        found = self._items[first : first + len(base_offsets)]
+        here = tuple(segment.base_offset for segment in found) == tuple(base_offsets)
+        return found if here and self.active not in found else []
+
+    def replace(self, old: Sequence[Segment], new: Segment) -> None:
+        """Put `new` in the place of neighbours."""
+        first = self._items.index(old[0])
+        self._items[first : first + len(old)] = [new]
+        self._forget_hints(set(old))
+
+    def _forget_hints(self, removed: set[Segment]) -> None:
+        self._hints = {o: hint for o, hint in self._hints.items() if hint[0] not in removed}
 
     def end_of(self, segment: Segment) -> int:
         """Return the offset at which the next segment begins, or would begin."""
@@ -102,8 +122,13 @@ class Segments:
         bound = min(up_to_offset, self.written_offset)
         if offset >= bound:
             return Slice(None, 0, 0, offset)
-        segment, position, first_offset = self._locate(offset)
+        located = self._locate(offset)
+        if located is None:
+            return Slice(None, 0, 0, offset)
+        segment, position, first_offset = located
         end = self._end_below(segment, bound)
+        if end <= position:  # There is a hole up to the bound.
+            return Slice(None, 0, 0, offset)
         if end - position > max_bytes:
             end, next_offset = segment.cut_at_batch(position, max_bytes, end)
             if next_offset is not None:  # Where this reader goes on.
@@ -112,19 +137,24 @@ class Segments:
             self._hint(bound, segment, end)
         return Slice(segment.file, position, end - position, first_offset)
 
-    def _locate(self, offset: int) -> tuple[Segment, int, int]:
-        """Return segment, position and base offset of the batch that holds `offset`."""
+    def _locate(self, offset: int) -> tuple[Segment, int, int] | None:
+        """Return segment, position and base offset of the first batch that ends at `offset` or after.
+
+        None where there is only a hole that compaction left.
+        """
         hint = self._hints.get(offset)
         if hint is not None and hint[1] < hint[0].size_bytes:
             return (*hint, offset)
-        segment = self._items[self._index(offset)]
-        place = segment.locate(offset)
-        if place is None:
-            raise CorruptLog(
-                f'segment "{segment.path}" ends before offset {offset}',
-                detail="The offset is below the log end: records that were acknowledged are gone.",
-            )
-        return segment, place.position, place.base_offset
+        for segment in self._items[self._index(offset) :]:
+            place = segment.locate(offset)
+            if place is not None:
+                return segment, place.position, place.base_offset
+            if offset >= self.holes_below:
+                raise CorruptLog(
+                    f'segment "{segment.path}" ends before offset {offset}',
+                    detail="The offset is below the log end: acknowledged records are gone.",
+                )
+        return None
 
     def _end_below(self, segment: Segment, bound: int) -> int:
         """Return the position up to which `segment` holds batches below `bound`."""
@@ -172,6 +202,30 @@ class Segments:
             ):
                 break
         return found
+
+    def largest_timestamp(self, log_start_offset: int) -> TimestampOffset | None:
+        """Return the first record with the largest timestamp, by looking at every batch."""
+        largest = NO_TIMESTAMP
+        for segment in self._items[self._index(log_start_offset) :]:
+            for place in segment.places(0):
+                if place.max_timestamp > largest and place.last_offset >= log_start_offset:
+                    header = read_header(segment.file.pread(place.position, HEADER_BYTES))
+                    if header.records_count:
+                        largest = place.max_timestamp
+        if largest == NO_TIMESTAMP:
+            return None
+        return self.find_timestamp(largest, log_start_offset)
+
+    def aborted_entries(self, up_to_offset: int) -> list[AbortedEntry]:
+        """Return the aborted transactions that began below `up_to_offset`."""
+        self.aborted(self._items[0].base_offset, self.written_offset)  # Reads the files.
+        return [
+            entry
+            for segment in self._items
+            if segment.aborted is not None
+            for entry in segment.aborted.entries
+            if entry.first_offset < up_to_offset
+        ]
 
     def find_timestamp(self, timestamp_ms: int, log_start_offset: int) -> TimestampOffset | None:
         """Return the first record at or after `timestamp_ms`, from `log_start_offset` on."""

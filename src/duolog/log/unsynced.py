@@ -52,6 +52,10 @@ class Unsynced:
             self._sealed.append(self._active_work())
         self._unsaved_segments.append(self._active)
 
+    def is_saved(self, segment: Segment) -> bool:
+        """Say whether the last recovery point that was taken covers all of a segment."""
+        return segment is not self._active and segment not in self._unsaved_segments
+
     def forget(self, removed: list[Segment]) -> None:
         """Note that segments are gone."""
         self._unsaved_segments = [s for s in self._unsaved_segments if s not in removed]

@@ -50,13 +50,13 @@ def encode_marker(
 
 
 def decode_marker(batch: Buffer) -> Marker | None:
-    """Read a control batch; None where it is not about a transaction.
+    """Read a control batch; None where it is not about a transaction, or was compacted to nothing.
 
     Raises:
         CorruptBatch: it is no control batch.
     """
-    record = next(decode_records(batch))
-    return decode_marker_record(record)
+    record = next(decode_records(batch), None)
+    return decode_marker_record(record) if record is not None else None
 
 
 def decode_marker_record(record: Record) -> Marker | None:

@@ -186,15 +186,15 @@ def _read_varint(plain: bytes, position: int) -> tuple[int, int]:
 
 def _encode_record(target: bytearray, record: Record, delta: int, timestamp_delta: int) -> None:
     body = bytearray(1)
-    _write_varint(body, timestamp_delta)
-    _write_varint(body, delta)
+    write_varint(body, timestamp_delta)
+    write_varint(body, delta)
     _write_bytes(body, record.key)
     _write_bytes(body, record.value)
-    _write_varint(body, len(record.headers))
+    write_varint(body, len(record.headers))
     for name, value in record.headers:
         _write_bytes(body, name.encode())
         _write_bytes(body, value)
-    _write_varint(target, len(body))
+    write_varint(target, len(body))
     target += body
 
 
@@ -202,11 +202,12 @@ def _write_bytes(target: bytearray, value: bytes | None) -> None:
     if value is None:
         target.append(1)  # -1 in zigzag.
         return
-    _write_varint(target, len(value))
+    write_varint(target, len(value))
     target += value
 
 
-def _write_varint(target: bytearray, value: int) -> None:
+def write_varint(target: bytearray, value: int) -> None:
+    """Append a number in zigzag form, seven bits a byte."""
     zigzag = value << 1 if value >= 0 else (-value << 1) - 1
     while zigzag > 0x7F:
         target.append((zigzag & 0x7F) | 0x80)

@@ -1,0 +1,65 @@
+"""The broker's settings for the process that compacts logs, under Kafka's names."""
+
+from typing import Final
+
+from duolog.core.settings import Importance, Kind, Setting, at_least, between
+from duolog.core.units import KIB, MIB, SECOND_MS
+
+_DOUBLE_MAX: Final = 1.7976931348623157e308
+
+CLEANER_SETTINGS: Final = (
+    Setting(
+        "log.cleaner.enable",
+        default=True,
+        kind=Kind.BOOLEAN,
+        doc="Compact the logs of topics with cleanup.policy=compact.",
+    ),
+    Setting(
+        "log.cleaner.threads",
+        default=1,
+        kind=Kind.INT,
+        doc="Kept, no effect: one process compacts one log after the other.",
+        check=at_least(0),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "log.cleaner.dedupe.buffer.size",
+        default=128 * MIB,
+        kind=Kind.LONG,
+        doc="Memory for the keys of one run, 24 bytes each; a log with more new keys is compacted "
+        "in several runs.",
+        check=at_least(MIB),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "log.cleaner.io.buffer.size",
+        default=512 * KIB,
+        kind=Kind.INT,
+        doc="Bytes that are read from a segment at a time.",
+        check=at_least(KIB),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "log.cleaner.io.buffer.load.factor",
+        default=0.9,
+        kind=Kind.DOUBLE,
+        doc="How much of log.cleaner.dedupe.buffer.size may be full.",
+        check=between(0.01, 1),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "log.cleaner.io.max.bytes.per.second",
+        default=_DOUBLE_MAX,
+        kind=Kind.DOUBLE,
+        doc="Bytes that are read and written a second at most, together.",
+        check=at_least(1),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "log.cleaner.backoff.ms",
+        default=15 * SECOND_MS,
+        kind=Kind.LONG,
+        doc="How long to wait where no log was worth a run.",
+        check=at_least(0),
+    ),
+)

@@ -1,0 +1,86 @@
+"""The process that compacts: reads jobs from standard input, answers on standard output.
+
+It ends with its standard input, so with the broker, however that one ends. It may be killed at any
+time: what it wrote counts for nothing before the broker has swapped it in.
+"""
+
+import os
+import sys
+import time
+from contextlib import suppress
+from typing import Final, TextIO
+
+from duolog.log.compaction.compactor import Compactor
+from duolog.log.compaction.job import (
+    NEXT,
+    Answer,
+    CompactionJob,
+    Done,
+    Failed,
+    encode_answer,
+)
+from duolog.log.disk import RealDisk
+from duolog.log.errors import CorruptLog
+from duolog.record.errors import CorruptBatch
+
+_NICENESS: Final = 15
+_SLEEP_SECONDS_MIN: Final = 0.01
+
+
+class Pace:
+    """Holds reading and writing at a number of bytes a second."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self._bytes_per_second = bytes_per_second
+        self._free_at = time.monotonic()
+
+    def __call__(self, size_bytes: int) -> None:
+        """Note `size_bytes`, and wait if there were too many."""
+        if not self._bytes_per_second:
+            return
+        now = time.monotonic()
+        self._free_at = max(self._free_at, now) + size_bytes / self._bytes_per_second
+        if self._free_at - now > _SLEEP_SECONDS_MIN:
+            time.sleep(self._free_at - now)
+
+
+def run_job(job: CompactionJob, commands: TextIO, answers: TextIO) -> None:
+    """Run one job to its end, or until the broker says that it is not wanted any more."""
+    began = time.monotonic()
+    compactor = Compactor(RealDisk(), job, random_bytes=os.urandom, pace=Pace(job.bytes_per_second))
+    try:
+        for group in compactor.run():
+            _say(answers, group)
+            if commands.readline().strip() != NEXT:
+                return
+    except (CorruptLog, CorruptBatch) as error:
+        _say(answers, Failed(f"{error.message} {error.detail}".strip(), vanished=False))
+    except FileNotFoundError as error:
+        _say(answers, Failed(str(error), vanished=True))
+    except OSError as error:
+        _say(answers, Failed(str(error), vanished=False))
+    else:
+        seconds = time.monotonic() - began
+        _say(
+            answers,
+            Done(compactor.clean_offset, compactor.bytes_read, compactor.bytes_written, seconds),
+        )
+
+
+def _say(answers: TextIO, answer: Answer) -> None:
+    print(encode_answer(answer), file=answers, flush=True)
+
+
+def main() -> None:
+    """Serve jobs until standard input ends."""
+    os.nice(_NICENESS)
+    with suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    with suppress(KeyboardInterrupt, BrokenPipeError):
+        while line := sys.stdin.readline():
+            if line.startswith("{"):
+                run_job(CompactionJob.decode(line), sys.stdin, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

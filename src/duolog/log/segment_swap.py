@@ -1,0 +1,182 @@
+"""The exchange of some segments for one that was written anew, in one step.
+
+    1. the new files stand there as `.cleaned`, synced; without step 2 a start removes them
+    2. the file `compaction.swap` names the segments; from here on a start completes the swap
+    3. `.cleaned` files take the names of the first segment's, the other segments go
+    4. `compaction.swap` goes
+
+Each step is durable before the next one begins, but the swap in memory, which is the broker's,
+goes with step 3: that one only changes names, and is synced after it.
+
+    file: CRC32C u32 of what follows · format u16 · aborted transactions u16 (0 or 1) ·
+          number of segments u32 · base offsets i64
+
+Source: Kafka `LogSegments`, `UnifiedLog.replaceSegments`, which mark every file `.swap`.
+"""
+
+import logging
+from struct import Struct
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from duolog.log.disk import Disk, read_file, replace_file
+from duolog.log.index import OffsetIndex, TimeIndex
+from duolog.log.segment import (
+    ABORTED_INDEX_SUFFIX,
+    DELETED_SUFFIX,
+    INDEX_SUFFIX,
+    SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    Segment,
+    segment_name,
+)
+
+logger = logging.getLogger(__name__)
+
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_FILE_NAME: Final = "compaction.swap"
+_HEAD: Final = Struct(">IHHI")
+_OFFSET: Final = Struct(">q")
+_FORMAT: Final = 1
+_CRC_BYTES: Final = 4
+
+
+class Swap(NamedTuple):
+    """Which segments go, and whether the new one, named as the first, has aborted transactions."""
+
+    base_offsets: tuple[int, ...]
+    aborted: bool
+
+
+def promise_swap(disk: Disk, directory: str, swap: Swap) -> None:
+    """Step 2: when this returns, the swap will happen, now or at the next start.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    body = b"".join(_OFFSET.pack(offset) for offset in swap.base_offsets)
+    body = _HEAD.pack(0, _FORMAT, swap.aborted, len(swap.base_offsets))[_CRC_BYTES:] + body
+    data = crc32c(body).to_bytes(_CRC_BYTES, "big") + body
+    replace_file(disk, directory, SWAP_FILE_NAME, data)
+
+
+def change_names(disk: Disk, directory: str, swap: Swap) -> None:
+    """Step 3, without its sync: may be done again from any point of it.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    path = f"{directory}/{segment_name(swap.base_offsets[0])}"
+    for suffix in SUFFIXES:
+        if suffix == ABORTED_INDEX_SUFFIX and not swap.aborted:
+            _remove(disk, path + suffix)
+        elif disk.exists(path + suffix + CLEANED_SUFFIX):
+            disk.rename(path + suffix + CLEANED_SUFFIX, path + suffix)
+    for base_offset in swap.base_offsets[1:]:
+        for suffix in SUFFIXES:
+            _remove(disk, f"{directory}/{segment_name(base_offset)}{suffix}")
+
+
+def cleaned_segment(
+    disk: Disk,
+    directory: str,
+    base_offset: int,
+    size_bytes: int,
+    max_timestamp: int,
+    *,
+    aborted: bool,
+) -> Segment:
+    """Return the segment that waits in `.cleaned` files, with its indexes, under its name to be.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    segment = Segment(disk, directory, base_offset, size_bytes)
+    offsets = read_file(disk, segment.path + INDEX_SUFFIX + CLEANED_SUFFIX)
+    times = read_file(disk, segment.path + TIME_INDEX_SUFFIX + CLEANED_SUFFIX)
+    offset_index = OffsetIndex.decode(offsets or b"", max(size_bytes, 1))
+    time_index = TimeIndex.decode(times or b"")
+    if offset_index is not None and time_index is not None:
+        segment.use_indexes(offset_index, time_index)
+        segment.index_entries_saved = len(offset_index)
+        segment.time_entries_saved = len(time_index)
+    segment.max_timestamp = max_timestamp
+    segment.aborted_in_file = aborted
+    return segment
+
+
+def end_swap(disk: Disk, directory: str) -> None:
+    """Sync step 3, then step 4.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    disk.sync_dir(directory)
+    _remove(disk, f"{directory}/{SWAP_FILE_NAME}")
+    # A promise that came back would speak of the files of the next swap.
+    disk.sync_dir(directory)
+
+
+def recall_swap(disk: Disk, directory: str) -> None:
+    """Undo step 2, before step 3, and drop what was written.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    _remove(disk, f"{directory}/{SWAP_FILE_NAME}")
+    disk.sync_dir(directory)
+    drop_cleaned(disk, directory)
+
+
+def drop_cleaned(disk: Disk, directory: str) -> None:
+    """Remove what a run has written and nobody has promised to take, and what is deleted.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    for name in disk.list(directory):
+        if name.endswith((CLEANED_SUFFIX, DELETED_SUFFIX)):
+            _remove(disk, f"{directory}/{name}")
+
+
+def recover_swap(disk: Disk, directory: str) -> bool:
+    """Complete a swap that was promised, or drop what was not; returns whether one was completed.
+
+    Called at a start, before anything else looks at the segments.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    data = read_file(disk, f"{directory}/{SWAP_FILE_NAME}")
+    swap = _decode(data) if data is not None else None
+    if swap is not None:
+        logger.info("completed a swap of segments", extra={"directory": directory})
+        change_names(disk, directory, swap)
+        end_swap(disk, directory)
+    elif data is not None:
+        _remove(disk, f"{directory}/{SWAP_FILE_NAME}")
+    drop_cleaned(disk, directory)
+    return swap is not None
+
+
+def is_left_over(name: str) -> bool:
+    """Say whether a file of this name makes `recover_swap` necessary."""
+    return name == SWAP_FILE_NAME or name.endswith((CLEANED_SUFFIX, DELETED_SUFFIX))
+
+
+def _decode(data: bytes) -> Swap | None:
+    """Return what was promised; None where the file is not whole: then nothing was."""
+    if len(data) < _HEAD.size:
+        return None
+    crc, version, aborted, count = _HEAD.unpack_from(data)
+    whole = crc == crc32c(data[_CRC_BYTES:]) and len(data) == _HEAD.size + count * _OFFSET.size
+    if not whole or version != _FORMAT or not count:
+        return None
+    offsets = (_OFFSET.unpack_from(data, _HEAD.size + i * _OFFSET.size)[0] for i in range(count))
+    return Swap(tuple(offsets), bool(aborted))
+
+
+def _remove(disk: Disk, path: str) -> None:
+    if disk.exists(path):
+        disk.remove(path)

@@ -1,0 +1,220 @@
+"""A log on a disk in memory that is compacted as the broker does it, one step after the other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final, NamedTuple
+
+from duolog.log import LogManager, PartitionLog
+from duolog.log.cleaner_checkpoint import write_checkpoint
+from duolog.log.compaction.compactor import Compactor
+from duolog.log.compaction.job import (
+    CleanedGroup,
+    CompactionJob,
+    decode_answer,
+    encode_answer,
+)
+from duolog.log.compaction.policy import Cleanable
+from duolog.log.segment_swap import (
+    Swap,
+    cleaned_segment,
+    drop_cleaned,
+    end_swap,
+    promise_swap,
+)
+from duolog.record import Record, decode_records, whole_batches
+from duolog.record.batch import BatchHeader
+from duolog.record.compression import Compression
+from duolog.record.records import encode_batch
+from duolog.testing import FakeClock
+from duolog.testing.disk import CrashDisk
+
+TOPIC: Final = "kept"
+DELETE_RETENTION_MS: Final = 100
+CONFIGS: Final = {
+    "cleanup.policy": "compact",
+    "segment.bytes": "1024",
+    "index.interval.bytes": "300",
+    "delete.retention.ms": str(DELETE_RETENTION_MS),
+    "min.cleanable.dirty.ratio": "0",
+}
+
+
+class Step(NamedTuple):
+    """A batch: its records as pairs of key and value, None for a tombstone."""
+
+    pairs: tuple[tuple[bytes, bytes | None], ...]
+    codec: Compression = Compression.NONE
+    producer: int = -1
+    end: str = ""
+    """For a producer in a transaction: "commit" or "abort" instead of records."""
+
+
+class CleanedLog:
+    """One partition, its broker's end of compaction, and what was ever written to it."""
+
+    def __init__(self, disk: CrashDisk | None = None) -> None:
+        self.disk = disk or CrashDisk()
+        self.clock = FakeClock()
+        self.written: dict[int, Record] = {}
+        self.aborted: set[int] = set()
+        self._open: dict[int, list[int]] = {}
+        self._sequences: dict[int, int] = {}
+        self.start()
+
+    def start(self) -> None:
+        """Open the data directory as it is."""
+        self.manager = LogManager(self.disk, "/data", self.clock, {})
+        self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
+        if self.manager.topic(TOPIC) is None:
+            self.manager.create_topic(TOPIC, 1, CONFIGS)
+
+    @property
+    def log(self) -> PartitionLog:
+        return self.manager.log(TOPIC, 0)
+
+    # Writing.
+
+    def write(self, steps: Sequence[Step], *, roll: bool = True) -> None:
+        for step in steps:
+            if step.end:
+                self._end(step.producer, commit=step.end == "commit")
+            else:
+                self._append(step)
+        self.settle()
+        if roll and self.log._active.size_bytes:  # noqa: SLF001 - a roll needs bytes
+            self.log.roll()
+            self.settle()
+
+    def _append(self, step: Step) -> None:
+        records = [
+            Record(0, self.clock.now_ms() + index, key, value, (("h", b"x"),) if index % 2 else ())
+            for index, (key, value) in enumerate(step.pairs)
+        ]
+        sequence = self._sequences.get(step.producer, 0)
+        known = step.producer >= 0
+        batch = encode_batch(
+            records,
+            compression=step.codec,
+            producer_id=step.producer,
+            producer_epoch=0 if known else -1,
+            base_sequence=sequence if known else -1,
+            transactional=known,
+        )
+        base = self.log.append(memoryview(batch)).base_offset
+        self._sequences[step.producer] = sequence + len(records)
+        offsets = range(base, base + len(records))
+        self.written |= {
+            offset: record._replace(offset=offset)
+            for offset, record in zip(offsets, records, strict=True)
+        }
+        if known:
+            self._open.setdefault(step.producer, []).extend(offsets)
+
+    def _end(self, producer: int, *, commit: bool) -> None:
+        if producer not in self._open:
+            return
+        self.log.append_marker(
+            producer, 0, commit=commit, coordinator_epoch=0, now_ms=self.clock.now_ms()
+        )
+        offsets = self._open.pop(producer)
+        if not commit:
+            self.aborted.update(offsets)
+
+    def settle(self) -> None:
+        """Make all that was written durable."""
+        self.log.write_staged()
+        ticket = self.commit.request([self.log])
+        self.commit.run_pending()
+        assert self.commit.completed_ticket >= ticket
+        self.log.high_watermark = self.log.log_end_offset
+
+    # Compacting.
+
+    def compact(
+        self, *, change: Callable[[CompactionJob], CompactionJob] = lambda job: job
+    ) -> Cleanable | None:
+        """Do a whole run, if it is worth one; returns how far it was meant to get."""
+        log = self.log
+        if not self.commit.save(log, lambda: None):
+            return None  # Nothing was ever written.
+        found = log.cleanable(self.clock.now_ms(), saved_only=True)
+        self.commit.run_pending()
+        if found is None:
+            return None
+        checkpoint = log.checkpoint._replace(
+            holes_below=max(log.checkpoint.holes_below, found.end_offset)
+        )
+        drop_cleaned(self.disk, log.directory)
+        write_checkpoint(self.disk, log.directory, checkpoint)
+        log.allow_holes(checkpoint)
+        job = log.compaction_job(
+            found, now_ms=self.clock.now_ms(), keys_max=1000, chunk_bytes=700, bytes_per_second=0
+        )
+        job = change(CompactionJob.decode(job.encode()))
+        compactor = Compactor(self.disk, job, random_bytes=Random(1).randbytes)  # noqa: S311
+        for group in compactor.run():
+            answer = decode_answer(encode_answer(group))
+            assert isinstance(answer, CleanedGroup)
+            self._swap(answer)
+        checkpoint = checkpoint._replace(clean_offset=compactor.clean_offset)
+        write_checkpoint(self.disk, log.directory, checkpoint)
+        log.allow_holes(checkpoint)
+        return found
+
+    def _swap(self, group: CleanedGroup) -> None:
+        log = self.log
+        swap = Swap(group.base_offsets, group.aborted)
+        segment = cleaned_segment(
+            self.disk,
+            log.directory,
+            group.base_offsets[0],
+            group.size_bytes,
+            group.max_timestamp,
+            aborted=group.aborted,
+        )
+        promise_swap(self.disk, log.directory, swap)
+        assert log.can_swap(swap.base_offsets)
+        log.swap(swap, segment)
+        end_swap(self.disk, log.directory)
+
+    # Reading.
+
+    def batches(self) -> Iterator[tuple[BatchHeader, bytes]]:
+        """Yield all batches that a consumer can get."""
+        offset = self.log.log_start_offset
+        while data := self.log.read_bytes(offset, 500, up_to_offset=self.log.high_watermark):
+            for header, batch in whole_batches(data):
+                assert header.last_offset >= offset
+                offset = header.next_offset
+                yield header, bytes(batch)
+
+    def records(self) -> dict[int, Record]:
+        """Return the records of data by their offsets."""
+        return {
+            record.offset: record
+            for header, batch in self.batches()
+            if not header.control
+            for record in decode_records(batch)
+        }
+
+
+def in_small_parts(keys_max: int) -> Callable[[CompactionJob], CompactionJob]:
+    """Return a change that gives a run a map of so many keys, filled in small steps."""
+    return lambda job: replace(job, keys_max=keys_max, chunk_bytes=100, plain_bytes=100)
+
+
+def last_of_each_key(records: dict[int, Record], below: int) -> dict[int, Record]:
+    """Return what must stay: the model, as naive as can be.
+
+    Below `below` only the last record of each key counts; above all of them do.
+    """
+    last: dict[bytes | None, int] = {}
+    for offset in sorted(records):
+        if offset < below:
+            last[records[offset].key] = offset
+    return {
+        offset: record
+        for offset, record in records.items()
+        if offset >= below or last[record.key] == offset
+    }
