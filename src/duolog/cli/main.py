@@ -14,6 +14,10 @@ COMMANDS: Final = {
     "broker": ("duolog.cli.commands.broker:broker", "Run a broker that Kafka clients talk to."),
     "consume": ("duolog.cli.commands.consume:consume", "Read records from a topic."),
     "demo": ("duolog.cli.demo.command:demo", "Watch a year of flights become two live tables."),
+    "dump-log": (
+        "duolog.cli.commands.dump_log:dump_log",
+        "Show what stands in the files of a log.",
+    ),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines as records to a topic."),
     "run": ("duolog.cli.commands.run:run", "Run the topology that a Python file defines."),
     "topics": ("duolog.cli.commands.topics:topics", "List, create, describe and delete topics."),

@@ -1,0 +1,89 @@
+"""`duolog dump-log`: what stands in the files of a log, without a broker."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from duolog.cli.dump_log.files import file_rows, files_of
+from duolog.cli.dump_log.row import Row
+from duolog.cli.dump_log.segment import DECODERS
+
+
+@click.command("dump-log")
+@click.argument(
+    "paths",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+)
+@click.option("--records", is_flag=True, help="Also the records of each batch.")
+@click.option(
+    "--offsets",
+    "kind",
+    flag_value="offsets",
+    help="Read the records as those of __consumer_offsets.",
+)
+@click.option(
+    "--transactions",
+    "kind",
+    flag_value="transactions",
+    help="Read the records as those of __transaction_state.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on each line.")
+def dump_log(*, paths: tuple[Path, ...], records: bool, kind: str | None, as_json: bool) -> int:
+    """Show what stands in the files of a log, and where they are damaged.
+
+    FILE is a segment (.log), an index (.index, .timeindex, .txnindex), a recovery point, a file of
+    leader epochs, a journal, or the directory of a partition. A broker may run meanwhile: the end
+    of a file that it writes then seems cut off. The status is 1 when something is damaged.
+
+    \b
+    Examples:
+      duolog dump-log data/topics/ID/0/00000000000000000000.log --records
+      duolog dump-log data/topics/ID/0 --json
+      duolog dump-log data/topics/ID/3 --offsets
+    """
+    decode = DECODERS[kind] if kind else None
+    healthy = True
+    for path in _files(paths):
+        if not as_json:
+            click.echo(f"# {path}")
+        for row in file_rows(path, records=records, decode=decode):
+            healthy = healthy and "error" not in row
+            click.echo(_json(path, row) if as_json else _text(row))
+    return 0 if healthy else 1
+
+
+def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from files_of(path)
+        else:
+            yield path
+
+
+def _json(path: Path, row: Row) -> str:
+    line = {"file": str(path), **row}
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+def _text(row: Row) -> str:
+    """Return `name=value` for each field; a record stands behind its batch, indented."""
+    line = " ".join(f"{name}={_quoted(value)}" for name, value in row.items() if name != "error")
+    if "error" in row:
+        line = f"{line} DAMAGED: {row['error']}".lstrip()
+    return f"  {line}" if "record" in row else line
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    plain = value.isprintable() and value and not set(value) & {" ", '"', "="}
+    return value if plain else json.dumps(value, ensure_ascii=False)

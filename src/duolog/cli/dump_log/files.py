@@ -1,0 +1,160 @@
+"""The other files of a partition: indexes, the recovery point, the leader epochs."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from duolog.cli.dump_log.row import Row, damaged
+from duolog.cli.dump_log.segment import Decode, segment_rows
+from duolog.core.errors import ConfigError
+from duolog.log.aborted_index import ABORTED_ENTRY_BYTES, AbortedIndex
+from duolog.log.disk import RealDisk
+from duolog.log.journal import whole_frames
+from duolog.log.leader_epochs import LeaderEpochs
+from duolog.log.producer_state import ProducerStates
+from duolog.log.recovery_point import EPOCHS_FILE_NAME, POINT_FILE_NAME, read_recovery_point
+
+_OFFSET_ENTRY: Final = Struct(">II")
+_TIME_ENTRY: Final = Struct(">qI")
+_ABORTED_ENTRY: Final = Struct(">hqqqq")
+
+KINDS: Final = (
+    ".log", ".index", ".timeindex", ".txnindex", ".journal", POINT_FILE_NAME, EPOCHS_FILE_NAME,
+)  # fmt: skip
+
+
+def file_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Iterator[Row]:
+    """Yield the rows of one file, whatever it is.
+
+    Raises:
+        ConfigError: the name is not that of a file that can be dumped.
+    """
+    if path.suffix == ".log":
+        return segment_rows(path, records=records, decode=decode)
+    reader = _READERS.get(path.name) or _READERS.get(path.suffix)
+    if reader is None:
+        raise ConfigError(
+            f'file "{path}" is not one of a log',
+            hint=f"A name ends with, or is, one of {', '.join(KINDS)}.",
+        )
+    return reader(path)
+
+
+def files_of(directory: Path) -> list[Path]:
+    """Return the files of a directory that can be dumped, in the order of their names."""
+    return sorted(
+        path
+        for path in directory.iterdir()
+        if path.suffix == ".log" or path.suffix in _READERS or path.name in _READERS
+    )
+
+
+def _offset_index(path: Path) -> Iterator[Row]:
+    """An entry points at a batch of the segment beside it."""
+    base = int(path.stem)
+    segment = path.with_suffix(".log")
+    size = segment.stat().st_size if segment.exists() else None
+    last = (-1, -1)
+    for at, entry in _entries(path, _OFFSET_ENTRY):
+        if entry is None:
+            yield damaged(at, "entry is cut off")
+            return
+        row: Row = {"position": at, "offset": base + entry[0], "segment_position": entry[1]}
+        if entry[0] <= last[0] or entry[1] <= last[1]:
+            row["error"] = "entry is not above the one before it"
+        elif size is not None and entry[1] >= size:
+            row["error"] = f"segment has only {size} bytes"
+        last = (entry[0], entry[1])
+        yield row
+
+
+def _time_index(path: Path) -> Iterator[Row]:
+    base = int(path.stem)
+    last = (-(2**63), -1)
+    for at, entry in _entries(path, _TIME_ENTRY):
+        if entry is None:
+            yield damaged(at, "entry is cut off")
+            return
+        row: Row = {"position": at, "timestamp": entry[0], "offset": base + entry[1]}
+        if entry[0] <= last[0] or entry[1] <= last[1]:
+            row["error"] = "entry is not above the one before it"
+        last = (entry[0], entry[1])
+        yield row
+
+
+def _entries(path: Path, form: Struct) -> Iterator[tuple[int, tuple[int, ...] | None]]:
+    data = path.read_bytes()
+    for at in range(0, len(data), form.size):
+        whole = at + form.size <= len(data)
+        yield at, form.unpack_from(data, at) if whole else None
+
+
+def _aborted_index(path: Path) -> Iterator[Row]:
+    data = path.read_bytes()
+    for at, entry in _entries(path, _ABORTED_ENTRY):
+        if entry is None:
+            yield damaged(at, "entry is cut off")
+            return
+        _, producer_id, first_offset, marker_offset, last_stable_offset = entry
+        row: Row = {
+            "position": at,
+            "producer_id": producer_id,
+            "first_offset": first_offset,
+            "marker_offset": marker_offset,
+            "last_stable_offset": last_stable_offset,
+        }
+        part = data[at : at + ABORTED_ENTRY_BYTES]
+        if AbortedIndex.decode(part, int(path.stem)) is None:
+            row["error"] = "entry is not plausible"
+        yield row
+
+
+def _recovery_point(path: Path) -> Iterator[Row]:
+    point = read_recovery_point(RealDisk(), str(path.parent))
+    if point is None:
+        yield damaged(0, "recovery point is damaged or of another format: the log is read as whole")
+        return
+    yield {
+        "segment": point.segment,
+        "segment_position": point.position,
+        "next_offset": point.next_offset,
+    }
+    states = ProducerStates.decode(point.producers)
+    if states is None:
+        yield damaged(0, "snapshot of the producers is damaged")
+        return
+    for producer in states.active_producers():
+        yield dict(producer._asdict())
+
+
+def _leader_epochs(path: Path) -> Iterator[Row]:
+    data = path.read_bytes()
+    if LeaderEpochs.decode(data) is None:
+        yield damaged(0, "leader epochs cannot be read")
+        return
+    for line in data.decode().splitlines()[2:]:
+        epoch, start_offset = line.split()
+        yield {"leader_epoch": int(epoch), "start_offset": int(start_offset)}
+
+
+def _journal(path: Path) -> Iterator[Row]:
+    data = path.read_bytes()
+    end = 0
+    for segment, position, content in whole_frames(data):
+        yield {"segment": segment, "segment_position": position, "size_bytes": len(content)}
+        end += _FRAME_HEAD_BYTES + len(segment.encode()) + len(content)
+    if end < len(data):
+        yield damaged(end, f"frame is not whole; the last {len(data) - end} bytes are not read")
+
+
+_FRAME_HEAD_BYTES: Final = 4 + Struct(">HqI").size
+
+_READERS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
+    ".index": _offset_index,
+    ".timeindex": _time_index,
+    ".txnindex": _aborted_index,
+    ".journal": _journal,
+    POINT_FILE_NAME: _recovery_point,
+    EPOCHS_FILE_NAME: _leader_epochs,
+}
