@@ -32,6 +32,8 @@ _FIRST_ABORTABLE: Final = 11
 
 _FIELDS: Final = Struct(">h20xqhi")
 """attributes, producer_id, producer_epoch, base_sequence, from byte 21."""
+_ATTRIBUTES_LOW: Final = CRC_START + 1
+"""The byte of the attributes that holds their bits."""
 _TRY_AGAIN: Final = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -40,21 +42,31 @@ _TRY_AGAIN: Final = {
 
 
 def is_transactional(batch: memoryview | None) -> bool:
-    if batch is None or len(batch) < HEADER_BYTES:
-        return False
-    return bool(_FIELDS.unpack_from(batch, CRC_START)[0] & TRANSACTIONAL_BIT)
+    return (
+        batch is not None
+        and len(batch) >= HEADER_BYTES
+        and batch[_ATTRIBUTES_LOW] & TRANSACTIONAL_BIT != 0
+    )
 
 
 def refusal(request: ProduceRequest) -> ErrorCode:
     """Return the error of a request whose transactional batches are not of one transaction."""
+    for _, data in request.topics:
+        for item in data:
+            if is_transactional(item.records):
+                return _refusal_of_transaction(request)
+    return ErrorCode.NONE
+
+
+def _refusal_of_transaction(request: ProduceRequest) -> ErrorCode:
+    if request.transactional_id is None:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     producers = {
         _FIELDS.unpack_from(item.records, CRC_START)[1:3]
         for _, data in request.topics
         for item in data
         if item.records is not None and is_transactional(item.records)
     }
-    if producers and request.transactional_id is None:
-        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if len([producer for producer in producers if producer[0] >= 0]) > 1:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return ErrorCode.NONE
