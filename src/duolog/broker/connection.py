@@ -270,7 +270,7 @@ class Connection:
         buffer, slots, end = self._buffer, self.slots, self._end
         view = memoryview(buffer)
         frame_bytes_max = self.broker.frame_bytes_max
-        routes = self.broker.router.routes
+        routes, counts = self.broker.router.routes, self.broker.router.counts
         try:
             while (taken := len(slots)) < self._slots_max and not self.closed:
                 start = self._start
@@ -287,7 +287,12 @@ class Connection:
                 self._start = frame_end
                 frame = view[start + SIZE_BYTES : frame_end]
                 position = 10 + client_id_size if client_id_size > 0 else 10
-                api, flexible = routes.get(code) or self.broker.router.find(code)
+                route = routes.get(code)
+                if route is None:
+                    route = self.broker.router.find(code)
+                else:
+                    counts[code] += 1
+                api, flexible = route
                 if flexible:
                     if position < size and not frame[position]:
                         position += 1  # No tagged fields, as always.

@@ -32,6 +32,8 @@ class Router:
             for api in served
             for version in api.versions
         }
+        self.counts: Final = dict.fromkeys(self.routes, 0)
+        """Requests so far of each `route_code`; connections add to it."""
         self._api_versions = next((api for api in served if api.key == API_VERSIONS), None)
 
     def find(self, code: int) -> tuple[Api, bool]:

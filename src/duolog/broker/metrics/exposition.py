@@ -131,11 +131,12 @@ def _requests(broker: "Broker") -> Iterator[str]:
     fetch.counts[TIMES_S.index(0.001)] += counters.fetch_at_once
     times["Fetch"] = fetch
     name = "kafka_network_requestmetrics_requests_total"
-    yield head(name, "counter", "Requests that were answered.")
-    counts = {api: histogram.count for api, histogram in times.items()}
-    counts["Produce"] = counters.produce_requests
-    for api, count in sorted(counts.items()):
-        yield line(name, {"request": api}, count)
+    yield head(name, "counter", "Requests that came.")
+    router = broker.router
+    for code, count in router.counts.items():
+        if count:
+            api, _ = router.routes[code]
+            yield line(name, {"request": api.name, "version": code & 0xFFFF}, count)
     name = "kafka_network_requestmetrics_errors_total"
     yield head(name, "counter", "Requests that ended with an unexpected error.")
     for api, count in sorted(counters.errors.items()):
