@@ -287,12 +287,8 @@ class Connection:
                 self._start = frame_end
                 frame = view[start + SIZE_BYTES : frame_end]
                 position = 10 + client_id_size if client_id_size > 0 else 10
-                route = routes.get(code)
-                if route is None:
-                    route = self.broker.router.find(code)
-                else:
-                    counts[code] += 1
-                api, flexible = route
+                api, flexible = routes.get(code) or self.broker.router.find(code)
+                counts[code] += 1
                 if flexible:
                     if position < size and not frame[position]:
                         position += 1  # No tagged fields, as always.

@@ -5,6 +5,7 @@ connection, as Kafka does; only ApiVersions answers whatever version it is asked
 client asks it to learn the versions.
 """
 
+from collections import defaultdict
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Final
@@ -32,7 +33,7 @@ class Router:
             for api in served
             for version in api.versions
         }
-        self.counts: Final = dict.fromkeys(self.routes, 0)
+        self.counts: Final = defaultdict[int, int](int)
         """Requests so far of each `route_code`; connections add to it."""
         self._api_versions = next((api for api in served if api.key == API_VERSIONS), None)
 

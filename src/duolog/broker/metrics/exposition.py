@@ -133,10 +133,10 @@ def _requests(broker: "Broker") -> Iterator[str]:
     name = "kafka_network_requestmetrics_requests_total"
     yield head(name, "counter", "Requests that came.")
     router = broker.router
-    for code, count in router.counts.items():
-        if count:
-            api, _ = router.routes[code]
-            yield line(name, {"request": api.name, "version": code & 0xFFFF}, count)
+    for code, count in list(router.counts.items()):
+        if code in router.routes:
+            served, _ = router.routes[code]
+            yield line(name, {"request": served.name, "version": code & 0xFFFF}, count)
     name = "kafka_network_requestmetrics_errors_total"
     yield head(name, "counter", "Requests that ended with an unexpected error.")
     for api, count in sorted(counters.errors.items()):
