@@ -7,7 +7,7 @@ import struct
 import time
 from typing import Any, Final
 
-from conformance.kafka.group_conversations import Members, subscription
+from conformance.kafka.members import Members, subscription
 from conformance.kafka.talk import create_and_wait, new_topic, plain
 from conformance.kafka.wire_client import WireClient
 

@@ -36,6 +36,7 @@ from conformance.kafka import config_conversations as configs
 from conformance.kafka import consumer_group_conversations as consumers
 from conformance.kafka import group_conversations as groups
 from conformance.kafka import isolation_conversations as isolation
+from conformance.kafka import offset_conversations as offsets
 from conformance.kafka import record_conversations as records
 from conformance.kafka import transaction_conversations as transactions
 from conformance.kafka.peer import KafkaPeer
@@ -97,10 +98,10 @@ CONVERSATIONS: Final[list[Conversation]] = [
     groups.requests_in_every_version,
     groups.static_members,
     groups.members_that_are_silent,
-    groups.offsets_in_open_transactions,
-    groups.members_that_commit_in_transactions,
-    groups.offsets,
-    groups.offsets_that_are_deleted,
+    offsets.offsets_in_open_transactions,
+    offsets.members_that_commit_in_transactions,
+    offsets.offsets,
+    offsets.offsets_that_are_deleted,
     groups.groups_that_are_deleted,
     groups.groups_that_are_listed,
     groups.coordinators,
