@@ -138,16 +138,28 @@ def answer_failed_frame(
     Raises:
         MalformedRequest: the bytes are no such request.
     """
-    header = read_request_header(frame)
-    request = connection.broker.messages.decode_request(header, frame[header.body_position :])
     slots = connection.slots
     if len(slots) == slots_before:
         slots.append(Slot())
-    context = RequestContext(connection.broker, connection, slots[-1], api, header)
+    answer_failure(connection, api, frame, slots[-1], error)
+
+
+def answer_failure(
+    connection: "Connection", api: Api, frame: memoryview | bytes, slot: Slot, error: Exception
+) -> None:
+    """Answer the request in `slot` as `answer_failed_frame` does.
+
+    Raises:
+        MalformedRequest: the bytes are no such request.
+    """
+    view = memoryview(frame)
+    header = read_request_header(view)
+    request = connection.broker.messages.decode_request(header, view[header.body_position :])
+    context = RequestContext(connection.broker, connection, slot, api, header)
     context.request = request
-    context.replied = slots[-1].data is not None or getattr(request, "acks", -1) == 0
+    context.replied = slot.data is not None or getattr(request, "acks", -1) == 0
     connection.broker.refuse(context, error)
-    if slots[-1].data is None:
+    if slot.data is None:
         connection.close("a produce request with acks=0 failed", level=logging.WARNING)
 
 

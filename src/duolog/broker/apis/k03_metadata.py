@@ -12,13 +12,12 @@ v10 topic ids; v12 asks by id
 Source: Kafka `KafkaApis.handleTopicMetadataRequest`.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from duolog.broker.api import Api
+from duolog.broker.api import Api, answer_failure
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.slots import Slot
@@ -66,13 +65,14 @@ def handle_frame(
     broker = connection.broker
     request = read_metadata_request(frame[position:], version)
     came_at = broker.clock.monotonic()
+    content = bytes(frame)  # The receive buffer may be another's when this fails.
     slot = Slot()
     connection.slots.append(slot)
     header = response_header(_KEY, version, correlation_id)
     failed: dict[str, Exception] = {}
 
     def answer() -> None:
-        run_in_turns(broker.clock, broker.timers, _closing(connection, steps()))
+        run_in_turns(broker.clock, broker.timers, _guarded(connection, content, slot, steps()))
 
     def steps() -> Iterator[None]:
         rows = []
@@ -96,13 +96,14 @@ def handle_frame(
         answer()
 
 
-def _closing(connection: "Connection", steps: Iterator[None]) -> Iterator[None]:
-    """Run `steps`; what they raise closes the connection, which would wait for ever."""
+def _guarded(
+    connection: "Connection", frame: bytes, slot: Slot, steps: Iterator[None]
+) -> Iterator[None]:
+    """Run `steps`; what they raise becomes the answer, for which the client would wait for ever."""
     try:
         yield from steps
-    except Exception:
-        connection.close("handler failed", level=logging.ERROR)
-        raise
+    except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
+        answer_failure(connection, API, frame, slot, error)
 
 
 def _rows(
