@@ -365,8 +365,7 @@ class GroupCoordinator:
             if isinstance(group, Group):
                 release(group, step)
         for group_id in {record.group_id for record in outcome.records}:
-            if not self._in_flight[group_id]:
-                step.outcome.replies += self.consumer.release(group_id)
+            step.outcome.replies += self.consumer.held.released(group_id)
         return step.outcome.replies
 
     def abandon(self, outcome: Outcome, error_code: int, now: Moment) -> Outcome:
@@ -374,7 +373,7 @@ class GroupCoordinator:
         for record in outcome.records:
             self._landed(record)
         step = Step(self._settings, now)
-        held = self.consumer.abandoned(record.group_id for record in outcome.records)
+        held = self.consumer.abandoned(outcome.records)
         for letter in (*outcome.deferred, *held):
             step.outcome.reply(letter.to, letter.reply.refused(error_code))
         for group_id in _changed_groups(outcome):
@@ -432,8 +431,7 @@ class GroupCoordinator:
 
     def _sent_or_held(self, group_id: str, outcome: Outcome, now: Moment) -> Outcome:
         """Hold back what a request that wrote nothing tells of records that are on their way."""
-        if not outcome.records and self._in_flight[group_id]:
-            self.consumer.hold(group_id, outcome.deferred)
+        if not outcome.records and self.consumer.held.hold(group_id, outcome.deferred):
             return Outcome(outcome.replies)
         return self._sent(Step(self._settings, now, outcome))
 
@@ -442,11 +440,15 @@ class GroupCoordinator:
             self._in_flight[record.group_id] += 1
             if isinstance(record, OffsetChange):
                 self._offsets.sent(record)
+            elif isinstance(record, ConsumerGroupRecord):
+                self.consumer.held.sent(record.group_id)
         return step.outcome
 
     def _landed(self, record: CoordinatorRecord) -> None:
         if isinstance(record, OffsetChange):
             self._offsets.landed(record)
+        elif isinstance(record, ConsumerGroupRecord):
+            self.consumer.held.landed(record.group_id)
         self._in_flight[record.group_id] -= 1
         assert self._in_flight[record.group_id] >= 0, record
         if not self._in_flight[record.group_id]:

@@ -281,6 +281,22 @@ def test_an_answer_waits_until_what_it_tells_is_durable(broker: PaperBroker) -> 
     assert partitions(first[0]) == partitions(second[0]) == [0, 1, 2, 3]
 
 
+def test_a_heartbeat_does_not_wait_for_commits(broker: PaperBroker) -> None:
+    join(broker)
+    broker.durable = False
+    partition = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
+    commits = broker.send(
+        COMMIT,
+        9,
+        group_id="g",
+        generation_id_or_member_epoch=1,
+        member_id="m",
+        topics=[{"name": "t", "partitions": [partition]}],
+    )
+
+    assert (commits, beat(broker, "m", 1).error_code) == ([], 0)
+
+
 def test_two_members_of_one_round_do_not_get_the_same_partition(broker: PaperBroker) -> None:
     broker.durable = False
     first = broker.send(CONSUMER_HEARTBEAT, 1, **join_fields("a"))

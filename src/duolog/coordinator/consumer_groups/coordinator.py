@@ -6,7 +6,6 @@ names a group of one protocol. What is different: a record is replayed when it i
 Source: Kafka `GroupCoordinatorShard`, `GroupMetadataManager`.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -21,6 +20,7 @@ from duolog.coordinator.consumer_groups.heartbeat import (
     heartbeat,
     leave,
 )
+from duolog.coordinator.consumer_groups.held import HeldLetters
 from duolog.coordinator.consumer_groups.messages import (
     DescribedConsumer,
     DescribedConsumerGroup,
@@ -47,6 +47,7 @@ from duolog.coordinator.messages import (
     ReplyTo,
     SyncRequest,
 )
+from duolog.coordinator.records import CoordinatorRecord
 from duolog.coordinator.settings import ConsumerGroupSettings
 from duolog.coordinator.step import Step as GroupStep
 
@@ -57,6 +58,7 @@ class ConsumerGroups:
     Attributes:
         topics: the broker's topics, as they are now.
         settings_of: the settings of a group, which may have some of its own.
+        held: letters that wait for earlier records of their group.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class ConsumerGroups:
         self.settings_of: Callable[[str], ConsumerGroupSettings] = lambda _: self.settings
         self._groups = groups
         self._soft: dict[str, Soft] = {}
-        self._held: defaultdict[str, list[Letter]] = defaultdict(list)
+        self.held = HeldLetters()
 
     # Requests
 
@@ -151,16 +153,6 @@ class ConsumerGroups:
             classic.outcome.records += group.tombstones()
             self._groups[group_id] = downgrade(group, self.topics, classic)
 
-    # Letters of requests that wrote nothing, while earlier records of the group are on their way
-
-    def hold(self, group_id: str, letters: list[Letter]) -> None:
-        """Keep letters back: what they tell is not durable yet."""
-        self._held[group_id] += letters
-
-    def release(self, group_id: str) -> list[Letter]:
-        """Return what was held back for a group."""
-        return self._held.pop(group_id, [])
-
     # Time
 
     def expire(self, group: ConsumerGroup, now: Moment) -> Outcome:
@@ -188,14 +180,14 @@ class ConsumerGroups:
             self._groups[record.group_id] = group
         group.replay(record)
 
-    def abandoned(self, group_ids: Iterable[str]) -> list[Letter]:
+    def abandoned(self, records: Iterable[CoordinatorRecord]) -> list[Letter]:
         """Return what was held back for groups whose records were not stored.
 
         What was found out about topics was not stored either, so they are looked at again.
         """
         letters = []
-        for group_id in set(group_ids):
-            letters += self.release(group_id)
+        for group_id in {r.group_id for r in records if isinstance(r, ConsumerGroupRecord)}:
+            letters += self.held.refused(group_id)
             if group_id in self._soft:
                 self._soft[group_id].topics_version = -1
                 self._soft[group_id].regex_version = -1

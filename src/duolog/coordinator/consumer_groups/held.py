@@ -1,0 +1,56 @@
+"""Letters of requests that wrote nothing, held back while what they tell is on its way to the disk.
+
+Records of a group land in the order in which they were sent, so a letter may leave when as many have
+landed as had been sent before it. Records that come later do not keep it.
+"""
+
+from collections import Counter, defaultdict, deque
+
+from duolog.coordinator.messages import Letter
+
+
+class HeldLetters:
+    """What is on its way for each group, and who waits for it."""
+
+    def __init__(self) -> None:
+        self._sent: Counter[str] = Counter()
+        self._landed: Counter[str] = Counter()
+        self._waiting: defaultdict[str, deque[tuple[int, Letter]]] = defaultdict(deque)
+
+    def sent(self, group_id: str) -> None:
+        """Count a record that is on its way."""
+        self._sent[group_id] += 1
+
+    def landed(self, group_id: str) -> None:
+        """Count a record that is durable, or will never be."""
+        self._landed[group_id] += 1
+        assert self._landed[group_id] <= self._sent[group_id], group_id
+
+    def hold(self, group_id: str, letters: list[Letter]) -> bool:
+        """Keep letters back if records are on their way; tell whether they are kept."""
+        sent = self._sent[group_id]
+        if self._landed[group_id] == sent:
+            return False
+        self._waiting[group_id] += ((sent, letter) for letter in letters)
+        return True
+
+    def released(self, group_id: str) -> list[Letter]:
+        """Return the letters of a group that may leave now."""
+        waiting, landed = self._waiting[group_id], self._landed[group_id]
+        letters = []
+        while waiting and waiting[0][0] <= landed:
+            letters.append(waiting.popleft()[1])
+        if landed == self._sent[group_id]:
+            self._forget(group_id)
+        return letters
+
+    def refused(self, group_id: str) -> list[Letter]:
+        """Return all letters of a group: what they tell will not be durable."""
+        letters = [letter for _, letter in self._waiting.pop(group_id, ())]
+        if self._landed[group_id] == self._sent[group_id]:
+            self._forget(group_id)
+        return letters
+
+    def _forget(self, group_id: str) -> None:
+        for found in (self._sent, self._landed, self._waiting):
+            found.pop(group_id, None)
