@@ -267,16 +267,6 @@ def test_each_producer_id_is_given_once_also_after_a_restart(open_desk: Any) -> 
     assert (again.error_code, again.producer_epoch) == (0, 0)
 
 
-def test_a_transactional_id_gets_an_error_that_no_client_repeats(desk: Any) -> None:
-    client = desk.client()
-
-    refused = client.ask(INIT_PRODUCER_ID, 4, transactional_id="t", transaction_timeout=1000)
-    empty = client.ask(INIT_PRODUCER_ID, 4, transactional_id="", transaction_timeout=1000)
-
-    assert refused.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert empty.error_code == ErrorCode.INVALID_REQUEST
-
-
 def test_the_end_of_an_older_epoch_is_known_after_a_restart(open_desk: Any) -> None:
     desk = open_desk()
     desk.topic("a")

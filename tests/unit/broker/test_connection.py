@@ -119,7 +119,8 @@ def test_api_versions_lists_exactly_what_is_served(desk: Any) -> None:
     }
     assert listed[0][0] == 0, "librdkafka sends no compression otherwise (KAFKA-18659)"
     assert not answer.supported_features
-    assert not answer.finalized_features
+    finalized = {row.name: row.max_version_level for row in answer.finalized_features}
+    assert finalized == {"group.version": 1, "transaction.version": 2}
 
 
 def test_api_versions_5_is_answered_as_kafka_does(desk: Any) -> None:
