@@ -302,8 +302,8 @@ def offsets_in_transactions(client: WireClient) -> Any:
     for version in range(5):
         group = f"offsets{version}"
         told += [a.commit_offset(group, "offsets", version), a.add_offsets(group)]
-        told += [a.commit_offset(group, "offsets", version), a.end(4, commit=True)]
-    told += [a.commit_offset("offsets5", "offsets", 5), a.end(5, commit=True)]
+        told += [a.commit_offset(group, "offsets", version), a.end(4, commit=True), a.state()]
+    told += [a.commit_offset("offsets5", "offsets", 5), a.end(5, commit=True), a.state()]
     a.epoch -= 1
     told += [a.commit_offset("offsets5", "offsets", version) for version in (3, 4, 5)]
     a.epoch += 1
