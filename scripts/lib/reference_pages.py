@@ -2,6 +2,8 @@
 
     config.md   ◄── the rows of broker, topic and engine settings
     apis.md       ◄── the APIs that the broker's router finds
+    figures.md    ◄── what bench/results/ keeps of the broker and of Apache Kafka
+    compatibility.md ◄── the results that compat/run keeps
 
 With --check nothing is written, and the exit status is 1 where a page differs from the code.
 """
@@ -9,6 +11,9 @@ With --check nothing is written, and the exit status is 1 where a page differs f
 import sys
 from pathlib import Path
 from typing import Final
+
+from compatibility_page import compatibility_page
+from figures_page import figures_page
 
 from duolog.broker.router import find_apis
 from duolog.broker.settings import SETTINGS
@@ -82,7 +87,13 @@ def _size(row: Setting) -> str:
 def main() -> int:
     """Write the pages, or compare them."""
     drifted = []
-    for name, text in (("config.md", settings_page()), ("apis.md", apis_page())):
+    pages = (
+        ("config.md", settings_page()),
+        ("apis.md", apis_page()),
+        ("compatibility.md", f"{WRITTEN_BY}\n\n{compatibility_page()}"),
+        ("figures.md", f"{WRITTEN_BY}\n\n{figures_page()}"),
+    )
+    for name, text in pages:
         page = PAGES / name
         if page.exists() and page.read_text() == f"{text}\n":
             continue
