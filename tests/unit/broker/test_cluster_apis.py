@@ -269,6 +269,40 @@ def test_a_page_of_partitions_has_no_more_than_the_setting_allows(open_desk: Any
     assert answer.next_cursor.partition_index == 3
 
 
+@pytest.mark.parametrize("version", range(2, 5))
+def test_the_end_of_a_leader_epoch_is_told_in_every_version(desk: Any, version: int) -> None:
+    desk.topic("a")
+    client = desk.client()
+    client.produce("a", desk.batch(b"x", b"y"))
+    epoch = desk.broker.leader_epoch
+
+    def ask(topic: str, partition: int, asked: int, current: int = -1) -> tuple[int, int, int]:
+        row = {"partition": partition, "current_leader_epoch": current, "leader_epoch": asked}
+        topics = [{"topic": topic, "partitions": [row]}]
+        found = client.ask(23, version, topics=topics).topics[0].partitions[0]
+        return found.error_code, found.leader_epoch, found.end_offset
+
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert ask("a", 0, epoch) == (0, epoch, 2)
+    assert ask("a", 0, epoch + 7) == (0, -1, -1)
+    assert ask("a", 0, epoch, epoch + 1)[0] == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert ask("a", 9, epoch)[0] == unknown
+    assert ask("missing", 0, epoch)[0] == unknown
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_what_everybody_may_do_with_the_cluster_is_told_when_it_is_asked(
+    desk: Any, version: int
+) -> None:
+    client = desk.client()
+
+    asked = client.ask(DESCRIBE_CLUSTER, version, include_cluster_authorized_operations=True)
+    not_asked = client.ask(DESCRIBE_CLUSTER, version)
+
+    assert asked.cluster_authorized_operations > 0
+    assert not_asked.cluster_authorized_operations == -(2**31)
+
+
 # Nobody is asked who they are
 
 
