@@ -329,6 +329,14 @@ BROKER_LOG_SETTINGS: Final = (
         Importance.LOW,
     ),
     Setting(
+        "num.recovery.threads.per.data.dir",
+        16,
+        Kind.INT,
+        "Threads that sync the logs at a stop; the file system makes one commit for several.",
+        at_least(1),
+        Importance.LOW,
+    ),
+    Setting(
         "log.recovery.bytes.max",
         512 * MIB,
         Kind.LONG,

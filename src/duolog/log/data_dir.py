@@ -56,10 +56,12 @@ class DataDir:
     def _take_lock(self) -> DirLock:
         try:
             return self._disk.lock(f"{self.path}/{_LOCK}")
-        except BlockingIOError:
+        except BlockingIOError as error:
+            pid = getattr(error, "pid", None)
+            holder = "Another broker" if pid is None else f"The broker in process {pid}"
             raise DataDirRefused(
                 f'data directory "{self.path}" is in use',
-                detail="Another broker holds its lock.",
+                detail=f"{holder} holds its lock.",
                 hint="Stop that broker, or start this one with another data directory.",
             ) from None
 

@@ -10,6 +10,7 @@ Threads: a file may be appended by one thread while others read it or sync it.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -178,13 +179,33 @@ class RealFile:
         self.close()
 
 
+_PID_BYTES_MAX: Final = 20
+
+
+class LockHeld(BlockingIOError):
+    """Another one holds a lock; `pid` is its process, where the lock file says so."""
+
+    def __init__(self, path: str, pid: int | None) -> None:
+        super().__init__(errno.EWOULDBLOCK, "lock is held", path)
+        self.pid = pid
+
+
 class RealLock:
-    """An flock on a file; the kernel drops it when the process ends, however it ends."""
+    """An flock on a file; the kernel drops it when the process ends, however it ends.
+
+    The file holds the process that has it, for whoever asks in vain.
+    """
 
     def __init__(self, path: str) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+        except BlockingIOError:
+            holder = os.pread(self._descriptor, _PID_BYTES_MAX, 0).strip()
+            os.close(self._descriptor)
+            raise LockHeld(path, int(holder) if holder.isdigit() else None) from None
         except OSError:
             os.close(self._descriptor)
             raise

@@ -14,7 +14,7 @@ immutable descriptions of work (`take_unsynced`, `take_recovery_point`), never t
 Source: Kafka `UnifiedLog`, `LogSegment`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from struct import Struct
 from struct import error as struct_error
@@ -35,6 +35,7 @@ from duolog.log.recovery import Recovered
 from duolog.log.recovery_point import POINT_AT_CLOSE_BYTES, RecoveryPoint, RecoveryPointWrite
 from duolog.log.retention import expired_segments
 from duolog.log.segment import NO_TIMESTAMP, Segment
+from duolog.log.unsynced import sync_now
 from duolog.log.validation import LARGEST_CODEC, checked_attributes, ensure_appendable
 from duolog.record.batch import (
     CRC_START,
@@ -456,18 +457,29 @@ class PartitionLog(CompactableLog):
         Raises:
             LogDirOffline: the disk refused, now or before.
         """
+        with self._health.guard(f'closing "{self.topic_partition}"'):
+            self.closing()()
+        self.release()
+
+    def closing(self) -> Callable[[], None]:
+        """Write everything; return what syncs it, for any thread. `release` is to follow.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
         self.write_staged()
         if self._health.error is not None:
             raise self._health.error
-        try:
-            self._unsynced.sync()
-            # A few batches are read again faster than a recovery point is written.
-            point = self.take_recovery_point(bytes_min=POINT_AT_CLOSE_BYTES)
+        work = self._unsynced.take_all()
+        # A few batches are read again faster than a recovery point is written.
+        point = self.take_recovery_point(bytes_min=POINT_AT_CLOSE_BYTES)
+
+        def sync() -> None:
+            sync_now(work)
             if point is not None:
                 point.write()
-        except OSError as cause:
-            raise self._health.fail(cause, f'closing "{self.topic_partition}"') from cause
-        self.release()
+
+        return sync
 
     def forget_files(self) -> None:
         """Hold no file any more, because the topic is deleted; who sends from one may go on."""

@@ -9,6 +9,8 @@ takes work, and the recovery point syncs all of it.
 Threads: the broker's loop. What is taken goes to the group commit's thread.
 """
 
+from collections.abc import Iterable
+
 from duolog.log.disk import Disk
 from duolog.log.journal import SyncWork
 from duolog.log.recovery_point import IndexTail
@@ -96,15 +98,21 @@ class Unsynced:
         self._requested = active.size_bytes
         return segments, tails
 
-    def sync(self) -> None:
-        """Make everything durable here and now, for a stop.
+    def take_all(self) -> list[SyncWork]:
+        """Return all that is not durable, directories too, for a stop."""
+        work = self.take_work()
+        if self._directories:
+            work.append(self._active_work())
+        return work
 
-        Raises:
-            OSError: the disk refused; the log directory is to go offline.
-        """
-        for work in self.take_work():
-            work.file.sync()
-            for directory in work.directories:
-                self._disk.sync_dir(directory)
-        for directory in self._directories:
-            self._disk.sync_dir(directory)
+
+def sync_now(work: Iterable[SyncWork]) -> None:
+    """Make `work` durable here and now.
+
+    Raises:
+        OSError: the disk refused; the log directory is to go offline.
+    """
+    for item in work:
+        item.file.sync()
+        for directory in item.directories:
+            item.disk.sync_dir(directory)

@@ -1,3 +1,5 @@
+import os
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -5,11 +7,12 @@ import pytest
 from duolog.core.errors import ConfigError
 from duolog.core.settings import Value
 from duolog.log import LogManager, PartitionLog
-from duolog.log.disk import read_file
+from duolog.log.disk import RealDisk, read_file
 from duolog.log.errors import (
     CorruptLog,
     DataDirRefused,
     InvalidPartitions,
+    LogDirOffline,
     TopicExists,
     UnknownTopic,
 )
@@ -378,3 +381,49 @@ def test_what_a_killed_process_left_outlives_a_power_failure_where_that_was_prom
         ends.add(open_manager(found.crash(seed)).log("orders", 0).log_end_offset)
 
     assert (ends == {200}) is kept
+
+
+def test_who_asks_in_vain_is_told_the_process_that_uses_the_directory(tmp_path: Path) -> None:
+    first = LogManager(RealDisk(), str(tmp_path / "data"), FakeClock(), {})
+
+    with pytest.raises(DataDirRefused) as refused:
+        LogManager(RealDisk(), str(tmp_path / "data"), FakeClock(), {})
+
+    assert refused.value.detail == f"The broker in process {os.getpid()} holds its lock."
+    first.close()
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_stop_syncs_every_log_whatever_the_number_of_threads(
+    tmp_path: Path, threads: int
+) -> None:
+    settings: dict[str, Value] = {"num.recovery.threads.per.data.dir": threads}
+    manager = LogManager(RealDisk(), str(tmp_path / "data"), FakeClock(), settings)
+    manager.create_topic("t", 20)
+    for partition in range(20):
+        log = manager.log("t", partition)
+        log.append(memoryview(encode_batch([Record(0, 1, b"k", b"v" * 20_000)])))
+    manager.close()
+
+    manager = LogManager(RealDisk(), str(tmp_path / "data"), FakeClock(), settings)
+
+    assert manager.started_clean
+    assert [manager.log("t", partition).log_end_offset for partition in range(20)] == [1] * 20
+    manager.close()
+
+
+def test_a_sync_that_fails_in_a_stop_leaves_no_mark_of_a_clean_one() -> None:
+    disk = CrashDisk()
+    manager = open_manager(disk)
+    manager.create_topic("t", 3)
+    for partition in range(3):
+        log = manager.log("t", partition)
+        log.append(memoryview(encode_batch([Record(0, 1, b"k", b"v")])))
+        log.write_staged()
+    disk.fail("sync", OSError(5, "Input/output error"))
+
+    with pytest.raises(LogDirOffline, match="closing the logs"):
+        manager.close()
+    disk.heal()
+
+    assert not open_manager(disk).started_clean
