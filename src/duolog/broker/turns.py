@@ -28,6 +28,8 @@ def work_in_turns(
     items: Iterable[Item],
     work: Callable[[Item], None],
     finish: Callable[[], None],
+    *,
+    turn_s: float = TURN_S,
 ) -> None:
     """Call `work` for each item, some now and the rest in later rounds, and `finish` at the end.
 
@@ -37,7 +39,7 @@ def work_in_turns(
     rest = iter(items)
 
     def turn() -> None:
-        until = broker.clock.monotonic() + TURN_S
+        until = broker.clock.monotonic() + turn_s
         try:
             for item in rest:
                 work(item)

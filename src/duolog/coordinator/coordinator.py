@@ -266,13 +266,14 @@ class GroupCoordinator:
         return self.consumer.describe(group_id)
 
     def list_groups(self) -> Iterator[ListedGroup]:
-        """Yield every group.
+        """Yield every group; others may come and go meanwhile.
 
         Raises:
             CoordinatorLoadInProgress: try again.
         """
         self._ensure_loaded()
-        return (group.listed() for group in self._groups.values())
+        found = (self._groups.get(group_id) for group_id in self.group_ids())
+        return (group.listed() for group in found if group is not None)
 
     def group_ids(self) -> list[str]:
         """Return the id of every group, for work that is done group by group."""

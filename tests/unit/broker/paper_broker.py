@@ -165,6 +165,9 @@ class PaperBroker:
         self.planned.append(timer)
         return timer
 
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Any:
+        return self.call_at(self.clock.monotonic() + delay, callback)
+
     def pass_time(self, seconds: float) -> None:
         end = self.clock.monotonic() + seconds
         while due := [timer for timer in self.planned if timer.at <= end]:
@@ -200,6 +203,7 @@ class PaperBroker:
             client_host="/127.0.0.1",
             advertised=self.advertised,
             reply=reply,
+            encode_item=lambda path, item: self.messages.encode_item(header, path, item),
         )
         request = self.messages.decode_request(header, memoryview(body))
         handle = APIS[key].handle

@@ -6,6 +6,7 @@ import pytest
 
 from duolog.broker.errors import UnknownTopic
 from duolog.core.errors import KafkaError
+from duolog.testing.clock import FakeClock
 from unit.broker.paper_broker import (
     APIS,
     COMMIT,
@@ -392,3 +393,26 @@ def test_the_offsets_topic_that_cannot_be_made_refuses_the_transaction(
     broker.create_error = UnknownTopic("no room")
 
     assert codes(broker.ask(TXN_COMMIT, 3, **txn_fields())) == {("t", 0): 3}
+
+
+class RunningClock(FakeClock):
+    """A millisecond passes with each look at it."""
+
+    def monotonic(self) -> float:
+        self.advance(ms=1)
+        return super().monotonic()
+
+
+@pytest.mark.parametrize("key", [LIST, DESCRIBE])
+def test_very_many_groups_are_shown_in_turns(broker: PaperBroker, key: int) -> None:
+    names = [f"g{number:03}" for number in range(50)]
+    for name in names:
+        commit(broker, name)
+    broker.clock = RunningClock()
+
+    answers = broker.send(key, 4, groups=names)
+    unanswered = not answers
+    broker.pass_time(1)
+
+    assert unanswered
+    assert [group.group_id for group in answers[0].groups] == names

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from duolog.broker.api import Api, RequestContext
+from duolog.broker.turns import SHORT_TURN_S, work_in_turns
 from duolog.coordinator.errors import GROUP_ID_NOT_FOUND, NONE, GroupError
 from duolog.coordinator.messages import DescribedGroup
 
@@ -29,12 +30,18 @@ _ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8
 def handle(request: Any, context: RequestContext) -> None:
     asked = getattr(request, "include_authorized_operations", False)
     operations = _ALL_OPERATIONS if asked else _NOT_ASKED
-    groups = []
-    for group_id in request.groups:
+    rows: list[bytes] = []
+
+    def add(group_id: str) -> None:
         found = _describe(group_id, context)
         known = operations if found["error_code"] == NONE else _NOT_ASKED
-        groups.append({**found, "authorized_operations": known})
-    context.reply({"throttle_time": 0, "groups": groups})
+        row = {**found, "authorized_operations": known}
+        rows.append(context.encode_item("groups", row))
+
+    def finish() -> None:
+        context.reply({"throttle_time": 0, "groups": rows})
+
+    work_in_turns(context, request.groups, add, finish, turn_s=SHORT_TURN_S)
 
 
 def _describe(group_id: str, context: RequestContext) -> Fields:

@@ -5,35 +5,45 @@ v3  flexible
 v4  filter by state, KIP-518
 v5  filter by type, KIP-848: "classic" or "consumer"
 
+Rows are made in turns: a broker may have very many groups.
+
 Source: Kafka ListGroupsRequest.json; GroupMetadataManager.listGroups.
 """
 
 from typing import Any
 
 from duolog.broker.api import Api, RequestContext
+from duolog.broker.turns import SHORT_TURN_S, work_in_turns
 from duolog.coordinator.errors import NONE, GroupError
+from duolog.coordinator.messages import ListedGroup
 
 
 def handle(request: Any, context: RequestContext) -> None:
     states = {state.strip().lower() for state in getattr(request, "states_filter", ())}
     types = {name.lower() for name in getattr(request, "types_filter", ())}
+    rows: list[bytes] = []
+
+    def add(group: ListedGroup) -> None:
+        if (not states or group.state.lower() in states) and (
+            not types or group.group_type in types
+        ):
+            row = {
+                "group_id": group.group_id,
+                "protocol_type": group.protocol_type,
+                "group_state": group.state,
+                "group_type": group.group_type,
+            }
+            rows.append(context.encode_item("groups", row))
+
+    def finish() -> None:
+        context.reply({"throttle_time": 0, "error_code": NONE, "groups": rows})
+
     try:
-        groups = list(context.broker.groups.list_groups())
+        groups = context.broker.groups.list_groups()
     except GroupError as error:
         context.reply({"throttle_time": 0, "error_code": error.code, "groups": []})
         return
-    listed = [
-        {
-            "group_id": group.group_id,
-            "protocol_type": group.protocol_type,
-            "group_state": group.state,
-            "group_type": group.group_type,
-        }
-        for group in groups
-        if (not states or group.state.lower() in states)
-        and (not types or group.group_type in types)
-    ]
-    context.reply({"throttle_time": 0, "error_code": NONE, "groups": listed})
+    work_in_turns(context, groups, add, finish, turn_s=SHORT_TURN_S)
 
 
 API = Api(key=16, name="ListGroups", versions=range(6), handle=handle)

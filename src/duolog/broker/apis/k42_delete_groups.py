@@ -12,7 +12,7 @@ Source: Kafka DeleteGroupsRequest.json; GroupCoordinatorShard.deleteGroups.
 from typing import Any
 
 from duolog.broker.api import Api, RequestContext
-from duolog.broker.turns import work_in_turns
+from duolog.broker.turns import SHORT_TURN_S, work_in_turns
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import DeletedReply
 
@@ -40,7 +40,7 @@ def handle(request: Any, context: RequestContext) -> None:
             context.reply({"throttle_time": 0, "results": results})
 
     if group_ids:
-        work_in_turns(context, group_ids, delete, lambda: None)
+        work_in_turns(context, group_ids, delete, lambda: None, turn_s=SHORT_TURN_S)
     else:
         maybe_reply()
 
