@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.errors import kafka_code
-from duolog.broker.markers import EndedTransaction, append_marker
+from duolog.broker.markers import Done, EndedTransaction, write_markers
 from duolog.broker.offsets_topic import partition_of
 from duolog.broker.topic_names import OFFSETS_TOPIC
 from duolog.broker.turns import run_in_turns
@@ -66,7 +66,6 @@ TRANSACTIONS_TOPIC: Final = "__transaction_state"
 _FIRST_TURN_S: Final = 0.25
 _TOMBSTONES_A_BATCH: Final = 500
 
-Done = Callable[[Exception | None], None]
 AnswerTo = Callable[[Answer], None]
 
 
@@ -286,33 +285,7 @@ class Transactions:
             except (DuologError, OSError) as refused:
                 done(refused)
 
-        self._in_turns(self._write_markers(ended, sorted(prepared.partitions), written))
-
-    def _write_markers(
-        self, ended: EndedTransaction, partitions: Iterable[TopicPartition], written: Done
-    ) -> Iterator[None]:
-        markers = _Countdown(written)
-        for topic_partition in partitions:
-            self._write_marker(ended, topic_partition, markers)
-            yield
-        markers.one_done(None)
-
-    def _write_marker(
-        self, ended: EndedTransaction, topic_partition: TopicPartition, markers: "_Countdown"
-    ) -> None:
-        topic, partition = topic_partition
-        markers.left += 1
-        try:
-            append_marker(self._broker, topic, partition, ended, markers.one_done)
-        except KafkaError as error:
-            # The topic was deleted, or a newer producer has already ended this one there.
-            logger.info(
-                "no marker was written",
-                extra={"topic_partition": str(topic_partition), "reason": error.message},
-            )
-            markers.one_done(None)
-        except (DuologError, OSError) as error:
-            markers.one_done(error)
+        self._in_turns(write_markers(self._broker, ended, sorted(prepared.partitions), written))
 
     def _partition_of(self, transactional_id: str) -> int:
         """Return the partition that holds a transactional id; the topic is made."""
@@ -428,24 +401,9 @@ class Transactions:
                 ended = EndedTransaction(
                     *producer, commit=False, coordinator_epoch=log.leader_epoch
                 )
-                self._write_marker(ended, topic_partition, _Countdown(_ignore))
+                self._in_turns(write_markers(self._broker, ended, [topic_partition], _ignore))
             else:
                 self._verify(transactional_id, producer, topic_partition, implicit=True)
-
-
-class _Countdown:
-    """Calls back once, when `one_done` was called as often as `left` says."""
-
-    def __init__(self, then: Done) -> None:
-        self.left = 1
-        self._then = then
-        self._error: Exception | None = None
-
-    def one_done(self, error: Exception | None) -> None:
-        self.left -= 1
-        self._error = self._error or error
-        if not self.left:
-            self._then(self._error)
 
 
 def transaction_settings(settings: "BrokerSettings") -> TransactionSettings:
