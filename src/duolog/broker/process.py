@@ -53,6 +53,8 @@ class BrokerOptions:
     listen: tuple[str, ...] = ()
     advertise: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    passed_over: tuple[str, ...] = ()
+    """Settings of Kafka in a file that mean nothing here."""
 
 
 def run(options: BrokerOptions) -> int:
@@ -71,6 +73,11 @@ def run(options: BrokerOptions) -> int:
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
     settings = BrokerSettings(options.settings)
     handler = log_to_stderr(settings.text("logging.format"), settings.text("logging.level"))
+    if options.passed_over:
+        logger.warning(
+            "settings mean nothing here and are passed over",
+            extra={"settings": ",".join(options.passed_over)},
+        )
     try:
         return _serve(options, settings)
     finally:

@@ -1,8 +1,7 @@
-from pathlib import Path
-
 import pytest
+from click.testing import CliRunner
 
-from duolog.cli.commands.broker import read_config
+from duolog.cli.commands.broker import broker
 from duolog.cli.options import read_assignment
 from duolog.core.errors import ConfigError
 
@@ -17,21 +16,8 @@ def test_a_setting_without_name_or_value_is_refused(text: str) -> None:
         read_assignment(text)
 
 
-def test_tables_of_a_settings_file_become_dotted_names(tmp_path: Path) -> None:
-    path = tmp_path / "broker.toml"
-    path.write_text('durability = "os"\n[log.segment]\nbytes = 1024\n[x]\non = true\nl = [1, 2]\n')
+def test_without_a_data_directory_the_usage_is_told() -> None:
+    result = CliRunner().invoke(broker, [])
 
-    assert read_config(path) == {
-        "durability": "os",
-        "log.segment.bytes": "1024",
-        "x.on": "true",
-        "x.l": "1,2",
-    }
-
-
-def test_a_file_that_is_not_toml_is_a_setting_error(tmp_path: Path) -> None:
-    path = tmp_path / "broker.toml"
-    path.write_text("durability: os")
-
-    with pytest.raises(ConfigError, match="is not TOML"):
-        read_config(path)
+    assert result.exit_code == 2
+    assert "log.dirs" in result.output

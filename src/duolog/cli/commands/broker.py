@@ -5,14 +5,12 @@ import signal
 import sys
 import threading
 import time
-import tomllib
 from pathlib import Path
 from typing import Final
 
 import click
 
 from duolog.cli.options import read_assignments, set_option
-from duolog.core.errors import ConfigError
 
 STOP_GRACE_S: Final = 15.0
 
@@ -21,9 +19,8 @@ STOP_GRACE_S: Final = 15.0
 @click.option(
     "--data",
     "data_dir",
-    required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory for the log; made if missing.",
+    help="Directory for the log; made if missing. May stand in the file as log.dirs.",
 )
 @click.option(
     "--listen",
@@ -43,12 +40,12 @@ STOP_GRACE_S: Final = 15.0
     "--config",
     "config_path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="TOML file with broker settings; --set wins over it.",
+    help="File with broker settings: TOML, or Kafka's NAME.properties; --set wins over it.",
 )
 @click.option("--stop-with-stdin", is_flag=True, hidden=True)
 def broker(
     *,
-    data_dir: Path,
+    data_dir: Path | None,
     listen: tuple[str, ...],
     advertise: tuple[str, ...],
     assignments: tuple[str, ...],
@@ -63,47 +60,29 @@ def broker(
     Examples:
       duolog broker --data ./data
       duolog broker --data ./data --listen 127.0.0.1:0 --set durability=os
+      duolog broker --config server.properties
+      duolog broker --data ./data --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
+          --advertise OUT://broker.example:9093 --set allow.insecure.listen=true
     """
     # Loaded here: `duolog broker --help` needs none of it.
+    from duolog.broker.config_file import ConfigFile, read_config  # noqa: PLC0415
     from duolog.broker.process import BrokerOptions, run  # noqa: PLC0415
 
-    settings = read_config(config_path) if config_path else {}
-    settings |= read_assignments(assignments)
+    file = read_config(config_path) if config_path else ConfigFile({})
+    data_dir = data_dir or file.data_dir
+    if data_dir is None:
+        raise click.UsageError("Missing option '--data', or log.dirs in the file of --config.")
     if stop_with_stdin:
         threading.Thread(target=_stop_with_stdin, name="stdin-watch", daemon=True).start()
     return run(
-        BrokerOptions(data_dir=data_dir, listen=listen, advertise=advertise, settings=settings)
+        BrokerOptions(
+            data_dir=data_dir,
+            listen=listen,
+            advertise=advertise,
+            settings=file.settings | read_assignments(assignments),
+            passed_over=file.passed_over,
+        )
     )
-
-
-def read_config(path: Path) -> dict[str, str]:
-    """Return the settings of a TOML file as texts; `[log]` and `segment.bytes` join by a dot.
-
-    Raises:
-        ConfigError: the file is not TOML.
-    """
-    try:
-        tree = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f'file "{path}" is not TOML', detail=str(error), hint='Write lines like "a.b" = "c".'
-        ) from error
-    return _flatten(tree, "")
-
-
-def _flatten(tree: dict[str, object], prefix: str) -> dict[str, str]:
-    settings: dict[str, str] = {}
-    for name, value in tree.items():
-        match value:
-            case dict():
-                settings |= _flatten(value, f"{prefix}{name}.")
-            case bool():
-                settings[prefix + name] = "true" if value else "false"
-            case list():
-                settings[prefix + name] = ",".join(map(str, value))
-            case _:
-                settings[prefix + name] = str(value)
-    return settings
 
 
 def _stop_with_stdin() -> None:

@@ -1,0 +1,151 @@
+"""A file of broker settings: TOML, or the `server.properties` of Kafka.
+
+    durability = "os"              listeners=PLAINTEXT://127.0.0.1:9092
+    [log.segment]                  log.dirs=/var/lib/duolog
+    bytes = 1048576                log.segment.bytes=1048576
+
+A file that ends in `.properties` is read as Java reads it. Settings of Kafka that mean nothing
+for one broker with threads of its own making are passed over with a warning, so that the file of
+a Kafka broker can be used as it is; any other unknown name is an error.
+
+Source: `java.util.Properties.load`; Kafka `server.properties`.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from duolog.broker.settings import SETTINGS
+from duolog.core.errors import ConfigError
+
+DATA_DIRS: Final = ("log.dirs", "log.dir")
+OTHER_NAMES: Final = {"broker.id": "node.id"}
+"""Names that Kafka had or has for a setting."""
+
+PASSED_OVER: Final = frozenset({
+    "process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
+    "controller.listener.names", "inter.broker.listener.name", "security.inter.broker.protocol",
+    "inter.broker.protocol.version", "zookeeper.connect", "zookeeper.connection.timeout.ms",
+    "num.network.threads", "num.io.threads", "background.threads", "queued.max.requests",
+    "num.replica.fetchers", "replica.fetch.max.bytes", "replica.lag.time.max.ms",
+    "replica.socket.timeout.ms", "replica.fetch.wait.max.ms", "default.replication.factor",
+    "offsets.topic.replication.factor", "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr", "share.coordinator.state.topic.replication.factor",
+    "share.coordinator.state.topic.min.isr", "auto.leader.rebalance.enable",
+    "leader.imbalance.check.interval.seconds", "unclean.leader.election.enable",
+    "controlled.shutdown.enable", "log.flush.interval.messages", "log.flush.interval.ms",
+    "log.flush.scheduler.interval.ms", "metric.reporters", "confluent.support.metrics.enable",
+    "metadata.log.dir", "offsets.commit.timeout.ms", "offsets.load.buffer.size",
+})  # fmt: skip
+
+_SEPARATOR: Final = re.compile(r"(?<!\\)(?:\\\\)*\s*[=:\s]\s*")
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+class ConfigFile(NamedTuple):
+    """What a file says: settings of ours, where the data are, and what means nothing here."""
+
+    settings: dict[str, str]
+    data_dir: Path | None = None
+    passed_over: tuple[str, ...] = ()
+
+
+def read_config(path: Path) -> ConfigFile:
+    """Read a file of settings.
+
+    Raises:
+        ConfigError: it cannot be read, or names several data directories.
+    """
+    try:
+        text = path.read_text()
+        properties = path.suffix == ".properties"
+        found = dict(parse_properties(text)) if properties else _flatten(tomllib.loads(text), "")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f'file "{path}" is not TOML',
+            detail=str(error),
+            hint='Write lines like "a.b" = "c", or name a file of lines a.b=c FILE.properties.',
+        ) from error
+    return _sorted_out(found)
+
+
+def parse_properties(text: str) -> Iterator[tuple[str, str]]:
+    r"""Yield names and values as Java reads them.
+
+    Example:
+        >>> list(parse_properties("# a\nx = 1\ny: a,\\\n   b\n"))
+        [('x', '1'), ('y', 'a,b')]
+    """
+    for line in _whole_lines(text):
+        match = _SEPARATOR.search(line)
+        name, value = (line, "") if match is None else (line[: match.start()], line[match.end() :])
+        yield _ESCAPE.sub(_unescape, name), _ESCAPE.sub(_unescape, value).rstrip()
+
+
+def _whole_lines(text: str) -> Iterator[str]:
+    """Yield lines without comments; one that ends in an odd number of backslashes goes on."""
+    whole = ""
+    for line in text.splitlines():
+        rest = line.lstrip()
+        if not whole and (not rest or rest[0] in "#!"):
+            continue
+        whole += rest
+        if (len(whole) - len(whole.rstrip("\\"))) % 2:
+            whole = whole[:-1]
+            continue
+        yield whole
+        whole = ""
+    if whole:
+        yield whole
+
+
+def _unescape(match: re.Match[str]) -> str:
+    escaped = match[1]
+    return chr(int(escaped[1:], 16)) if len(escaped) > 1 else _ESCAPED.get(escaped, escaped)
+
+
+def _flatten(tree: Mapping[str, object], prefix: str) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for name, value in tree.items():
+        match value:
+            case dict():
+                settings |= _flatten(value, f"{prefix}{name}.")
+            case bool():
+                settings[prefix + name] = "true" if value else "false"
+            case list():
+                settings[prefix + name] = ",".join(map(str, value))
+            case _:
+                settings[prefix + name] = str(value)
+    return settings
+
+
+def _sorted_out(found: Mapping[str, str]) -> ConfigFile:
+    settings: dict[str, str] = {}
+    passed_over = []
+    data_dir: Path | None = None
+    for name, value in found.items():
+        if name in DATA_DIRS:
+            if data_dir is None or name == DATA_DIRS[0]:  # Kafka's order, too.
+                data_dir = _one_directory(name, value)
+        elif name in OTHER_NAMES:
+            settings.setdefault(OTHER_NAMES[name], value)
+        elif name in PASSED_OVER and name not in SETTINGS:
+            passed_over.append(name)
+        else:
+            settings[name] = value
+    return ConfigFile(settings, data_dir, tuple(passed_over))
+
+
+def _one_directory(name: str, value: str) -> Path:
+    directories = [item.strip() for item in value.split(",") if item.strip()]
+    if len(directories) != 1:
+        raise ConfigError(
+            f'setting "{name}" names {len(directories)} directories',
+            name=name,
+            value=value,
+            hint="A broker keeps its log in one.",
+        )
+    return Path(directories[0])
