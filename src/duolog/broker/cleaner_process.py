@@ -79,7 +79,7 @@ class CleanerProcess:
 
     def _start(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            WORKER_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*WORKER_COMMAND, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()

@@ -1,10 +1,13 @@
 """The process that compacts: reads jobs from standard input, answers on standard output.
 
-It ends with its standard input, so with the broker, however that one ends. It may be killed at any
+It ends with the broker, however that one ends: the kernel kills it then, and elsewhere than on
+Linux it looks by itself. So two processes never write into one directory. It may be killed at any
 time: what it wrote counts for nothing before the broker has swapped it in.
 """
 
+import ctypes
 import os
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -25,17 +28,25 @@ from duolog.record.errors import CorruptBatch
 
 _NICENESS: Final = 15
 _SLEEP_SECONDS_MIN: Final = 0.01
+_PR_SET_PDEATHSIG: Final = 1
 
 
 class Pace:
-    """Holds reading and writing at a number of bytes a second."""
+    """Holds reading and writing at a number of bytes a second, and looks whether anybody waits."""
 
     def __init__(self, bytes_per_second: float) -> None:
         self._bytes_per_second = bytes_per_second
         self._free_at = time.monotonic()
+        self._parent = os.getppid()
 
     def __call__(self, size_bytes: int) -> None:
-        """Note `size_bytes`, and wait if there were too many."""
+        """Note `size_bytes`, and wait if there were too many.
+
+        Raises:
+            SystemExit: the broker is gone.
+        """
+        if os.getppid() != self._parent:
+            raise SystemExit(1)
         if not self._bytes_per_second:
             return
         now = time.monotonic()
@@ -71,8 +82,9 @@ def _say(answers: TextIO, answer: Answer) -> None:
     print(encode_answer(answer), file=answers, flush=True)
 
 
-def main() -> None:
-    """Serve jobs until standard input ends."""
+def main(parent: int) -> None:
+    """Serve jobs of the process `parent` until standard input ends."""
+    _end_with(parent)
     os.nice(_NICENESS)
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
@@ -82,5 +94,12 @@ def main() -> None:
                 run_job(CompactionJob.decode(line), sys.stdin, sys.stdout)
 
 
+def _end_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise SystemExit(1)
+
+
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))
