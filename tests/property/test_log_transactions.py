@@ -236,6 +236,7 @@ class Broker:
             case Commit():
                 self._commit()
             case Delete(share):
+                self._set_point()
                 start = self.log.log_start_offset
                 offset = start + int((self.log.last_stable_offset - start) * share)
                 self.log.advance_log_start(offset)
@@ -301,6 +302,19 @@ class Broker:
         if self.commit.completed_ticket >= ticket:
             log.high_watermark = log.log_end_offset
             self.durable_end = log.log_end_offset
+        if self.commit.failed is not None:
+            raise self.commit.failed
+
+    def _set_point(self) -> None:
+        """Let a recovery point cover what is deleted next.
+
+        Without one a crash makes the log forget what only deleted batches said about producers:
+        readers get the same records, but a transaction that ended there may count as open until
+        the coordinator, which reconciles at a start, ends it again.
+        """
+        self._commit()
+        self.commit.request_points([self.log])
+        self.commit.run_pending()
         if self.commit.failed is not None:
             raise self.commit.failed
 
