@@ -38,6 +38,11 @@ def parse_address(text: str, *, option: str) -> Address:
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
+def is_loopback(host: str) -> bool:
+    """Tell whether a numeric address is this machine's own."""
+    return ipaddress.ip_address(host).is_loopback
+
+
 def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -> socket.socket:
     """Return a socket that listens at `address`; port 0 takes a free one.
 
@@ -48,7 +53,7 @@ def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -
         found = socket.getaddrinfo(address.host or LOOPBACK, address.port, type=socket.SOCK_STREAM)
         # IPv4 first: it is what clients are told to connect to.
         family, *_, target = min(found, key=lambda row: row[0] != socket.AF_INET)
-        if not insecure and not ipaddress.ip_address(target[0]).is_loopback:
+        if not insecure and not is_loopback(str(target[0])):
             raise ConfigError(
                 f'address "{address}" is beyond loopback, and nobody is asked who they are',
                 name="listen",

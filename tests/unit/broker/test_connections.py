@@ -70,6 +70,19 @@ def test_sockets_get_no_delay_and_the_buffers_that_are_asked_for(open_desk: Any)
     client.close()
 
 
+def test_a_client_on_this_machine_is_not_paced(desk: Any) -> None:
+    listener, address = listen(desk)
+    client = connect(desk, address)
+
+    (connection,) = desk.broker.connections
+    taken = connection._socket  # noqa: SLF001
+    used = taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    listener.close()
+    client.close()
+
+    assert used.rstrip(b"\0") == b"reno"
+
+
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:x", ":5"])
 def test_a_limit_of_an_address_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="no limit of connections"):
