@@ -59,7 +59,12 @@ class Consumers:
 
     def describe(self, version: int = 1) -> None:
         answer = plain(
-            self.client.ask(CONSUMER_DESCRIBE, version, group_ids=[self.group_id, "nobody"])
+            self.client.ask(
+                CONSUMER_DESCRIBE,
+                version,
+                group_ids=[self.group_id, "nobody"],
+                include_authorized_operations=True,
+            )
         )
         answer["groups"].sort(key=lambda group: group["group_id"])
         for group in answer["groups"]:

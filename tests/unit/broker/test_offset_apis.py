@@ -335,8 +335,8 @@ def test_operations_are_shown_of_groups_that_are_there(broker: PaperBroker, vers
 
     empty, missing = answer.groups
     assert (empty.group_state, empty.error_code) == ("Empty", 0)
-    assert empty.authorized_operations == 328
-    assert missing.authorized_operations == (328 if version < 6 else -(2**31))
+    assert empty.authorized_operations == 3400
+    assert missing.authorized_operations == (3400 if version < 6 else -(2**31))
 
 
 @pytest.mark.parametrize("version", range(4, 6))

@@ -13,28 +13,25 @@ Source: Kafka DescribeGroupsRequest.json; GroupMetadataManager.describeGroups.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.turns import SHORT_TURN_S, work_in_turns
 from duolog.coordinator.errors import GROUP_ID_NOT_FOUND, NONE, GroupError
 from duolog.coordinator.messages import DescribedGroup
+from duolog.protocol.operations import GROUP_OPERATIONS, OPERATIONS_NOT_ASKED
 
 Fields = Mapping[str, Any]
-
-_NOT_ASKED: Final = -(2**31)
-_ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8
-"""READ, DELETE and DESCRIBE, by the numbers of Kafka's AclOperation."""
 
 
 def handle(request: Any, context: RequestContext) -> None:
     asked = getattr(request, "include_authorized_operations", False)
-    operations = _ALL_OPERATIONS if asked else _NOT_ASKED
+    operations = GROUP_OPERATIONS if asked else OPERATIONS_NOT_ASKED
     rows: list[bytes] = []
 
     def add(group_id: str) -> None:
         found = _describe(group_id, context)
-        known = operations if found["error_code"] == NONE else _NOT_ASKED
+        known = operations if found["error_code"] == NONE else OPERATIONS_NOT_ASKED
         row = {**found, "authorized_operations": known}
         rows.append(context.encode_item("groups", row))
 

@@ -9,31 +9,36 @@ Source: Kafka ConsumerGroupDescribeRequest.json; GroupMetadataManager.consumerGr
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.api import Api, RequestContext
+from duolog.broker.turns import SHORT_TURN_S, work_in_turns
 from duolog.coordinator.consumer_groups.messages import DescribedConsumer, DescribedConsumerGroup
 from duolog.coordinator.consumer_groups.records import Assignment
 from duolog.coordinator.errors import NONE, GroupError
+from duolog.protocol.operations import GROUP_OPERATIONS, OPERATIONS_NOT_ASKED
 
 if TYPE_CHECKING:
     from duolog.broker.topics import Topics
 
 Fields = Mapping[str, Any]
 
-_NOT_ASKED: Final = -(2**31)
-_ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8
-"""READ, DELETE and DESCRIBE, by the numbers of Kafka's AclOperation."""
 _CLASSIC, _CONSUMER = 0, 1
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    operations = _ALL_OPERATIONS if request.include_authorized_operations else _NOT_ASKED
-    groups = [
-        {**_describe(group_id, context), "authorized_operations": operations}
-        for group_id in request.group_ids
-    ]
-    context.reply({"throttle_time": 0, "groups": groups})
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else OPERATIONS_NOT_ASKED
+    rows: list[bytes] = []
+
+    def add(group_id: str) -> None:
+        found = _describe(group_id, context)
+        known = operations if found["error_code"] == NONE else OPERATIONS_NOT_ASKED
+        rows.append(context.encode_item("groups", {**found, "authorized_operations": known}))
+
+    def finish() -> None:
+        context.reply({"throttle_time": 0, "groups": rows})
+
+    work_in_turns(context, request.group_ids, add, finish, turn_s=SHORT_TURN_S)
 
 
 def _describe(group_id: str, context: RequestContext) -> Fields:

@@ -1,5 +1,6 @@
 """Members that join, share, hand over and leave, by heartbeats alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from duolog.coordinator.errors import (
     InvalidRequest,
     UnknownMemberId,
 )
+from duolog.coordinator.messages import CommitRequest, CommittedOffset, Producer
 from duolog.coordinator.settings import ConsumerGroupSettings
+from duolog.core.ids import TopicPartition
 from unit.coordinator.consumer_groups.desk import ConsumerDesk
 
 
@@ -301,3 +304,31 @@ def test_a_description_tells_what_members_have_and_shall_have(consumers: Consume
     assert consumers.topics.plain(second.target) == {"t": [2, 3]}
     with pytest.raises(GroupIdNotFound):
         consumers.front.describe("other")
+
+
+def commit_as(consumers: ConsumerDesk, **fields: Any) -> int:
+    """Return the code that the group answers to a commit; 0 if it lets it through."""
+    offsets = {TopicPartition("t", 0): CommittedOffset(1)}
+    request = replace(CommitRequest(group_id="g", offsets=offsets, version=9), **fields)
+    try:
+        consumers.group.check_commit(request, None)
+    except GroupError as error:
+        return error.code
+    return 0
+
+
+def test_a_transaction_may_commit_without_a_member_and_else_at_its_epoch_only(
+    consumers: ConsumerDesk,
+) -> None:
+    consumers.joined("a")
+
+    codes = [
+        commit_as(consumers, producer=Producer(1, 0), version=5),
+        commit_as(consumers, producer=Producer(1, 0), version=5, member_id="a", generation=1),
+        commit_as(consumers, producer=Producer(1, 0), version=5, member_id="a", generation=0),
+        commit_as(consumers, producer=Producer(1, 0), version=5, member_id="x", generation=1),
+        commit_as(consumers, member_id="a", generation=0),
+        commit_as(consumers),
+    ]
+
+    assert codes == [0, 0, 22, 25, 113, 25]
