@@ -79,6 +79,8 @@ class Rounds:
         """Partitions with staged batches; handlers add to it."""
         self.pending: list[Pending] = []
         """Who waits for this round; handlers add to it."""
+        self.before_write: list[Callable[[], None]] = []
+        """Called once before the next write, and may append; handlers add to it."""
         self.failure: Exception | None = None
         """Why the log directory is offline, if it is."""
         self._group_commit = group_commit
@@ -106,6 +108,10 @@ class Rounds:
         return bool(self._flights)
 
     def _write(self) -> None:
+        if self.before_write:
+            calls, self.before_write = self.before_write, []
+            for call in calls:
+                call()
         dirty, pending = self.dirty, self.pending
         self.dirty, self.pending = set(), []
         if self.failure is None:

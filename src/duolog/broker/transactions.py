@@ -50,7 +50,7 @@ from duolog.coordinator.transactions.settings import TransactionSettings
 from duolog.coordinator.transactions.transitions import BUMPING_VERSION, Producer
 from duolog.core.errors import DuologError, KafkaError
 from duolog.core.ids import TopicPartition
-from duolog.core.units import SECOND_MS
+from duolog.core.units import MIB, SECOND_MS
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record.records import Record, encode_batch
 
@@ -63,6 +63,7 @@ logger = logging.getLogger(__name__)
 
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 
+_RECORD_BYTES_MAX: Final = 100 * MIB
 _FIRST_TURN_S: Final = 0.25
 _TOMBSTONES_A_BATCH: Final = 500
 
@@ -77,6 +78,8 @@ class Transactions:
         self._coordinator = TransactionCoordinator(
             broker.producer_ids.take, transaction_settings(broker.settings)
         )
+        self._unwritten: dict[str, TransactionChange] = {}
+        """Staged, and appended before this round is written."""
         self._timers: dict[str, Timer] = {}
         self._stopped = False
 
@@ -236,20 +239,39 @@ class Transactions:
         if not implicit:
             self._coordinator.verify(transactional_id, producer, topic_partition)
             return
-        outcome = self._coordinator.add(
+        change = self._added(transactional_id, producer, topic_partition)
+        if change is not None:
+            self._coordinator.staged(change)
+            if not self._unwritten:
+                self._broker.rounds.before_write.append(self._write_added)
+            self._unwritten[transactional_id] = change
+
+    def _added(
+        self, transactional_id: str, producer: Producer, topic_partition: TopicPartition
+    ) -> TransactionChange | None:
+        return self._coordinator.add(
             transactional_id,
             producer,
             frozenset((topic_partition,)),
             self._broker.clock.now_ms(),
             client_version=BUMPING_VERSION,
-        )
-        if outcome.change is not None:
-            self._append(outcome.change, _ignore)
+        ).change
+
+    def _write_added(self) -> None:
+        """Append one record for all partitions that batches of this round have added to an id.
+
+        A record holds all partitions of its transaction, so one for each batch would be n² of them.
+        """
+        unwritten, self._unwritten = self._unwritten, {}
+        try:
+            for change in unwritten.values():
+                self._append_record(change, _ignore)
+        except (DuologError, OSError):
+            # The disk refused, and the round that is about to be written finds that out as well.
+            logger.exception("partitions of transactions were not stored")
 
     def _append(self, change: TransactionChange, done: Done) -> None:
         """Append a record, and all that must follow it; `done` is called when that is durable."""
-        now_ms = self._broker.clock.now_ms()
-        record = Record(0, now_ms, change.encode_key(), change.encode_value())
 
         def on_durable(error: Exception | None) -> None:
             prepared = None if error is not None else self._coordinator.durable(change)
@@ -258,13 +280,20 @@ class Transactions:
             else:
                 self._finish(change.transactional_id, prepared, done)
 
+        self._append_record(change, on_durable)
+        # The record holds what was added before it in this round, too.
+        self._unwritten.pop(change.transactional_id, None)
+        self._coordinator.staged(change)
+
+    def _append_record(self, change: TransactionChange, on_durable: Done) -> None:
+        now_ms = self._broker.clock.now_ms()
+        record = Record(0, now_ms, change.encode_key(), change.encode_value())
         self._broker.append_internal(
             TRANSACTIONS_TOPIC,
             self._partition_of(change.transactional_id),
             encode_batch([record]),
             on_durable,
         )
-        self._coordinator.staged(change)
 
     def _finish(self, transactional_id: str, prepared: TransactionRecord, done: Done) -> None:
         """Write the markers of a prepared transaction, and when they are durable its end."""
@@ -294,6 +323,8 @@ class Transactions:
             configs = {
                 "cleanup.policy": "compact",
                 "compression.type": "uncompressed",
+                # A record names all partitions of a transaction, and none may be too large to end.
+                "max.message.bytes": str(_RECORD_BYTES_MAX),
                 "segment.bytes": settings.text("transaction.state.log.segment.bytes"),
             }
             count = settings.integer("transaction.state.log.num.partitions")
@@ -403,7 +434,9 @@ class Transactions:
                 )
                 self._in_turns(write_markers(self._broker, ended, [topic_partition], _ignore))
             else:
-                self._verify(transactional_id, producer, topic_partition, implicit=True)
+                added = self._added(transactional_id, producer, topic_partition)
+                assert added is not None, "the partition is not in the transaction"
+                self._append(added, _ignore)
 
 
 def transaction_settings(settings: "BrokerSettings") -> TransactionSettings:

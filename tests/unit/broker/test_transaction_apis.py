@@ -16,6 +16,7 @@ from unit.broker.transactional_producer import (
     END,
     INIT,
     LIST,
+    PRODUCE,
     TransactionalProducer,
     committed,
     coordinate,
@@ -273,6 +274,43 @@ def test_an_end_over_many_partitions_is_written_in_turns(coordinated: Desk) -> N
     producer.end(commit=True)
 
     assert {coordinated.broker.log("wide", p).high_watermark for p in range(300)} == {1}
+
+
+def test_batches_of_one_round_add_their_partitions_in_one_record(coordinated: Desk) -> None:
+    """A record holds all partitions: one for each of n batches would be n² of them."""
+    coordinated.topic("wide", 50)
+    producer = TransactionalProducer(coordinated)
+    producer.init()
+    before = transaction_records(coordinated)
+    batch = coordinated.batch(
+        b"v",
+        producer_id=producer.me.producer_id,
+        producer_epoch=producer.me.epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+    rows = [{"index": partition, "records": batch} for partition in range(50)]
+
+    answer = producer.client.ask(
+        PRODUCE,
+        12,
+        transactional_id="tx",
+        acks=-1,
+        timeout=1000,
+        topic_data=[{"name": "wide", "partition_data": rows}],
+    )
+
+    codes = {row.error_code for row in answer.responses[0].partition_responses}
+    assert codes == {0}
+    assert transaction_records(coordinated) == before + 1
+    assert len(producer.record.partitions) == 50
+    assert producer.end(commit=True).error_code == 0
+    assert committed(coordinated, "wide", 49) == [b"v"]
+
+
+def transaction_records(desk: Desk) -> int:
+    partitions = desk.broker.topics.find(TRANSACTIONS_TOPIC).partitions
+    return sum(partition.log.log_end_offset for partition in partitions)
 
 
 # Time
