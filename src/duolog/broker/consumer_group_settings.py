@@ -93,6 +93,15 @@ def consumer_group_settings(settings: "BrokerSettings") -> ConsumerGroupSettings
     """
     for name in _BOUNDED:
         _check_bounds(settings, name)
+    interval_ms = settings.integer("group.consumer.heartbeat.interval.ms")
+    if interval_ms >= settings.integer("group.consumer.session.timeout.ms"):
+        raise ConfigError(
+            f'setting "group.consumer.heartbeat.interval.ms" is {interval_ms} and not below '
+            "the session timeout",
+            hint="Members must be heard of before group.consumer.session.timeout.ms has passed.",
+            name="group.consumer.heartbeat.interval.ms",
+            value=str(interval_ms),
+        )
     return ConsumerGroupSettings(
         session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
         heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),

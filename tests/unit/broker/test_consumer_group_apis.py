@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from duolog.core.errors import ConfigError
 from duolog.log.errors import LogDirOffline
 from unit.broker.paper_broker import (
     APIS,
@@ -360,6 +361,24 @@ def test_a_group_may_have_timeouts_of_its_own(broker: PaperBroker) -> None:
     assert describe(broker).group_state == "Stable"
     broker.pass_time(5)
     assert describe(broker).group_state == "Empty"
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"session.timeout.ms": "1000"}, "not between 45000 and 60000"),
+        ({"heartbeat.interval.ms": "60000"}, "not between 5000 and 15000"),
+        (
+            {"heartbeat.interval.ms": "50000", "max.heartbeat.interval.ms": "50000"},
+            "not below the session timeout",
+        ),
+        ({"assignors": "sticky"}, "must be one of uniform, range"),
+        ({"migration.policy": "maybe"}, "must be one of"),
+    ],
+)
+def test_settings_outside_of_their_bounds_are_refused(settings: dict[str, str], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        PaperBroker(settings={f"group.consumer.{name}": text for name, text in settings.items()})
 
 
 def test_requests_are_refused_while_groups_load(broker: PaperBroker) -> None:
