@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from duolog.broker.transactions import TRANSACTIONS_TOPIC
+from duolog.coordinator.transactions.records import decode_record
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.errors import LogError
@@ -306,6 +307,40 @@ def test_batches_of_one_round_add_their_partitions_in_one_record(coordinated: De
     assert len(producer.record.partitions) == 50
     assert producer.end(commit=True).error_code == 0
     assert committed(coordinated, "wide", 49) == [b"v"]
+
+
+def test_who_fences_in_the_round_of_a_first_batch_is_written_behind_it(
+    producer: TransactionalProducer,
+) -> None:
+    """The record of the partition was to be appended later, and the abort came before it."""
+    desk, other = producer.desk, producer.desk.client()
+    batch = desk.batch(
+        b"v",
+        producer_id=producer.me.producer_id,
+        producer_epoch=producer.me.epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+    rows = [{"name": "t", "partition_data": [{"index": 0, "records": batch}]}]
+    wanted = {"transactional_id": "tx", "transaction_timeout": 1000}
+
+    producer.client.send(PRODUCE, 12, transactional_id="tx", acks=-1, timeout=1000, topic_data=rows)
+    other.send(INIT, 2, **wanted)
+    answers = producer.client.receive(), other.receive()
+
+    assert answers[0].responses[0].partition_responses[0].error_code == 0
+    assert answers[1].error_code == 51
+    log = [
+        decode_record(record.key or b"", record.value)
+        for partition in desk.broker.topics.find(TRANSACTIONS_TOPIC).partitions
+        for record in desk.broker.replay_internal(TRANSACTIONS_TOPIC, partition.index)
+    ]
+    states = [change.value.state.value for change in log if change and change.value]
+    assert states in (
+        ["Empty", "PrepareAbort", "CompleteAbort"],
+        ["Empty", "Ongoing", "PrepareAbort", "CompleteAbort"],
+    )
+    assert committed(desk) == []
 
 
 def transaction_records(desk: Desk) -> int:
