@@ -328,8 +328,14 @@ class Broker:
 
         next_topic()
 
+    def cover_producers(self, log: "PartitionLog", offset: int) -> None:
+        """Ask for a recovery point before segments below `offset` go, if a crash needs one."""
+        if log.uncovered_below(offset):
+            self.group_commit.request_points([log])
+
     def _delete_old_segments(self, partition: Partition) -> None:
         try:
+            self.cover_producers(partition.log, partition.log.high_watermark)
             if partition.log.delete_old_segments(self.clock.now_ms()):
                 self.partition_changed(partition)
         except (OSError, DuologError):

@@ -428,6 +428,13 @@ class PartitionLog(CompactableLog):
 
         return StartAdvance(write, apply)
 
+    def uncovered_below(self, offset: int) -> bool:
+        """Tell whether segments below `offset` alone say something of producers, after a crash.
+
+        Set a recovery point before they go, or a start forgets sequences and transactions.
+        """
+        return len(self._producers) > 0 and self._unsynced.has_unsaved_below(offset)
+
     def delete_old_segments(self, now_ms: int) -> int:
         """Delete what retention by time and size gives free; returns the number of segments.
 

@@ -62,6 +62,13 @@ class Unsynced:
         """Note that segments are gone."""
         self._unsaved_segments = [s for s in self._unsaved_segments if s not in removed]
 
+    def has_unsaved_below(self, offset: int) -> bool:
+        """Tell whether no recovery point covers a sealed segment that begins below `offset`."""
+        return any(
+            segment.base_offset < offset and segment is not self._active
+            for segment in self._unsaved_segments
+        )
+
     def take_work(self) -> list[SyncWork]:
         """Return what was written since the last call; the caller makes it durable."""
         work = self._sealed

@@ -4,7 +4,7 @@ import pytest
 
 from duolog.core.errors import KafkaError
 from duolog.core.settings import Value
-from duolog.log import LogManager, PartitionLog
+from duolog.log import GroupCommit, LogManager, PartitionLog
 from duolog.log.aborted_index import AbortedTransaction
 from duolog.log.transactions import OpenTransaction
 from duolog.record import Record, encode_batch, read_header
@@ -464,6 +464,52 @@ def test_a_segment_that_is_deleted_takes_its_index_with_it(disk: CrashDisk) -> N
     assert {name.partition(".")[0] for name in indexes} <= stems
     assert log.aborted_transactions(11, 20) == before[5:]
     assert crashed(disk).aborted_transactions(11, 20) == before[5:]
+
+
+def written_in_segments(disk: CrashDisk) -> tuple[PartitionLog, GroupCommit, memoryview]:
+    """A batch of producer 1 in the first of several segments, all durable."""
+    manager, log = open_log(disk)
+    commit = manager.group_commit("fsync", lambda: None, threaded=False)
+    first = batch_of(1, transactional=False)
+    log.append(first)
+    for _ in range(6):
+        log.append(batch_of(value_bytes=900))
+    log.write_staged()
+    commit.request([log])
+    commit.run_pending()
+    log.high_watermark = log.log_end_offset
+    return log, commit, first
+
+
+def test_a_recovery_point_before_a_deletion_keeps_what_is_known_of_producers(
+    disk: CrashDisk,
+) -> None:
+    log, commit, first = written_in_segments(disk)
+    assert log.uncovered_below(log.log_end_offset)
+    commit.request_points([log])
+    commit.run_pending()
+    assert not log.uncovered_below(log.log_end_offset)
+
+    log.advance_log_start(5)
+
+    assert crashed(disk).append(memoryview(bytearray(first))).duplicate
+
+
+def test_without_one_a_crash_forgets_them(disk: CrashDisk) -> None:
+    """Why `uncovered_below` is asked before segments go."""
+    log, _, first = written_in_segments(disk)
+
+    log.advance_log_start(5)
+
+    assert not crashed(disk).append(memoryview(bytearray(first))).duplicate
+
+
+def test_a_log_without_producers_needs_no_recovery_point_for_a_deletion(log: PartitionLog) -> None:
+    for _ in range(6):
+        log.append(batch_of(value_bytes=900))
+    settle(log)
+
+    assert not log.uncovered_below(log.log_end_offset)
 
 
 def test_what_is_known_of_producers_is_told(log: PartitionLog) -> None:

@@ -90,6 +90,7 @@ def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
         )
     if offset <= log.log_start_offset:
         return None
+    context.broker.cover_producers(log, offset)
     advance = log.advancing_start(offset)
 
     def apply() -> Iterator[None]:
