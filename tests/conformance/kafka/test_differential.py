@@ -38,6 +38,7 @@ from conformance.kafka import group_conversations as groups
 from conformance.kafka import isolation_conversations as isolation
 from conformance.kafka import offset_conversations as offsets
 from conformance.kafka import record_conversations as records
+from conformance.kafka import session_conversations as sessions
 from conformance.kafka import transaction_conversations as transactions
 from conformance.kafka.peer import KafkaPeer
 from conformance.kafka.talk import PRODUCE, batch, create_and_wait, new_topic
@@ -107,6 +108,7 @@ CONVERSATIONS: Final[list[Conversation]] = [
     groups.coordinators,
     *consumers.CONVERSATIONS,
     *isolation.CONVERSATIONS,
+    *sessions.CONVERSATIONS,
 ]
 
 
