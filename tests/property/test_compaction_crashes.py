@@ -13,6 +13,7 @@ A test of the tests follows: each bug that is planted here must be found by some
 
 # ruff: noqa: SLF001 - bugs are planted inside.
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -59,10 +60,8 @@ def crash_at(cut: int, seed: int, *, lose_point: bool = False) -> None:
     expected, end = kept(log), log.log.log_end_offset
     directory = log.log.directory
     log.disk.power_off_after(operations=cut)
-    try:
+    with contextlib.suppress(PowerLost, LogDirOffline):
         log.compact()
-    except (PowerLost, LogDirOffline):
-        pass
     log.disk = log.disk.crash(seed)
     if lose_point:
         # Then everything is read from the log's start, holes and all.
@@ -116,10 +115,8 @@ def test_a_killed_broker_completes_what_it_has_promised() -> None:
         log = filled_log()
         expected, end = kept(log), log.log.log_end_offset
         log.disk.power_off_after(operations=cut)
-        try:
+        with contextlib.suppress(PowerLost, LogDirOffline):
             log.compact()
-        except (PowerLost, LogDirOffline):
-            pass
         log.disk = log.disk.kill()
         log.start()
         check(log, expected, end)

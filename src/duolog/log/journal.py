@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from duolog.log.cleaner_checkpoint import read_checkpoint
 from duolog.log.disk import Buffer, Disk, DiskFile, make_durable_dir, read_file
 
 logger = logging.getLogger(__name__)
@@ -174,11 +175,24 @@ class Journal:
         if path not in files:
             if not self._disk.exists(self._root + path):
                 return False  # The topic or the segment was deleted since.
+            if self._may_be_compacted(path):
+                return False
             files[path] = self._disk.open(self._root + path)
         if position > files[path].size_bytes:
             return False  # A commit that was cut off: an earlier frame of it is missing.
         files[path].pwrite(position, data)
         return True
+
+    def _may_be_compacted(self, path: str) -> bool:
+        """Say whether a segment may have been written anew since.
+
+        Its own bytes were synced long before that, so nothing of the journal is missing in it.
+        """
+        directory, _, name = (self._root + path).rpartition("/")
+        stem = name.partition(".")[0]
+        if not stem.isdigit():
+            return False
+        return int(stem) < read_checkpoint(self._disk, directory).holes_below
 
 
 def _sync_and_close(files: dict[str, DiskFile]) -> None:

@@ -1,0 +1,67 @@
+from duolog.log.cleaner_checkpoint import (
+    CHECKPOINT_FILE_NAME,
+    CleanerCheckpoint,
+    read_checkpoint,
+    write_checkpoint,
+)
+from duolog.log.disk import read_file, replace_file
+from duolog.log.journal import Journal, SyncWork
+from duolog.testing.disk import CrashDisk
+
+SEGMENT = "/data/topics/t/0/00000000000000000010.log"
+
+
+def disk_with_directory() -> CrashDisk:
+    disk = CrashDisk()
+    disk.make_dir("/data/topics/t/0")
+    return disk
+
+
+def test_a_checkpoint_is_read_as_it_was_written() -> None:
+    disk = disk_with_directory()
+
+    write_checkpoint(disk, "/data/topics/t/0", CleanerCheckpoint(12, 34))
+
+    assert read_checkpoint(disk, "/data/topics/t/0") == CleanerCheckpoint(12, 34)
+
+
+def test_a_log_without_a_checkpoint_has_no_holes() -> None:
+    assert read_checkpoint(disk_with_directory(), "/data/topics/t/0") == CleanerCheckpoint(0, 0)
+
+
+def test_a_checkpoint_that_cannot_be_read_allows_holes_everywhere() -> None:
+    disk = disk_with_directory()
+    replace_file(disk, "/data/topics/t/0", CHECKPOINT_FILE_NAME, b"clean_offset many\n")
+
+    found = read_checkpoint(disk, "/data/topics/t/0")
+
+    assert found.clean_offset == 0
+    assert found.holes_below > 2**62
+
+
+def journalled() -> CrashDisk:
+    """Return a disk whose journal holds the first bytes of a segment that was replaced since."""
+    disk = disk_with_directory()
+    file = disk.open(SEGMENT, create=True)
+    file.append([b"old bytes"])
+    Journal(disk, "/data").commit([SyncWork(disk, SEGMENT, file, 0, 9)])
+    replace_file(disk, "/data/topics/t/0", "00000000000000000010.log", b"new")
+    return disk
+
+
+def test_the_journal_is_not_written_back_into_a_compacted_segment() -> None:
+    disk = journalled()
+    write_checkpoint(disk, "/data/topics/t/0", CleanerCheckpoint(0, 11))
+
+    Journal(disk, "/data").replay()
+
+    assert read_file(disk, SEGMENT) == b"new"
+
+
+def test_the_journal_is_written_back_into_a_segment_above_the_holes() -> None:
+    disk = journalled()
+    write_checkpoint(disk, "/data/topics/t/0", CleanerCheckpoint(0, 10))
+
+    Journal(disk, "/data").replay()
+
+    assert read_file(disk, SEGMENT) == b"old bytes"
