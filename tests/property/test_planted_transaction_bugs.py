@@ -17,7 +17,7 @@
 | a marker notes no epoch                      | what its producer sends late is taken           |
 
 An index file that is ahead of its log, because the marker was torn, cannot come from a crash:
-commits are synced before points. `tests/unit/log/test_log_transactions.py` has that case.
+commits are synced before points. `tests/unit/log/test_transactions_kept.py` has that case.
 """
 
 # ruff: noqa: SLF001 - bugs are planted inside.
