@@ -9,7 +9,7 @@ from duolog.coordinator.transactions.records import decode_record
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.errors import LogError
-from unit.broker.conftest import Desk, OpenDesk
+from unit.broker.conftest import Desk
 from unit.broker.transactional_producer import (
     ADD,
     ADD_OFFSETS,
@@ -346,77 +346,6 @@ def test_who_fences_in_the_round_of_a_first_batch_is_written_behind_it(
 def transaction_records(desk: Desk) -> int:
     partitions = desk.broker.topics.find(TRANSACTIONS_TOPIC).partitions
     return sum(partition.log.log_end_offset for partition in partitions)
-
-
-# Time
-
-
-def test_a_transaction_that_takes_too_long_is_aborted(open_desk: OpenDesk) -> None:
-    desk = coordinate(open_desk(transaction_abort_timed_out_transaction_cleanup_interval_ms="1"))
-    desk.topic("t")
-    producer = TransactionalProducer(desk)
-    producer.init(timeout_ms=1)
-    producer.write(b"a")
-
-    while producer.record.state is not TransactionState.COMPLETE_ABORT:
-        desk.turn()
-
-    assert committed(desk) == []
-    assert producer.write(b"b").error_code == OLD_EPOCH
-    assert producer.end(commit=True).error_code == 48  # Its epoch and a retry look the same.
-    assert producer.init().error_code == 0
-    assert producer.me.epoch == 2
-
-
-def test_an_id_that_nobody_uses_is_forgotten(open_desk: OpenDesk) -> None:
-    desk = coordinate(
-        open_desk(
-            transactional_id_expiration_ms="1",
-            transaction_remove_expired_transaction_cleanup_interval_ms="1",
-        )
-    )
-    producer = TransactionalProducer(desk)
-    producer.init()
-
-    while producer.describe().error_code != 105:
-        desk.turn()
-
-    assert producer.end(commit=True).error_code == 49
-
-
-# Restarts
-
-
-def test_a_restart_goes_on_with_the_transaction(open_desk: OpenDesk) -> None:
-    desk = coordinate(open_desk())
-    desk.topic("t")
-    producer = TransactionalProducer(desk)
-    producer.init()
-    producer.write(b"a")
-    desk.stop()
-
-    desk = coordinate(open_desk())
-    again = TransactionalProducer(desk)
-    again.me, again.sequences = producer.me, producer.sequences
-
-    assert again.record.state is TransactionState.ONGOING
-    assert again.write(b"b").error_code == 0
-    assert again.end(commit=True).error_code == 0
-    assert committed(desk) == [b"a", b"b"]
-
-
-def test_a_retry_is_known_again_after_a_restart(open_desk: OpenDesk) -> None:
-    desk = coordinate(open_desk())
-    producer = TransactionalProducer(desk)
-    producer.init()
-    before = producer.me
-    producer.init(expected=before)
-    desk.stop()
-
-    again = TransactionalProducer(coordinate(open_desk()))
-
-    assert again.init(expected=before).error_code == 0
-    assert again.me == producer.me
 
 
 # DescribeTransactions, ListTransactions
