@@ -1,0 +1,185 @@
+"""What a run leaves of single batches; random logs are in `tests/property/test_compaction.py`."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from duolog.log.aborted_index import AbortedEntry
+from duolog.log.compaction.compactor import Compactor
+from duolog.log.compaction.job import CompactionJob
+from duolog.log.compaction.rewrite import DELETE_HORIZON_BIT
+from duolog.log.errors import CorruptLog
+from duolog.record import Compression, Record, decode_records, encode_batch, whole_batches
+from duolog.record.batch import HEADER, BatchHeader, seal_batch
+from duolog.record.control import encode_marker
+from duolog.record.errors import CorruptBatch
+from duolog.testing.disk import CrashDisk
+
+DIRECTORY: Final = "/log"
+NOW_MS: Final = 50_000
+RETENTION_MS: Final = 1000
+
+
+def batch(*pairs: tuple[bytes | None, bytes | None], **options: Any) -> bytearray:
+    records = [Record(0, 1000 + index, key, value) for index, (key, value) in enumerate(pairs)]
+    return encode_batch(records, **options)
+
+
+def run(
+    batches: Sequence[bytearray], *, now_ms: int = NOW_MS, **fields: Any
+) -> list[tuple[BatchHeader, bytes]]:
+    """Compact a log of one segment, and return its batches."""
+    disk = CrashDisk()
+    disk.make_dir(DIRECTORY)
+    data = bytearray()
+    offset = 0
+    for item in batches:
+        item[:8] = offset.to_bytes(8, "big")  # The checksum does not cover it.
+        offset = next(whole_batches(item))[0].next_offset
+        data += item
+    file = disk.open(f"{DIRECTORY}/{0:020d}.log", create=True)
+    file.append([data])
+    job = CompactionJob(
+        directory=DIRECTORY,
+        segments=((0, len(data)),),
+        first_dirty_offset=0,
+        end_offset=offset,
+        now_ms=now_ms,
+        delete_retention_ms=RETENTION_MS,
+        segment_bytes_max=10**6,
+        **fields,
+    )
+    compactor = Compactor(disk, job, random_bytes=Random(3).randbytes)  # noqa: S311 - a test
+    (group,) = compactor.run()
+    found = disk.open(f"{DIRECTORY}/{0:020d}.log.cleaned")
+    assert group.size_bytes == found.size_bytes
+    return [(header, bytes(view)) for header, view in whole_batches(found.pread(0, 10**6))]
+
+
+def offsets(batches: list[tuple[BatchHeader, bytes]]) -> list[int]:
+    return [record.offset for _, data in batches for record in decode_records(data)]
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_a_batch_that_keeps_some_records_keeps_its_offsets_and_its_codec(
+    codec: Compression,
+) -> None:
+    old = batch((b"a", b"1"), (b"b", b"2"), (b"c", b"3"), compression=codec)
+
+    found = run([old, batch((b"b", b"4"))])
+
+    header, data = found[0]
+    assert (header.base_offset, header.last_offset, header.records_count) == (0, 2, 2)
+    assert header.compression == codec
+    assert [(r.offset, r.timestamp_ms, r.key) for r in decode_records(data)] == [
+        (0, 1000, b"a"),
+        (2, 1002, b"c"),
+    ]
+    assert header.max_timestamp == 1002
+
+
+def test_a_batch_that_keeps_all_records_is_copied_byte_for_byte() -> None:
+    whole = batch((b"a", b"1"), (b"b", b"2"), compression=Compression.GZIP)
+
+    found = run([whole, batch((b"c", b"3"))])
+
+    assert found[0][1] == bytes(whole)
+
+
+def test_keys_of_any_length_are_told_apart() -> None:
+    keys = [bytes(n) for n in (0, 1, 2, 255, 256, 257, 5000)] + [b"a" * 257, b"a" * 256 + b"b"]
+
+    found = run([batch(*((key, b"v") for key in keys))])
+
+    assert offsets(found) == list(range(len(keys)))
+
+
+def test_a_record_without_a_key_goes() -> None:
+    assert offsets(run([batch((None, b"1"), (b"a", b"2"))])) == [1]
+
+
+def test_a_kept_tombstone_gets_a_delete_horizon_and_keeps_its_time() -> None:
+    ((header, data),) = run([batch((b"x", b"0"), (b"a", None), compression=Compression.LZ4)])
+
+    assert header.attributes & DELETE_HORIZON_BIT
+    assert header.base_timestamp == NOW_MS + RETENTION_MS
+    assert [r.timestamp_ms for r in decode_records(data)] == [1000, 1001]
+
+
+def test_a_horizon_is_set_once_and_the_tombstone_goes_when_it_has_passed() -> None:
+    ((_, first),) = run([batch((b"x", b"0"), (b"a", None))])
+
+    ((_, second),) = run([bytearray(first)], now_ms=NOW_MS + RETENTION_MS - 1)
+    third = run([bytearray(first)], now_ms=NOW_MS + RETENTION_MS)
+
+    assert second == first
+    assert offsets(third) == [0]
+
+
+def test_the_last_batch_of_a_producer_stays_without_records() -> None:
+    sent = {"producer_id": 7, "producer_epoch": 2}
+    old = batch((b"a", b"1"), (b"b", b"1"), base_sequence=5, **sent)
+
+    found = run([old, batch((b"a", b"2"), (b"b", b"2"))], producers={7: (1, 2)})
+
+    header = found[0][0]
+    assert (header.records_count, header.base_offset, header.last_offset) == (0, 0, 1)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 2, 5)
+    assert offsets(found) == [2, 3]
+
+
+def test_aborted_records_go_and_do_not_replace_older_ones() -> None:
+    log = [
+        batch((b"a", b"1")),
+        batch((b"a", b"2"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True),
+        marker(commit=False),
+    ]
+
+    found = run(log, aborted=(AbortedEntry(7, 1, 2, 3),))
+
+    assert offsets(found) == [0, 2]
+    assert found[-1][0].control, "the marker stays while its data was still there"
+    assert not found[-1][0].attributes & DELETE_HORIZON_BIT
+
+
+def marker(*, commit: bool) -> bytearray:
+    return encode_marker(7, 0, commit=commit, coordinator_epoch=0, timestamp_ms=1000)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_marker_without_data_waits_for_its_horizon_and_goes(commit: bool) -> None:  # noqa: FBT001
+    ((header, data),) = run([marker(commit=commit)])
+    assert header.attributes & DELETE_HORIZON_BIT
+
+    assert run([bytearray(data)], now_ms=NOW_MS + RETENTION_MS - 1)
+    assert not run([bytearray(data)], now_ms=NOW_MS + RETENTION_MS)
+
+
+def test_the_marker_that_a_producer_is_known_by_stays_without_its_record() -> None:
+    ((_, data),) = run([marker(commit=True)])
+
+    ((header, _),) = run([bytearray(data)], now_ms=NOW_MS + RETENTION_MS, producers={7: (-1, 0)})
+
+    assert header.control
+    assert header.records_count == 0
+
+
+def test_a_damaged_batch_is_never_written_anew() -> None:
+    damaged = batch((b"a", b"1"))
+    damaged[-1] ^= 1
+
+    with pytest.raises(CorruptLog, match="no whole record batch"):
+        run([damaged])
+
+
+def test_a_batch_whose_records_are_not_what_it_says_is_refused() -> None:
+    good = batch((b"a", b"1"), (b"b", b"1"))
+    lying = encode_batch([Record(0, 1, b"a", b"1")] * 3)
+    header = next(whole_batches(lying))[0]
+    HEADER.pack_into(lying, 0, *header._replace(records_count=2))
+    seal_batch(lying)
+
+    with pytest.raises(CorruptBatch, match="3 records, not 2"):
+        run([good, lying])
