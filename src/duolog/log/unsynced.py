@@ -71,9 +71,7 @@ class Unsynced:
 
     def take_work(self) -> list[SyncWork]:
         """Return what was written since the last call; the caller makes it durable."""
-        work = self._sealed
-        if work:
-            self._sealed = []
+        work, self._sealed = self._sealed, []
         if self._requested < self._active.size_bytes:
             work.append(self._active_work())
             self._requested = self._active.size_bytes

@@ -411,3 +411,13 @@ def test_a_failed_write_takes_the_directory_offline_and_reads_go_on(
         other.write_staged()
     with pytest.raises(LogDirOffline):
         manager.create_topic("more", 1)
+
+
+def test_what_was_taken_to_be_synced_is_not_taken_again(log: PartitionLog) -> None:
+    spans = []
+    for _ in range(3):
+        append_all(log, batch_of())
+        spans += [(work.start, work.end) for work in log.take_unsynced()]
+
+    size = len(batch_of())
+    assert spans == [(0, size), (size, 2 * size), (2 * size, 3 * size)]
