@@ -100,12 +100,12 @@ class Connection:
     @property
     def waits_for_us(self) -> bool:
         """Whether the client waits for an answer that is not made yet, not the other way round."""
-        return bool(self.slots) and not self._queue
+        return bool(self.slots) and not self._queue.pieces
 
     @property
     def sends(self) -> bool:
         """Whether the client has not read all of its answers."""
-        return bool(self._queue)
+        return bool(self._queue.pieces)
 
     def answer(self, slot: Slot, data: Data) -> None:
         """Take a slot and answer it at once."""
@@ -135,12 +135,16 @@ class Connection:
         if self.closed:
             return
         slots, queue = self.slots, self._queue
+        pieces = queue.pieces
         while slots:
             data = slots[0].data
             if data is None:
                 break
             slots.popleft()
-            queue.add(data)
+            if isinstance(data, bytes):
+                pieces.append(data)
+            else:
+                pieces.extend(data)
         try:
             sent = queue.send()
         except OSError as error:
@@ -216,7 +220,7 @@ class Connection:
 
     def _maybe_end(self) -> None:
         """Close the connection if the client has all that it asked for."""
-        if not self.slots and not self._queue:
+        if not self.slots and not self._queue.pieces:
             self._close_by_client()
 
     def _close_by_client(self) -> None:
@@ -265,7 +269,7 @@ class Connection:
 
     def _handle_frames(self) -> None:
         """Handle every whole frame in the buffer, unless the client must first read."""
-        if self._queue:
+        if self._queue.pieces:
             return
         buffer, slots, end = self._buffer, self.slots, self._end
         view = memoryview(buffer)
@@ -318,7 +322,7 @@ class Connection:
         """Ask the loop for what the connection can use now."""
         if self.closed:
             return
-        if self._queue:
+        if self._queue.pieces:
             events = WRITE
         elif self._half_closed or len(self.slots) >= self._slots_max:
             events = 0

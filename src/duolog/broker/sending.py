@@ -34,20 +34,12 @@ class FileSpan:
 class SendQueue:
     """Pieces in order, and how far they have got."""
 
-    __slots__ = ("_pieces", "_socket")
+    __slots__ = ("_socket", "pieces")
 
     def __init__(self, connection_socket: socket.socket) -> None:
         self._socket = connection_socket
-        self._pieces: deque[bytes | memoryview | FileSpan] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._pieces)
-
-    def add(self, data: "bytes | list[bytes | FileSpan]") -> None:
-        if isinstance(data, bytes):
-            self._pieces.append(data)
-        else:
-            self._pieces.extend(data)
+        self.pieces: deque[bytes | memoryview | FileSpan] = deque()
+        """What waits to be sent; the connection adds to it."""
 
     def send(self) -> bool:
         """Send what the socket takes now; tell whether all is sent.
@@ -55,7 +47,7 @@ class SendQueue:
         Raises:
             OSError: the connection is broken, or a file is shorter than its span.
         """
-        pieces = self._pieces
+        pieces = self.pieces
         budget = _TURN_BYTES_MAX
         try:
             if len(pieces) == 1 and isinstance(data := pieces[0], bytes):
@@ -76,7 +68,7 @@ class SendQueue:
         return not pieces
 
     def clear(self) -> None:
-        self._pieces.clear()
+        self.pieces.clear()
 
     def _send_span(self, span: FileSpan) -> int:
         descriptor = span.file.fileno()
@@ -88,24 +80,24 @@ class SendQueue:
         span.position += sent
         span.size_bytes -= sent
         if span.size_bytes == 0:
-            self._pieces.popleft()
+            self.pieces.popleft()
         return sent
 
     def _send_bytes(self) -> int:
         data = self._take_bytes()
         # MSG_MORE keeps the header of a fetch answer and the records behind it in one packet.
-        flags = socket.MSG_MORE if self._pieces else 0
+        flags = socket.MSG_MORE if self.pieces else 0
         try:
             sent = self._socket.send(data, flags)
         except BlockingIOError:
-            self._pieces.appendleft(data)
+            self.pieces.appendleft(data)
             raise
         if sent < len(data):
-            self._pieces.appendleft(memoryview(data)[sent:])
+            self.pieces.appendleft(memoryview(data)[sent:])
         return sent
 
     def _take_bytes(self) -> bytes | memoryview:
-        pieces = self._pieces
+        pieces = self.pieces
         first = pieces.popleft()
         assert not isinstance(first, FileSpan)
         size = len(first)

@@ -162,7 +162,7 @@ def test_a_client_that_does_not_read_gets_no_more_answers_made_than_a_few_megaby
     connection = client.connection
     held = connection._held_bytes + sum(  # noqa: SLF001
         len(piece)
-        for piece in connection._queue._pieces  # noqa: SLF001
+        for piece in connection._queue.pieces  # noqa: SLF001
     )
     assert answer_bytes < held < 4 * 1024 * 1024
     for _ in range(200):
