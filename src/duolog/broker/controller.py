@@ -154,7 +154,8 @@ class Controller:
             if self._clock.monotonic() >= until:
                 self._loop.timers.call_later(0.0, self._go_on)
                 return
-        self._prepare()
+        # In the next round: this one has had its turn.
+        self._loop.timers.call_later(0.0, self._prepare)
 
     def _steps(self, results: list[tuple[_Prepared, Exception | None]]) -> Iterator[None]:
         for prepared, failed in results:

@@ -38,9 +38,9 @@ logger = logging.getLogger(__name__)
 _SIGNALLED: Final = 128
 """A shell adds it to the number of the signal that ended a process."""
 
-_COLLECT_AFTER: Final = 20_000
+_COLLECT_AFTER: Final = 10_000
 """Requests make no cycles; a collection at every 700 objects would cost a tenth of the time. One of
-20,000 takes 3 ms, and of 50,000 up to 10 ms in which nobody is served."""
+10,000 takes 2 ms, and of 50,000 up to 10 ms in which nobody is served."""
 _YOUNG_PER_OLD: Final = 100
 """What lives long are topics and connections: to look at all of them again takes 20 ms for 1,000."""
 
