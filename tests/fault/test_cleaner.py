@@ -1,0 +1,223 @@
+"""A cleaner that is killed, a broker that is killed while it cleans, and topics that change under it.
+
+The log is cleaned slowly, by a bound on its bytes, so that something can happen meanwhile. Afterwards
+the bound is gone and the log is cleaned to its end: the last value of each key must be there.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from duolog.runtime.supervisor import BrokerProcess
+
+TOPIC: Final = "kept"
+KEYS: Final = 100
+RECORDS: Final = 20_000
+WAIT_S: Final = 30.0
+SLOW: Final = "300000"
+FAST: Final = "1e12"
+CONFIG: Final = {
+    "segment.bytes": str(1024 * 1024),
+    "min.cleanable.dirty.ratio": "0.01",
+}
+
+
+def settings(bytes_per_second: str) -> dict[str, str]:
+    return {
+        "log.cleaner.backoff.ms": "100",
+        "log.cleaner.io.max.bytes.per.second": bytes_per_second,
+    }
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    process = BrokerProcess(tmp_path / "data", settings=settings(SLOW))
+    process.start()
+    yield process
+    if process.running:
+        process.stop()
+
+
+def fill(broker: BrokerProcess, *, policy: str = "compact") -> dict[bytes, bytes]:
+    """Write many values for each key; returns the last ones."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.create_topics([NewTopic(TOPIC, 1, config=CONFIG | {"cleanup.policy": policy})])[
+        TOPIC
+    ].result()
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "compression.type": "lz4", "linger.ms": 5}
+    )
+    last = {}
+    for number in range(RECORDS):
+        key, value = b"key-%d" % (number % KEYS), b"%d-" % number + os.urandom(150)
+        last[key] = value
+        producer.produce(TOPIC, value, key)
+        if number % 1000 == 0:
+            producer.flush()
+    producer.flush()
+    return last
+
+
+def read(broker: BrokerProcess) -> tuple[dict[bytes, bytes], int]:
+    """Return the last value of each key, and how many records there are."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": "reader",
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
+    last: dict[bytes, bytes] = {}
+    count = 0
+    try:
+        while True:
+            message = consumer.poll(WAIT_S)
+            assert message is not None
+            if message.error() is not None:
+                return last, count
+            key, value = message.key(), message.value()
+            assert key is not None
+            assert value is not None
+            last[key] = value
+            count += 1
+    finally:
+        consumer.close()
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    until = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+
+
+def cleaners(broker: BrokerProcess) -> list[int]:
+    """Return the ids of the processes that compact, in the order of their starts."""
+    lines = re.findall(r"process that compacts pid=(\d+)", broker.log_path.read_text())
+    return [int(line) for line in lines]
+
+
+def cleaned(broker: BrokerProcess) -> int:
+    return broker.log_path.read_text().count(f"compacted a log topic_partition={TOPIC}-0")
+
+
+def at_work(broker: BrokerProcess) -> bool:
+    """Say whether something was written for a segment to come."""
+    return any((broker.data_dir / "topics").glob("*/0/*.log.cleaned"))
+
+
+def gone(pid: int) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return False
+    return True
+
+
+def clean_fast(broker: BrokerProcess) -> None:
+    """Start the broker without the bound, and wait until the log is clean."""
+    if broker.running:
+        broker.stop()
+    before = cleaned(broker)
+    again = BrokerProcess(broker.data_dir, settings=settings(FAST))
+    again.start()
+    broker.__dict__.update(again.__dict__)
+    wait_for(lambda: cleaned(broker) > before, "the log was not cleaned")
+
+
+def test_a_killed_cleaner_is_started_anew_and_nothing_is_lost(broker: BrokerProcess) -> None:
+    last = fill(broker)
+    wait_for(lambda: at_work(broker), "no run began")
+
+    os.kill(cleaners(broker)[-1], signal.SIGKILL)
+
+    wait_for(lambda: len(cleaners(broker)) > 1, "no other cleaner was started")
+    assert read(broker)[0] == last
+    clean_fast(broker)
+    found, count = read(broker)
+    assert found == last
+    assert count < RECORDS
+
+
+def test_a_killed_broker_takes_its_cleaner_with_it_and_loses_nothing(
+    broker: BrokerProcess,
+) -> None:
+    last = fill(broker)
+    wait_for(lambda: at_work(broker), "no run began")
+    pid = cleaners(broker)[-1]
+
+    broker.kill()
+
+    wait_for(lambda: gone(pid), "the cleaner outlives its broker")
+    clean_fast(broker)
+    found, count = read(broker)
+    assert found == last
+    assert count < RECORDS
+    assert not at_work(broker)
+
+
+def test_a_topic_may_be_deleted_and_made_again_while_it_is_cleaned(broker: BrokerProcess) -> None:
+    fill(broker)
+    wait_for(lambda: at_work(broker), "no run began")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+
+    admin.delete_topics([TOPIC])[TOPIC].result()
+    last = fill(broker)
+
+    assert read(broker)[0] == last
+    clean_fast(broker)
+    found, count = read(broker)
+    assert found == last
+    assert count < RECORDS
+
+
+def test_a_topic_that_is_not_to_be_compacted_any_more_keeps_its_records(
+    broker: BrokerProcess,
+) -> None:
+    last = fill(broker)
+    wait_for(lambda: at_work(broker), "no run began")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    policy = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[policy])
+
+    admin.incremental_alter_configs([resource])[resource].result()
+
+    wait_for(lambda: not at_work(broker), "the run goes on")
+    found, count = read(broker)
+    assert found == last
+    assert count == RECORDS
+    assert cleaned(broker) == 0
+
+
+def test_records_that_are_deleted_under_the_cleaner_do_not_come_back(
+    broker: BrokerProcess,
+) -> None:
+    last = fill(broker, policy="compact,delete")  # Else no client may delete records.
+    wait_for(lambda: at_work(broker), "no run began")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    start = RECORDS // 2
+
+    wanted = [TopicPartition(TOPIC, 0, start)]
+    for deleted in admin.delete_records(wanted).values():
+        deleted.result()
+
+    clean_fast(broker)
+    found, count = read(broker)
+    assert found == last
+    assert count < RECORDS - start
