@@ -65,7 +65,7 @@ TRANSACTIONS_TOPIC: Final = "__transaction_state"
 
 _RECORD_BYTES_MAX: Final = 100 * MIB
 _FIRST_TURN_S: Final = 0.25
-_TOMBSTONES_A_BATCH: Final = 500
+_IDS_A_STEP: Final = 200
 
 AnswerTo = Callable[[Answer], None]
 
@@ -359,26 +359,25 @@ class Transactions:
             self._append(self._coordinator.abort(transactional_id, now_ms), _ignore)
 
     def _expire_ids(self) -> None:
-        tombstones: dict[int, list[TransactionChange]] = defaultdict(list)
-        for change in self._coordinator.expired(self._broker.clock.now_ms()):
-            tombstones[self._partition_of(change.transactional_id)].append(change)
-        self._in_turns(self._bury(tombstones))
+        self._in_turns(self._bury(list(self._coordinator.records())))
 
-    def _bury(self, tombstones: dict[int, list[TransactionChange]]) -> Iterator[None]:
-        for partition, changes in tombstones.items():
-            for start in range(0, len(changes), _TOMBSTONES_A_BATCH):
-                some = changes[start : start + _TOMBSTONES_A_BATCH]
-                now_ms = self._broker.clock.now_ms()
-                # Only what is still so: others were served in between.
-                idle = [change for change in some if self._coordinator.expirable(change, now_ms)]
-                rows = [Record(0, now_ms, change.encode_key(), None) for change in idle]
-                if rows and self._broker.rounds.failure is None:
-                    self._broker.append_internal(
-                        TRANSACTIONS_TOPIC, partition, encode_batch(rows), _ignore
-                    )
-                    for change in idle:
-                        self._coordinator.staged(change)
-                yield
+    def _bury(self, transactional_ids: list[str]) -> Iterator[None]:
+        for start in range(0, len(transactional_ids), _IDS_A_STEP):
+            now_ms = self._broker.clock.now_ms()
+            some = transactional_ids[start : start + _IDS_A_STEP]
+            tombstones: dict[int, list[TransactionChange]] = defaultdict(list)
+            for change in self._coordinator.expired(some, now_ms):
+                tombstones[self._partition_of(change.transactional_id)].append(change)
+            for partition, changes in tombstones.items():
+                if self._broker.rounds.failure is not None:
+                    return
+                rows = [Record(0, now_ms, change.encode_key(), None) for change in changes]
+                self._broker.append_internal(
+                    TRANSACTIONS_TOPIC, partition, encode_batch(rows), _ignore
+                )
+                for change in changes:
+                    self._coordinator.staged(change)
+            yield
 
     # Loading
 

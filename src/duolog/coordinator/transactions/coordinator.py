@@ -16,6 +16,7 @@ At a start: `replay` every record of `__transaction_state` in the order of the l
 Source: Kafka `TransactionCoordinator`, `TransactionStateManager`.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from duolog.coordinator.transactions.errors import (
@@ -74,6 +75,7 @@ class TransactionCoordinator:
         self._new_producer_id = new_producer_id
         self._records: dict[str, TransactionRecord] = {}
         self._ids: dict[int, str] = {}
+        self._ongoing: set[str] = set()
         self._loading = True
 
     # Requests
@@ -236,9 +238,9 @@ class TransactionCoordinator:
         """Return the transactional ids whose transaction has taken longer than its timeout."""
         return [
             transactional_id
-            for transactional_id, record in self._records.items()
-            if record.state is TransactionState.ONGOING
-            and record.started_at_ms + record.timeout_ms < now_ms
+            for transactional_id in self._ongoing
+            if (record := self._records[transactional_id]).started_at_ms + record.timeout_ms
+            < now_ms
         ]
 
     def abort(self, transactional_id: str, now_ms: int) -> TransactionChange:
@@ -247,21 +249,15 @@ class TransactionCoordinator:
         assert record.state is TransactionState.ONGOING
         return TransactionChange(transactional_id, fence(record, self._new_producer_id, now_ms))
 
-    def expired(self, now_ms: int) -> list[TransactionChange]:
-        """Return tombstones for the ids that nobody has used for long."""
-        tombstones = [
-            TransactionChange(transactional_id, None) for transactional_id in self._records
-        ]
-        return [change for change in tombstones if self.expirable(change, now_ms)]
-
-    def expirable(self, tombstone: TransactionChange, now_ms: int) -> bool:
-        """Return whether nobody has used the id for long, also now."""
-        record = self._records.get(tombstone.transactional_id)
-        return (
-            record is not None
+    def expired(self, transactional_ids: Iterable[str], now_ms: int) -> list[TransactionChange]:
+        """Return tombstones for those of the ids that nobody has used for long."""
+        return [
+            TransactionChange(transactional_id, None)
+            for transactional_id in transactional_ids
+            if (record := self._records.get(transactional_id)) is not None
             and record.state.idle
             and record.updated_at_ms + self._settings.id_expiration_ms <= now_ms
-        )
+        ]
 
     # The log
 
@@ -290,6 +286,7 @@ class TransactionCoordinator:
 
     def replay(self, change: TransactionChange) -> None:
         """Apply a record that the log has. The only place where state changes."""
+        self._ongoing.discard(change.transactional_id)
         if change.value is None:
             gone = self._records.pop(change.transactional_id, None)
             if gone is not None:
@@ -304,6 +301,8 @@ class TransactionCoordinator:
             self._ids.pop(known.producer_id, None)
         self._ids[change.value.producer_id] = change.transactional_id
         self._records[change.transactional_id] = change.value
+        if change.value.state is TransactionState.ONGOING:
+            self._ongoing.add(change.transactional_id)
 
     def loaded(self) -> dict[str, TransactionRecord]:
         """End the loading; return the transactions that must be brought to their end."""

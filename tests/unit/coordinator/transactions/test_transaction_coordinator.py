@@ -185,13 +185,14 @@ def test_an_id_that_nobody_uses_expires_but_not_in_a_transaction(
     stage(coordinator, coordinator.initialize("tx", 1000, None, 0))
     stage(coordinator, coordinator.add("tx", Producer(101, 0), frozenset((A,)), 0))
 
-    assert coordinator.expired(7 * DAY_MS - 1) == []
-    (tombstone,) = coordinator.expired(7 * DAY_MS)
+    names = ["idle", "nobody", "tx"]
+    assert coordinator.expired(names, 7 * DAY_MS - 1) == []
+    (tombstone,) = coordinator.expired(names, 7 * DAY_MS)
     coordinator.staged(tombstone)
 
     assert (tombstone.transactional_id, tombstone.value) == ("idle", None)
     assert coordinator.records().keys() == {"tx"}
-    assert not coordinator.expirable(tombstone, 7 * DAY_MS)
+    assert coordinator.expired(names, 7 * DAY_MS) == []
     assert code(lambda: coordinator.add("idle", Producer(100, 0), frozenset((A,)), 0)) == 49
     assert coordinator.initialize("idle", 1000, None, 0).answer == (0, Producer(102, 0))
 
