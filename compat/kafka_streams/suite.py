@@ -121,7 +121,10 @@ class KafkaStreams:
     """The system tests' programs, started as those tests start them."""
 
     client = "Kafka Streams 4.1.2"
-    settings: Mapping[str, str] = MappingProxyType({"auto.create.topics.enable": "false"})
+    settings: Mapping[str, str] = MappingProxyType(
+        # The EOS programs make their inner topics with three replicas, whatever they are told.
+        {"auto.create.topics.enable": "false", "replication.factor.clamp": "true"}
+    )
 
     def run(
         self, bootstrap_servers: str, cache: Path, selection: Sequence[str]
