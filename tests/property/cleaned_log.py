@@ -15,6 +15,7 @@ from duolog.log.compaction.job import (
     encode_answer,
 )
 from duolog.log.compaction.policy import Cleanable
+from duolog.log.partition_log import Appended
 from duolog.log.segment_swap import (
     Swap,
     cleaned_segment,
@@ -87,29 +88,36 @@ class CleanedLog:
             self.settle()
 
     def _append(self, step: Step) -> None:
-        records = [
-            Record(0, self.clock.now_ms() + index, key, value, (("h", b"x"),) if index % 2 else ())
-            for index, (key, value) in enumerate(step.pairs)
-        ]
         sequence = self._sequences.get(step.producer, 0)
-        known = step.producer >= 0
-        batch = encode_batch(
-            records,
-            compression=step.codec,
-            producer_id=step.producer,
-            producer_epoch=0 if known else -1,
-            base_sequence=sequence if known else -1,
-            transactional=known,
-        )
-        base = self.log.append(memoryview(batch)).base_offset
+        base = self.sequenced(step, sequence=sequence).base_offset
+        records = self._records(step)
         self._sequences[step.producer] = sequence + len(records)
         offsets = range(base, base + len(records))
         self.written |= {
             offset: record._replace(offset=offset)
             for offset, record in zip(offsets, records, strict=True)
         }
-        if known:
+        if step.producer >= 0:
             self._open.setdefault(step.producer, []).extend(offsets)
+
+    def _records(self, step: Step) -> list[Record]:
+        return [
+            Record(0, self.clock.now_ms() + index, key, value, (("h", b"x"),) if index % 2 else ())
+            for index, (key, value) in enumerate(step.pairs)
+        ]
+
+    def sequenced(self, step: Step, *, sequence: int) -> Appended:
+        """Append the batch of a step with this sequence, as its producer may do again."""
+        known = step.producer >= 0
+        batch = encode_batch(
+            self._records(step),
+            compression=step.codec,
+            producer_id=step.producer,
+            producer_epoch=0 if known else -1,
+            base_sequence=sequence if known else -1,
+            transactional=known,
+        )
+        return self.log.append(memoryview(batch))
 
     def _end(self, producer: int, *, commit: bool) -> None:
         if producer not in self._open:
