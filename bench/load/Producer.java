@@ -91,6 +91,7 @@ final class Producer extends Connection {
     if (producerId >= 0) {
       int slot = (int) (asked % slots);
       int partition = slot % partitions;
+      ring.clear();
       frame.number(ring, slot * frame.content.length, producerId, sequences[partition]);
       sequences[partition] += frame.recordCount;
     }
