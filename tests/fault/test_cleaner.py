@@ -114,8 +114,8 @@ def cleaners(broker: BrokerProcess) -> list[int]:
     return [int(line) for line in lines]
 
 
-def cleaned(broker: BrokerProcess) -> int:
-    return broker.log_path.read_text().count(f"compacted a log topic_partition={TOPIC}-0")
+def cleaned(broker: BrokerProcess, log: str = f"{TOPIC}-0") -> int:
+    return broker.log_path.read_text().count(f"compacted a log topic_partition={log}")
 
 
 def at_work(broker: BrokerProcess) -> bool:
@@ -130,15 +130,15 @@ def gone(pid: int) -> bool:
     return True
 
 
-def clean_fast(broker: BrokerProcess) -> None:
+def clean_fast(broker: BrokerProcess, log: str = f"{TOPIC}-0") -> None:
     """Start the broker without the bound, and wait until the log is clean."""
     if broker.running:
         broker.stop()
-    before = cleaned(broker)
+    before = cleaned(broker, log)
     again = BrokerProcess(broker.data_dir, settings=settings(FAST))
     again.start()
     broker.__dict__.update(again.__dict__)
-    wait_for(lambda: cleaned(broker) > before, "the log was not cleaned")
+    wait_for(lambda: cleaned(broker, log) > before, "the log was not cleaned")
 
 
 def test_a_killed_cleaner_is_started_anew_and_nothing_is_lost(broker: BrokerProcess) -> None:
@@ -221,3 +221,31 @@ def test_records_that_are_deleted_under_the_cleaner_do_not_come_back(
     found, count = read(broker)
     assert found == last
     assert count < RECORDS - start
+
+
+def test_committed_offsets_are_what_they_were_after_their_topic_was_compacted(
+    broker: BrokerProcess,
+) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.create_topics([NewTopic(TOPIC, 200)])[TOPIC].result()
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "group"})
+    consumer.commit(offsets=[TopicPartition(TOPIC, 0, 1)], asynchronous=False)
+    small = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in CONFIG.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, "__consumer_offsets", incremental_configs=small)
+    admin.incremental_alter_configs([resource])[resource].result()
+    for turn in range(200):
+        offsets = [TopicPartition(TOPIC, index, turn * 1000 + index) for index in range(200)]
+        consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
+
+    clean_fast(broker, "__consumer_offsets-")
+    for _ in range(2):
+        reader = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "group"})
+        found = reader.committed([TopicPartition(TOPIC, index) for index in range(200)])
+        reader.close()
+        assert [one.offset for one in found] == [199_000 + index for index in range(200)]
+        broker.kill()  # The second time all of it is read from a compacted log.
+        broker.start()
