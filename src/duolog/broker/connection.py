@@ -182,6 +182,7 @@ class Connection:
 
     def _on_ready(self, events: int) -> None:
         if events & WRITE:
+            self.active = True  # The client has read something.
             self.flush_soon()
         if events & READ and self._events & READ:
             self._receive()

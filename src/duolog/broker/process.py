@@ -71,6 +71,7 @@ def run(options: BrokerOptions) -> int:
     # kio offers its types to Hypothesis wherever that can be imported, which costs a developer's
     # broker 14 MB and 0.1 s. A broker generates no test data.
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Until there is a log to turn on.
     settings = BrokerSettings(options.settings)
     handler = log_to_stderr(settings.text("logging.format"), settings.text("logging.level"))
     if options.passed_over:

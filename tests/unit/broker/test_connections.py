@@ -145,14 +145,14 @@ def test_a_long_poll_of_a_client_that_closed_its_side_is_answered_at_once(desk: 
     assert desk.broker.timers.seconds_to_next() is None
 
 
-def test_a_client_that_does_not_read_gets_no_more_answers_made_than_a_few_megabytes(
+def test_a_client_that_does_not_read_gets_no_more_answers_made_than_two_megabytes(
     desk: Any,
 ) -> None:
-    for index in range(20):
-        desk.topic(f"topic-{index}", 200)
+    for index in range(10):
+        desk.topic(f"topic-{index}", 100)
     client = desk.client()
     request = client.frame(METADATA, 12, topics=None)
-    answer_bytes = 20 * 200 * 30
+    answer_bytes = 10 * 100 * 20
 
     sent = client.socket.send(request * 200)
     assert sent == 200 * len(request)
@@ -164,8 +164,24 @@ def test_a_client_that_does_not_read_gets_no_more_answers_made_than_a_few_megaby
         len(piece)
         for piece in connection._queue.pieces  # noqa: SLF001
     )
-    assert answer_bytes < held < 4 * 1024 * 1024
+    assert answer_bytes < held < 2 * 1024 * 1024
     for _ in range(200):
         client.expect(METADATA, 12)
     for _ in range(200):
-        assert len(client.receive().topics) == 20
+        assert len(client.receive().topics) == 10
+
+
+def test_a_client_that_reads_slowly_is_not_idle(desk: Any) -> None:
+    desk.topic("orders", 500)
+    client = desk.client()
+    client.socket.send(client.frame(METADATA, 12, topics=None) * 100)
+    desk.turn()
+
+    for _ in range(4):
+        client.drain()
+        desk.turn()
+        desk.broker.connections._look()  # noqa: SLF001
+        desk.broker.connections._look()  # noqa: SLF001
+
+    assert client.connection.sends
+    assert not client.connection.closed

@@ -33,10 +33,11 @@ def file_rows(path: Path, *, records: bool, decode: Decode | None = None) -> Ite
     if path.suffix == ".log":
         return segment_rows(path, records=records, decode=decode)
     reader = _READERS.get(path.name) or _READERS.get(path.suffix)
-    if reader is None:
+    if reader is None or (path.suffix in _INDEXES and not path.stem.isdigit()):
         raise ConfigError(
             f'file "{path}" is not one of a log',
-            hint=f"A name ends with, or is, one of {', '.join(KINDS)}.",
+            hint=f"A name ends with, or is, one of {', '.join(KINDS)}; an index is called by the "
+            "base offset of its segment.",
         )
     return reader(path)
 
@@ -46,7 +47,9 @@ def files_of(directory: Path) -> list[Path]:
     return sorted(
         path
         for path in directory.iterdir()
-        if path.suffix == ".log" or path.suffix in _READERS or path.name in _READERS
+        if path.name in _READERS
+        or path.suffix in {".log", ".journal"}
+        or (path.suffix in _INDEXES and path.stem.isdigit())
     )
 
 
@@ -149,6 +152,8 @@ def _journal(path: Path) -> Iterator[Row]:
 
 
 _FRAME_HEAD_BYTES: Final = 4 + Struct(">HqI").size
+
+_INDEXES: Final = {".index", ".timeindex", ".txnindex"}
 
 _READERS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
     ".index": _offset_index,

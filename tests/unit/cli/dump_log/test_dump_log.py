@@ -237,8 +237,10 @@ def test_records_of_the_coordinators_are_read(tmp_path: Path) -> None:
     assert last["content"]["value"]["producer_id"] == 5
 
 
-def test_another_file_is_refused_with_the_names_that_are_known(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("x")
+@pytest.mark.parametrize("name", ["notes.txt", "a.index"])
+def test_another_file_is_refused_with_the_names_that_are_known(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("x")
 
+    assert run(tmp_path).output == ""
     with pytest.raises(ConfigError, match="is not one of a log"):
-        run(tmp_path / "notes.txt")
+        run(tmp_path / name)
