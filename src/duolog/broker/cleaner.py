@@ -177,6 +177,9 @@ class Cleaner:
         run = self._run
         if run is None or run.partition is not partition or not saved:
             return
+        if not self._wanted(run):
+            self._abandon()
+            return
         checkpoint = run.log.checkpoint._replace(
             holes_below=max(run.log.checkpoint.holes_below, run.found.end_offset)
         )

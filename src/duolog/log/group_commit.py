@@ -54,7 +54,9 @@ class _NotedPoint:
         self._on_saved = on_saved
 
     def write(self) -> None:
-        self._point.write()
+        # Who waits is told also where the topic has gone, and so finds out.
+        with _unless_deleted(self.disk, self.directory):
+            self._point.write()
         self._on_saved()
 
 
@@ -129,7 +131,8 @@ class GroupCommit:
     def save(self, log: PartitionLog, on_saved: Callable[[], None]) -> bool:
         """Set a recovery point at the end of `log`; False if something is staged there.
 
-        `on_saved` is called on the thread, when this point and all taken before it are written.
+        `on_saved` is called on the thread, when this point and all taken before it are written, or
+        the topic is deleted.
 
         Raises:
             LogDirOffline: a write or a sync failed before.

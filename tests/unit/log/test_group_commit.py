@@ -189,6 +189,19 @@ def test_a_topic_that_is_deleted_before_its_sync_harms_nobody() -> None:
     assert desk.commit.completed_ticket == ticket
 
 
+def test_who_waits_for_the_recovery_point_of_a_deleted_topic_is_told() -> None:
+    desk = Desk()
+    (log,) = desk.write(1)
+    told: list[bool] = []
+    assert desk.commit.save(log, lambda: told.append(True))
+
+    desk.manager.delete_topic("t")
+    desk.commit.run_pending()
+
+    assert desk.commit.failed is None
+    assert told == [True]
+
+
 def test_the_thread_serves_requests_and_ends_when_it_is_closed() -> None:
     desk = Desk(threaded=True)
 
