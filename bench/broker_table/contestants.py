@@ -29,8 +29,11 @@ KAFKA_OPTIONS: Final = (
 )
 """What Kafka's start script gives, beside the heap."""
 LIST_OFFSETS, DELETE_TOPICS = 2, 20
+CREATE_PARTITIONS: Final = 37
+_CREATED_AT_ONCE: Final = 5000
+"""Kafka's controller takes no more than 10,000 changes in one request."""
 _ASK_AGAIN_S: Final = 0.01
-_TOPIC_WITHIN_S: Final = 60.0
+_TOPIC_WITHIN_S: Final = 120.0
 
 
 class Broker(Protocol):
@@ -97,10 +100,15 @@ def create_topic(contestant: Contestant, name: str, partitions: int = 1, **confi
     """Make a topic and wait until its last partition takes requests."""
     configs = {**contestant.topic_configs, **configs}
     with WireClient(contestant.address) as client:
-        wanted = new_topic(name, partitions, **dict(configs))
-        answer = create(client, wanted, timeout=30_000)
+        wanted = new_topic(name, min(partitions, _CREATED_AT_ONCE), **dict(configs))
+        answer = create(client, wanted, timeout=60_000)
         error = answer.topics[0].error_code
         assert not error, f"topic {name} was not made: {error!r}"
+        for count in range(2 * _CREATED_AT_ONCE, partitions + 1, _CREATED_AT_ONCE):
+            more = [{"name": name, "count": count, "assignments": None}]
+            grown = client.ask(CREATE_PARTITIONS, 3, topics=more, timeout=60_000)
+            error = grown.results[0].error_code
+            assert not error, f"topic {name} did not grow to {count} partitions: {error!r}"
     await_leaders(contestant, name, partitions)
 
 
