@@ -25,6 +25,7 @@ from duolog.broker.metrics.counters import Counters
 from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.quotas import ClientQuotas
 from duolog.broker.recovery_points import RecoveryPoints
+from duolog.broker.retention import Retention
 from duolog.broker.round import Callback, Rounds
 from duolog.broker.router import Router, find_apis
 from duolog.broker.settings import BrokerSettings
@@ -34,7 +35,6 @@ from duolog.core.clock import Clock
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.settings import Kind
-from duolog.core.units import SECOND_MS
 from duolog.log.config import BROKER_NAMES
 from duolog.protocol.messages import Messages
 from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_batches
@@ -105,6 +105,7 @@ class Broker:
         log_manager.use_beside(self._aside.run)
         self._log_manager = log_manager
         self.cleaner = Cleaner(self, self._aside.run)
+        self.retention = Retention(self)
         self.fetch_sessions = FetchSessions(self)
         self._waiters_to_check: set[FetchWaiter | SessionPartition] = set()
         self._listeners: list[Listener] = []
@@ -138,7 +139,7 @@ class Broker:
         self.groups.start()
         self.transactions = Transactions(self)
         self.transactions.start()
-        self._plan_retention()
+        self.retention.start()
         self.cleaner.start()
         RecoveryPoints(
             self.timers,
@@ -308,40 +309,6 @@ class Broker:
             connections, self.connections_to_flush = self.connections_to_flush, []
             for connection in connections:
                 connection.flush()
-
-    def _plan_retention(self) -> None:
-        interval_ms = self.settings.integer("log.retention.check.interval.ms")
-        self.timers.call_later(interval_ms / SECOND_MS, self._retain)
-
-    def _retain(self) -> None:
-        """Delete segments that are too old or too much; one topic a round, so as not to stall."""
-        names = [topic.name for topic in self.topics]
-
-        def next_topic() -> None:
-            topic = self.topics.get(names.pop()) if names else None
-            for partition in topic.partitions if topic else ():
-                self._delete_old_segments(partition)
-            if names:
-                self.timers.call_later(0.0, next_topic)
-            else:
-                self._plan_retention()
-
-        next_topic()
-
-    def cover_producers(self, log: "PartitionLog", offset: int) -> None:
-        """Ask for a recovery point before segments below `offset` go, if a crash needs one."""
-        if log.uncovered_below(offset):
-            self.group_commit.request_points([log])
-
-    def _delete_old_segments(self, partition: Partition) -> None:
-        try:
-            self.cover_producers(partition.log, partition.log.high_watermark)
-            if partition.log.delete_old_segments(self.clock.now_ms()):
-                self.partition_changed(partition)
-        except (OSError, DuologError):
-            logger.exception(
-                "retention failed", extra={"topic_partition": str(partition.topic_partition)}
-            )
 
     def topic_partitions(self) -> Iterator[TopicPartition]:
         """Return every partition that is served."""

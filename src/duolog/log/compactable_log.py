@@ -9,7 +9,7 @@ is. So only segments before the point are ever replaced by others.
 Threads: the broker's loop. `run_beside` gets what takes long, such as to remove a large file.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from duolog.core.ids import TopicPartition
@@ -18,7 +18,9 @@ from duolog.log.compaction.job import CompactionJob
 from duolog.log.compaction.policy import NEVER_MS, Cleanable, SegmentView, cleanable
 from duolog.log.config import LogConfig
 from duolog.log.disk import Disk
+from duolog.log.errors import OffsetOutOfRange
 from duolog.log.health import DirHealth
+from duolog.log.log_start import StartAdvance, write_log_start
 from duolog.log.readable_log import ReadableLog
 from duolog.log.recovery import Recovered
 from duolog.log.segment import NO_TIMESTAMP, Segment
@@ -32,6 +34,7 @@ class CompactableLog(ReadableLog):
     __slots__ = (
         "_disk",
         "_health",
+        "_start_pending",
         "_unsynced",
         "checkpoint",
         "config",
@@ -55,6 +58,7 @@ class CompactableLog(ReadableLog):
         self.directory = directory
         self.checkpoint = recovered.checkpoint
         """How far it is compacted."""
+        self._start_pending = False
         self.run_beside: Callable[[Callable[[], None]], None] = _at_once
         self._unsynced = Unsynced(
             disk, self._segments.active, recovered.scanned_segments, recovered.scanned_bytes
@@ -151,7 +155,64 @@ class CompactableLog(ReadableLog):
         for segment in old:
             segment.forget_file()
 
-    # Retention.
+    # The log start.
+
+    def advance_log_start(self, offset: int) -> None:
+        """Make `offset` the first that can be read, durably; remove segments below it.
+
+        Raises:
+            OffsetOutOfRange: `offset` is above the high watermark.
+            LogDirOffline: the disk refused, now or before.
+        """
+        advance = self.advancing_start(offset)
+        advance.write()
+        for _ in advance.apply():
+            pass
+
+    def advancing_start(self, offset: int) -> StartAdvance:
+        """Return `advance_log_start` as two steps: its write may be made beside the loop.
+
+        Until it is applied retention leaves this log alone.
+
+        Raises:
+            OffsetOutOfRange: `offset` is above the high watermark.
+        """
+        if offset > self.high_watermark:
+            raise OffsetOutOfRange(
+                f'log start of "{self.topic_partition}" cannot be {offset}',
+                detail=f"The high watermark is {self.high_watermark}.",
+            )
+        wanted = max(offset, self.log_start_offset)
+        advances = wanted > self.log_start_offset
+        doing = f'cutting "{self.topic_partition}"'
+        self._start_pending = advances
+
+        def write() -> None:
+            if advances:
+                with self._health.guard(doing):
+                    write_log_start(self._disk, self.directory, wanted)
+
+        def apply() -> Iterator[None]:
+            # The start first, the files second: files may vanish in any order in a crash, and
+            # recovery drops what lies below the start.
+            self._start_pending = False
+            self.log_start_offset = wanted
+            self._epochs.advance_to(wanted)
+            while advances and self._segments.ends_below(wanted):
+                with self._health.guard(doing):
+                    removed = self._segments.pop_first()
+                    self._unsynced.forget([removed])
+                    self._discard(removed)
+                yield
+
+        return StartAdvance(write, apply)
+
+    def uncovered_below(self, offset: int) -> bool:
+        """Tell whether segments below `offset` alone say something of producers, after a crash.
+
+        Set a recovery point before they go, or a start forgets sequences and transactions.
+        """
+        return len(self._producers) > 0 and self._unsynced.has_unsaved_below(offset)
 
     def _discard(self, segment: Segment) -> None:
         """Remove the files of a segment that is no part of the log any more."""

@@ -14,7 +14,7 @@ immutable descriptions of work (`take_unsynced`, `take_recovery_point`), never t
 Source: Kafka `UnifiedLog`, `LogSegment`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from struct import Struct
 from struct import error as struct_error
@@ -26,10 +26,8 @@ from duolog.core.ids import TopicPartition
 from duolog.log.compactable_log import CompactableLog
 from duolog.log.config import LogConfig
 from duolog.log.disk import Buffer, Disk
-from duolog.log.errors import OffsetOutOfRange
 from duolog.log.health import DirHealth
 from duolog.log.journal import SyncWork
-from duolog.log.log_start import StartAdvance, write_log_start
 from duolog.log.producer_state import kept_batch
 from duolog.log.recovery import Recovered
 from duolog.log.recovery_point import POINT_AT_CLOSE_BYTES, RecoveryPoint, RecoveryPointWrite
@@ -85,7 +83,6 @@ class PartitionLog(CompactableLog):
         "_roll_position",
         "_roll_timestamp",
         "_staged",
-        "_start_pending",
         "leader_epoch",
     )
 
@@ -104,7 +101,6 @@ class PartitionLog(CompactableLog):
         self.leader_epoch = leader_epoch
         self._epochs.begin(leader_epoch, recovered.next_offset)
         self._staged: list[Buffer] = []
-        self._start_pending = False
         self.configure(config)
         self._activate(
             self._segments.active, recovered.max_timestamp, recovered.max_timestamp_offset
@@ -378,83 +374,38 @@ class PartitionLog(CompactableLog):
 
     # Retention.
 
-    def advance_log_start(self, offset: int) -> None:
-        """Make `offset` the first that can be read, durably; remove segments below it.
-
-        Raises:
-            OffsetOutOfRange: `offset` is above the high watermark.
-            LogDirOffline: the disk refused, now or before.
-        """
-        advance = self.advancing_start(offset)
-        advance.write()
-        for _ in advance.apply():
-            pass
-
-    def advancing_start(self, offset: int) -> StartAdvance:
-        """Return `advance_log_start` as two steps: its write may be made beside the loop.
-
-        Until it is applied retention leaves this log alone.
-
-        Raises:
-            OffsetOutOfRange: `offset` is above the high watermark.
-        """
-        if offset > self.high_watermark:
-            raise OffsetOutOfRange(
-                f'log start of "{self.topic_partition}" cannot be {offset}',
-                detail=f"The high watermark is {self.high_watermark}.",
-            )
-        wanted = max(offset, self.log_start_offset)
-        advances = wanted > self.log_start_offset
-        doing = f'cutting "{self.topic_partition}"'
-        self._start_pending = advances
-
-        def write() -> None:
-            if advances:
-                with self._health.guard(doing):
-                    write_log_start(self._disk, self.directory, wanted)
-
-        def apply() -> Iterator[None]:
-            # The start first, the files second: files may vanish in any order in a crash, and
-            # recovery drops what lies below the start.
-            self._start_pending = False
-            self.log_start_offset = wanted
-            self._epochs.advance_to(wanted)
-            while advances and self._segments.ends_below(wanted):
-                with self._health.guard(doing):
-                    removed = self._segments.pop_first()
-                    self._unsynced.forget([removed])
-                    self._discard(removed)
-                yield
-
-        return StartAdvance(write, apply)
-
-    def uncovered_below(self, offset: int) -> bool:
-        """Tell whether segments below `offset` alone say something of producers, after a crash.
-
-        Set a recovery point before they go, or a start forgets sequences and transactions.
-        """
-        return len(self._producers) > 0 and self._unsynced.has_unsaved_below(offset)
-
-    def delete_old_segments(self, now_ms: int) -> int:
-        """Delete what retention by time and size gives free; returns the number of segments.
+    def expired_below(self, now_ms: int) -> int | None:
+        """Return where the log is to start by retention; None where it may stay as it is.
 
         Also forgets idempotent producers that have been idle for long. Nothing above the high
-        watermark is deleted. The active segment is rolled first when it is too old as a whole.
+        watermark is due. The active segment is rolled when it is too old as a whole.
 
         Raises:
             LogDirOffline: the disk refused, now or before.
         """
         self._producers.expire(now_ms, self.config.producer_expiration_ms)
         if not self.config.deleted_when_old or self._start_pending:
-            return 0
+            return None
         doomed = expired_segments(self._segments, self.config, now_ms, self.high_watermark)
-        if doomed and doomed[-1] is self._active:
+        if not doomed:
+            return None
+        if doomed[-1] is self._active:
             if self._staged:
-                return 0  # It is being written: next time.
+                return None  # It is being written: next time.
             self.roll()
-        if doomed:
-            self.advance_log_start(self._segments.end_of(doomed[-1]))
-        return len(doomed)
+        return self._segments.end_of(doomed[-1])
+
+    def delete_old_segments(self, now_ms: int) -> int:
+        """Delete what `expired_below` says, here and now; returns the number of segments.
+
+        Raises:
+            LogDirOffline: the disk refused, now or before.
+        """
+        offset = self.expired_below(now_ms)
+        before = len(self._segments)
+        if offset is not None:
+            self.advance_log_start(offset)
+        return before - len(self._segments)
 
     # The end.
 

@@ -41,7 +41,7 @@ def test_old_segments_go_by_themselves(open_desk: Any) -> None:
     client = desk.client()
     for _ in range(5):
         client.produce("orders", desk.batch(b"x" * 600))
-    desk.broker._plan_retention()  # noqa: SLF001  `start` does it, and would need a port.
+    desk.broker.retention.start()
 
     for _ in range(100):
         desk.turn()

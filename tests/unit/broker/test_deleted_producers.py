@@ -1,53 +1,100 @@
 """Segments that go are covered by a recovery point first, if they tell of producers."""
 
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import pytest
 
+from duolog.core.clock import SystemClock
+from duolog.log import LogManager
+from duolog.log.disk import RealDisk
+from duolog.log.log_start import write_log_start
+
 DELETE_RECORDS = 21
+TURNS_MAX = 200
 
 
 @pytest.fixture
-def covered(desk: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Topics of which a recovery point was asked for."""
-    asked: list[str] = []
-    monkeypatch.setattr(
-        desk.broker.group_commit,
-        "request_points",
-        lambda logs: asked.extend(log.topic_partition.topic for log in logs),
-    )
-    return asked
+def steps(desk: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What reached the disk, in this order: recovery points and log starts, by their topic."""
+    seen: list[str] = []
+    save = desk.broker.group_commit.save
+
+    def noted_save(log: Any, on_saved: Callable[[], None]) -> bool:
+        def noted() -> None:
+            seen.append(f"{log.topic_partition.topic} saved")
+            on_saved()
+
+        return bool(save(log, noted))
+
+    def noted_write(disk: Any, directory: str, offset: int) -> None:
+        assert current_thread() is not main_thread(), "the loop waits for the disk"
+        write_log_start(disk, directory, offset)
+        seen.append(f"starts at {offset}")
+
+    monkeypatch.setattr(desk.broker.group_commit, "save", noted_save)
+    monkeypatch.setattr("duolog.log.compactable_log.write_log_start", noted_write)
+    return seen
 
 
 def fill(desk: Any, topic: str, **more: int) -> None:
     """Write three segments, the first by a producer if `more` says so."""
-    desk.topic(topic, segment_bytes=str(1 << 20))
+    desk.topic(topic, segment_bytes=str(1 << 20), retention_bytes="700000")
     client = desk.client()
     client.produce(topic, desk.batch(b"x" * 600_000, **more))
     for _ in range(2):
         client.produce(topic, desk.batch(b"x" * 600_000))
 
 
-def test_deleted_records_of_producers_are_covered_first(desk: Any, covered: list[str]) -> None:
+def delete(desk: Any, topic: str) -> int:
+    topics = [{"name": topic, "partitions": [{"partition_index": 0, "offset": 2}]}]
+    answer = desk.client().ask(DELETE_RECORDS, 2, topics=topics, timeout=1000)
+    return int(answer.topics[0].partitions[0].low_watermark)
+
+
+def retain(desk: Any, topic: str, start: int) -> None:
+    desk.broker.retention.look()
+    for _ in range(TURNS_MAX):
+        if desk.broker.log(topic, 0).log_start_offset == start:
+            return
+        desk.turn()
+    raise AssertionError("nothing was deleted")
+
+
+def test_deleted_records_of_producers_are_covered_first(desk: Any, steps: list[str]) -> None:
     fill(desk, "idempotent", producer_id=7, producer_epoch=0, base_sequence=0)
     fill(desk, "plain")
-    topics = [
-        {"name": name, "partitions": [{"partition_index": 0, "offset": 2}]}
-        for name in ("idempotent", "plain")
-    ]
 
-    answer = desk.client().ask(DELETE_RECORDS, 2, topics=topics, timeout=1000)
+    starts = [delete(desk, "idempotent"), delete(desk, "plain")]
 
-    assert [topic.partitions[0].low_watermark for topic in answer.topics] == [2, 2]
-    assert covered == ["idempotent"]
+    assert starts == [2, 2]
+    assert steps == ["idempotent saved", "starts at 2", "starts at 2"]
 
 
-def test_retention_covers_segments_of_producers_before_they_are_due(
-    desk: Any, covered: list[str]
-) -> None:
+def test_retention_covers_segments_of_producers_before_they_go(desk: Any, steps: list[str]) -> None:
     fill(desk, "idempotent", producer_id=7, producer_epoch=0, base_sequence=0)
+    fill(desk, "plain")
 
-    desk.broker._retain()  # noqa: SLF001 - what a timer calls
-    desk.turn()
+    retain(desk, "idempotent", 1)
+    retain(desk, "plain", 1)
 
-    assert covered == ["idempotent"]
+    assert sorted(steps) == ["idempotent saved", "starts at 1", "starts at 1"]
+    assert steps.index("idempotent saved") <= 1
+
+
+def test_a_producer_is_known_after_a_crash_though_retention_took_the_active_segment(
+    desk: Any, tmp_path: Path
+) -> None:
+    desk.topic("old", retention_ms="0")
+    batch = desk.batch_at(1_000_000, b"x", producer_id=7, producer_epoch=0, base_sequence=0)
+    desk.client().produce("old", batch)
+    retain(desk, "old", 1)
+
+    shutil.copytree(tmp_path / "data", tmp_path / "after")
+    manager = LogManager(RealDisk(), str(tmp_path / "after"), SystemClock(), {})
+
+    assert manager.log("old", 0).append(bytearray(batch)).duplicate
+    manager.close()

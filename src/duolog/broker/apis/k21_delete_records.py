@@ -10,13 +10,13 @@ v2  flexible
 Source: Kafka `ReplicaManager.deleteRecords`, `Partition.deleteRecordsOnLeader`; KIP-107.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
+from duolog.broker.retention import cutting
 from duolog.broker.turns import change_each
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
@@ -88,18 +88,7 @@ def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
             f"offset {offset} is not within the log, which ends at {log.high_watermark}",
             code=ErrorCode.OFFSET_OUT_OF_RANGE,
         )
-    if offset <= log.log_start_offset:
-        return None
-    context.broker.cover_producers(log, offset)
-    advance = log.advancing_start(offset)
-
-    def apply() -> Iterator[None]:
-        for _ in advance.apply():
-            context.broker.partition_changed(partition)
-            yield
-        context.broker.partition_changed(partition)
-
-    return Change(advance.write, None, apply)
+    return cutting(context.broker, partition, offset)
 
 
 API = Api(key=21, name="DeleteRecords", versions=range(3), handle=handle)
