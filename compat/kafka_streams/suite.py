@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
 
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from lib.java import JavaProgram, run_java
 from lib.outcomes import Outcome
@@ -64,6 +65,22 @@ class Run:
         log = self.folder / f"{name}.txt"
         return JavaProgram(log, main_class, *arguments, more_jars=self._jars)
 
+    def wait_until_processed(self, group: str, topics: Sequence[str]) -> None:
+        """Wait until the group has committed the end of each partition, but for a marker."""
+        config = {"bootstrap.servers": self._bootstrap_servers, "group.id": group, "log_level": 0}
+        consumer = Consumer(config)
+        partitions = [TopicPartition(topic, index) for topic in topics for index in range(5)]
+        deadline = time.monotonic() + DRIVER_S
+
+        def lag() -> int:
+            committed = consumer.committed(partitions, timeout=20)
+            ends = [consumer.get_watermark_offsets(one, timeout=20)[1] for one in partitions]
+            return max(end - found.offset for found, end in zip(committed, ends, strict=True))
+
+        while lag() > 1 and time.monotonic() < deadline:
+            time.sleep(1)
+        consumer.close()
+
     def verify(self, command: str) -> str:
         log = self.folder / f"{command}.txt"
         arguments = (self._properties(command), command)
@@ -100,7 +117,7 @@ def exactly_once(run: Run, kind: str) -> bool:
         time.sleep(EOS_RUN_S / 3)
         driver.terminate()
         driver.wait(60)
-        time.sleep(10)
+        run.wait_until_processed("EosTest", ["data", "repartition"] if kind else ["data"])
         for instance in (first, second):
             instance.terminate()
             instance.wait(120)
