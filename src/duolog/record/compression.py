@@ -3,9 +3,13 @@
 Snappy is framed as Java's clients frame it (xerial): a magic, two versions, then blocks of raw
 snappy with their lengths. Readers take raw snappy too, as librdkafka once sent it.
 
+A payload may claim far more than a broker has memory for: 32 KB of zstd can be a gigabyte of zeros.
+So what is decompressed is bounded.
+
 Source: Kafka `CompressionType`; xerial `SnappyOutputStream`.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 from struct import Struct, error
 from typing import Final
@@ -15,6 +19,11 @@ import cramjam
 from duolog.record.errors import CorruptBatch
 
 CODEC_MASK: Final = 0x07
+PLAIN_BYTES_MAX: Final = 128 * 1024 * 1024
+"""Records of one batch decompress to no more than this, or to `PLAIN_RATIO_USUAL` times their size."""
+PLAIN_RATIO_USUAL: Final = 16
+
+_PLAIN_BYTES_USUAL: Final = 64 * 1024
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + bytes((0, 0, 0, 1, 0, 0, 0, 1))
@@ -51,20 +60,21 @@ def decompress(codec: int, data: bytes | memoryview) -> bytes | memoryview:
     """Return the records' bytes.
 
     Raises:
-        CorruptBatch: the codec is unknown, or the data is not of this codec.
+        CorruptBatch: the codec is unknown, or the data is not of this codec, or too large.
     """
+    bytes_max = max(PLAIN_BYTES_MAX, PLAIN_RATIO_USUAL * len(data))
     try:
         match codec:
             case Compression.NONE:
                 return data
             case Compression.GZIP:
-                return bytes(cramjam.gzip.decompress(data))
+                return _expand(cramjam.gzip.decompress_into, data, bytes_max)
             case Compression.SNAPPY:
-                return _decompress_snappy(bytes(data))
+                return _decompress_snappy(bytes(data), bytes_max)
             case Compression.LZ4:
-                return bytes(cramjam.lz4.decompress(data))
+                return _expand(cramjam.lz4.decompress_into, data, bytes_max)
             case Compression.ZSTD:
-                return bytes(cramjam.zstd.decompress(data))
+                return _expand(cramjam.zstd.decompress_into, data, bytes_max)
             case _:
                 raise CorruptBatch(f"record batch has the unknown codec {codec}")
     except (cramjam.DecompressionError, error) as problem:
@@ -72,6 +82,26 @@ def decompress(codec: int, data: bytes | memoryview) -> bytes | memoryview:
         raise CorruptBatch(
             f"records cannot be decompressed as {name}", detail=str(problem)
         ) from problem
+
+
+def _expand(
+    decompress_into: Callable[[bytes | memoryview, bytearray], int],
+    data: bytes | memoryview,
+    bytes_max: int,
+) -> bytes:
+    """Decompress into a buffer of the usual size, or else into the largest one."""
+    usual = min(max(_PLAIN_BYTES_USUAL, PLAIN_RATIO_USUAL * len(data)), bytes_max)
+    for size in (usual, bytes_max):
+        # The system gives memory for what is written only.
+        target = bytearray(size)
+        try:
+            written = decompress_into(data, target)
+        except cramjam.DecompressionError:
+            if size == bytes_max:
+                raise
+        else:
+            return bytes(memoryview(target)[:written])
+    raise AssertionError("the loop returns or raises")
 
 
 def _compress_lz4(data: bytes | bytearray) -> bytes:
@@ -90,9 +120,9 @@ def _compress_xerial(data: bytes | bytearray) -> bytes:
     return bytes(framed)
 
 
-def _decompress_snappy(data: bytes) -> bytes:
+def _decompress_snappy(data: bytes, bytes_max: int) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):
-        return bytes(cramjam.snappy.decompress_raw(data))
+        return _decompress_block(data, bytes_max)
     plain = bytearray()
     position = len(_XERIAL_HEADER)
     while position < len(data):
@@ -100,6 +130,13 @@ def _decompress_snappy(data: bytes) -> bytes:
         position += _BLOCK_LENGTH.size
         if length < 0 or position + length > len(data):
             raise CorruptBatch("records cannot be decompressed as snappy", detail="a block is cut")
-        plain += cramjam.snappy.decompress_raw(data[position : position + length])
+        plain += _decompress_block(data[position : position + length], bytes_max - len(plain))
         position += length
     return bytes(plain)
+
+
+def _decompress_block(block: bytes, bytes_max: int) -> bytes:
+    # The block says its length first, and memory would be taken for it.
+    if cramjam.snappy.decompress_raw_len(block) > bytes_max:
+        raise CorruptBatch("records cannot be decompressed as snappy", detail="too large")
+    return bytes(cramjam.snappy.decompress_raw(block))
