@@ -7,10 +7,11 @@ from uuid import UUID
 
 import pytest
 
+from duolog.broker.turns import work_in_turns
 from duolog.protocol.error_codes import ErrorCode
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 3, 19, 20, 37
-INCREMENTAL_ALTER_CONFIGS = 44
+INCREMENTAL_ALTER_CONFIGS, LIST_OFFSETS = 44, 2
 
 
 def test_topics_whose_names_are_alike_in_metrics_collide(desk: Any) -> None:
@@ -90,6 +91,26 @@ def test_many_topics_in_one_request_do_not_hold_up_other_connections(
 
     assert len(found) < 20
     assert [row.error_code for row in answer.topics] == [0] * 20
+
+
+def test_times_looked_for_in_many_partitions_do_not_hold_up_other_connections(
+    desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_in_turns, "__kwdefaults__", {"turn_s": 0.0})
+    desk.topic("a", 20)
+    busy, other = desk.client(), desk.client()
+    rows = [{"partition_index": index, "timestamp": -2} for index in range(20)]
+
+    busy.send(LIST_OFFSETS, 1, topics=[{"name": "a", "partitions": rows}])
+    for _ in range(3):
+        desk.turn()
+    early = busy.drain()
+    found = other.ask(METADATA, 12, topics=None).topics
+    answer = busy.receive()
+
+    assert early == 0
+    assert len(found) == 1
+    assert [row.partition_index for row in answer.topics[0].partitions] == list(range(20))
 
 
 def test_work_that_fails_for_one_topic_is_told_and_the_others_are_deleted(

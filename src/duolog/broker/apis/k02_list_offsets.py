@@ -19,6 +19,7 @@ from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import kafka_code
 from duolog.broker.leadership import NO_EPOCH, check_leader_epoch
 from duolog.broker.topics import Partition
+from duolog.broker.turns import work_in_turns
 from duolog.core.errors import DuologError
 from duolog.protocol.error_codes import ErrorCode
 
@@ -43,20 +44,23 @@ _NOT_FOUND: Final = {"offset": -1, "timestamp": -1}
 
 def handle(request: Any, context: RequestContext) -> None:
     committed = getattr(request, "isolation_level", 0) == READ_COMMITTED
-    context.reply(
-        {
-            "topics": [
-                {
-                    "name": topic.name,
-                    "partitions": [
-                        _answer(context, topic.name, asked, committed=committed)
-                        for asked in topic.partitions
-                    ],
-                }
-                for topic in request.topics
-            ]
-        }
-    )
+    asked = [(topic.name, row) for topic in request.topics for row in topic.partitions]
+    answers: list[dict[str, Any]] = []
+
+    def look(item: tuple[str, Any]) -> None:
+        topic, row = item
+        answers.append(_answer(context, topic, row, committed=committed))
+
+    def finish() -> None:
+        rest = iter(answers)
+        topics = [
+            {"name": topic.name, "partitions": [next(rest) for _ in topic.partitions]}
+            for topic in request.topics
+        ]
+        context.reply({"topics": topics})
+
+    # A time is looked for among the records of a batch, which takes milliseconds for each.
+    work_in_turns(context, asked, look, finish)
 
 
 def _answer(context: RequestContext, topic: str, asked: Any, *, committed: bool) -> dict[str, Any]:
