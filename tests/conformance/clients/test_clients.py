@@ -15,7 +15,6 @@ from aiokafka.structs import TopicPartition as AioTopicPartition
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
-    KafkaException,
     Message,
     Producer,
     TopicPartition,
@@ -73,21 +72,6 @@ def test_librdkafka_writes_and_reads(broker: BrokerProcess, codec: str, idempote
     assert failed == []
     values = read_with_confluent(broker.bootstrap_servers, topic, RECORDS)
     assert values == [b"value %d" % index for index in range(RECORDS)]
-
-
-def test_librdkafka_is_told_that_there_are_no_transactions(broker: BrokerProcess) -> None:
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "transactional.id": "t",
-            "log_level": 0,
-        }
-    )
-
-    with pytest.raises(KafkaException) as caught:
-        producer.init_transactions(10)
-
-    assert caught.value.args[0].fatal()
 
 
 def test_librdkafka_administers_topics(broker: BrokerProcess) -> None:
