@@ -75,10 +75,10 @@ def _tagged_fields(values: Mapping[str, Any], rows: list[tuple[int, str, Any, En
 
 
 def _field_encoder(field: "Field[Any]", *, flexible: bool, tagged: bool) -> Encode:
-    inner, nullable = _without_none(field.type)
+    inner, nullable = without_none(field.type)
     if get_origin(inner) is not tuple:
         return _item_encoder(field, inner, flexible=flexible, nullable=nullable and not tagged)
-    item_type, item_nullable = _without_none(get_args(inner)[0])
+    item_type, item_nullable = without_none(get_args(inner)[0])
     item = _item_encoder(field, item_type, flexible=flexible, nullable=item_nullable)
 
     def write_array(values: Any) -> bytes:
@@ -134,7 +134,8 @@ def _milliseconds(value: int | timedelta | datetime | None) -> int:
     return value
 
 
-def _without_none(type_: Any) -> tuple[Any, bool]:
+def without_none(type_: Any) -> tuple[Any, bool]:
+    """Return the type of a field without None, and whether it may be None."""
     args = get_args(type_)
     if get_origin(type_) is tuple or NoneType not in args:
         return type_, False
@@ -144,7 +145,7 @@ def _without_none(type_: Any) -> tuple[Any, bool]:
 
 def _default(field: "Field[Any]") -> Any:
     """Return the schema's default as a plain value, or the zero of the type."""
-    inner, nullable = _without_none(field.type)
+    inner, nullable = without_none(field.type)
     if field.default is not MISSING:
         return _plain(field.default)
     if get_origin(inner) is tuple:

@@ -25,6 +25,7 @@ from duolog.protocol.error_reply import mirror_error
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import write_frame
 from duolog.protocol.headers import RequestHeader, response_header
+from duolog.protocol.lengths import ensure_lengths
 
 Fields = Mapping[str, Any]
 
@@ -64,7 +65,7 @@ class Messages:
     """Decodes requests and encodes answers; keeps what it has loaded."""
 
     def __init__(self) -> None:
-        self._readers: dict[tuple[int, int], _Reader] = {}
+        self._readers: dict[tuple[int, int], tuple[type[Any], _Reader]] = {}
         self._response_types: dict[tuple[int, int], type[Any]] = {}
         self._item_encoders: dict[tuple[int, int, str], Callable[[Fields], bytes]] = {}
 
@@ -75,14 +76,18 @@ class Messages:
             MalformedRequest: the bytes are not of this message and version.
         """
         key = header.api_key, header.api_version
-        read = self._readers.get(key)
-        if read is None:
+        found = self._readers.get(key)
+        if found is None:
             from kio._kio_native import entity_reader  # noqa: PLC0415  kio.serial loads asyncio.
 
-            read = self._readers[key] = entity_reader(entity_type(*key, "request"))
+            type_ = entity_type(*key, "request")
+            found = self._readers[key] = type_, entity_reader(type_)
+        type_, read = found
+        # The receive buffer is written again; kio takes nothing that can be.
+        data = bytes(body)
+        ensure_lengths(type_, data)
         try:
-            # The receive buffer is written again; kio takes nothing that can be.
-            entity, _ = read(bytes(body), 0)
+            entity, _ = read(data, 0)
         except Exception as error:  # kio raises errors of several families for bad bytes.
             raise MalformedRequest(
                 "request cannot be decoded",
