@@ -15,6 +15,9 @@ from duolog.protocol.error_codes import ErrorCode
 DEFAULT = -1
 """A count that the broker chooses."""
 
+PARTITIONS_AT_ONCE_MAX = 10_000
+"""What one request may create."""
+
 
 class NewTopic(NamedTuple):
     """A topic to create, with every count decided."""

@@ -93,6 +93,19 @@ def test_many_topics_in_one_request_do_not_hold_up_other_connections(
     assert [row.error_code for row in answer.topics] == [0] * 20
 
 
+def test_one_request_for_metadata_creates_a_bounded_number_of_partitions(open_desk: Any) -> None:
+    desk = open_desk(num_partitions="4000")
+    client = desk.client()
+
+    def ask(*names: str) -> list[int]:
+        topics = [{"name": name, "topic_id": None} for name in names]
+        answer = client.ask(METADATA, 12, topics=topics, allow_auto_topic_creation=True)
+        return [topic.error_code for topic in answer.topics]
+
+    assert ask("a", "b", "c") == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 3
+    assert ask("a", "b") == [ErrorCode.NONE] * 2
+
+
 def test_times_looked_for_in_many_partitions_do_not_hold_up_other_connections(
     desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

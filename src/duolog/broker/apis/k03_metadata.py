@@ -2,7 +2,8 @@
 
 Behaviour: a topic that is asked for by name and does not exist is created when the client and
 `auto.create.topics.enable` both allow it, and the answer waits for it. An invalid name is
-INVALID_TOPIC_EXCEPTION, an unknown id UNKNOWN_TOPIC_ID. A topic's part of the answer is kept
+INVALID_TOPIC_EXCEPTION, an unknown id UNKNOWN_TOPIC_ID. More than 10,000 partitions are not created
+by one request. A topic's part of the answer is kept
 as bytes for each version, and answers are joined from the parts, in turns where there are many.
 
 v0  an empty list asks for all topics; from v1 null does
@@ -21,6 +22,7 @@ from duolog.broker.api import Api, answer_failure
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.slots import Slot
+from duolog.broker.topic_creation import PARTITIONS_AT_ONCE_MAX
 from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
 from duolog.broker.topics import Topic
 from duolog.broker.turns import run_in_turns
@@ -125,11 +127,13 @@ def _to_create(broker: "Broker", request: MetadataRequest) -> list[str]:
         return []
     names = (name for name, topic_id in request.topics or () if name is not None and not topic_id)
     # Internal topics are made by who uses them, with configs that a client does not know.
-    return [
+    missing = [
         name
         for name in dict.fromkeys(names)
         if name not in broker.topics and name not in INTERNAL_TOPICS
     ]
+    too_many = len(missing) * broker.settings.integer("num.partitions") > PARTITIONS_AT_ONCE_MAX
+    return [] if too_many else missing
 
 
 def _create_each(

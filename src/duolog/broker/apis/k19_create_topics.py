@@ -20,20 +20,20 @@ from uuid import UUID, uuid4
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
-from duolog.broker.topic_creation import NewTopic, new_topic
+from duolog.broker.topic_creation import PARTITIONS_AT_ONCE_MAX, NewTopic, new_topic
 from duolog.broker.topic_names import metric_name
 from duolog.broker.turns import change_each
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
-PARTITIONS_MAX: Final = 10_000
 _FIRST_CONFIGS: Final = 5
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    if _partitions(request, context) > PARTITIONS_MAX:
+    if _partitions(request, context) > PARTITIONS_AT_ONCE_MAX:
         context.reply_error(
-            ErrorCode.POLICY_VIOLATION, f"more than {PARTITIONS_MAX} partitions in one request"
+            ErrorCode.POLICY_VIOLATION,
+            f"more than {PARTITIONS_AT_ONCE_MAX} partitions in one request",
         )
         return
     times = Counter(topic.name for topic in request.topics)
