@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from duolog.testing.cluster import EmbeddedCluster
 
 PARTITIONS = 4
-TIMEOUT_S = 40.0
+TIMEOUT_S = 60.0
 MEMBER = Path(__file__).with_name("group_member.py")
 
 

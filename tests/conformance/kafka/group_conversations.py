@@ -173,8 +173,9 @@ def members_that_are_silent(client: WireClient) -> Any:
     fixed.describe()
     fixed.beat(answer.member_id, answer.generation_id)
 
-    hasty.describe()
-    time.sleep(4)
+    expired = time.monotonic() + 15
+    while hasty.state() != "Empty" and time.monotonic() < expired:
+        time.sleep(0.2)
     hasty.describe()
     return [members.said for members in (silent, late, fixed, hasty)]
 

@@ -45,7 +45,8 @@ class Members:
 
     def heard(self, answer: Any) -> Any:
         """Keep an answer for the comparison, and return it."""
-        found = plain(answer)
+        # Named before they are sorted: ids are random, and so is their order.
+        found = named(plain(answer), self.names)
         for row in found.get("members") or ():
             row.pop("metadata", None)
         if isinstance(found.get("members"), list):
@@ -56,7 +57,7 @@ class Members:
                 ((topic["name"], row) for topic in topics for row in topic["partitions"]),
                 key=str,
             )
-        self.said.append(named(found, self.names))
+        self.said.append(found)
         return answer
 
     def ask(self, key: int, version: int, **fields: Any) -> Any:
@@ -125,12 +126,17 @@ class Members:
     def describe(self, version: int = 6, **more: Any) -> Any:
         time.sleep(0.05)  # Kafka shows what its log has, and writes that some milliseconds later.
         fields = {"groups": [self.group_id], "include_authorized_operations": False, **more}
-        answer = plain(self.client.ask(DESCRIBE, version, **fields))
+        answer = named(plain(self.client.ask(DESCRIBE, version, **fields)), self.names)
         for group in answer["groups"]:
             for member in group["members"]:
                 member["client_host"] = bool(member["client_host"])
             group["members"].sort(key=str)
-        self.said.append(named(answer, self.names))
+        self.said.append(answer)
+
+    def state(self) -> str:
+        """Return the group's state, out of the comparison."""
+        fields = {"groups": [self.group_id], "include_authorized_operations": False}
+        return str(self.client.ask(DESCRIBE, 5, **fields).groups[0].group_state)
 
     def stable_member(self, instance_id: str | None = None, **changes: Any) -> tuple[str, int]:
         """Make a stable group of one member; return its id and its generation."""

@@ -70,16 +70,22 @@ def create_and_wait(client: WireClient, *topics: dict[str, Any]) -> None:
     ):
         assert time.monotonic() < deadline, "the topics do not come"
         time.sleep(0.1)
-    while any(_offset_error(client, topic["name"]) for topic in topics):
+    while not all(_has_leaders(client, name["name"]) for name in names):
         assert time.monotonic() < deadline, "the partitions have no leader"
         time.sleep(0.1)
 
 
-def _offset_error(client: WireClient, name: str) -> int:
-    asked = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}
-    topics = [{"name": name, "partitions": [asked]}]
+def _has_leaders(client: WireClient, name: str) -> bool:
+    """Whether every partition answers; Kafka's broker takes them one after the other."""
+    asked = [{"name": name}]
+    (topic,) = client.ask(METADATA, 5, topics=asked, allow_auto_topic_creation=False).topics
+    partitions = [
+        {"partition_index": row.partition_index, "current_leader_epoch": -1, "timestamp": -1}
+        for row in topic.partitions
+    ]
+    topics = [{"name": name, "partitions": partitions}]
     answer = client.ask(LIST_OFFSETS, 9, replica_id=-1, isolation_level=0, topics=topics)
-    return int(answer.topics[0].partitions[0].error_code)
+    return all(row.error_code == 0 for row in answer.topics[0].partitions)
 
 
 def batch(*values: bytes, at: int | None = None, key: bytes | None = b"k", **more: Any) -> bytes:

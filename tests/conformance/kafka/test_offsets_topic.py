@@ -20,6 +20,9 @@ from duolog.testing.cluster import EmbeddedCluster
 
 TIMEOUT_S = 30.0
 TOPIC = "offsets_topic_test"
+GROUP = "offsets_topic_test_group"
+GROUP_BYTES = len(GROUP).to_bytes(2) + GROUP.encode()
+"""How a record's key begins, after its version: other tests have groups in the same Kafka."""
 
 
 def use_a_group(bootstrap_servers: str) -> None:
@@ -27,7 +30,7 @@ def use_a_group(bootstrap_servers: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(TIMEOUT_S)
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap_servers, "group.id": "g", "group.instance.id": "i"}
+        {"bootstrap.servers": bootstrap_servers, "group.id": GROUP, "group.instance.id": "i"}
     )
     consumer.subscribe([TOPIC])
     deadline = time.monotonic() + TIMEOUT_S
@@ -63,12 +66,12 @@ def test_kafkas_dump_tool_reads_what_duolog_writes(
     (segment,) = (path for path in tmp_path.rglob("0*.log") if path.stat().st_size)
     group, offset = dump(segment)
 
-    assert group["key"] == {"type": "2", "data": {"group": "g"}}
+    assert group["key"] == {"type": "2", "data": {"group": GROUP}}
     assert group["payload"]["version"] == "3"
     (member,) = group["payload"]["data"]["members"]
     assert member["groupInstanceId"] == "i"
     assert member["assignment"]["assignedPartitions"] == [{"topic": TOPIC, "partitions": [0, 1]}]
-    assert offset["key"]["data"] == {"group": "g", "topic": TOPIC, "partition": 1}
+    assert offset["key"]["data"] == {"group": GROUP, "topic": TOPIC, "partition": 1}
     assert offset["payload"]["version"] == "3"
     assert offset["payload"]["data"]["offset"] == 5
 
@@ -90,7 +93,7 @@ def test_duolog_reads_what_kafka_writes_and_writes_groups_as_it_does(kafka_peer:
 
 
 def read_offsets_topic(bootstrap_servers: str) -> list[tuple[bytes, bytes | None]]:
-    """Return keys and values of group `g` in a real `__consumer_offsets`."""
+    """Return keys and values of this group in a real `__consumer_offsets`."""
     servers = {"bootstrap.servers": bootstrap_servers}
     consumer = Consumer({**servers, "group.id": "reader", "enable.partition.eof": True})
     metadata = consumer.list_topics("__consumer_offsets", TIMEOUT_S)
@@ -104,7 +107,7 @@ def read_offsets_topic(bootstrap_servers: str) -> list[tuple[bytes, bytes | None
         key, value = message.key(), message.value()
         if message.error() is not None:
             ended += 1
-        elif isinstance(key, bytes) and key[2:5] == b"\x00\x01g":
+        elif isinstance(key, bytes) and key[2:].startswith(GROUP_BYTES):
             pairs.append((key, value if isinstance(value, bytes) else None))
     consumer.close()
     return pairs
