@@ -11,7 +11,7 @@ from duolog.broker.turns import work_in_turns
 from duolog.protocol.error_codes import ErrorCode
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 3, 19, 20, 37
-INCREMENTAL_ALTER_CONFIGS, LIST_OFFSETS = 44, 2
+INCREMENTAL_ALTER_CONFIGS, LIST_OFFSETS, DELETE_RECORDS = 44, 2, 21
 
 
 def test_topics_whose_names_are_alike_in_metrics_collide(desk: Any) -> None:
@@ -91,6 +91,31 @@ def test_many_topics_in_one_request_do_not_hold_up_other_connections(
 
     assert len(found) < 20
     assert [row.error_code for row in answer.topics] == [0] * 20
+
+
+def test_records_that_are_deleted_with_their_topic_leave_other_answers_as_they_are(
+    desk: Any,
+) -> None:
+    desk.topic("goes", 3)
+    desk.topic("stays")
+    client, other = desk.client(), desk.client()
+    for topic, count in (("goes", 3), ("stays", 1)):
+        for index in range(count):
+            client.produce(topic, desk.batch(b"x"), partition=index)
+    asked = [
+        {"name": "stays", "partitions": [{"partition_index": 0, "offset": 1}]},
+        {"name": "goes", "partitions": [{"partition_index": i, "offset": 1} for i in range(3)]},
+    ]
+
+    client.send(DELETE_RECORDS, 2, topics=asked, timeout=1000)
+    other.send(DELETE_TOPICS, 1, topic_names=["goes"])
+    answer = client.receive()
+
+    stays, goes = answer.topics
+    assert [row.low_watermark for row in stays.partitions] == [1]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [row.error_code for row in goes.partitions] == [unknown] * 3
+    assert [row.error_code for row in other.receive().responses] == [ErrorCode.NONE]
 
 
 def test_one_request_for_metadata_creates_a_bounded_number_of_partitions(open_desk: Any) -> None:

@@ -15,12 +15,11 @@ from typing import Any, Final, NamedTuple
 
 from duolog.broker.api import Api, RequestContext
 from duolog.broker.controller import Change
-from duolog.broker.errors import kafka_code
+from duolog.broker.errors import UnknownTopic, kafka_code
 from duolog.broker.retention import cutting
 from duolog.broker.turns import change_each
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
-from duolog.log.partition_log import PartitionLog
 from duolog.protocol.error_codes import ErrorCode
 
 _HIGH_WATERMARK: Final = -1
@@ -42,7 +41,12 @@ def handle(request: Any, context: RequestContext) -> None:
     def done(item: _Asked, error: Exception | None) -> dict[str, Any]:
         result: dict[str, Any] = {"partition_index": item.topic_partition.partition}
         if error is None:
-            return {**result, "low_watermark": _log(item, context).log_start_offset}
+            try:
+                start = context.broker.log(*item.topic_partition).log_start_offset
+            except UnknownTopic as gone:  # With its records.
+                error = gone
+            else:
+                return {**result, "low_watermark": start}
         code, _ = kafka_code(error)
         return {**result, "low_watermark": _NO_OFFSET, "error_code": code}
 
@@ -61,10 +65,6 @@ def handle(request: Any, context: RequestContext) -> None:
         done,
         finish,
     )
-
-
-def _log(asked: _Asked, context: RequestContext) -> PartitionLog:
-    return context.broker.log(*asked.topic_partition)
 
 
 def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
