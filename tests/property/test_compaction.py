@@ -80,8 +80,10 @@ def test_tombstones_stay_until_their_time_is_over_and_then_go(steps: list[Step])
     assert log.records().keys() - log.aborted == expected.keys()
 
     log.clock.advance(ms=DELETE_RETENTION_MS + 1)
+    # An open transaction would hold up the second run.
+    log.write([Step((), producer=producer, end="commit") for producer in (4, 5)])
     log.write([Step(((b"other", b"1"),))])
-    log.compact()
+    assert log.compact() is not None
 
     left = {o for o, r in expected.items() if r.value is not None or o >= below}
     assert {o for o in log.records() if o < below} == {o for o in left if o < below}
