@@ -310,7 +310,7 @@ class FetchSessions:
         while not session_id or session_id in self._sessions:
             session_id = random.randrange(1, 2**31)  # noqa: S311 - unique, not secret
         session = FetchSession(self._broker, session_id, now, by_id=by_id)
-        session.update(request)
+        session.update(request._replace(forgotten=[]))  # There is nothing yet to forget.
         for key, results in fetched.results:
             for result in results:
                 session.partitions[key, result.partition].answered(result)

@@ -325,3 +325,16 @@ def test_without_places_every_request_is_answered_whole(open_desk: Any) -> None:
     answer = Consumer(desk).fetch({0: 0, 1: 0})
 
     assert (answer.session_id, partitions(answer)) == (0, [0, 1])
+
+
+def test_a_session_that_begins_forgets_nothing(desk: Any) -> None:
+    desk.topic("orders", 2)
+    consumer = Consumer(desk)
+
+    begun = consumer.fetch({0: 0, 1: 0}, forgotten=(0,))
+    consumer.produce(0, b"v")
+    grown = consumer.fetch({})
+
+    assert begun.error_code == ErrorCode.NONE
+    assert partitions(begun) == [0, 1]
+    assert partitions(grown) == [0]
