@@ -350,13 +350,26 @@ class Transactions:
             self._timers[setting] = self._broker.timers.call_later(interval_s, due)
 
     def _abort_timed_out(self) -> None:
-        for transactional_id in self._coordinator.timed_out(self._broker.clock.now_ms()):
-            logger.info(
-                "aborting a transaction that takes too long",
-                extra={"transactional_id": transactional_id},
-            )
+        found = self._coordinator.timed_out(self._broker.clock.now_ms())
+        self._in_turns(self._abort_each(found))
+
+    def _abort_each(self, transactional_ids: list[str]) -> Iterator[None]:
+        for transactional_id in transactional_ids:
             now_ms = self._broker.clock.now_ms()
-            self._append(self._coordinator.abort(transactional_id, now_ms), _ignore)
+            # It may have ended since it was found.
+            if self._coordinator.is_timed_out(transactional_id, now_ms):
+                logger.info(
+                    "aborting a transaction that takes too long",
+                    extra={"transactional_id": transactional_id},
+                )
+                try:
+                    self._append(self._coordinator.abort(transactional_id, now_ms), _ignore)
+                except (DuologError, OSError):
+                    logger.exception(
+                        "a transaction was not aborted",
+                        extra={"transactional_id": transactional_id},
+                    )
+            yield
 
     def _expire_ids(self) -> None:
         self._in_turns(self._bury(list(self._coordinator.records())))

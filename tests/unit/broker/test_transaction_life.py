@@ -1,5 +1,9 @@
 """Timeouts, expiry and restarts of transactions, over a broker with its logs."""
 
+import pytest
+
+from duolog.broker import turns
+from duolog.broker.turns import run_in_turns
 from duolog.coordinator.transactions.states import TransactionState
 from unit.broker.conftest import OpenDesk
 from unit.broker.transactional_producer import (
@@ -29,6 +33,26 @@ def test_a_transaction_that_takes_too_long_is_aborted(open_desk: OpenDesk) -> No
     assert producer.end(commit=True).error_code == 48  # Its epoch and a retry look the same.
     assert producer.init().error_code == 0
     assert producer.me.epoch == 2
+
+
+def test_transactions_that_take_too_long_are_aborted_in_turns(
+    open_desk: OpenDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = coordinate(open_desk(transaction_abort_timed_out_transaction_cleanup_interval_ms="200"))
+    desk.topic("t")
+    producers = [TransactionalProducer(desk, f"tx{index}") for index in range(5)]
+    for producer in producers:
+        producer.init(timeout_ms=1)
+        producer.write(b"a")
+    monkeypatch.setattr(run_in_turns, "__defaults__", (0.0,))
+    monkeypatch.setattr(turns, "SHORT_TURN_S", 0.0)
+    seen = set()
+
+    while left := [p for p in producers if p.record.state is TransactionState.ONGOING]:
+        seen.add(len(left))
+        desk.turn()
+
+    assert len(seen) > 1
 
 
 def test_an_id_that_nobody_uses_is_forgotten(open_desk: OpenDesk) -> None:

@@ -239,9 +239,15 @@ class TransactionCoordinator:
         return [
             transactional_id
             for transactional_id in self._ongoing
-            if (record := self._records[transactional_id]).started_at_ms + record.timeout_ms
-            < now_ms
+            if self.is_timed_out(transactional_id, now_ms)
         ]
+
+    def is_timed_out(self, transactional_id: str, now_ms: int) -> bool:
+        """Tell whether there is a transaction that has taken longer than its timeout."""
+        if transactional_id not in self._ongoing:
+            return False
+        record = self._records[transactional_id]
+        return record.started_at_ms + record.timeout_ms < now_ms
 
     def abort(self, transactional_id: str, now_ms: int) -> TransactionChange:
         """Return the change that aborts an ongoing transaction and fences its producer."""
