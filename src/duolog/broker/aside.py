@@ -21,7 +21,7 @@ class Aside:
         self._thread: Thread | None = None
 
     def run(self, call: Callable[[], None]) -> None:
-        """Run `call` when those before it are done; an OSError is logged, and that is all."""
+        """Run `call` when those before it are done; an error is logged, and that is all."""
         if self._thread is None:
             self._thread = Thread(target=self._work, name="aside", daemon=True)
             self._thread.start()
@@ -40,3 +40,5 @@ class Aside:
                 call()
             except OSError as error:
                 logger.warning("work beside the loop failed", extra={"error": str(error)})
+            except Exception:  # The edge of the thread: the work behind this one must go on.
+                logger.exception("work beside the loop failed")

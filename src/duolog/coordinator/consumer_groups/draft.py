@@ -104,6 +104,9 @@ class Draft:
     def follow_regex(self, old: str | None, new: str | None) -> bool:
         """Take note that a member changed its expression; tell whether the group must move.
 
+        A member that drops its expression moves it, too: what it read by that goes to others. Kafka
+        does so when its view of the topics expires.
+
         Raises:
             InvalidRegularExpression: it is none.
         """
@@ -112,7 +115,7 @@ class Draft:
         if new and new not in self.group.regexes:
             check_regex(new)
         self.forget_regex(old)
-        return bool(new) and new in self.group.regexes
+        return new in self.group.regexes if new else bool(old)
 
     def forget_regex(self, regex: str | None) -> None:
         """Forget the topics of an expression that no member uses any more."""
