@@ -27,8 +27,10 @@ _FIRST_LINE: Final = re.compile(
 Figures = dict[str, float]
 
 
-def java_produce(contestant: Contestant, topic: str, records: int, codec: str) -> Figures:
-    """Run Kafka's ProducerPerformance: idempotent, acks=all, its own defaults of batch and linger."""
+def java_produce(
+    contestant: Contestant, topic: str, records: int, codec: str, *properties: str
+) -> Figures:
+    """Run Kafka's ProducerPerformance: idempotent, acks=all; its defaults but for `properties`."""
     with tempfile.NamedTemporaryFile(prefix="duolog-values-") as values:
         # Values of its own making cost the tool more than sending them.
         values.write(b"\n".join(record_values()))
@@ -37,7 +39,7 @@ def java_produce(contestant: Contestant, topic: str, records: int, codec: str) -
             "ProducerPerformance",
             *("--topic", topic, "--num-records", str(records), "--payload-file", values.name),
             *("--throughput", "-1", "--producer-props", f"bootstrap.servers={contestant.address}"),
-            *("acks=all", f"compression.type={codec}"),
+            *("acks=all", f"compression.type={codec}", *properties),
         )
     last = printed.strip().splitlines()[-1]
     found = _FIRST_LINE.search(last)

@@ -27,7 +27,7 @@ _STARTS_WITHIN_S: Final = 60
 _CODECS: Final = {"none": Compression.NONE, "lz4": Compression.LZ4}
 
 WARM_UP_S: Final = 1.0
-SECONDS: Final = 3.0
+SECONDS: Final = 2.0
 
 
 class Frame(NamedTuple):

@@ -120,16 +120,21 @@ def _produced_before(codec: str) -> Callable[[Contestant, str], None]:
 
 def _java_rows() -> Iterator[Row]:
     count = f"{JAVA_RECORDS:,} records of 100 bytes, one partition"
-    for codec, ratio in (("none", 1.2), ("lz4", 1.2)):
-        yield Row(
-            f"java_{codec}",
-            f"Java producer, acks=all, idempotent, {codec}",
-            f"{count}; batch.size 16384, linger 5 ms",
-            (Goal("records_per_s", ratio), Goal("p99_ms", 0.35, less=True)),
-            lambda contestant, topic, codec=codec: clients.java_produce(  # type: ignore[misc]
-                contestant, topic, JAVA_RECORDS, codec
-            ),
-        )
+    large = ("batch.size=262144", "linger.ms=20")
+    for name, said, properties in (
+        ("java", "batch.size 16384, linger 5 ms", ()),
+        ("java_large", "batch.size 262144, linger 20 ms", large),
+    ):
+        for codec in ("none", "lz4"):
+            yield Row(
+                f"{name}_{codec}",
+                f"Java producer, acks=all, idempotent, {codec}, {said}",
+                f"{count}; {said}",
+                (Goal("records_per_s", 1.2), Goal("p99_ms", 0.35, less=True)),
+                lambda contestant, topic, codec=codec, properties=properties: (  # type: ignore[misc]
+                    clients.java_produce(contestant, topic, JAVA_RECORDS, codec, *properties)
+                ),
+            )
     yield Row(
         "java_consume",
         "Java consumer, in a group",
@@ -167,7 +172,7 @@ def _rdkafka_rows() -> Iterator[Row]:
 
 
 def _pipelined_rows() -> Iterator[Row]:
-    one = "batches of one 100-byte record, one partition, 3 s"
+    one = "batches of one 100-byte record, one partition, 2 s"
     rate = "requests_per_s"
     for name, connections, in_flight, ratio in (
         ("raw_4x64", 4, 64, 5.0),
@@ -193,14 +198,14 @@ def _pipelined_rows() -> Iterator[Row]:
     yield Row(
         "raw_4x5_lz4_acks1",
         "produce, 4 connections x 5 in flight, acks=1, lz4",
-        "batches of 100 records of 100 bytes, one partition, 3 s",
+        "batches of 100 records of 100 bytes, one partition, 2 s",
         (Goal(rate, 1.2),),
         raw(connections=4, in_flight=5, partitions=1, records=100, codec="lz4", acks=1),
     )
     yield Row(
         "raw_large",
         "produce, 216 KB batches, 4 connections x 5 in flight",
-        "batches of 2,000 records of 100 bytes, one partition, 3 s",
+        "batches of 2,000 records of 100 bytes, one partition, 2 s",
         (Goal("mb_per_s", 1.0),),
         raw(connections=4, in_flight=5, partitions=1, records=LARGE_BATCH_RECORDS),
     )
@@ -215,7 +220,7 @@ def _fetch_rows() -> Iterator[Row]:
         yield Row(
             name,
             f"fetch of warm data: {said}",
-            "4 connections, a partition each, 100-byte records, 3 s",
+            "4 connections, a partition each, 100-byte records, 2 s",
             (Goal("mb_per_s", 1.0),),
             fetched(records, fetch_bytes),
             partitions=4,
@@ -252,7 +257,7 @@ def _fetch_rows() -> Iterator[Row]:
 
 
 def _fsync_rows() -> Iterator[Row]:
-    one = "batches of one 100-byte record, one partition, 3 s"
+    one = "batches of one 100-byte record, one partition, 2 s"
     each_flushed = ("duolog_fsync", "kafka_fsync")
     none_flushed = ("duolog_fsync", "kafka")
     for connections, in_flight, ratio in ((1, 1, 1.2), (16, 1, 2.0), (4, 64, 10.0)):
@@ -268,7 +273,7 @@ def _fsync_rows() -> Iterator[Row]:
         yield Row(
             f"fsync_against_none_{records}",
             f"fsync before acknowledgement against none, batches of {records:,}",
-            "4 connections x 5 in flight, 100-byte records, one partition, 3 s",
+            "4 connections x 5 in flight, 100-byte records, one partition, 2 s",
             (Goal("requests_per_s", ratio),) if ratio else (),
             raw(connections=4, in_flight=5, partitions=1, records=records),
             pair=none_flushed,
@@ -276,7 +281,7 @@ def _fsync_rows() -> Iterator[Row]:
     yield Row(
         "fsync_500_dirty",
         "fsync before acknowledgement, 4 x 64 over 500 partitions",
-        "batches of one 100-byte record, 3 s; goal: p99 of 20 ms or less",
+        "batches of one 100-byte record, 2 s; goal: p99 of 20 ms or less",
         (),
         raw(connections=4, in_flight=64, partitions=500),
         pair=each_flushed,
