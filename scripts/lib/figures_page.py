@@ -19,6 +19,19 @@ default, an acknowledged record is on the disk; "flush" is Kafka with `flush.mes
 `raw` loads come from `bench/load`, requests as bytes from one thread without a client library, so
 that the figure is the broker's. Of Java's client and librdkafka the client is the limit on two
 cores: there 0.95 counts as equal, and the broker's CPU time for each record says more."""
+LIMITS: Final = """\
+- Java's producer: the client and the broker share two cores, and the client takes 1.6 of them; the
+  broker is busy for a quarter of one. Its p99 is the time in its own buffer of 32 MB, which is full
+  all the time, so it follows from the rate.
+- librdkafka: the client, in Python, is the limit; the broker's CPU time for each record is half of
+  Kafka's or less.
+- 216 KB batches: writing to the page cache, and the disk when more is dirty than the system lets be;
+  hence the spread.
+- fsync against none with batches of 100 records, and 1 x 1: the disk's own sync, 0.12 ms at best.
+- 1 x 1 and 32 x 1: a wake-up of both sides for each request; about 10 µs of it are Python.
+- Fetches: the kernel's copying to the socket. Connections from this machine are not paced by bbr (see
+  docs/adr/0015-raw-epoll-in-one-process.md), which Kafka's are, as bbr is this system's default.
+- 4 x 64 with fsync over 500 partitions has an absolute goal: p99 of 20 ms or less."""
 ROWS_HEAD: Final = (
     "| work | durability: Duolog, Kafka | figure | Duolog | Kafka | ratio | goal | reached |\n"
     "|---|---|---|---|---|---|---|---|"
@@ -75,6 +88,7 @@ def figures_page() -> str:
     if broker:
         parts += ["## Produce, fetch, latency, fsync", _machine("broker")]
         parts += ["\n".join((ROWS_HEAD, *_lines(broker))), "### What each row does", _loads(broker)]
+        parts += ["### What is the limit", LIMITS]
     if life:
         parts += ["## Start, memory, recovery", "\n".join(_life_lines(life))]
         parts.append("Run: `scripts/bench broker_life`.")

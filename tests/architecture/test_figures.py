@@ -45,3 +45,28 @@ def test_start_and_memory_are_those_of_the_last_measurement() -> None:
     assert f"| {result('cold_start')['seconds_to_first_row']:.0f} s |" in figures()
     assert f"{kept['broker_first_acknowledged_produce_s']['median']:.2f} s" in figures()
     assert f"{broker_mb} MB, {whole_gb:.1f} GB" in figures()
+
+
+def test_the_broker_beside_kafka_is_that_of_the_last_measurement() -> None:
+    rows = result("broker")["rows"]
+    life = result("broker_life")["rows"]["memory"]
+    java, large, deep, usual, synced = (
+        rows[name]["ratios"][figure]["median"]
+        for name, figure in (
+            ("java_none", "records_per_s"),
+            ("java_large_none", "records_per_s"),
+            ("raw_4x64", "requests_per_s"),
+            ("raw_4x5", "requests_per_s"),
+            ("fsync_1x1", "requests_per_s"),
+        )
+    )
+    paced = rows["paced"]
+    ours, theirs = (life[side]["idle_mb"]["median"] for side in ("duolog", "kafka"))
+
+    assert f"{java:.2f} and {large:.2f} times Kafka |" in figures()
+    assert f"{deep:.1f} and {usual:.1f} times Kafka |" in figures()
+    assert f"{synced:.2f} times Kafka |" in figures()
+    delivered_ms = paced["duolog"]["delivery_p99_ms"]["median"]
+    slower = paced["ratios"]["delivery_p99_ms"]["median"]
+    assert f"{delivered_ms:.2f} ms, {slower:.2f} times Kafka's" in figures()
+    assert f"{ours:.0f} MB, Kafka {theirs:.0f} MB" in figures()
