@@ -55,7 +55,7 @@ def keep_rows(name: str, rows: Mapping[str, Any]) -> None:
     kept = json.loads(path.read_text()) if path.exists() else {"rows": {}}
     measured = {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(["scripts/bench", Path(sys.argv[0]).stem, *sys.argv[1:]]),
+        "command": shlex.join(["scripts/bench", Path(sys.argv[0]).stem, *_arguments()]),
         "commit": commit_id(),
     }
     for key, row in rows.items():
@@ -63,3 +63,12 @@ def keep_rows(name: str, rows: Mapping[str, Any]) -> None:
     document = {"machine": machine(), "rows": kept["rows"]}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _arguments() -> list[str]:
+    """Return the command's arguments without the place of its data, which is another elsewhere."""
+    arguments = sys.argv[1:]
+    if "--directory" in arguments:
+        place = arguments.index("--directory")
+        del arguments[place : place + 2]
+    return arguments
