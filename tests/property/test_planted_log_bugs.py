@@ -26,7 +26,7 @@ from typing import Any, Final
 import pytest
 
 from duolog.core.errors import DuologError
-from duolog.log import group_commit, journal, partition_log, recovery, recovery_point
+from duolog.log import compactable_log, group_commit, journal, recovery, recovery_point
 from property.test_log_recovery import busy_life, run_lives
 
 LIVES: Final = 80
@@ -149,7 +149,7 @@ def recovery_point_syncs_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def log_start_is_not_kept(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(partition_log, "write_log_start", nothing)
+    patch.setattr(compactable_log, "write_log_start", nothing)
 
 
 def producers_are_not_rebuilt(patch: pytest.MonkeyPatch) -> None:

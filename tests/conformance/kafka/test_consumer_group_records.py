@@ -24,6 +24,7 @@ from duolog.testing.cluster import EmbeddedCluster
 
 TIMEOUT_S = 30.0
 TOPICS = ("k848_records_a", "k848_records_b")
+GROUP = "k848_records_group"
 
 
 def use_a_group(bootstrap_servers: str) -> None:
@@ -32,7 +33,7 @@ def use_a_group(bootstrap_servers: str) -> None:
     admin = AdminClient(servers)
     for future in admin.create_topics([NewTopic(name, 2, 1) for name in TOPICS]).values():
         future.result(TIMEOUT_S)
-    common = {**servers, "group.id": "g", "group.protocol": "consumer"}
+    common = {**servers, "group.id": GROUP, "group.protocol": "consumer"}
     first = Consumer({**common, "group.instance.id": "i", "client.rack": "r"})
     second = Consumer({**common, "group.remote.assignor": "range"})
     first.subscribe([TOPICS[0]])
@@ -46,14 +47,14 @@ def use_a_group(bootstrap_servers: str) -> None:
     second.close()
 
 
-def test_duolog_reads_what_kafka_writes_and_writes_it_back_byte_by_byte(
+def test_duolog_reads_what_kafka_writes_and_writes_as_many_bytes_with_the_same_meaning(
     kafka_peer: KafkaPeer,
 ) -> None:
     use_a_group(kafka_peer.bootstrap_servers)
 
     pairs = [
         (key, value)
-        for key, value in read_offsets_topic(kafka_peer.bootstrap_servers)
+        for key, value in read_offsets_topic(kafka_peer.bootstrap_servers, GROUP)
         if key[1] > 2
     ]
 
@@ -61,7 +62,11 @@ def test_duolog_reads_what_kafka_writes_and_writes_it_back_byte_by_byte(
     for key, value in pairs:
         record = decode_record(key, value)
         assert isinstance(record, ConsumerGroupRecord)
-        assert (record.encode_key(), record.encode_value()) == (key, value)
+        assert record.encode_key() == key
+        # Kafka's topics of an assignment are in the order of a hash map, ours in that of their ids.
+        written = record.encode_value()
+        assert len(written or b"") == len(value or b"")
+        assert decode_record(key, written) == record
         if value is not None:
             kinds.add(type(record))
     assert kinds == {

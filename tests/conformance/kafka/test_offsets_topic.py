@@ -21,8 +21,6 @@ from duolog.testing.cluster import EmbeddedCluster
 TIMEOUT_S = 30.0
 TOPIC = "offsets_topic_test"
 GROUP = "offsets_topic_test_group"
-GROUP_BYTES = len(GROUP).to_bytes(2) + GROUP.encode()
-"""How a record's key begins, after its version: other tests have groups in the same Kafka."""
 
 
 def use_a_group(bootstrap_servers: str) -> None:
@@ -79,7 +77,7 @@ def test_kafkas_dump_tool_reads_what_duolog_writes(
 def test_duolog_reads_what_kafka_writes_and_writes_groups_as_it_does(kafka_peer: KafkaPeer) -> None:
     use_a_group(kafka_peer.bootstrap_servers)
 
-    pairs = read_offsets_topic(kafka_peer.bootstrap_servers)
+    pairs = read_offsets_topic(kafka_peer.bootstrap_servers, GROUP)
 
     decoded = [decode_record(key, value) for key, value in pairs]
     assert any(isinstance(record, OffsetChange) and record.value for record in decoded)
@@ -92,8 +90,10 @@ def test_duolog_reads_what_kafka_writes_and_writes_groups_as_it_does(kafka_peer:
             assert record.encode_value() == value
 
 
-def read_offsets_topic(bootstrap_servers: str) -> list[tuple[bytes, bytes | None]]:
-    """Return keys and values of this group in a real `__consumer_offsets`."""
+def read_offsets_topic(bootstrap_servers: str, group: str) -> list[tuple[bytes, bytes | None]]:
+    """Return keys and values of one group in a real `__consumer_offsets`."""
+    # How a key begins, after its version; other tests have groups in the same Kafka.
+    beginning = len(group).to_bytes(2) + group.encode()
     servers = {"bootstrap.servers": bootstrap_servers}
     consumer = Consumer({**servers, "group.id": "reader", "enable.partition.eof": True})
     metadata = consumer.list_topics("__consumer_offsets", TIMEOUT_S)
@@ -107,7 +107,7 @@ def read_offsets_topic(bootstrap_servers: str) -> list[tuple[bytes, bytes | None
         key, value = message.key(), message.value()
         if message.error() is not None:
             ended += 1
-        elif isinstance(key, bytes) and key[2:].startswith(GROUP_BYTES):
+        elif isinstance(key, bytes) and key[2:].startswith(beginning):
             pairs.append((key, value if isinstance(value, bytes) else None))
     consumer.close()
     return pairs
