@@ -179,6 +179,7 @@ def quotas(client: WireClient) -> Any:
             {"entity_type": kind, "match_type": how, "match": name}
             for kind, how, name in components
         ]
+        time.sleep(0.2)  # Kafka's broker learns of quotas some time after its controller.
         found = plain(client.ask(DESCRIBE_QUOTAS, 1, components=rows, strict=strict))
         for entry in found["entries"] or ():
             entry["entity"].sort(key=lambda item: item["entity_type"])
