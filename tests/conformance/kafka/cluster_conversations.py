@@ -1,5 +1,6 @@
 """Conversations about records to delete, log directories, elections, quotas and the quorum."""
 
+import time
 from typing import Any, Final
 
 from conformance.kafka.talk import (
