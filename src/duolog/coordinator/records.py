@@ -18,6 +18,7 @@ from struct import Struct
 from sys import intern
 from typing import ClassVar, Final, NamedTuple, Protocol
 
+from duolog.coordinator.field_reader import INT16, INT32, INT64, FieldReader
 from duolog.core.errors import SerdeError
 from duolog.core.ids import TopicPartition
 
@@ -28,10 +29,7 @@ FLEXIBLE_VERSION: Final = 4
 TEXT_BYTES_MAX: Final = 2**15 - 1
 """The longest string that a record holds; requests of flexible versions can bring longer ones."""
 
-_INT16: Final = Struct(">h")
 _TWO_INT16: Final = Struct(">hh")
-_INT32: Final = Struct(">i")
-_INT64: Final = Struct(">q")
 _USUAL_HEAD: Final = Struct(">hqih")
 """Of a committed offset: version, offset, leader epoch, bytes of the metadata."""
 
@@ -105,10 +103,10 @@ class OffsetChange:
         topic, partition = self.topic_partition
         return b"".join(
             (
-                _INT16.pack(OFFSET_KEY_VERSION),
+                INT16.pack(OFFSET_KEY_VERSION),
                 _string(self.group_id),
                 _string(topic),
-                _INT32.pack(partition),
+                INT32.pack(partition),
             )
         )
 
@@ -126,7 +124,7 @@ class GroupChange:
     value: GroupRecord | None
 
     def encode_key(self) -> bytes:
-        return _INT16.pack(GROUP_KEY_VERSION) + _string(self.group_id)
+        return INT16.pack(GROUP_KEY_VERSION) + _string(self.group_id)
 
     def encode_value(self) -> bytes | None:
         return None if self.value is None else _encode_group(self.value)
@@ -163,28 +161,28 @@ def decode_classic_record(key: bytes, value: bytes | None) -> OffsetChange | Gro
 
 def _usual_offset(key: bytes, value: bytes | None) -> OffsetChange | None:
     """Return an offset whose value is of version 3; None if anything is not as usual."""
-    if value is None or len(key) < _INT32.size or len(value) < _USUAL_HEAD.size:
+    if value is None or len(key) < INT32.size or len(value) < _USUAL_HEAD.size:
         return None
     key_version, group_bytes = _TWO_INT16.unpack_from(key)
     value_version, offset, leader_epoch, metadata_bytes = _USUAL_HEAD.unpack_from(value)
-    topic_at = _TWO_INT16.size + group_bytes + _INT16.size
+    topic_at = _TWO_INT16.size + group_bytes + INT16.size
     time_at = _USUAL_HEAD.size + metadata_bytes
     if (
         key_version != OFFSET_KEY_VERSION
         or value_version != OFFSET_VALUE_VERSION
         or group_bytes < 0
         or metadata_bytes < 0
-        or len(key) < topic_at + _INT32.size
-        or len(value) != time_at + _INT64.size
+        or len(key) < topic_at + INT32.size
+        or len(value) != time_at + INT64.size
     ):
         return None
-    (topic_bytes,) = _INT16.unpack_from(key, topic_at - _INT16.size)
-    if len(key) != topic_at + topic_bytes + _INT32.size or topic_bytes < 0:
+    (topic_bytes,) = INT16.unpack_from(key, topic_at - INT16.size)
+    if len(key) != topic_at + topic_bytes + INT32.size or topic_bytes < 0:
         return None
-    (partition,) = _INT32.unpack_from(key, topic_at + topic_bytes)
-    (committed_at_ms,) = _INT64.unpack_from(value, time_at)
+    (partition,) = INT32.unpack_from(key, topic_at + topic_bytes)
+    (committed_at_ms,) = INT64.unpack_from(value, time_at)
     # A name that a million offsets have is kept once.
-    group_id = intern(key[_TWO_INT16.size : topic_at - _INT16.size].decode())
+    group_id = intern(key[_TWO_INT16.size : topic_at - INT16.size].decode())
     topic = intern(key[topic_at : topic_at + topic_bytes].decode())
     metadata = value[_USUAL_HEAD.size : time_at].decode()
     record = OffsetRecord(offset, leader_epoch, metadata, committed_at_ms)
@@ -194,12 +192,12 @@ def _usual_offset(key: bytes, value: bytes | None) -> OffsetChange | None:
 def _encode_offset(value: OffsetRecord) -> bytes:
     # Version 1 is the only one with an expiry; Kafka writes it for the same reason.
     expiring = value.expires_at_ms != -1
-    parts = [_INT16.pack(1 if expiring else OFFSET_VALUE_VERSION), _INT64.pack(value.offset)]
+    parts = [INT16.pack(1 if expiring else OFFSET_VALUE_VERSION), INT64.pack(value.offset)]
     if not expiring:
-        parts.append(_INT32.pack(value.leader_epoch))
-    parts += (_string(value.metadata), _INT64.pack(value.committed_at_ms))
+        parts.append(INT32.pack(value.leader_epoch))
+    parts += (_string(value.metadata), INT64.pack(value.committed_at_ms))
     if expiring:
-        parts.append(_INT64.pack(value.expires_at_ms))
+        parts.append(INT64.pack(value.expires_at_ms))
     return b"".join(parts)
 
 
@@ -215,13 +213,13 @@ def _decode_offset(value: bytes) -> OffsetRecord:
 
 def _encode_group(value: GroupRecord) -> bytes:
     parts = [
-        _INT16.pack(3),
+        INT16.pack(3),
         _string(value.protocol_type),
-        _INT32.pack(value.generation),
+        INT32.pack(value.generation),
         _string(value.protocol_name),
         _string(value.leader_id),
-        _INT64.pack(value.state_changed_at_ms),
-        _INT32.pack(len(value.members)),
+        INT64.pack(value.state_changed_at_ms),
+        INT32.pack(len(value.members)),
     ]
     for member in value.members:
         parts += (
@@ -229,11 +227,11 @@ def _encode_group(value: GroupRecord) -> bytes:
             _string(member.instance_id),
             _string(member.client_id),
             _string(member.client_host),
-            _INT32.pack(member.rebalance_timeout_ms),
-            _INT32.pack(member.session_timeout_ms),
-            _INT32.pack(len(member.subscription)),
+            INT32.pack(member.rebalance_timeout_ms),
+            INT32.pack(member.session_timeout_ms),
+            INT32.pack(len(member.subscription)),
             member.subscription,
-            _INT32.pack(len(member.assignment)),
+            INT32.pack(len(member.assignment)),
             member.assignment,
         )
     return b"".join(parts)
@@ -292,25 +290,15 @@ def _string(text: str | None) -> bytes:
     if text is None:
         return b"\xff\xff"
     data = text.encode()
-    return _INT16.pack(len(data)) + data
+    return INT16.pack(len(data)) + data
 
 
-class _Reader:
+class _Reader(FieldReader):
     """Reads one field after the other; `flexible` has compact lengths and tagged fields."""
 
     def __init__(self, data: bytes, *, flexible: bool = False) -> None:
-        self._data = data
-        self._position = 0
+        super().__init__(data)
         self._flexible = flexible
-
-    def int16(self) -> int:
-        return self._fixed(_INT16)
-
-    def int32(self) -> int:
-        return self._fixed(_INT32)
-
-    def int64(self) -> int:
-        return self._fixed(_INT64)
 
     def text(self) -> str:
         text = self.nullable_text()
@@ -319,37 +307,17 @@ class _Reader:
         return text
 
     def nullable_text(self) -> str | None:
-        size = self._unsigned_varint() - 1 if self._flexible else self.int16()
+        size = self.varint() - 1 if self._flexible else self.int16()
         return None if size < 0 else self._take(size).decode()
 
     def data(self) -> bytes:
         return self._take(max(self.length(), 0))
 
     def length(self) -> int:
-        return self._unsigned_varint() - 1 if self._flexible else self.int32()
+        return self.varint() - 1 if self._flexible else self.int32()
 
     def skip_tagged_fields(self) -> None:
         if self._flexible:
-            for _ in range(self._unsigned_varint()):
-                self._unsigned_varint()
-                self._take(self._unsigned_varint())
-
-    def _unsigned_varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def _fixed(self, form: Struct) -> int:
-        value: int = form.unpack(self._take(form.size))[0]
-        return value
-
-    def _take(self, size: int) -> bytes:
-        taken = self._data[self._position : self._position + size]
-        if len(taken) < size:
-            raise SerdeError("record of __consumer_offsets ends too early")
-        self._position += size
-        return taken
+            for _ in range(self.varint()):
+                self.varint()
+                self._take(self.varint())

@@ -7,15 +7,12 @@ Source: KIP-482.
 """
 
 from collections.abc import Callable, Iterable
-from struct import Struct
 from typing import Final, TypeVar
 from uuid import UUID
 
+from duolog.coordinator.field_reader import FieldReader
 from duolog.core.errors import SerdeError
 
-INT16: Final = Struct(">h")
-INT32: Final = Struct(">i")
-INT64: Final = Struct(">q")
 NO_TAGS: Final = b"\0"
 
 Item = TypeVar("Item")
@@ -56,24 +53,11 @@ def tags(fields: dict[int, bytes]) -> bytes:
     return b"".join(parts)
 
 
-class FlexibleReader:
+class FlexibleReader(FieldReader):
     """Reads one field after the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._position = 0
 
     def int8(self) -> int:
         return int.from_bytes(self._take(1), signed=True)
-
-    def int16(self) -> int:
-        return self._fixed(INT16)
-
-    def int32(self) -> int:
-        return self._fixed(INT32)
-
-    def int64(self) -> int:
-        return self._fixed(INT64)
 
     def uuid(self) -> UUID:
         return UUID(bytes=self._take(16))
@@ -104,23 +88,3 @@ class FlexibleReader:
             tag = self.varint()
             found[tag] = self._take(self.varint())
         return found
-
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def _fixed(self, form: Struct) -> int:
-        value: int = form.unpack(self._take(form.size))[0]
-        return value
-
-    def _take(self, size: int) -> bytes:
-        taken = self._data[self._position : self._position + size]
-        if len(taken) < size:
-            raise SerdeError("record of __consumer_offsets ends too early")
-        self._position += size
-        return taken

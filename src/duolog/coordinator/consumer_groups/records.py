@@ -20,9 +20,6 @@ from typing import ClassVar, Final, NamedTuple
 from uuid import UUID
 
 from duolog.coordinator.consumer_groups.flexible import (
-    INT16,
-    INT32,
-    INT64,
     NO_TAGS,
     FlexibleReader,
     array,
@@ -30,6 +27,7 @@ from duolog.coordinator.consumer_groups.flexible import (
     string,
     tags,
 )
+from duolog.coordinator.field_reader import INT16, INT32, INT64
 from duolog.coordinator.messages import MemberProtocol
 from duolog.core.errors import SerdeError
 
