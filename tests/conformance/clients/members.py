@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from duolog.testing.cluster import EmbeddedCluster
 
@@ -86,3 +86,12 @@ def produce(cluster: EmbeddedCluster, values: range) -> set[str]:
         producer.produce("t", str(value), partition=value % PARTITIONS)
     assert producer.flush(TIMEOUT_S) == 0
     return {str(value) for value in values}
+
+
+def committed(cluster: EmbeddedCluster, group: str) -> int:
+    """Return the sum of the offsets that the group has committed in topic `t`."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
+    asked = [TopicPartition("t", partition) for partition in range(PARTITIONS)]
+    offsets = [max(part.offset, 0) for part in consumer.committed(asked, TIMEOUT_S)]
+    consumer.close()
+    return sum(offsets)

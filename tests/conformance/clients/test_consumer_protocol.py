@@ -6,10 +6,17 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from conformance.clients.members import PARTITIONS, TIMEOUT_S, Member, produce, wait_until
+from conformance.clients.members import (
+    PARTITIONS,
+    TIMEOUT_S,
+    Member,
+    committed,
+    produce,
+    wait_until,
+)
 from duolog.testing.cluster import EmbeddedCluster
 
 SETTINGS: Final = {
@@ -28,14 +35,6 @@ def cluster() -> Iterator[EmbeddedCluster]:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         admin.create_topics([NewTopic("t", PARTITIONS, 1)])["t"].result(TIMEOUT_S)
         yield cluster
-
-
-def committed(cluster: EmbeddedCluster, group: str) -> int:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
-    asked = [TopicPartition("t", partition) for partition in range(PARTITIONS)]
-    offsets = [max(part.offset, 0) for part in consumer.committed(asked, TIMEOUT_S)]
-    consumer.close()
-    return sum(offsets)
 
 
 def test_two_members_share_and_one_that_leaves_hands_over(cluster: EmbeddedCluster) -> None:

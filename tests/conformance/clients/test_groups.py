@@ -11,7 +11,14 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from conformance.clients.members import PARTITIONS, TIMEOUT_S, Member, produce, wait_until
+from conformance.clients.members import (
+    PARTITIONS,
+    TIMEOUT_S,
+    Member,
+    committed,
+    produce,
+    wait_until,
+)
 from duolog.testing.cluster import EmbeddedCluster
 
 CLIENTS = ["confluent", "kafka-python", "aiokafka"]
@@ -23,14 +30,6 @@ def cluster() -> Iterator[EmbeddedCluster]:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         admin.create_topics([NewTopic("t", PARTITIONS, 1)])["t"].result(TIMEOUT_S)
         yield cluster
-
-
-def committed(cluster: EmbeddedCluster, group: str) -> int:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
-    asked = [TopicPartition("t", partition) for partition in range(PARTITIONS)]
-    offsets = [max(part.offset, 0) for part in consumer.committed(asked, TIMEOUT_S)]
-    consumer.close()
-    return sum(offsets)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
