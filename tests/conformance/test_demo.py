@@ -50,9 +50,16 @@ def wait_until_nothing_names(directory: Path) -> None:
 @pytest.mark.parametrize(
     "mode", ["auto", "real-time", pytest.param("micro-batch", marks=pytest.mark.deep)]
 )
-def test_the_tables_equal_the_batch_and_a_second_run_goes_on(tmp_path: Path, mode: str) -> None:
-    first = run(tmp_path, "--mode", mode, "--limit", "3000")
-    second = run(tmp_path, "--mode", mode, "--limit", "5000")
+def test_the_tables_equal_the_batch_and_a_second_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = Path("data")
+    first = run(data, "--mode", mode, "--limit", "3000")
+    commits = len(list(data.glob("checkpoints/*/spark/commits/[0-9]*")))
+    second = run(data, "--mode", mode, "--limit", "5000")
+
+    assert 0 < commits < len(list(data.glob("checkpoints/*/spark/commits/[0-9]*")))
 
     assert (first["events"], first["matches_batch"]) == (3_000, True)
     assert (second["events"], second["matches_batch"]) == (5_000, True)

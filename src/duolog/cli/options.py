@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, TypeVar
 
 import click
@@ -22,6 +23,19 @@ def mode_option(command: Command) -> Command:
         help="auto catches up in micro-batches, then goes live in real time; real-time reads only "
         "what the start finds before it does.",
     )(command)
+
+
+def data_option(help_text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds `--data DIR`.
+
+    The path is resolved here, once: what is started later may stand in another directory.
+    """
+    return click.option(
+        "--data",
+        "data_dir",
+        type=click.Path(file_okay=False, resolve_path=True, path_type=Path),
+        help=help_text,
+    )
 
 
 def set_option(help_text: str) -> Callable[[Command], Command]:

@@ -77,8 +77,7 @@ class Engine:
         """
         with _starting:
             checkpoint = self._checkpoint(application_id)
-            place = checkpoint.directory.resolve()
-            _ensure_not_running(place, application_id)
+            _ensure_not_running(checkpoint.directory, application_id)
             spark = self._spark()
             claim(checkpoint.directory, java_pid(), application_id)
             try:
@@ -86,7 +85,7 @@ class Engine:
             except BaseException:
                 release(checkpoint.directory, java_pid())
                 raise
-            self._queries[application_id] = _by_checkpoint[place] = query
+            self._queries[application_id] = _by_checkpoint[checkpoint.directory] = query
             return query
 
     def explain(self, plan: Plan, application_id: str = "", mode: Mode = "auto") -> str:
@@ -143,7 +142,8 @@ class Engine:
                 value=application_id,
                 hint="Use letters, digits, underscores, hyphens and dots, not a dot first.",
             )
-        return Checkpoint(self.config.checkpoint_dir / application_id)
+        # The JVM stands in its scratch directory, where a relative path would be made and removed.
+        return Checkpoint((self.config.checkpoint_dir / application_id).resolve())
 
     def _spark(self) -> SparkSession:
         return open_session(self.config)

@@ -92,7 +92,8 @@ def connector_jars(selection: str = "", *, cache_dir: Path | None = None) -> tup
         JavaMissing: jars must be fetched, and there is no Java to run the resolver.
     """
     if selection and Path(selection).is_dir():
-        return _jars_of(Path(selection))
+        # The JVM that loads them works in another directory.
+        return _jars_of(Path(selection).resolve())
     artifacts = parse_artifacts(selection) if selection else SERVED
     directory = cache_dir or jar_cache_dir()
     missing = [artifact for artifact in artifacts if not _is_kept(directory, artifact)]
@@ -123,9 +124,10 @@ def jar_cache_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return `$XDG_CACHE_HOME/duolog`, by default below `~/.cache`."""
-    cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache_home) / "duolog"
+    """Return `$XDG_CACHE_HOME/duolog`, by default below `~/.cache`; a relative one does not count."""
+    home = os.environ.get("XDG_CACHE_HOME") or ""
+    base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
+    return base / "duolog"
 
 
 def parse_artifacts(text: str) -> tuple[Artifact, ...]:

@@ -46,7 +46,8 @@ class Application:
         self.application_id = topology.name
         self.mode = mode
         self._bootstrap_servers = bootstrap_servers
-        self._data_dir = data_dir
+        # The JVM works elsewhere, and a program may change its directory between two starts.
+        self._data_dir = data_dir.resolve()
         self._settings = dict(settings or {})
         self._engine: Engine | None = None
         self._query: RunningQuery | None = None

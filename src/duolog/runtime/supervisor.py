@@ -52,8 +52,9 @@ class BrokerProcess:
         log_path: Path | None = None,
         program: Sequence[str] = BROKER_PROGRAM,
     ) -> None:
-        self.data_dir = data_dir
-        self.log_path = log_path or data_dir.with_name(f"{data_dir.name}.log")
+        self.data_dir = data_dir.resolve()
+        log_path = log_path or self.data_dir.with_name(f"{self.data_dir.name}.log")
+        self.log_path = log_path.resolve()
         self._listen = listen
         self._settings = dict(settings or {})
         self._program = tuple(program)

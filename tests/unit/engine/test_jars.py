@@ -90,3 +90,14 @@ def test_a_directory_of_jars_is_used_as_it_is(tmp_path: Path) -> None:
 def test_a_selection_without_a_sum_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"org\.example:thing:1\.0"):
         parse_artifacts("org.example:thing:1.0")
+
+
+def test_a_directory_of_jars_may_be_named_relative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JVM that loads them works in another directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "thing.jar").write_bytes(CONTENT)
+
+    assert connector_jars("jars") == (tmp_path / "jars" / "thing.jar",)

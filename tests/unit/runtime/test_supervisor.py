@@ -45,6 +45,20 @@ def gone(pid: int) -> bool:
     return state == "Z"
 
 
+def test_a_relative_data_directory_is_the_same_after_the_program_went_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = stand_in(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with BrokerProcess(Path("data"), program=program) as broker:
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        broker.restart()
+
+        assert broker.data_dir == tmp_path / "data"
+        assert broker.log_path.read_text().count(f"--data {tmp_path / 'data'} ") == 2
+
+
 def test_start_returns_when_the_broker_says_that_it_is_ready_and_where(tmp_path: Path) -> None:
     program = stand_in(tmp_path)
 

@@ -10,18 +10,13 @@ from typing import Final
 
 import click
 
-from duolog.cli.options import read_assignments, set_option
+from duolog.cli.options import data_option, read_assignments, set_option
 
 STOP_GRACE_S: Final = 15.0
 
 
 @click.command(epilog="Settings are described in docs/reference/config.md.")
-@click.option(
-    "--data",
-    "data_dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Directory for the log; made if missing. May stand in the file as log.dirs.",
-)
+@data_option("Directory for the log; made if missing. May stand in the file as log.dirs.")
 @click.option(
     "--listen",
     multiple=True,
@@ -76,7 +71,7 @@ def broker(
         threading.Thread(target=_stop_with_stdin, name="stdin-watch", daemon=True).start()
     return run(
         BrokerOptions(
-            data_dir=data_dir,
+            data_dir=data_dir.resolve(),
             listen=listen,
             advertise=advertise,
             settings=file.settings | read_assignments(assignments),

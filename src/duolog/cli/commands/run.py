@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from duolog.cli.options import mode_option, read_assignments, set_option
+from duolog.cli.options import data_option, mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import DuologError, StatementError
@@ -46,12 +46,7 @@ _PROGRESS_EVERY_S = 5.0
     metavar="HOST:PORT",
     help="Where the broker that is started takes connections.",
 )
-@click.option(
-    "--data",
-    "data_dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where state is kept.  [default: $XDG_DATA_HOME/duolog/<topology>]",
-)
+@data_option("Where state is kept.  [default: $XDG_DATA_HOME/duolog/<topology>]")
 @click.option("-q", "--quiet", is_flag=True, help="No lines about progress.")
 @set_option("An engine setting; may be given several times.")
 def run(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import click
 
 from duolog.cli.demo.dataset import YEARS_MAX
-from duolog.cli.options import mode_option, read_assignments, set_option
+from duolog.cli.options import data_option, mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
 from duolog.cli.signals import end_in_order_on_signals
 
@@ -51,12 +51,7 @@ class DemoOptions(NamedTuple):
 )
 @mode_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON line per update, and a last one.")
-@click.option(
-    "--data",
-    "data_dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where everything is kept.  [default: $XDG_DATA_HOME/duolog/demo]",
-)
+@data_option("Where everything is kept.  [default: $XDG_DATA_HOME/duolog/demo]")
 @click.option("--fresh", is_flag=True, help="Forget earlier runs first.")
 @click.option("--yes", is_flag=True, help="With --fresh: also delete topics of your own cluster.")
 @click.option(

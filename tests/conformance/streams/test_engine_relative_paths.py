@@ -1,0 +1,81 @@
+"""The data directory as the guide writes it, `--data ./data`: a second start goes on with its state."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = pytest.mark.spark
+
+WAIT_S = 90
+APP = """
+import sys
+import time
+from pathlib import Path
+
+from duolog import Topology, count
+from duolog.runtime.application import Application
+
+topology = Topology("visits")
+visits = topology.stream("visits", key="page STRING", value="ms BIGINT")
+visits.group_by_key().aggregate(visits=count()).to("totals")
+
+if __name__ == "__main__":
+    with Application(
+        topology, bootstrap_servers=sys.argv[1], data_dir=Path("data"), mode="micro-batch"
+    ) as application:
+        application.start().wait()
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(tmp_path / "broker") as cluster:
+        yield cluster
+
+
+def test_a_second_start_on_a_relative_data_directory_finds_its_state(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """The checkpoint was made in the JVM's scratch directory, and went with it at a clean stop."""
+    (tmp_path / "app.py").write_text(APP)
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("visits", partitions=2)
+
+    client.produce("visits", "home", '{"ms": 1}')
+    run_until(client, {"home": 1}, ["app.py", cluster.bootstrap_servers], tmp_path)
+    client.produce("visits", "home", '{"ms": 2}')
+    command = ["-m", "duolog", "run", "app.py", "--data", "./data", "--mode", "micro-batch"]
+    command += ["--bootstrap-servers", cluster.bootstrap_servers]
+    run_until(client, {"home": 2}, command, tmp_path)
+
+    assert len(client.read("totals")) == 2
+    assert list(tmp_path.glob("data/checkpoints/visits/spark/commits/*"))
+
+
+def run_until(client: Client, wanted: dict[str, int], words: list[str], directory: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, *words], cwd=directory, stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + WAIT_S
+        while totals(client) != wanted:
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline, "nothing was counted in time"
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=WAIT_S)
+
+
+def totals(client: Client) -> dict[str, int]:
+    try:
+        records = client.read("totals")
+    except KeyError:  # the application makes it
+        return {}
+    return {str(r.key_text): json.loads(r.value_text or "{}")["visits"] for r in records}
