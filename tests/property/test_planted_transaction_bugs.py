@@ -71,12 +71,12 @@ def recovery_keeps_no_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
 
 
 def point_saves_no_aborted_index(patch: pytest.MonkeyPatch) -> None:
-    take = segment.Segment.take_index_tails
+    take = segment.Segment.index_tails
 
     def without(self: segment.Segment) -> Any:
         return [tail for tail in take(self) if not tail.path.endswith(".txnindex")]
 
-    patch.setattr(segment.Segment, "take_index_tails", without)
+    patch.setattr(segment.Segment, "index_tails", without)
 
 
 def resumed_index_is_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ Threads: `request` and `close` are called by the loop; `wake` is called by the t
 wants every step in order makes it without a thread and calls `run_pending`.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
@@ -20,6 +21,7 @@ from threading import Thread
 from time import monotonic
 from typing import Final, Literal, NamedTuple
 
+from duolog.core.errors import DuologError
 from duolog.core.histogram import TIMES_S, Histogram
 from duolog.log.disk import Disk
 from duolog.log.errors import LogDirOffline
@@ -27,6 +29,8 @@ from duolog.log.health import DirHealth
 from duolog.log.journal import Journal, SyncWork
 from duolog.log.partition_log import PartitionLog
 from duolog.log.recovery_point import RecoveryPointWrite
+
+logger = logging.getLogger(__name__)
 
 Durability = Literal["fsync", "os"]
 
@@ -36,6 +40,8 @@ JOURNAL_BYTES_PER_FILE_MAX: Final = 64 * 1024
 """Above this mean, writing the bytes twice costs more than the syncs that it saves."""
 IDLE_SECONDS: Final = 0.5
 """When nothing came for so long, the segments behind the journal are synced."""
+POINT_PAUSE_SECONDS: Final = 5.0
+"""So long a log is left alone whose recovery point could not be taken."""
 
 
 class _Request(NamedTuple):
@@ -85,6 +91,7 @@ class GroupCommit:
         self.completed_ticket = 0
         self.commit_times = Histogram(TIMES_S)
         """How long the syncs took, in seconds; written by the thread."""
+        self._retry_points_at: dict[PartitionLog, float] = {}
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="group-commit", daemon=True)
         if threaded:
@@ -101,17 +108,22 @@ class GroupCommit:
 
         Raises:
             LogDirOffline: a write or a sync failed before.
+            OSError: a file cannot be opened; what was taken of other logs is synced all the same.
         """
         if self._health.error is not None:
             raise self._health.error
         work: list[SyncWork] = []
         points: list[RecoveryPointWrite] = []
-        for log in logs:
-            if self._synced:
-                work += log.take_unsynced()
-            point = log.take_recovery_point()
-            if point is not None:
-                points.append(point)
+        try:
+            for log in logs:
+                work += self._unsynced(log)
+                points += self._points_of(log, None)
+        finally:
+            # A log has forgotten what it gave: whatever happens to the next one, it goes on.
+            ticket = self._put(work, points)
+        return ticket
+
+    def _put(self, work: Sequence[SyncWork], points: Sequence[RecoveryPointWrite]) -> int:
         self._ticket = ticket = self._ticket + 1
         if self._synced:
             self._requests.put(_Request(ticket, work, points))
@@ -123,10 +135,43 @@ class GroupCommit:
 
     def request_points(self, logs: Iterable[PartitionLog]) -> None:
         """Ask for a recovery point of each of `logs`, however little it covers."""
-        points = [log.take_recovery_point(bytes_min=1) for log in logs]
-        wanted = [point for point in points if point is not None]
-        if wanted:
-            self._requests.put(_Request(self._ticket, (), wanted))
+        for log in logs:
+            try:
+                work = self._unsynced(log)
+            except OSError:
+                continue  # Nothing was taken of it.
+            points = self._points_of(log, 1)
+            if work or points:
+                self._requests.put(_Request(self._ticket, work, points))
+
+    def _unsynced(self, log: PartitionLog) -> list[SyncWork]:
+        """Take what a log has written: always before its point, which forgets it.
+
+        What is written later may be acknowledged before the point is, and builds on this.
+        """
+        return log.take_unsynced() if self._synced else []
+
+    def _points_of(self, log: PartitionLog, bytes_min: int | None) -> list[RecoveryPointWrite]:
+        """Return the log's recovery point, if one is due and can be taken now.
+
+        One that cannot costs nothing but time at the next start, so it stops nobody: neither the
+        request at hand nor the points of other logs.
+        """
+        if self._retry_points_at and self._retry_points_at.get(log, 0.0) > monotonic():
+            return []
+        try:
+            point = log.take_recovery_point(bytes_min=bytes_min)
+        except (OSError, DuologError) as error:
+            self._retry_points_at[log] = monotonic() + POINT_PAUSE_SECONDS
+            logger.warning(
+                "cannot set a recovery point; trying again soon",
+                extra={"topic_partition": str(log.topic_partition), "reason": str(error)},
+            )
+            return []
+        if point is None:
+            return []
+        self._retry_points_at.pop(log, None)
+        return [point]
 
     def save(self, log: PartitionLog, on_saved: Callable[[], None]) -> bool:
         """Set a recovery point at the end of `log`; False if something is staged there.
@@ -136,14 +181,18 @@ class GroupCommit:
 
         Raises:
             LogDirOffline: a write or a sync failed before.
+            OSError, CorruptLog: a segment or its index cannot be read.
         """
         if self._health.error is not None:
             raise self._health.error
-        point = log.take_recovery_point(bytes_min=0)
-        if point is None:
-            return False
-        self._requests.put(_Request(self._ticket, (), (_NotedPoint(point, on_saved),)))
-        return True
+        work, points = self._unsynced(log), list[_NotedPoint]()
+        try:
+            point = log.take_recovery_point(bytes_min=0)
+            if point is not None:
+                points.append(_NotedPoint(point, on_saved))
+        finally:
+            self._requests.put(_Request(self._ticket, work, points))
+        return bool(points)
 
     def close(self) -> None:
         """Finish what was asked for, empty the journal and end the thread."""

@@ -360,17 +360,12 @@ class PartitionLog(CompactableLog):
             active.time_index.maybe_append(
                 self._max_timestamp, self._max_timestamp_offset - active.base_offset
             )
-        segments, tails = self._unsynced.take_for_point()
-        return RecoveryPointWrite(
-            self._disk,
-            self.directory,
-            [segment.file for segment in segments],
-            tails,
-            self._epochs.encode(),
-            RecoveryPoint(
-                active.base_offset, active.size_bytes, self.log_end_offset, self._producers.encode()
-            ),
+        point = RecoveryPoint(
+            active.base_offset, active.size_bytes, self.log_end_offset, self._producers.encode()
         )
+        epochs = self._epochs.encode()
+        files, tails = self._unsynced.take_for_point()  # Last: nothing may fail behind it.
+        return RecoveryPointWrite(self._disk, self.directory, files, tails, epochs, point)
 
     # Retention.
 
@@ -428,7 +423,7 @@ class PartitionLog(CompactableLog):
         self.write_staged()
         if self._health.error is not None:
             raise self._health.error
-        work = self._unsynced.take_all()
+        work = self.take_unsynced()
         # A few batches are read again faster than a recovery point is written.
         point = self.take_recovery_point(bytes_min=POINT_AT_CLOSE_BYTES)
 

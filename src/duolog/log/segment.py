@@ -202,8 +202,8 @@ class Segment:
         builder.seal()
         return builder.offset_index, builder.time_index
 
-    def take_index_tails(self) -> list[IndexTail]:
-        """Return the index entries that are not in the files yet, and count them as saved."""
+    def index_tails(self) -> list[IndexTail]:
+        """Return the index entries that are not in the files yet; `note_indexes_saved` follows."""
         offset_index, time_index = self._load_indexes()
         tails = [
             IndexTail(
@@ -217,20 +217,25 @@ class Segment:
                 time_index.encode(self.time_entries_saved),
             ),
         ]
-        self.index_entries_saved = len(offset_index)
-        self.time_entries_saved = len(time_index)
         if self.aborted is not None:
             # Also where nothing is new: what stands behind the saved entries has to go.
-            saved, self.aborted_saved = self.aborted_saved, len(self.aborted)
-            self.aborted_in_file = True
             tails.append(
                 IndexTail(
                     self.path + ABORTED_INDEX_SUFFIX,
-                    saved * ABORTED_ENTRY_BYTES,
-                    self.aborted.encode(saved),
+                    self.aborted_saved * ABORTED_ENTRY_BYTES,
+                    self.aborted.encode(self.aborted_saved),
                 )
             )
         return tails
+
+    def note_indexes_saved(self) -> None:
+        """Count all that `index_tails` has returned as saved."""
+        assert self._indexes is not None, "index_tails has loaded them"
+        self.index_entries_saved = len(self._indexes[0])
+        self.time_entries_saved = len(self._indexes[1])
+        if self.aborted is not None:
+            self.aborted_saved = len(self.aborted)
+            self.aborted_in_file = True
 
     def places(self, position: int, end: int | None = None) -> Iterator[Place]:
         """Yield the batches from `position`, where one begins, up to `end` or the last one."""

@@ -6,12 +6,15 @@
 Both run behind the writes, each at its own pace. Where durability is left to the system nobody
 takes work, and the recovery point syncs all of it.
 
+What is taken is known nowhere else. So each `take_` first does all that may fail, such as to open
+a file, and forgets only then: after an error everything is still there for the next call.
+
 Threads: the broker's loop. What is taken goes to the group commit's thread.
 """
 
 from collections.abc import Iterable
 
-from duolog.log.disk import Disk
+from duolog.log.disk import Disk, DiskFile
 from duolog.log.journal import SyncWork
 from duolog.log.recovery_point import IndexTail
 from duolog.log.segment import LOG_SUFFIX, Segment
@@ -52,6 +55,8 @@ class Unsynced:
         """Note that the active segment grows no more."""
         if self._requested < self._active.size_bytes:
             self._sealed.append(self._active_work())
+            self._directories = ()
+            self._requested = self._active.size_bytes
         self._unsaved_segments.append(self._active)
 
     def is_saved(self, segment: Segment) -> bool:
@@ -70,45 +75,42 @@ class Unsynced:
         )
 
     def take_work(self) -> list[SyncWork]:
-        """Return what was written since the last call; the caller makes it durable."""
-        work, self._sealed = self._sealed, []
-        if self._requested < self._active.size_bytes:
+        """Return what was written or made since the last call; the caller makes it durable."""
+        work = [*self._sealed]
+        if self._requested < self._active.size_bytes or self._directories:
             work.append(self._active_work())
+            self._directories = ()
             self._requested = self._active.size_bytes
+        self._sealed = []
         return work
 
     def _active_work(self) -> SyncWork:
         segment = self._active
-        directories, self._directories = self._directories, ()
         return SyncWork(
             self._disk,
             segment.path + LOG_SUFFIX,
             segment.file,
             self._requested,
             segment.size_bytes,
-            directories,
+            self._directories,
         )
 
-    def take_for_point(self) -> tuple[list[Segment], list[IndexTail]]:
-        """Return the segments to sync before a new recovery point, and their new index entries."""
+    def take_for_point(self) -> tuple[list[DiskFile], list[IndexTail]]:
+        """Return the files to sync before a new recovery point, and new index entries."""
         active = self._active
         segments = [segment for segment in self._unsaved_segments if segment is not active]
         segments.append(active)
-        tails = [tail for segment in segments for tail in segment.take_index_tails()]
+        files = [segment.file for segment in segments]
+        tails = [tail for segment in segments for tail in segment.index_tails()]
+        for segment in segments:
+            segment.note_indexes_saved()
         self._unsaved_segments = []
         self.unsaved_bytes = 0
         # Where durability is left to the system nobody took these: the point syncs them all.
         self._sealed = []
         self._directories = ()
         self._requested = active.size_bytes
-        return segments, tails
-
-    def take_all(self) -> list[SyncWork]:
-        """Return all that is not durable, directories too, for a stop."""
-        work = self.take_work()
-        if self._directories:
-            work.append(self._active_work())
-        return work
+        return files, tails
 
 
 def sync_now(work: Iterable[SyncWork]) -> None:

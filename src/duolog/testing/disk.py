@@ -191,7 +191,7 @@ class CrashDisk:
         self._power_off_at = self.operations + operations
 
     def fail(self, operation: str, error: OSError) -> None:
-        """Let each `append`, `sync`, `rename`, ... raise `error` from now on."""
+        """Let each `append`, `sync`, `rename`, `open`, ... raise `error` from now on."""
         self._failures[operation] = error
 
     def heal(self) -> None:
@@ -216,6 +216,8 @@ class CrashDisk:
     # The interface.
 
     def open(self, path: str, *, create: bool = False) -> CrashFile:
+        if "open" in self._failures:
+            raise self._failures["open"]
         directory, name = self._parent(path)
         node = directory.names.get(name)
         if node is None:

@@ -1,0 +1,147 @@
+"""What a log gives to the group commit is known nowhere else: no error on the way may lose it."""
+
+import errno
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import pytest
+
+from duolog.log import LogManager, PartitionLog
+from duolog.record import Record, encode_batch
+from duolog.testing import FakeClock
+from duolog.testing.disk import CrashDisk
+
+NO_DESCRIPTOR = OSError(errno.EMFILE, "too many open files")
+SEEDS = range(24)
+
+
+class Desk:
+    """Two logs of small segments, whose files are closed and opened again all the time."""
+
+    def __init__(self, durability: str = "fsync") -> None:
+        self.disk = CrashDisk()
+        self.manager = LogManager(self.disk, "/data", FakeClock(), {"durability": durability})
+        self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
+        for name in ("a", "b"):
+            self.manager.create_topic(name, 1, {"segment.bytes": "1024"})
+
+    def log(self, name: str) -> PartitionLog:
+        return self.manager.log(name, 0)
+
+    def write(self, name: str, *, batches: int = 1) -> None:
+        for _ in range(batches):
+            self.log(name).append(memoryview(encode_batch([Record(0, 1, b"k", b"v" * 400)])))
+        self.log(name).write_staged()
+
+    def close_files(self) -> None:
+        """Let the one log's segments close those of the other."""
+        for segment in [*self.log("a")._segments, *self.log("b")._segments]:  # noqa: SLF001
+            segment.let_go()
+
+    def acknowledge(self, *names: str) -> None:
+        ticket = self.commit.request([self.log(name) for name in names])
+        self.commit.run_pending()
+        assert self.commit.completed_ticket >= ticket
+
+    def ensure_kept(self) -> None:
+        """Look at what starts find after the power went now."""
+        ends = {name: self.log(name).log_end_offset for name in ("a", "b")}
+        for seed in SEEDS:
+            again = LogManager(self.disk.crash(seed), "/data", FakeClock(), {})
+            assert {n: again.log(n, 0).log_end_offset for n in ends} == ends, seed
+
+
+def by_the_timer(desk: Desk) -> None:
+    desk.commit.request_points([desk.log("b"), desk.log("a")])
+
+
+def by_a_commit(desk: Desk) -> None:
+    desk.commit.request([desk.log("b"), desk.log("a")])
+
+
+def by_the_cleaner(desk: Desk) -> None:
+    desk.commit.save(desk.log("a"), lambda: None)
+
+
+@pytest.mark.parametrize("take", [by_the_timer, by_a_commit, by_the_cleaner])
+def test_a_file_that_cannot_be_opened_costs_no_acknowledged_record(
+    take: Callable[[Desk], None],
+) -> None:
+    desk = Desk()
+    desk.write("a")
+    desk.write("b")
+    desk.acknowledge("a", "b")
+    desk.write("a", batches=5)  # Rolls: the names of new segments are not durable yet.
+    desk.write("b")
+    desk.log("a").roll()
+    desk.close_files()
+
+    desk.disk.fail("open", NO_DESCRIPTOR)
+    with pytest.raises(OSError, match="too many") if take is not by_the_timer else nullcontext():
+        take(desk)
+    desk.disk.heal()
+    desk.write("a")
+    desk.acknowledge("a", "b")
+
+    desk.ensure_kept()
+
+
+def test_what_was_taken_before_an_error_is_made_durable() -> None:
+    desk = Desk()
+    desk.write("a")
+    desk.write("b")
+    b = desk.log("b")
+    b._active.let_go()  # noqa: SLF001
+    opened = desk.disk.open
+
+    def refuse_b(path: str, *, create: bool = False) -> object:
+        if path.startswith(b.directory):
+            raise NO_DESCRIPTOR
+        return opened(path, create=create)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(desk.disk, "open", refuse_b)
+        with pytest.raises(OSError, match="too many"):
+            desk.commit.request([desk.log("a"), b])
+    desk.commit.run_pending()
+    desk.acknowledge("b")
+
+    desk.ensure_kept()
+
+
+def test_a_recovery_point_that_cannot_be_taken_stops_no_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    desk.manager.alter_configs("a", {"segment.bytes": "1024"})
+    desk.write("a")
+    desk.write("b")
+
+    def refuse(_self: PartitionLog, *, bytes_min: int | None = None) -> None:
+        raise NO_DESCRIPTOR
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionLog, "take_recovery_point", refuse)
+        desk.acknowledge("a", "b")
+
+    assert desk.commit.failed is None
+    desk.ensure_kept()
+
+
+def test_a_new_segment_is_durable_before_what_is_in_it_is_acknowledged() -> None:
+    # Retention rolls, and the timer takes a recovery point before anything is in the new segment.
+    for cut in range(12):
+        desk = Desk()
+        desk.write("a")
+        desk.acknowledge("a")
+        desk.log("a").roll()
+        desk.commit.request_points([desk.log("a")])
+        desk.write("a")
+        ticket = desk.commit.request([desk.log("a")])
+        desk.disk.power_off_after(operations=cut)
+        desk.commit.run_pending()
+
+        durable = 2 if desk.commit.completed_ticket >= ticket else 1
+        for seed in SEEDS:
+            again = LogManager(desk.disk.crash(seed), "/data", FakeClock(), {})
+            assert again.log("a", 0).log_end_offset >= durable, (cut, seed)
