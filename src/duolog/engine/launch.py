@@ -113,6 +113,7 @@ class Launcher:
                 "startingOffsets": "earliest",
                 "failOnDataLoss": "true",
                 "groupIdPrefix": f"duolog-{self.application_id}",
+                "includeHeaders": "true",
             }
             | (
                 {}
@@ -121,7 +122,7 @@ class Launcher:
             )
         )
         records = self.spark.readStream.format("kafka").options(**options).load()
-        columns = ("key", "value", "topic", "partition", "offset")
+        columns = ("key", "value", "topic", "partition", "offset", "headers")
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
 

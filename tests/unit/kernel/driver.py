@@ -18,15 +18,18 @@ class In(NamedTuple):
     ts: int = 0
     partition: int = 0
     offset: int = 0
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 class Out(NamedTuple):
-    """A record of a sink topic."""
+    """A record of a sink topic; the partition where it does not follow from the key."""
 
     topic: str
     key: str | None
     value: str | None
     ts: int
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    partition: int | None = None
 
 
 def java_session(spark: SparkSession) -> Any:
@@ -45,6 +48,7 @@ class KernelDriver:
 
     def __init__(self, spark: SparkSession, spec: Spec) -> None:
         driver = kernel_package(spark).Driver
+        self._header: Any = spark._jvm.org.apache.kafka.common.header.internals.RecordHeader  # type: ignore[union-attr] # noqa: SLF001
         self._driver: Any = driver(java_session(spark), json.dumps(spec))
 
     def pipe(self, record: In) -> list[Out]:
@@ -61,9 +65,17 @@ class KernelDriver:
                 record.ts,
                 _bytes(record.key),
                 _bytes(record.value),
+                [self._header(key, value) for key, value in record.headers],
             )
         return [
-            Out(out.topic(), _text(out.key()), _text(out.value()), out.ts())
+            Out(
+                out.topic(),
+                _text(out.key()),
+                _text(out.value()),
+                out.ts(),
+                tuple((header.key(), header.value()) for header in out.headers()),
+                out.partition(),
+            )
             for out in self._driver.run()
         ]
 

@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * What one node hands to the next: a record of a stream, or a change of a table with its old value.
  *
  * <p>A node fills its own instance again and again, so a receiver neither keeps nor changes it. A
- * null key, value or old value is a null. Threads: not shared.
+ * null key, value or old value is a null. Headers ({@link Headers}) are those of the record that set
+ * this change off, as Kafka Streams forwards them; null where it had none. Threads: not shared.
  */
 final class Change {
   UnsafeRow key;
@@ -14,11 +15,24 @@ final class Change {
   UnsafeRow old;
   long ts;
 
-  Change set(UnsafeRow key, UnsafeRow value, UnsafeRow old, long ts) {
+  /** The timestamp of the old row; means something only where there is one. */
+  long oldTs;
+
+  byte[] headers;
+
+  /** Fills all but the sides from the change that is handled: its timestamps and its headers. */
+  Change set(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change cause) {
+    return set(key, value, old, cause.ts, cause.oldTs, cause.headers);
+  }
+
+  Change set(
+      UnsafeRow key, UnsafeRow value, UnsafeRow old, long ts, long oldTs, byte[] headers) {
     this.key = key;
     this.value = value;
     this.old = old;
     this.ts = ts;
+    this.oldTs = oldTs;
+    this.headers = headers;
     return this;
   }
 }

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.header.Header;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
@@ -28,7 +30,8 @@ public final class Driver {
   private final Map<String, List<SourceRecord>> waiting = new TreeMap<>();
 
   /** A record of a sink topic. */
-  public record Output(String topic, byte[] key, byte[] value, long ts) {}
+  public record Output(
+      String topic, Integer partition, byte[] key, byte[] value, long ts, List<Header> headers) {}
 
   public Driver(SparkSession spark, String specJson) {
     this.spark = spark;
@@ -51,16 +54,28 @@ public final class Driver {
   /** One record through the whole chain. */
   public List<Output> pipe(
       String topic, int partition, long offset, long ts, byte[] key, byte[] value) {
-    add(topic, partition, offset, ts, key, value);
+    add(topic, partition, offset, ts, key, value, List.of());
     return run();
   }
 
   /** A record for the next micro-batch. */
   public void add(
       String topic, int partition, long offset, long ts, byte[] key, byte[] value) {
+    add(topic, partition, offset, ts, key, value, List.of());
+  }
+
+  /** A record with headers for the next micro-batch. */
+  public void add(
+      String topic,
+      int partition,
+      long offset,
+      long ts,
+      byte[] key,
+      byte[] value,
+      List<Header> headers) {
     waiting
         .computeIfAbsent(topic, unused -> new ArrayList<>())
-        .add(new SourceRecord(key, value, partition, offset, ts));
+        .add(new SourceRecord(key, value, partition, offset, ts, Headers.encode(headers)));
   }
 
   /** The micro-batch of what was added; in real time, one record after the other. */
@@ -119,7 +134,13 @@ public final class Driver {
     if (!record.isForSink()) {
       throw new IllegalStateException("no level took the records of edge " + record.getEdge());
     }
+    ProducerRecord<byte[], byte[]> produced = Sink.produced(record, sinks);
     return new Output(
-        sinks[record.sink()], record.getKey(), record.getValue(), record.getTs());
+        produced.topic(),
+        produced.partition(),
+        produced.key(),
+        produced.value(),
+        produced.timestamp(),
+        List.of(produced.headers().toArray()));
   }
 }

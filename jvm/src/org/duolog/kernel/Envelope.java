@@ -7,12 +7,15 @@ import java.io.Serializable;
  *
  * <p>A bean, because Spark compiles a bean's encoder to plain field access without boxing. Key,
  * value and old are the bytes of an UnsafeRow on the way to an edge, and Kafka's bytes on the way to
- * a sink. {@code edge >= 0} is an edge id; {@code edge < 0} is sink {@code -(edge + 1)}.
+ * a sink. {@code edge >= 0} is an edge id; {@code edge < 0} is sink {@code -(edge + 1)}. What most
+ * records have not (headers, a topic or a partition of their own) is null or {@link #ANY_PARTITION}.
  *
  * <p>Threads: not shared.
  */
 public final class Envelope implements Serializable {
   private static final long serialVersionUID = 1L;
+
+  static final int ANY_PARTITION = -1;
 
   private long grouping;
   private int edge;
@@ -22,19 +25,32 @@ public final class Envelope implements Serializable {
   private byte[] key;
   private byte[] value;
   private byte[] old;
+  private long oldTs;
+  private byte[] headers;
+  private String topic;
+  private int partition = ANY_PARTITION;
 
   public Envelope() {}
 
-  Envelope(int edge, byte[] key, byte[] value, byte[] old, long ts) {
+  private Envelope(int edge, byte[] key, byte[] value, long ts, byte[] headers) {
     this.edge = edge;
     this.key = key;
     this.value = value;
-    this.old = old;
     this.ts = ts;
+    this.headers = headers;
   }
 
-  static int edgeOfSink(int sink) {
-    return -(sink + 1);
+  /** A record for an edge, or a change with the row before it. */
+  static Envelope toEdge(int edge, byte[] key, byte[] value, byte[] old, Change of) {
+    Envelope envelope = new Envelope(edge, key, value, of.ts, of.headers);
+    envelope.old = old;
+    envelope.oldTs = of.oldTs;
+    return envelope;
+  }
+
+  /** A record for a sink's own topic and Kafka's partition of its key, until told otherwise. */
+  static Envelope toSink(int sink, byte[] key, byte[] value, long ts, byte[] headers) {
+    return new Envelope(-(sink + 1), key, value, ts, headers);
   }
 
   boolean isForSink() {
@@ -112,5 +128,41 @@ public final class Envelope implements Serializable {
 
   public void setOld(byte[] old) {
     this.old = old;
+  }
+
+  /** The timestamp of the old value; means something only where there is one. */
+  public long getOldTs() {
+    return oldTs;
+  }
+
+  public void setOldTs(long oldTs) {
+    this.oldTs = oldTs;
+  }
+
+  /** As {@link Headers} writes them; null where there are none. */
+  public byte[] getHeaders() {
+    return headers;
+  }
+
+  public void setHeaders(byte[] headers) {
+    this.headers = headers;
+  }
+
+  /** The topic to write to, where it is not the sink's. */
+  public String getTopic() {
+    return topic;
+  }
+
+  public void setTopic(String topic) {
+    this.topic = topic;
+  }
+
+  /** The partition to write to, where it is not the one of the key. */
+  public int getPartition() {
+    return partition;
+  }
+
+  public void setPartition(int partition) {
+    this.partition = partition;
   }
 }

@@ -46,7 +46,7 @@ final class FilterNode extends Node {
     UnsafeRow value = kept(change, change.value);
     UnsafeRow old = kept(change, change.old);
     if (value != null || old != null) {
-      forward(out.set(change.key, value, old, change.ts));
+      forward(out.set(change.key, value, old, change));
     }
   }
 

@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * <p>An accumulator stays when its group is empty. Its timestamp is the largest of its records'. In
  * a micro-batch with a record cache only the last update of each key is handed on, in the order of
  * first updates, with the result before the first one as old value; beyond the cache's size they are
- * handed on early. Source: Kafka Streams KStreamAggregate, KTableAggregate, CachingKeyValueStore.
+ * handed on early, with the headers of the last record. Source: Kafka Streams KStreamAggregate, KTableAggregate, CachingKeyValueStore.
  */
 final class FoldNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -86,11 +86,14 @@ final class FoldNode extends Node {
     boolean existed = entry.row != null;
     UnsafeRow old =
         withOld && existed && !entry.pending ? result(oldResults, entry) : null;
+    long oldTs = entry.ts;
     store.putCopy(entry, acc, existed ? Math.max(entry.ts, change.ts) : change.ts);
     if (cached) {
-      hold(entry, old);
+      hold(entry, old, oldTs, change.headers);
     } else {
-      forward(out.set(entry.key, result(results, entry), old, entry.ts));
+      forward(
+          out.set(
+              entry.key, result(results, entry), old, entry.ts, oldTs, change.headers));
     }
   }
 
@@ -98,9 +101,13 @@ final class FoldNode extends Node {
   void finish() {
     for (Store.Entry entry : pending) {
       UnsafeRow old = entry.pendingOld;
+      byte[] headers = entry.pendingHeaders;
       entry.pending = false;
       entry.pendingOld = null;
-      forward(out.set(entry.key, result(results, entry), old, entry.ts));
+      entry.pendingHeaders = null;
+      forward(
+          out.set(
+              entry.key, result(results, entry), old, entry.ts, entry.pendingOldTs, headers));
     }
     pending.clear();
     pendingBytes = 0;
@@ -121,12 +128,14 @@ final class FoldNode extends Node {
     return current;
   }
 
-  private void hold(Store.Entry entry, UnsafeRow old) {
+  private void hold(Store.Entry entry, UnsafeRow old, long oldTs, byte[] headers) {
+    entry.pendingHeaders = headers;
     if (entry.pending) {
       return;
     }
     entry.pending = true;
     entry.pendingOld = old == null ? null : old.copy();
+    entry.pendingOldTs = oldTs;
     pending.add(entry);
     pendingBytes += entry.bytes();
     if (pendingBytes > scope.cacheBytesMax) {

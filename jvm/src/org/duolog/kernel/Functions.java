@@ -17,10 +17,13 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The SQL functions over {@link KafkaBytes} and {@link JsonReader}, compiled into expressions like
- * Spark's own.
+ * The SQL functions over {@link KafkaBytes}, {@link Headers} and {@link JsonReader}, compiled into
+ * expressions like Spark's own.
  */
 final class Functions {
+  private static final DataType HEADERS =
+      DataType.fromDDL("ARRAY<STRUCT<key: STRING, value: BINARY>>");
+
   private Functions() {}
 
   static void register(SparkSession spark) {
@@ -32,6 +35,8 @@ final class Functions {
     decoder(registry, "duolog_int", "toInt", DataTypes.IntegerType);
     decoder(registry, "duolog_bigint", "toLong", DataTypes.LongType);
     decoder(registry, "duolog_double", "toDouble", DataTypes.DoubleType);
+    register(
+        registry, "duolog_headers", Headers.class, "encode", HEADERS, DataTypes.BinaryType);
     registry.createOrReplaceTempFunction("duolog_from_json", Functions::fromJson, "scala_udf");
   }
 
@@ -60,21 +65,26 @@ final class Functions {
 
   private static void encoder(
       FunctionRegistry registry, String name, String method, DataType from) {
-    register(registry, name, method, from, DataTypes.BinaryType);
+    register(registry, name, KafkaBytes.class, method, from, DataTypes.BinaryType);
   }
 
   private static void decoder(FunctionRegistry registry, String name, String method, DataType to) {
-    register(registry, name, method, DataTypes.BinaryType, to);
+    register(registry, name, KafkaBytes.class, method, DataTypes.BinaryType, to);
   }
 
   private static void register(
-      FunctionRegistry registry, String name, String method, DataType from, DataType to) {
+      FunctionRegistry registry,
+      String name,
+      Class<?> in,
+      String method,
+      DataType from,
+      DataType to) {
     Seq<AbstractDataType> inputs = seq(from);
     registry.createOrReplaceTempFunction(
         name,
         (Seq<Expression> arguments) ->
             new StaticInvoke(
-                KafkaBytes.class, to, method, arguments, inputs, true, true, true, Option.empty()),
+                in, to, method, arguments, inputs, true, true, true, Option.empty()),
         "scala_udf");
   }
 }

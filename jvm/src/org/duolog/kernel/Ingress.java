@@ -166,7 +166,9 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
           holds(checks, Reading.KEY_NULL) ? null : reading.keys().apply(parsed),
           holds(checks, Reading.VALUE_NULL) ? null : reading.values().apply(parsed),
           null,
-          record.getTs());
+          record.getTs(),
+          0,
+          record.getHeaders());
       scope.enter(record.getPartition(), record.getOffset());
       for (Node child : children) {
         child.process(change);

@@ -36,8 +36,8 @@ public final class Kernel {
   /**
    * The chain of levels over the source rows, in the order of the spec's sources.
    *
-   * <p>A source has the columns of Kafka's source: key, value, partition, offset, and timestamp or
-   * timestamp_ms (BIGINT).
+   * <p>A source has the columns of Kafka's source: key, value, partition, offset, timestamp or
+   * timestamp_ms (BIGINT), and headers if they are to be carried.
    */
   public static Dataset<Envelope> apply(List<Dataset<Row>> sources, String specJson) {
     Spec spec = Spec.parse(specJson);
@@ -71,8 +71,15 @@ public final class Kernel {
   }
 
   private static Dataset<SourceRecord> sourceRecords(Dataset<Row> rows) {
-    boolean inMilliseconds = List.of(rows.columns()).contains("timestamp_ms");
-    String ts = inMilliseconds ? "timestamp_ms AS ts" : "unix_millis(timestamp) AS ts";
-    return rows.selectExpr("key", "value", "partition", "offset", ts).as(SOURCE_RECORD);
+    List<String> columns = List.of(rows.columns());
+    String ts =
+        columns.contains("timestamp_ms")
+            ? "timestamp_ms AS ts"
+            : "unix_millis(timestamp) AS ts";
+    String headers =
+        columns.contains("headers")
+            ? "duolog_headers(headers) AS headers"
+            : "CAST(NULL AS BINARY) AS headers";
+    return rows.selectExpr("key", "value", "partition", "offset", ts, headers).as(SOURCE_RECORD);
   }
 }

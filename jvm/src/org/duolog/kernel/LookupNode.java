@@ -55,7 +55,7 @@ final class LookupNode extends Node {
     if (right != null || left) {
       UnsafeRow joined =
           values.apply(operands.of(change.key, change.value, right, change.ts));
-      forward(out.set(change.key, joined, null, change.ts));
+      forward(out.set(change.key, joined, null, change));
     }
   }
 }

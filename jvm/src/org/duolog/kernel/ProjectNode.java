@@ -40,7 +40,7 @@ final class ProjectNode extends Node {
   void process(Change change) {
     UnsafeRow value = computed(values, change, change.value);
     UnsafeRow old = withOld ? computed(oldValues, change, change.old) : null;
-    forward(out.set(change.key, value, old, change.ts));
+    forward(out.set(change.key, value, old, change));
   }
 
   private UnsafeRow computed(Program program, Change change, UnsafeRow row) {

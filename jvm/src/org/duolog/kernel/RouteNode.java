@@ -60,13 +60,13 @@ final class RouteNode extends Node {
   @Override
   void process(Change change) {
     if (keys == null) {
-      send(change.key, change.value, table ? change.old : null, change.ts);
+      send(change.key, change.value, table ? change.old : null, change);
     } else if (table) {
       regroup(change);
     } else {
       UnsafeRow key = newKey(keys, change, change.value);
       if (key != null) {
-        send(key, change.value, null, change.ts);
+        send(key, change.value, null, change);
       }
     }
   }
@@ -75,14 +75,14 @@ final class RouteNode extends Node {
     UnsafeRow oldKey = newKey(oldKeys, change, change.old);
     UnsafeRow newKey = newKey(keys, change, change.value);
     if (oldKey != null && oldKey.equals(newKey)) {
-      send(newKey, change.value, change.old, change.ts);
+      send(newKey, change.value, change.old, change);
       return;
     }
     if (oldKey != null) {
-      send(oldKey, null, change.old, change.ts);
+      send(oldKey, null, change.old, change);
     }
     if (newKey != null) {
-      send(newKey, change.value, null, change.ts);
+      send(newKey, change.value, null, change);
     }
   }
 
@@ -94,10 +94,10 @@ final class RouteNode extends Node {
     return key.anyNull() ? null : key;
   }
 
-  private void send(UnsafeRow key, UnsafeRow value, UnsafeRow old, long ts) {
+  private void send(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change of) {
     byte[] partitionedBy =
-        key == null ? null : keyBytes.bytes(keyOperands.of(key, null, null, ts));
-    Envelope envelope = new Envelope(edge, bytes(key), bytes(value), bytes(old), ts);
+        key == null ? null : keyBytes.bytes(keyOperands.of(key, null, null, of.ts));
+    Envelope envelope = Envelope.toEdge(edge, bytes(key), bytes(value), bytes(old), of);
     scope.emit(edge, subtopology, partitionedBy, envelope);
   }
 

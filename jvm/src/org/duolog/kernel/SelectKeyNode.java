@@ -35,7 +35,7 @@ final class SelectKeyNode extends Node {
   @Override
   void process(Change change) {
     UnsafeRow key = keys.apply(operands.of(change.key, change.value, null, change.ts));
-    forward(out.set(allNull(key) ? null : key, change.value, null, change.ts));
+    forward(out.set(allNull(key) ? null : key, change.value, null, change));
   }
 
   private static boolean allNull(UnsafeRow row) {

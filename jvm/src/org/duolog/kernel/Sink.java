@@ -59,15 +59,30 @@ final class Sink extends ForeachWriter<Envelope> {
       throw new IllegalStateException("no level took the records of edge " + record.getEdge());
     }
     throwFailure();
-    String topic = topics[record.sink()];
+    ProducerRecord<byte[], byte[]> produced = produced(record, topics);
     producer.send(
-        new ProducerRecord<>(topic, null, record.getTs(), record.getKey(), record.getValue()),
+        produced,
         (metadata, error) -> {
           if (error != null) {
-            failure.compareAndSet(null, new SinkException(topic, error));
+            failure.compareAndSet(null, new SinkException(produced.topic(), error));
           }
         });
     metrics.recordsOut.increment();
+  }
+
+  /** The record as Kafka's producer takes it; {@code topics} by sink id. */
+  static ProducerRecord<byte[], byte[]> produced(Envelope record, String[] topics) {
+    String topic = record.getTopic() == null ? topics[record.sink()] : record.getTopic();
+    Integer partition =
+        record.getPartition() == Envelope.ANY_PARTITION ? null : record.getPartition();
+    byte[] headers = record.getHeaders();
+    return new ProducerRecord<>(
+        topic,
+        partition,
+        record.getTs(),
+        record.getKey(),
+        record.getValue(),
+        headers == null ? null : Headers.decode(headers));
   }
 
   /** Waits for all acknowledgements, unless the task has failed already. */

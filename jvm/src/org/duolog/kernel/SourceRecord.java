@@ -15,15 +15,18 @@ public final class SourceRecord implements Serializable {
   private int partition;
   private long offset;
   private long ts;
+  private byte[] headers;
 
   public SourceRecord() {}
 
-  SourceRecord(byte[] key, byte[] value, int partition, long offset, long ts) {
+  SourceRecord(
+      byte[] key, byte[] value, int partition, long offset, long ts, byte[] headers) {
     this.key = key;
     this.value = value;
     this.partition = partition;
     this.offset = offset;
     this.ts = ts;
+    this.headers = headers;
   }
 
   public byte[] getKey() {
@@ -64,5 +67,14 @@ public final class SourceRecord implements Serializable {
 
   public void setTs(long ts) {
     this.ts = ts;
+  }
+
+  /** As {@link Headers} writes them; null where there are none. */
+  public byte[] getHeaders() {
+    return headers;
+  }
+
+  public void setHeaders(byte[] headers) {
+    this.headers = headers;
   }
 }

@@ -119,7 +119,9 @@ record Spec(
       Integer edge,
       Integer sink,
       String keyBytes,
-      String valueBytes) {
+      String valueBytes,
+      String topic,
+      String partition) {
     Operator {
       children = orEmpty(children);
       keyTypes = orEmpty(keyTypes);

@@ -173,6 +173,8 @@ final class Store implements Serializable {
     boolean pending;
 
     UnsafeRow pendingOld;
+    long pendingOldTs;
+    byte[] pendingHeaders;
     private boolean dirty;
 
     private Entry(UnsafeRow key) {

@@ -97,7 +97,9 @@ final class SubTopology implements Serializable {
               pointed(key, record.getKey()),
               pointed(value, record.getValue()),
               pointed(old, record.getOld()),
-              record.getTs()));
+              record.getTs(),
+              record.getOldTs(),
+              record.getHeaders()));
     }
 
     private static UnsafeRow pointed(UnsafeRow row, byte[] bytes) {

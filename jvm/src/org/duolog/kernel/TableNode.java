@@ -29,11 +29,12 @@ final class TableNode extends Node {
     }
     Store.Entry entry = store.lookup(change.key);
     UnsafeRow old = entry.row;
+    long oldTs = entry.ts;
     if (change.value == null) {
       store.delete(entry);
     } else {
       store.put(entry, change.value.copy(), change.ts);
     }
-    forward(out.set(change.key, change.value, old, change.ts));
+    forward(out.set(change.key, change.value, old, change.ts, oldTs, change.headers));
   }
 }

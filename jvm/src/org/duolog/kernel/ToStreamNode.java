@@ -11,6 +11,6 @@ final class ToStreamNode extends Node {
 
   @Override
   void process(Change change) {
-    forward(out.set(change.key, change.value, null, change.ts));
+    forward(out.set(change.key, change.value, null, change));
   }
 }

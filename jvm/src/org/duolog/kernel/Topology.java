@@ -220,10 +220,20 @@ final class Topology {
                 of.sink(),
                 binder.bind(owner, input, List.of(of.keyBytes())),
                 binder.bind(owner, input, List.of(of.valueBytes())),
+                target(owner, input, of),
                 keys,
                 values);
         default -> throw new IllegalArgumentException("unknown kind of node: " + of.kind());
       };
+    }
+
+    /** What chooses a record's own topic and partition; null where nothing does. */
+    private Program target(String owner, StructType input, Spec.Operator of) {
+      if (of.topic() == null && of.partition() == null) {
+        return null;
+      }
+      List<String> target = List.of(orElse(of.topic(), "NULL"), orElse(of.partition(), "NULL"));
+      return typed(owner, input, target, List.of("STRING", "INT"));
     }
 
     /** The value columns that a node computes: those that its children read. */
