@@ -19,7 +19,7 @@ from typing import Any
 from results_file import write_result
 
 from duolog.broker.broker import Broker
-from duolog.broker.connection import Connection
+from duolog.broker.network.connection import Connection
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import SystemClock
 from duolog.log import LogManager, RealDisk
@@ -32,7 +32,7 @@ COLLECT_AFTER = 10_000
 TOPIC = 2
 
 
-class Desk:
+class Harness:
     """A broker, its client, and a loop that is turned by hand."""
 
     def __init__(self, data_dir: Path) -> None:
@@ -69,7 +69,7 @@ def _try(call: Callable[[], Any], otherwise: Any) -> Any:
         return otherwise
 
 
-def measure(desk: Desk, count: int) -> dict[str, dict[str, float]]:
+def measure(harness: Harness, count: int) -> dict[str, dict[str, float]]:
     """Return for each request how long it took and its longest round."""
     names = [f"topic-{index}" for index in range(count)]
     new = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in names]
@@ -104,7 +104,7 @@ def measure(desk: Desk, count: int) -> dict[str, dict[str, float]]:
     }
     found = {}
     for name, (key, version, fields) in requests.items():
-        seconds, rounds = desk.ask(key, version, **fields)
+        seconds, rounds = harness.ask(key, version, **fields)
         found[name] = {
             "seconds": round(seconds, 2),
             "longest_round_ms": round(max(rounds) * 1000, 1),
@@ -124,12 +124,12 @@ def main() -> None:
     runs = []
     for _ in range(options.repeats):
         with tempfile.TemporaryDirectory() as directory:
-            desk = Desk(Path(directory) / "data")
-            measure(desk, 3)  # Schemas are loaded by the first request of each kind.
-            runs.append(measure(desk, options.topics))
-            desk.broker.stop()
-            desk.near.close()
-            del desk
+            harness = Harness(Path(directory) / "data")
+            measure(harness, 3)  # Schemas are loaded by the first request of each kind.
+            runs.append(measure(harness, options.topics))
+            harness.broker.stop()
+            harness.near.close()
+            del harness
             gc.collect()  # A broker that stopped is no part of what the next one has to look at.
     middle = len(runs) // 2
     write_result(

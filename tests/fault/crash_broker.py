@@ -9,16 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from duolog.broker.broker import Broker
-from duolog.broker.groups import Groups
+from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.settings import BrokerSettings
-from duolog.broker.transactions import Transactions
+from duolog.broker.transactions.coordinator_service import TransactionCoordinatorService
 from duolog.log.group_commit import Durability, GroupCommit
 from duolog.log.log_manager import LogManager
 from duolog.record.batch import whole_batches
 from duolog.record.records import decode_records
 from duolog.testing.clock import FakeClock
 from duolog.testing.disk import CrashDisk
-from unit.broker.conftest import Desk
+from unit.broker.conftest import Harness
 
 TOPIC = "t"
 PARTITIONS = 3
@@ -44,7 +44,7 @@ class _StillLogManager(LogManager):
         return self.commit
 
 
-class CrashBroker(Desk):
+class CrashBroker(Harness):
     """A broker on `disk`; raises nothing when the power goes, and answers nothing any more."""
 
     def __init__(self, disk: CrashDisk, clock: FakeClock, **settings: str) -> None:
@@ -55,9 +55,9 @@ class CrashBroker(Desk):
         self.broker = Broker(log_manager=self.manager, clock=clock, settings=values)
         self._sockets = []
         broker = self.broker
-        broker.groups = Groups(broker)
+        broker.groups = GroupCoordinatorService(broker)
         broker.groups.start()
-        broker.transactions = Transactions(broker)
+        broker.transactions = TransactionCoordinatorService(broker)
         broker.transactions.start()
         self.settle()
 

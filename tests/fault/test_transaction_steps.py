@@ -157,7 +157,7 @@ def test_a_batch_without_the_record_of_its_transaction_does_not_hang_and_is_not_
     A producer that lives on sends the batch again, and is told that it is there already: then it
     must be in the transaction. It was aborted by the start, once, and the retry was lost.
     """
-    caplog.set_level(logging.INFO, logger="duolog.broker.transactions")
+    caplog.set_level(logging.INFO, logger="duolog.broker.transactions.coordinator_service")
     broker, producer, count = begun(None)
     broker.leave()
     for cut in range(count + 1):
@@ -165,7 +165,7 @@ def test_a_batch_without_the_record_of_its_transaction_does_not_hang_and_is_not_
             broker, producer, _ = begun(cut)
             again = broker.crashed(seed)
             if retried:
-                producer.desk, producer.client = again, again.client()
+                producer.harness, producer.client = again, again.client()
                 producer.sequences.clear()
                 assert producer.write(b"second").error_code == 0, (cut, seed)
                 assert producer.end(commit=True).error_code == 0, (cut, seed)

@@ -1,7 +1,7 @@
 """The broker: what the APIs work on, and the life of the whole.
 
     Broker.start  opens what waits to be replayed, then listens
-    one round     poll → handlers → write, commit → answers → sends   (loop.py, round.py)
+    one round     poll → handlers → write, commit → answers → sends   (loop.py, rounds.py)
     Broker.stop   closes connections, writes and syncs what is staged, closes the logs cleanly
 
 Threads: all of it runs on the loop's thread; the group commit has its own.
@@ -12,25 +12,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from duolog.broker.aside import Aside
-from duolog.broker.cleaner import Cleaner
-from duolog.broker.configs.kinds import Configs
-from duolog.broker.connections import Connections
+from duolog.broker.cleaning.cleaner import Cleaner
+from duolog.broker.cleaning.recovery_point_task import RecoveryPoints
+from duolog.broker.cleaning.retention_task import Retention
+from duolog.broker.configs.client_quotas import ClientQuotas
+from duolog.broker.configs.resource_types import Configs
 from duolog.broker.controller import Change, Controller, carry_out
 from duolog.broker.errors import kafka_code
-from duolog.broker.fetch_sessions import FetchSessions, SessionPartition
-from duolog.broker.listener import Listener
-from duolog.broker.loop import Loop, Timers
+from duolog.broker.event_loop.background import BackgroundThread
+from duolog.broker.event_loop.loop import Loop, Timers
+from duolog.broker.fetch.fetch_sessions import FetchSessions, SessionPartition
+from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.metrics.counters import Counters
-from duolog.broker.producer_ids import ProducerIds
-from duolog.broker.quotas import ClientQuotas
-from duolog.broker.recovery_points import RecoveryPoints
-from duolog.broker.retention import Retention
-from duolog.broker.round import Callback, Rounds
+from duolog.broker.network.connection_quotas import ConnectionQuotas
+from duolog.broker.network.listener import Listener
+from duolog.broker.produce.rounds import Callback, Rounds
 from duolog.broker.router import Router, find_apis
 from duolog.broker.settings import BrokerSettings
-from duolog.broker.topic_configs import TopicConfigs
-from duolog.broker.topics import Partition, Topic, Topics
+from duolog.broker.topics.topic_config import TopicConfigs
+from duolog.broker.topics.topics import Partition, Topic, Topics
+from duolog.broker.transactions.coordinator_service import TransactionCoordinatorService
+from duolog.broker.transactions.producer_ids import ProducerIds
 from duolog.core.clock import Clock
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
@@ -41,10 +43,10 @@ from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_bat
 from duolog.record.records import Record, decode_records
 
 if TYPE_CHECKING:
-    from duolog.broker.api import RequestContext
-    from duolog.broker.connection import Connection
-    from duolog.broker.endpoints import OpenEndpoint
-    from duolog.broker.fetch_waiters import FetchWaiter
+    from duolog.broker.fetch.delayed_fetch import DelayedFetch
+    from duolog.broker.network.connection import Connection
+    from duolog.broker.network.endpoints import OpenEndpoint
+    from duolog.broker.requests.api import RequestContext
     from duolog.log.group_commit import Durability
     from duolog.log.log_manager import LogManager
     from duolog.log.partition_log import PartitionLog
@@ -79,11 +81,11 @@ class Broker:
         self.loop.after_round = self._after_round
         self.messages = Messages()
         self.router = Router(find_apis())
-        self._aside = Aside()
+        self._background = BackgroundThread()
         self.controller = Controller(self.loop, clock)
         self.quotas = ClientQuotas(log_manager)
         self.configs = Configs(log_manager, settings, self._settings_changed, self._computed)
-        self.topics = Topics(log_manager, TopicConfigs(settings), self._aside.run)
+        self.topics = Topics(log_manager, TopicConfigs(settings), self._background.run)
         self.configs.add_topics(self.topics)
         if settings.default or settings.own:
             for topic in self.topics:  # Their logs were opened with the settings of the start.
@@ -93,21 +95,21 @@ class Broker:
         self.group_commit = log_manager.group_commit(durability, self.loop.wake)
         self.counters = Counters()
         self.rounds = Rounds(self.group_commit, self.partition_changed, self.counters)
-        self.connections = Connections(settings, self.loop.timers)
+        self.connections = ConnectionQuotas(settings, self.loop.timers)
         self.connections_to_flush: list[Connection] = []
         self.endpoints: Sequence[OpenEndpoint] = ()
         self.advertised: tuple[str, int] = ("127.0.0.1", 0)
         """What clients of the first listener are told; see `Connection.advertised`."""
         self.groups: Any = None
-        """The group coordinator's shell, `broker.groups.Groups`; made by `start`."""
+        """The group coordinator's shell, `GroupCoordinatorService`; made by `start`."""
         self.transactions: Any = None
-        """The transaction coordinator's shell, `broker.transactions`; made by `start`."""
-        log_manager.use_beside(self._aside.run)
+        """The transaction coordinator's shell, `TransactionCoordinatorService`; made by `start`."""
+        log_manager.use_beside(self._background.run)
         self._log_manager = log_manager
-        self.cleaner = Cleaner(self, self._aside.run)
+        self.cleaner = Cleaner(self, self._background.run)
         self.retention = Retention(self)
         self.fetch_sessions = FetchSessions(self)
-        self._waiters_to_check: set[FetchWaiter | SessionPartition] = set()
+        self._waiters_to_check: set[DelayedFetch | SessionPartition] = set()
         self._listeners: list[Listener] = []
 
     @property
@@ -130,14 +132,11 @@ class Broker:
 
     def start(self, endpoints: "Sequence[OpenEndpoint]") -> None:
         """Load what is kept in logs and begin to accept; the loop must then be run."""
-        from duolog.broker.groups import Groups  # noqa: PLC0415  It names Broker.
-        from duolog.broker.transactions import Transactions  # noqa: PLC0415  As Groups.
-
         self.endpoints = endpoints
         self.advertised = endpoints[0].advertised
-        self.groups = Groups(self)
+        self.groups = GroupCoordinatorService(self)
         self.groups.start()
-        self.transactions = Transactions(self)
+        self.transactions = TransactionCoordinatorService(self)
         self.transactions.start()
         self.retention.start()
         self.cleaner.start()
@@ -169,7 +168,7 @@ class Broker:
         self.rounds.finish()
         self.group_commit.close()
         self.rounds.finish()
-        self._aside.close()
+        self._background.close()
         self._log_manager.close()
         self.loop.close()
 
@@ -291,7 +290,7 @@ class Broker:
         if partition.waiters:
             self._waiters_to_check.update(partition.waiters)
 
-    def check_soon(self, waiter: "FetchWaiter") -> None:
+    def check_soon(self, waiter: "DelayedFetch") -> None:
         """Let a fetch that waits look again at the end of this round."""
         self._waiters_to_check.add(waiter)
 

@@ -7,7 +7,7 @@ together and written together, up to the first change of a subject that is alrea
 is prepared when the earlier one is in place, so each change sees those before it, as with Kafka's
 controller of one thread. `settle` is called once for all changes of a batch that share it.
 
-Steps on the loop end after `TURN_S`, and go on in the next round.
+Steps on the loop end after `SLICE_S`, and go on in the next round.
 
 Threads: `submit` and `close` belong to the loop. `write` and `settle` run on the controller's thread.
 
@@ -19,16 +19,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from duolog.broker.aside import Aside
+from duolog.broker.event_loop.background import BackgroundThread
 from duolog.core.errors import DuologError
 
 if TYPE_CHECKING:
-    from duolog.broker.loop import Loop
+    from duolog.broker.event_loop.loop import Loop
     from duolog.core.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-TURN_S: Final = 0.002
+SLICE_S: Final = 0.002
 BATCH_MAX: Final = 64
 
 Done = Callable[[Exception | None], None]
@@ -46,7 +46,7 @@ class Change(NamedTuple):
     """Puts it on the disk. It is durable when `settle` has returned, too."""
     settle: Callable[[], None] | None = None
     apply: Callable[[], Iterable[None]] = _nothing
-    """Puts it in place, in steps that hold the loop no longer than a turn."""
+    """Puts it in place, in steps that hold the loop no longer than a time slice."""
 
 
 def carry_out(change: Change) -> None:
@@ -77,7 +77,7 @@ class Controller:
         """Changes that were made since the start."""
         self._loop = loop
         self._clock = clock
-        self._aside = Aside()
+        self._background = BackgroundThread()
         self._tasks: deque[_Task] = deque()
         self._running = False
         self._landed: deque[list[tuple[_Prepared, Exception | None]]] = deque()
@@ -97,7 +97,7 @@ class Controller:
     def close(self) -> None:
         """Finish what is being written; changes that were not begun are dropped."""
         self._tasks.clear()
-        self._aside.close()
+        self._background.close()
         for _ in self._steps_left:
             pass
         while self._landed:
@@ -105,7 +105,7 @@ class Controller:
                 pass
 
     def _prepare(self) -> None:
-        until = self._clock.monotonic() + TURN_S
+        until = self._clock.monotonic() + SLICE_S
         batch: dict[str, _Prepared] = {}
         while self._tasks and len(batch) < BATCH_MAX and self._tasks[0].subject not in batch:
             task = self._tasks.popleft()
@@ -122,7 +122,7 @@ class Controller:
             if self._clock.monotonic() >= until:
                 break
         if batch:
-            self._aside.run(lambda: self._write(list(batch.values())))
+            self._background.run(lambda: self._write(list(batch.values())))
         elif self._tasks:
             self._loop.timers.call_later(0.0, self._prepare)
         else:
@@ -149,12 +149,12 @@ class Controller:
             self._go_on()
 
     def _go_on(self) -> None:
-        until = self._clock.monotonic() + TURN_S
+        until = self._clock.monotonic() + SLICE_S
         for _ in self._steps_left:
             if self._clock.monotonic() >= until:
                 self._loop.timers.call_later(0.0, self._go_on)
                 return
-        # In the next round: this one has had its turn.
+        # In the next round: this one has had its time.
         self._loop.timers.call_later(0.0, self._prepare)
 
     def _steps(self, results: list[tuple[_Prepared, Exception | None]]) -> Iterator[None]:

@@ -18,12 +18,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.addresses import open_listener, parse_address
 from duolog.broker.broker import Broker
-from duolog.broker.descriptors import open_files_max
-from duolog.broker.endpoints import OpenEndpoint, endpoints, open_endpoints
-from duolog.broker.log_lines import log_to_stderr
-from duolog.broker.request_log import RequestLog
+from duolog.broker.log_format import log_to_stderr
+from duolog.broker.network.addresses import open_listener, parse_address
+from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
+from duolog.broker.network.file_descriptors import open_files_max
+from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError

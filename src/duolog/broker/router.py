@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from typing import Final
 
 from duolog.broker import apis
-from duolog.broker.api import Api
+from duolog.broker.requests.api import Api
 from duolog.protocol.errors import UnsupportedRequest
 from duolog.protocol.headers import API_VERSIONS, is_flexible
 

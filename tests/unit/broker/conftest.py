@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 from kio.serial import entity_reader
 
-from duolog.broker.addresses import Address
 from duolog.broker.broker import Broker
-from duolog.broker.connection import Connection
+from duolog.broker.network.addresses import Address
+from duolog.broker.network.connection import Connection
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import SystemClock
 from duolog.log.disk import RealDisk
@@ -29,8 +29,8 @@ _TURNS_MAX: Final = 200
 class Client:
     """The other end of a connection; speaks by the schemas."""
 
-    def __init__(self, desk: "Desk", near: socket.socket, connection: Connection) -> None:
-        self._desk = desk
+    def __init__(self, harness: "Harness", near: socket.socket, connection: Connection) -> None:
+        self._harness = harness
         self.socket = near
         self.connection = connection
         self._received = bytearray()
@@ -48,7 +48,7 @@ class Client:
             try:
                 rest = rest[self.socket.send(rest) :]
             except BlockingIOError:
-                self._desk.turn()
+                self._harness.turn()
 
     def frame(self, key: int, version: int, **fields: Any) -> bytes:
         """Return a request as a frame; its correlation id is its number."""
@@ -69,13 +69,13 @@ class Client:
             answer = self._take()
             if answer is not None:
                 return answer
-            self._desk.turn()
+            self._harness.turn()
         raise AssertionError("no answer came")
 
     def receive_nothing(self) -> None:
         """Turn the loop for a while and see that no answer comes."""
         for _ in range(3):
-            self._desk.turn()
+            self._harness.turn()
         assert self._take() is None
 
     def ask(self, key: int, version: int, **fields: Any) -> Any:
@@ -94,7 +94,7 @@ class Client:
     @property
     def closed_by_broker(self) -> bool:
         for _ in range(3):
-            self._desk.turn()
+            self._harness.turn()
         return self.connection.closed
 
     def _take(self) -> Any:
@@ -175,7 +175,7 @@ def fetch_fields(
     }
 
 
-class Desk:
+class Harness:
     """A broker and what a test does with it."""
 
     def __init__(self, data_dir: Path, settings: dict[str, str]) -> None:
@@ -217,23 +217,23 @@ class Desk:
             near.close()
 
 
-OpenDesk = Callable[..., Desk]
+OpenHarness = Callable[..., Harness]
 
 
 @pytest.fixture
-def open_desk(tmp_path: Path) -> Iterator[OpenDesk]:
+def open_harness(tmp_path: Path) -> Iterator[OpenHarness]:
     """Make a broker over the test's directory, with settings; several after each other."""
-    desks: list[Desk] = []
+    harnesses: list[Harness] = []
 
-    def make(**settings: str) -> Desk:
+    def make(**settings: str) -> Harness:
         texts = {name.replace("_", "."): text for name, text in settings.items()}
-        desks.append(Desk(tmp_path / "data", {"durability": "os", **texts}))
-        return desks[-1]
+        harnesses.append(Harness(tmp_path / "data", {"durability": "os", **texts}))
+        return harnesses[-1]
 
     yield make
-    desks[-1].stop()
+    harnesses[-1].stop()
 
 
 @pytest.fixture
-def desk(open_desk: OpenDesk) -> Desk:
-    return open_desk()
+def harness(open_harness: OpenHarness) -> Harness:
+    return open_harness()

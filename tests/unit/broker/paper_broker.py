@@ -7,8 +7,8 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 from kio._kio_native import entity_reader
 
-from duolog.broker.groups import Groups
-from duolog.broker.offsets_topic import OFFSETS_TOPIC
+from duolog.broker.groups.coordinator_service import GroupCoordinatorService
+from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
 from duolog.broker.router import find_apis
 from duolog.broker.settings import BrokerSettings
 from duolog.log.validation import BatchTooLarge
@@ -71,7 +71,7 @@ class PaperBroker:
         if self.logs:
             self.names.add(OFFSETS_TOPIC)
         self.messages = Messages()
-        self.groups = Groups(self)  # type: ignore[arg-type]
+        self.groups = GroupCoordinatorService(self)  # type: ignore[arg-type]
         self.groups.start()
 
     # Topics
@@ -141,7 +141,7 @@ class PaperBroker:
         for on_durable in waiting:
             on_durable(error)
 
-    # Transactions
+    # TransactionCoordinatorService
 
     def verify_offsets(self, *asked: Any, implicit: bool, abortable: bool) -> None:
         self.verified.append((*asked, implicit, abortable))

@@ -6,46 +6,48 @@ from duolog.log.errors import LogDirOffline
 from duolog.record import Record, encode_batch
 
 
-def test_what_the_broker_appends_itself_is_heard_of_and_replayed(open_desk: Any) -> None:
-    desk = open_desk(durability="fsync")
-    desk.topic("__consumer_offsets")
+def test_what_the_broker_appends_itself_is_heard_of_and_replayed(open_harness: Any) -> None:
+    harness = open_harness(durability="fsync")
+    harness.topic("__consumer_offsets")
     heard: list[Exception | None] = []
     for value in (b"a", b"b"):
         batch = encode_batch([Record(0, 1, b"k", value)])
-        desk.broker.append_internal("__consumer_offsets", 0, batch, heard.append)
+        harness.broker.append_internal("__consumer_offsets", 0, batch, heard.append)
     assert heard == []
 
     while len(heard) < 2:
-        desk.turn()
+        harness.turn()
 
     assert heard == [None, None]
-    replayed = desk.broker.replay_internal("__consumer_offsets", 0)
+    replayed = harness.broker.replay_internal("__consumer_offsets", 0)
     assert [(record.offset, record.value) for record in replayed] == [(0, b"a"), (1, b"b")]
 
 
-def test_a_batch_of_the_brokers_own_is_not_taken_when_the_directory_is_offline(desk: Any) -> None:
-    desk.topic("__consumer_offsets")
-    desk.broker.rounds.failure = LogDirOffline("sync failed")
+def test_a_batch_of_the_brokers_own_is_not_taken_when_the_directory_is_offline(
+    harness: Any,
+) -> None:
+    harness.topic("__consumer_offsets")
+    harness.broker.rounds.failure = LogDirOffline("sync failed")
     heard: list[Exception | None] = []
 
     batch = encode_batch([Record(0, 1, b"k", b"v")])
-    desk.broker.append_internal("__consumer_offsets", 0, batch, heard.append)
+    harness.broker.append_internal("__consumer_offsets", 0, batch, heard.append)
 
     assert isinstance(heard[0], LogDirOffline)
-    desk.broker.rounds.failure = None
+    harness.broker.rounds.failure = None
 
 
-def test_old_segments_go_by_themselves(open_desk: Any) -> None:
-    desk = open_desk(log_retention_check_interval_ms="100")
-    desk.topic("orders", retention_ms="0", segment_bytes="1024")
-    client = desk.client()
+def test_old_segments_go_by_themselves(open_harness: Any) -> None:
+    harness = open_harness(log_retention_check_interval_ms="100")
+    harness.topic("orders", retention_ms="0", segment_bytes="1024")
+    client = harness.client()
     for _ in range(5):
-        client.produce("orders", desk.batch(b"x" * 600))
-    desk.broker.retention.start()
+        client.produce("orders", harness.batch(b"x" * 600))
+    harness.broker.retention.start()
 
     for _ in range(100):
-        desk.turn()
-        if desk.broker.log("orders", 0).log_start_offset == 5:
+        harness.turn()
+        if harness.broker.log("orders", 0).log_start_offset == 5:
             break
 
     assert client.ask(2, 1, topics=[earliest("orders")]).topics[0].partitions[0].offset == 5
@@ -56,15 +58,15 @@ def earliest(topic: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("durability", ["os", "fsync"])
-def test_everything_acknowledged_is_there_after_a_stop(open_desk: Any, durability: str) -> None:
-    desk = open_desk(durability=durability)
-    desk.topic("orders")
-    client = desk.client()
+def test_everything_acknowledged_is_there_after_a_stop(open_harness: Any, durability: str) -> None:
+    harness = open_harness(durability=durability)
+    harness.topic("orders")
+    client = harness.client()
     for index in range(20):
-        client.produce("orders", desk.batch(b"%d" % index))
-    desk.stop()
+        client.produce("orders", harness.batch(b"%d" % index))
+    harness.stop()
 
-    desk = open_desk()
+    harness = open_harness()
 
-    assert desk.broker.log("orders", 0).high_watermark == 20
-    assert desk.client().fetch("orders", 19).error_code == 0
+    assert harness.broker.log("orders", 0).high_watermark == 20
+    assert harness.client().fetch("orders", 19).error_code == 0

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from duolog.broker.configs.client_quotas import ClientQuotas, Component
+from duolog.broker.configs.dynamic_config_store import ConfigStore
 from duolog.broker.configs.resources import GROUP
-from duolog.broker.configs.store import ConfigStore
 from duolog.broker.controller import Change, Controller, carry_out
-from duolog.broker.loop import Loop
-from duolog.broker.quotas import ClientQuotas, Component
+from duolog.broker.event_loop.loop import Loop
 from duolog.core.clock import SystemClock
 from duolog.log.errors import CorruptLog, LogDirOffline
 from duolog.log.log_manager import LogManager
@@ -158,7 +158,7 @@ def test_each_is_told_what_came_of_its_change(
 def test_a_step_on_the_loop_does_not_wait_for_those_after_it(
     loop: Loop, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duolog.broker.controller.TURN_S", 0.0)
+    monkeypatch.setattr("duolog.broker.controller.SLICE_S", 0.0)
     steps: list[int] = []
     others: list[int] = []
     told: list[Exception | None] = []

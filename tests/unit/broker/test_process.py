@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from duolog.broker import process
-from duolog.broker.request_log import RequestLog
+from duolog.broker.requests.request_log import RequestLog
 
 
 def test_a_second_signal_ends_the_process_at_once(
-    desk: Any, monkeypatch: pytest.MonkeyPatch
+    harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handlers: dict[int, Any] = {}
     ended: list[int] = []
     monkeypatch.setattr(signal, "signal", handlers.__setitem__)
     monkeypatch.setattr(os, "_exit", ended.append)
-    process._handle_signals(desk.broker, RequestLog(desk.broker.router))  # noqa: SLF001
+    process._handle_signals(harness.broker, RequestLog(harness.broker.router))  # noqa: SLF001
 
     handlers[signal.SIGINT](signal.SIGINT, None)
-    desk.broker.loop.run()  # It ends: the first signal stops the loop.
+    harness.broker.loop.run()  # It ends: the first signal stops the loop.
     assert ended == []
     handlers[signal.SIGINT](signal.SIGINT, None)
 
@@ -28,15 +28,15 @@ def test_a_second_signal_ends_the_process_at_once(
 
 
 def test_a_signal_turns_the_request_log_on_in_the_loop(
-    desk: Any, monkeypatch: pytest.MonkeyPatch
+    harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handlers: dict[int, Any] = {}
     monkeypatch.setattr(signal, "signal", handlers.__setitem__)
-    log = RequestLog(desk.broker.router)
-    process._handle_signals(desk.broker, log)  # noqa: SLF001
+    log = RequestLog(harness.broker.router)
+    process._handle_signals(harness.broker, log)  # noqa: SLF001
 
     handlers[signal.SIGUSR1](signal.SIGUSR1, None)
     before = log.on
-    desk.turn()
+    harness.turn()
 
     assert (before, log.on) == (False, True)

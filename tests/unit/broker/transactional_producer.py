@@ -1,38 +1,40 @@
-"""What tests of the transaction APIs do with a desk: a producer with a transactional id."""
+"""What tests of the transaction APIs do with a harness: a producer with a transactional id."""
 
 from typing import Any
 
-from duolog.broker.groups import Groups
-from duolog.broker.transactions import Transactions
+from duolog.broker.groups.coordinator_service import GroupCoordinatorService
+from duolog.broker.transactions.coordinator_service import TransactionCoordinatorService
 from duolog.coordinator.transactions.records import TransactionRecord
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.record.batch import whole_batches
 from duolog.record.control import decode_marker
 from duolog.record.records import decode_records
-from unit.broker.conftest import Client, Desk
+from unit.broker.conftest import Client, Harness
 
 PRODUCE, INIT, ADD, ADD_OFFSETS, END, OFFSET_COMMIT = 0, 22, 24, 25, 26, 28
 DESCRIBE, LIST = 65, 66
 NOBODY = Producer(-1, -1)
 
 
-def coordinate(desk: Desk) -> Desk:
-    """Start the coordinators of a desk's broker."""
-    broker = desk.broker
-    broker.groups = Groups(broker)
+def coordinate(harness: Harness) -> Harness:
+    """Start the coordinators of a harness's broker."""
+    broker = harness.broker
+    broker.groups = GroupCoordinatorService(broker)
     broker.groups.start()
-    broker.transactions = Transactions(broker)
+    broker.transactions = TransactionCoordinatorService(broker)
     broker.transactions.start()
-    desk.turn()
-    return desk
+    harness.turn()
+    return harness
 
 
 class TransactionalProducer:
     """Speaks the APIs of transactions in any version, one request after the other."""
 
-    def __init__(self, desk: Desk, transactional_id: str = "tx", *, bumping: bool = True) -> None:
-        self.desk = desk
-        self.client: Client = desk.client()
+    def __init__(
+        self, harness: Harness, transactional_id: str = "tx", *, bumping: bool = True
+    ) -> None:
+        self.harness = harness
+        self.client: Client = harness.client()
         self.transactional_id = transactional_id
         self.bumping = bumping
         self.me = NOBODY
@@ -98,7 +100,7 @@ class TransactionalProducer:
         """Produce a batch into the transaction; return what its partition answers."""
         key = (self.me, topic, partition)
         sequence = self.sequences.get(key, 0)
-        batch = self.desk.batch(
+        batch = self.harness.batch(
             *values,
             producer_id=self.me.producer_id,
             producer_epoch=self.me.epoch,
@@ -133,7 +135,7 @@ class TransactionalProducer:
     @property
     def record(self) -> TransactionRecord:
         """What the coordinator knows; an answer without a start time is more than kio can read."""
-        record: TransactionRecord = self.desk.broker.transactions.describe(self.transactional_id)
+        record: TransactionRecord = self.harness.broker.transactions.describe(self.transactional_id)
         return record
 
     def _names(self) -> dict[str, Any]:
@@ -144,9 +146,9 @@ class TransactionalProducer:
         }
 
 
-def committed(desk: Desk, topic: str = "t", partition: int = 0) -> list[bytes]:
+def committed(harness: Harness, topic: str = "t", partition: int = 0) -> list[bytes]:
     """Return the values that a read_committed consumer sees, up to the last stable offset."""
-    client = desk.client()
+    client = harness.client()
     seen: list[bytes] = []
     offset = 0
     while True:

@@ -16,13 +16,13 @@ Source: Kafka `KafkaApis.handleProduceRequest`, `ReplicaManager.appendRecords`.
 import logging
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.api import Api
-from duolog.broker.batch_checks import BatchRefused, check_batch, stamp_with_append_time
 from duolog.broker.errors import kafka_code
-from duolog.broker.produce_burst import append_single
-from duolog.broker.slots import Slot
-from duolog.broker.topics import Topic
-from duolog.broker.transactional_produce import is_transactional, refusal, verify
+from duolog.broker.produce.batch_validation import BatchRefused, check_batch, stamp_with_append_time
+from duolog.broker.produce.produce_burst import append_single
+from duolog.broker.produce.transactional import is_transactional, refusal, verify
+from duolog.broker.requests.api import Api
+from duolog.broker.requests.in_flight import InFlightRequest
+from duolog.broker.topics.topics import Topic
 from duolog.core.errors import DuologError
 from duolog.log.validation import ensure_appendable
 from duolog.protocol.error_codes import ErrorCode
@@ -39,14 +39,14 @@ from duolog.protocol.produce_single import FIRST_VERSION
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
-    from duolog.broker.connection import Connection
+    from duolog.broker.network.connection import Connection
 
 logger = logging.getLogger(__name__)
 
 _ACKS: Final = (-1, 0, 1)
 
 
-class PendingProduce(Slot):
+class PendingProduce(InFlightRequest):
     """A produce request whose batches are on their way to the disk."""
 
     __slots__ = ("connection", "correlation_id", "results", "version")
@@ -107,7 +107,7 @@ def handle_frame(
         _check_unanswered(connection, results)
         return
     pending = PendingProduce(connection, version, correlation_id, results)
-    connection.slots.append(pending)
+    connection.in_flight.append(pending)
     if broker.rounds.dirty:
         broker.rounds.pending.append(pending)
     else:

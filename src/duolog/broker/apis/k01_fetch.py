@@ -15,14 +15,14 @@ Source: Kafka `KafkaApis.handleFetchRequest`, `FetchManager`.
 
 from typing import TYPE_CHECKING
 
-from duolog.broker.api import Api
-from duolog.broker.fetch_sessions import Response
-from duolog.broker.fetch_waiters import FetchWaiter, write_response
-from duolog.broker.slots import Slot
+from duolog.broker.fetch.delayed_fetch import DelayedFetch, write_response
+from duolog.broker.fetch.fetch_sessions import Response
+from duolog.broker.requests.api import Api
+from duolog.broker.requests.in_flight import InFlightRequest
 from duolog.protocol.fetch import FIRST_TOPIC_ID, VERSIONS, read_fetch_request
 
 if TYPE_CHECKING:
-    from duolog.broker.connection import Connection
+    from duolog.broker.network.connection import Connection
 
 
 def handle_frame(
@@ -33,7 +33,7 @@ def handle_frame(
     plan = broker.fetch_sessions.plan(request, by_id=version >= FIRST_TOPIC_ID)
     if isinstance(plan, Response):
         refused = write_response(version, correlation_id, plan, read_committed=False)
-        connection.answer(Slot(), refused)
+        connection.answer(InFlightRequest(), refused)
         return
     fetched = plan.fetch()
     enough = fetched.failed or fetched.size_bytes >= request.bytes_min
@@ -43,10 +43,10 @@ def handle_frame(
         answer = write_response(
             version, correlation_id, response, read_committed=request.read_committed
         )
-        connection.answer(Slot(), answer)
+        connection.answer(InFlightRequest(), answer)
         return
-    waiter = FetchWaiter(broker, connection, plan, version, correlation_id)
-    connection.slots.append(waiter)
+    waiter = DelayedFetch(broker, connection, plan, version, correlation_id)
+    connection.in_flight.append(waiter)
     waiter.park()
 
 

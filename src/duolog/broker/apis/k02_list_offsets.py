@@ -15,11 +15,11 @@ Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
 
 from typing import Any, Final
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.leadership import NO_EPOCH, check_leader_epoch
-from duolog.broker.topics import Partition
-from duolog.broker.turns import work_in_turns
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
+from duolog.broker.topics.leader_epoch import NO_EPOCH, check_leader_epoch
+from duolog.broker.topics.topics import Partition
 from duolog.core.errors import DuologError
 from duolog.protocol.error_codes import ErrorCode
 
@@ -60,7 +60,7 @@ def handle(request: Any, context: RequestContext) -> None:
         context.reply({"topics": topics})
 
     # A time is looked for among the records of a batch, which takes milliseconds for each.
-    work_in_turns(context, asked, look, finish)
+    work_in_slices(context, asked, look, finish)
 
 
 def _answer(context: RequestContext, topic: str, asked: Any, *, committed: bool) -> dict[str, Any]:

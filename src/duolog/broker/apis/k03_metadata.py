@@ -4,7 +4,7 @@ Behaviour: a topic that is asked for by name and does not exist is created when 
 `auto.create.topics.enable` both allow it, and the answer waits for it. An invalid name is
 INVALID_TOPIC_EXCEPTION, an unknown id UNKNOWN_TOPIC_ID. More than 10,000 partitions are not created
 by one request. A topic's part of the answer is kept
-as bytes for each version, and answers are joined from the parts, in turns where there are many.
+as bytes for each version, and answers are joined from the parts, in time slices where there are many.
 
 v0  an empty list asks for all topics; from v1 null does
 v4  the client says whether topics may be created
@@ -18,14 +18,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from duolog.broker.api import Api, answer_failure
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
-from duolog.broker.slots import Slot
-from duolog.broker.topic_creation import PARTITIONS_AT_ONCE_MAX
-from duolog.broker.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
-from duolog.broker.topics import Topic
-from duolog.broker.turns import run_in_turns
+from duolog.broker.event_loop.time_slices import run_in_slices
+from duolog.broker.requests.api import Api, answer_failure
+from duolog.broker.requests.in_flight import InFlightRequest
+from duolog.broker.topics.topic_creation import PARTITIONS_AT_ONCE_MAX
+from duolog.broker.topics.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
+from duolog.broker.topics.topics import Topic
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.frames import write_frame
@@ -48,7 +48,7 @@ from duolog.protocol.operations import (
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
-    from duolog.broker.connection import Connection
+    from duolog.broker.network.connection import Connection
 
 _KEY = 3
 _NO_ID = UUID(int=0)
@@ -68,13 +68,13 @@ def handle_frame(
     request = read_metadata_request(frame[position:], version)
     came_at = broker.clock.monotonic()
     content = bytes(frame)  # The receive buffer may be another's when this fails.
-    slot = Slot()
-    connection.slots.append(slot)
+    waiting = InFlightRequest()
+    connection.in_flight.append(waiting)
     header = response_header(_KEY, version, correlation_id)
     failed: dict[str, Exception] = {}
 
     def answer() -> None:
-        run_in_turns(broker.clock, broker.timers, _guarded(connection, content, slot, steps()))
+        run_in_slices(broker.clock, broker.timers, _guarded(connection, content, waiting, steps()))
 
     def steps() -> Iterator[None]:
         rows = []
@@ -88,7 +88,7 @@ def handle_frame(
             rows,
             operations=CLUSTER_OPERATIONS if request.cluster_operations else OPERATIONS_NOT_ASKED,
         )
-        connection.complete(slot, write_frame(header, body))
+        connection.complete(waiting, write_frame(header, body))
         broker.counters.cold["Metadata"].observe(broker.clock.monotonic() - came_at)
 
     missing = _to_create(broker, request)
@@ -99,13 +99,13 @@ def handle_frame(
 
 
 def _guarded(
-    connection: "Connection", frame: bytes, slot: Slot, steps: Iterator[None]
+    connection: "Connection", frame: bytes, waiting: InFlightRequest, steps: Iterator[None]
 ) -> Iterator[None]:
     """Run `steps`; what they raise becomes the answer, for which the client would wait for ever."""
     try:
         yield from steps
     except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
-        answer_failure(connection, API, frame, slot, error)
+        answer_failure(connection, API, frame, waiting, error)
 
 
 def _rows(

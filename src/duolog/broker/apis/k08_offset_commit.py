@@ -16,8 +16,8 @@ Source: Kafka OffsetCommitRequest.json; OffsetMetadataManager.commitOffset.
 from datetime import timedelta
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.offset_fields import committed_offsets, offset_codes
+from duolog.broker.groups.offset_fields import committed_offsets, offset_codes
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import CommitRequest, CommittedOffset, OffsetsReply
 from duolog.core.ids import TopicPartition

@@ -17,13 +17,13 @@ Source: Kafka OffsetFetchRequest.json; OffsetMetadataManager.fetchOffsets.
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import NONE, UNSTABLE_OFFSET_COMMIT, GroupError
 from duolog.coordinator.records import OffsetRecord
 from duolog.core.ids import TopicPartition
 
 if TYPE_CHECKING:
-    from duolog.broker.groups import Groups
+    from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 
 Fields = Mapping[str, Any]
 
@@ -42,7 +42,7 @@ def handle(request: Any, context: RequestContext) -> None:
     context.reply({"throttle_time": 0, **one})
 
 
-def _fetch(groups: "Groups", asked: Any, version: int, *, stable: bool) -> Fields:
+def _fetch(groups: "GroupCoordinatorService", asked: Any, version: int, *, stable: bool) -> Fields:
     member_id = getattr(asked, "member_id", None)
     try:
         offsets = groups.offsets(asked.group_id, member_id, getattr(asked, "member_epoch", -1))

@@ -14,7 +14,7 @@ Source: Kafka FindCoordinatorRequest.json; KafkaApis.handleFindCoordinatorReques
 from collections.abc import Mapping
 from typing import Any, Final
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import NONE
 from duolog.protocol.error_codes import ErrorCode
 

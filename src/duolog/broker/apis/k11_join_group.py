@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.groups import new_member_suffix
+from duolog.broker.groups.coordinator_service import new_member_suffix
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import JoinReply, JoinRequest, MemberProtocol
 

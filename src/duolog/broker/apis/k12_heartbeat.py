@@ -13,7 +13,7 @@ Source: Kafka HeartbeatRequest.json; GroupMetadataManager.classicGroupHeartbeat.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import NONE, CoordinatorLoadInProgress, GroupError
 from duolog.coordinator.messages import HeartbeatRequest
 

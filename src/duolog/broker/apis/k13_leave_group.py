@@ -12,7 +12,7 @@ Source: Kafka LeaveGroupRequest.json; GroupMetadataManager.classicGroupLeave.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import NONE, GroupError, UnknownMemberId
 from duolog.coordinator.messages import LeavingMember, LeftMember
 

@@ -11,7 +11,7 @@ Source: Kafka SyncGroupRequest.json; GroupMetadataManager.classicGroupSync.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import SyncReply, SyncRequest
 

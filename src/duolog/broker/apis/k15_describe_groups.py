@@ -15,8 +15,9 @@ Source: Kafka DescribeGroupsRequest.json; GroupMetadataManager.describeGroups.
 from collections.abc import Mapping
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.turns import SHORT_TURN_S, work_in_turns
+from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import GROUP_ID_NOT_FOUND, NONE, GroupError
 from duolog.coordinator.messages import DescribedGroup
 from duolog.protocol.operations import GROUP_OPERATIONS, OPERATIONS_NOT_ASKED
@@ -38,7 +39,7 @@ def handle(request: Any, context: RequestContext) -> None:
     def finish() -> None:
         context.reply({"throttle_time": 0, "groups": rows})
 
-    work_in_turns(context, request.groups, add, finish, turn_s=SHORT_TURN_S)
+    work_in_slices(context, request.groups, add, finish, slice_s=SHORT_SLICE_S)
 
 
 def _describe(group_id: str, context: RequestContext) -> Fields:

@@ -5,15 +5,16 @@ v3  flexible
 v4  filter by state, KIP-518
 v5  filter by type, KIP-848: "classic" or "consumer"
 
-Rows are made in turns: a broker may have very many groups.
+Rows are made in time slices: a broker may have very many groups.
 
 Source: Kafka ListGroupsRequest.json; GroupMetadataManager.listGroups.
 """
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.turns import SHORT_TURN_S, work_in_turns
+from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import NONE, GroupError
 from duolog.coordinator.messages import ListedGroup
 
@@ -43,7 +44,7 @@ def handle(request: Any, context: RequestContext) -> None:
     except GroupError as error:
         context.reply({"throttle_time": 0, "error_code": error.code, "groups": []})
         return
-    work_in_turns(context, groups, add, finish, turn_s=SHORT_TURN_S)
+    work_in_slices(context, groups, add, finish, slice_s=SHORT_SLICE_S)
 
 
 API = Api(key=16, name="ListGroups", versions=range(6), handle=handle)

@@ -8,7 +8,7 @@ Source: Kafka `KafkaApis.handleSaslHandshakeRequest`, KIP-43.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.protocol.error_codes import ErrorCode
 
 

@@ -20,8 +20,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.api import Api
-from duolog.broker.slots import Slot
+from duolog.broker.requests.api import Api
+from duolog.broker.requests.in_flight import InFlightRequest
 from duolog.protocol.api_versions import (
     VERSIONS,
     Feature,
@@ -33,7 +33,7 @@ from duolog.protocol.frames import write_frame
 from duolog.protocol.wire import INT32, read_string
 
 if TYPE_CHECKING:
-    from duolog.broker.connection import Connection
+    from duolog.broker.network.connection import Connection
 
 _SOFTWARE: Final = re.compile(rb"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_SOFTWARE: Final = 3
@@ -52,7 +52,7 @@ def handle_frame(
         if version >= _FIRST_SOFTWARE and not _names_software(frame, position):
             error_code = ErrorCode.INVALID_REQUEST
         body = _body(version, apis if error_code == ErrorCode.NONE else (), error_code)
-    connection.answer(Slot(), write_frame(INT32.pack(correlation_id), body))
+    connection.answer(InFlightRequest(), write_frame(INT32.pack(correlation_id), body))
     broker.counters.cold["ApiVersions"].observe(0.0)
 
 

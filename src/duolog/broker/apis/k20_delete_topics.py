@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.controller import Change
 from duolog.broker.errors import UnknownTopic, kafka_code
-from duolog.broker.topic_names import metric_name
-from duolog.broker.topics import Topic
-from duolog.broker.turns import change_each
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import change_each
+from duolog.broker.topics.topic_names import metric_name
+from duolog.broker.topics.topics import Topic
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

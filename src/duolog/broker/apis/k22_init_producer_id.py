@@ -17,8 +17,8 @@ Source: Kafka `TransactionCoordinator.handleInitProducerId`, `RPCProducerIdManag
 
 from typing import Any, Final
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.transaction_answers import fenced_by_version
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.coordinator import NO_ONE, Answer
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.units import SECOND_MS

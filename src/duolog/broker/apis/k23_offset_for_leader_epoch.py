@@ -11,8 +11,8 @@ Source: Kafka `ReplicaManager.lastOffsetForLeaderEpoch`, KIP-320.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.leadership import check_leader_epoch
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.topics.leader_epoch import check_leader_epoch
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.transaction_answers import fenced_by_version
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode

@@ -11,9 +11,9 @@ Source: Kafka `KafkaApis.handleAddOffsetsToTxnRequest`.
 
 from typing import Any, Final
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.topic_names import OFFSETS_TOPIC
-from duolog.broker.transaction_answers import fenced_by_version
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.topics.topic_names import OFFSETS_TOPIC
+from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.ids import TopicPartition
 

@@ -16,9 +16,9 @@ Source: Kafka `KafkaApis.handleWriteTxnMarkersRequest`.
 
 from typing import Any, Final
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.markers import EndedTransaction, append_marker
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.transactions.markers import EndedTransaction, append_marker
 from duolog.core.errors import DuologError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

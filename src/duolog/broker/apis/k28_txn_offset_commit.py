@@ -14,8 +14,8 @@ Source: Kafka TxnOffsetCommitRequest.json; OffsetMetadataManager.commitTransacti
 
 from typing import Any, Final
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.offset_fields import committed_offsets, offset_codes
+from duolog.broker.groups.offset_fields import committed_offsets, offset_codes
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import CoordinatorLoadInProgress, InvalidGroupId
 from duolog.coordinator.messages import CommitRequest, CommittedOffset, OffsetsReply, Producer
 from duolog.core.errors import KafkaError

@@ -9,8 +9,8 @@ Source: Kafka `AclApis.handleDeleteAcls`.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.no_authorizer import SECURITY_DISABLED
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.no_authorizer import SECURITY_DISABLED
 
 
 def handle(request: Any, context: RequestContext) -> None:

@@ -12,9 +12,9 @@ Source: Kafka `ConfigHelper.describeConfigs`; KIP-226, KIP-569.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.turns import work_in_turns
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
 from duolog.core.errors import DuologError
 
 
@@ -28,7 +28,9 @@ def handle(request: Any, context: RequestContext) -> None:
         )
         results.append(context.encode_item("results", result))
 
-    work_in_turns(context, request.resources, describe, lambda: context.reply({"results": results}))
+    work_in_slices(
+        context, request.resources, describe, lambda: context.reply({"results": results})
+    )
 
 
 def _describe(

@@ -11,10 +11,10 @@ Source: Kafka `ConfigAdminManager.preprocess`, `ConfigurationControlManager.lega
 
 from typing import Any
 
-from duolog.broker.altering import alter_resources
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.configs.alter_requests import alter_resources
 from duolog.broker.configs.editing import replaced
 from duolog.broker.controller import Change
+from duolog.broker.requests.api import Api, RequestContext
 
 
 def handle(request: Any, context: RequestContext) -> None:

@@ -11,7 +11,7 @@ Source: Kafka `ReplicaManager.alterReplicaLogDirs`, KIP-113.
 from collections import defaultdict
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.topics import Partition, Topic
-from duolog.broker.turns import work_in_turns
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
+from duolog.broker.topics.topics import Partition, Topic
 from duolog.protocol.error_codes import ErrorCode
 
 
@@ -40,7 +40,7 @@ def handle(request: Any, context: RequestContext) -> None:
     def finish() -> None:
         context.reply({"results": [_result(context, topics)]})
 
-    work_in_turns(context, asked, describe, finish)
+    work_in_slices(context, asked, describe, finish)
 
 
 def _row(partition: Partition) -> dict[str, Any]:

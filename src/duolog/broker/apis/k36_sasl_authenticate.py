@@ -9,7 +9,7 @@ Source: Kafka `KafkaApis.handleSaslAuthenticateRequest`, KIP-152.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.protocol.error_codes import ErrorCode
 
 

@@ -13,13 +13,13 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
-from duolog.broker.topic_creation import check_assignments
-from duolog.broker.topic_names import metric_name
-from duolog.broker.topics import PARTITIONS_MAX
-from duolog.broker.turns import change_each
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import change_each
+from duolog.broker.topics.topic_creation import check_assignments
+from duolog.broker.topics.topic_names import metric_name
+from duolog.broker.topics.topics import PARTITIONS_MAX
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

@@ -11,8 +11,9 @@ Source: Kafka DeleteGroupsRequest.json; GroupCoordinatorShard.deleteGroups.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.turns import SHORT_TURN_S, work_in_turns
+from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import DeletedReply
 
@@ -40,7 +41,7 @@ def handle(request: Any, context: RequestContext) -> None:
             context.reply({"throttle_time": 0, "results": results})
 
     if group_ids:
-        work_in_turns(context, group_ids, delete, lambda: None, turn_s=SHORT_TURN_S)
+        work_in_slices(context, group_ids, delete, lambda: None, slice_s=SHORT_SLICE_S)
     else:
         maybe_reply()
 

@@ -11,8 +11,8 @@ Source: Kafka `ReplicationControlManager.electLeaders`, KIP-460.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import kafka_code
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

@@ -14,11 +14,11 @@ Source: Kafka `ConfigurationControlManager.incrementalAlterConfigs`, KIP-339.
 from functools import partial
 from typing import Any
 
-from duolog.broker.altering import alter_resources
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.configs.alter_requests import alter_resources
 from duolog.broker.configs.editing import edited
 from duolog.broker.configs.resources import BROKER_LOGGER
 from duolog.broker.controller import Change
+from duolog.broker.requests.api import Api, RequestContext
 
 
 def handle(request: Any, context: RequestContext) -> None:

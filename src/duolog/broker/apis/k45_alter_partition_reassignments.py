@@ -10,8 +10,8 @@ Source: Kafka `ReplicationControlManager.alterPartitionReassignment`; KIP-455, K
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import kafka_code
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

@@ -7,7 +7,7 @@ Source: Kafka `ReplicationControlManager.listPartitionReassignments`, KIP-455.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 
 
 def handle(request: Any, context: RequestContext) -> None:

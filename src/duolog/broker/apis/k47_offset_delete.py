@@ -9,8 +9,8 @@ Source: Kafka OffsetDeleteRequest.json; OffsetMetadataManager.deleteOffsets; KIP
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.offset_fields import offset_codes, partition_exists
+from duolog.broker.groups.offset_fields import offset_codes, partition_exists
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import NONE, GroupError
 from duolog.coordinator.messages import OffsetsReply
 from duolog.core.ids import TopicPartition

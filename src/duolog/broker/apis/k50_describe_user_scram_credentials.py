@@ -10,7 +10,7 @@ Source: Kafka `ScramImage.describe`, KIP-554.
 from collections import Counter
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.protocol.error_codes import ErrorCode
 
 

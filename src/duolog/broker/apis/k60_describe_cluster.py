@@ -10,7 +10,7 @@ Source: Kafka `KafkaApis.handleDescribeCluster`, KIP-700.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.operations import CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED
 

@@ -9,9 +9,9 @@ Source: Kafka `ReplicaManager.activeProducerState`, KIP-664.
 
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.topic_names import check_topic_name
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.topics.topic_names import check_topic_name
 from duolog.core.errors import DuologError
 
 

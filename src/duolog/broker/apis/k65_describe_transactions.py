@@ -10,7 +10,7 @@ Source: Kafka `TransactionCoordinator.handleDescribeTransactions`; KIP-664.
 from collections import defaultdict
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.core.errors import KafkaError
 
 

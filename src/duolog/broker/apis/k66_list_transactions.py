@@ -13,7 +13,7 @@ Source: Kafka `TransactionStateManager.listTransactionStates`; KIP-664, KIP-994,
 from collections.abc import Callable
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
+from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.transactions.records import TransactionRecord
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.core.errors import KafkaError

@@ -11,15 +11,16 @@ Source: Kafka ConsumerGroupDescribeRequest.json; GroupMetadataManager.consumerGr
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from duolog.broker.api import Api, RequestContext
-from duolog.broker.turns import SHORT_TURN_S, work_in_turns
+from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.consumer_groups.messages import DescribedConsumer, DescribedConsumerGroup
 from duolog.coordinator.consumer_groups.records import Assignment
 from duolog.coordinator.errors import NONE, GroupError
 from duolog.protocol.operations import GROUP_OPERATIONS, OPERATIONS_NOT_ASKED
 
 if TYPE_CHECKING:
-    from duolog.broker.topics import Topics
+    from duolog.broker.topics.topics import Topics
 
 Fields = Mapping[str, Any]
 
@@ -38,7 +39,7 @@ def handle(request: Any, context: RequestContext) -> None:
     def finish() -> None:
         context.reply({"throttle_time": 0, "groups": rows})
 
-    work_in_turns(context, request.group_ids, add, finish, turn_s=SHORT_TURN_S)
+    work_in_slices(context, request.group_ids, add, finish, slice_s=SHORT_SLICE_S)
 
 
 def _describe(group_id: str, context: RequestContext) -> Fields:

@@ -11,11 +11,11 @@ Source: Kafka `DescribeTopicPartitionsRequestHandler`, KIP-966.
 from collections.abc import Iterator
 from typing import Any
 
-from duolog.broker.api import Api, RequestContext
 from duolog.broker.errors import InvalidTopic
-from duolog.broker.topic_names import check_topic_name
-from duolog.broker.topics import Partition, Topic
-from duolog.broker.turns import work_in_turns
+from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
+from duolog.broker.topics.topic_names import check_topic_name
+from duolog.broker.topics.topics import Partition, Topic
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.operations import TOPIC_OPERATIONS
@@ -38,7 +38,7 @@ def handle(request: Any, context: RequestContext) -> None:
     names = sorted(name for name in named or {topic.name for topic in topics} if name >= first_name)
     page = _Page(context, max(1, min(request.response_partition_limit, limit)))
     first = cursor.partition_index if cursor else 0
-    work_in_turns(
+    work_in_slices(
         context, names, lambda name: page.add(name, first if name == first_name else 0), page.send
     )
 

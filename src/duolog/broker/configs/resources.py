@@ -6,7 +6,7 @@ Source: Kafka `org.apache.kafka.common.config.ConfigResource.Type`, `ConfigAdmin
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-from duolog.broker.configs.rows import Row
+from duolog.broker.configs.described_config import Row
 from duolog.broker.controller import Change
 
 TOPIC: Final = 2

@@ -19,7 +19,7 @@ from duolog.core.units import SECOND_MS
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
-    from duolog.broker.topics import Topic
+    from duolog.broker.topics.topics import Topic
 
 _RUNNING: Final = 3
 """Kafka's BrokerState RUNNING."""
@@ -167,7 +167,7 @@ def _connections(broker: "Broker") -> Iterator[str]:
     open_by_listener: Counter[str] = Counter({row.name: 0 for row in broker.endpoints})
     for connection in connections:
         parked += len(connection.parked)
-        waiting += len(connection.slots)
+        waiting += len(connection.in_flight)
         unsent += connection.sends
         open_by_listener[connection.listener] += 1
     name = "kafka_server_socket_server_metrics_connection_count"

@@ -4,7 +4,7 @@
     /ready   200 when recovery is done, the log directory is online and the coordinators have
              loaded; else 503 with what is missing
 
-It listens before recovery begins. A scrape is made on the loop in turns of a few milliseconds, so
+It listens before recovery begins. A scrape is made on the loop in slices of a few milliseconds, so
 that no client waits for it; waiting and HTTP itself are on threads of this endpoint.
 
 Threads: one that accepts, one for each request (a few at a time).
@@ -21,10 +21,10 @@ from threading import BoundedSemaphore, Thread
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
-from duolog.broker.addresses import Address
+from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.broker.metrics.exposition import exposition
 from duolog.broker.metrics.text import CONTENT_TYPE
-from duolog.broker.turns import run_in_turns
+from duolog.broker.network.addresses import Address
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
@@ -114,7 +114,7 @@ class MetricsEndpoint:
 
 
 def _scrape(broker: "Broker", put: Callable[[str | None], None]) -> None:
-    """Make the text on the loop, in turns."""
+    """Make the text on the loop, in time slices."""
 
     def steps() -> Any:
         pieces = []
@@ -128,7 +128,7 @@ def _scrape(broker: "Broker", put: Callable[[str | None], None]) -> None:
             return
         put("".join(pieces))
 
-    run_in_turns(broker.clock, broker.timers, steps(), first_turn_s=0.002)
+    run_in_slices(broker.clock, broker.timers, steps(), first_slice_s=0.002)
 
 
 class _Handler(BaseHTTPRequestHandler):

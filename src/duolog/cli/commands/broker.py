@@ -60,8 +60,8 @@ def broker(
           --advertise OUT://broker.example:9093 --set allow.insecure.listen=true
     """
     # Loaded here: `duolog broker --help` needs none of it.
-    from duolog.broker.config_file import ConfigFile, read_config  # noqa: PLC0415
     from duolog.broker.process import BrokerOptions, run  # noqa: PLC0415
+    from duolog.broker.settings.config_file import ConfigFile, read_config  # noqa: PLC0415
 
     file = read_config(config_path) if config_path else ConfigFile({})
     data_dir = data_dir or file.data_dir

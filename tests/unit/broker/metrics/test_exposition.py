@@ -12,11 +12,11 @@ FETCH, PRODUCE, METADATA, HEARTBEAT = 1, 0, 3, 12
 _SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"\\]*",?)*)\})? (\S+)')
 
 
-def scrape(desk: Any) -> dict[str, float]:
+def scrape(harness: Any) -> dict[str, float]:
     """Return each sample by its name and labels; every line is well-formed and there once."""
     found: dict[str, float] = {}
     described: set[str] = set()
-    for text in "".join(exposition(desk.broker)).splitlines():
+    for text in "".join(exposition(harness.broker)).splitlines():
         if text.startswith("# HELP "):
             name = text.split()[2]
             assert name not in described
@@ -31,16 +31,16 @@ def scrape(desk: Any) -> dict[str, float]:
     return found
 
 
-def test_records_and_bytes_come_from_the_logs_and_from_what_was_fetched(desk: Any) -> None:
-    desk.topic("orders", 2)
-    desk.topic("quiet")
-    client = desk.client()
-    batch = desk.batch(b"a", b"b", b"c")
+def test_records_and_bytes_come_from_the_logs_and_from_what_was_fetched(harness: Any) -> None:
+    harness.topic("orders", 2)
+    harness.topic("quiet")
+    client = harness.client()
+    batch = harness.batch(b"a", b"b", b"c")
     for partition in (0, 1, 1):
         client.produce("orders", batch, partition=partition)
     client.fetch("orders", 0, partition=1)
 
-    found = scrape(desk)
+    found = scrape(harness)
 
     prefix = "kafka_server_brokertopicmetrics_"
     assert found[prefix + "messagesin_total"] == 9
@@ -54,36 +54,36 @@ def test_records_and_bytes_come_from_the_logs_and_from_what_was_fetched(desk: An
     assert found['kafka_log_log_numlogsegments{topic="orders",partition="0"}'] == 1
 
 
-def test_records_from_before_the_start_are_not_counted_again(open_desk: Any) -> None:
-    desk = open_desk()
-    desk.topic("orders")
-    desk.client().produce("orders", desk.batch(b"a", b"b"))
-    desk.stop()
-    desk = open_desk()
+def test_records_from_before_the_start_are_not_counted_again(open_harness: Any) -> None:
+    harness = open_harness()
+    harness.topic("orders")
+    harness.client().produce("orders", harness.batch(b"a", b"b"))
+    harness.stop()
+    harness = open_harness()
 
-    desk.client().produce("orders", desk.batch(b"c"))
+    harness.client().produce("orders", harness.batch(b"c"))
 
-    found = scrape(desk)
+    found = scrape(harness)
     assert found['kafka_server_brokertopicmetrics_messagesin_total{topic="orders"}'] == 1
     assert found['kafka_log_log_logendoffset{topic="orders",partition="0"}'] == 3
 
 
-def test_requests_are_counted_by_api_with_their_times(desk: Any) -> None:
-    desk.topic("orders")
-    client, reader = desk.client(), desk.client()
+def test_requests_are_counted_by_api_with_their_times(harness: Any) -> None:
+    harness.topic("orders")
+    client, reader = harness.client(), harness.client()
     reader.send(FETCH, 11, max_wait=60_000, min_bytes=1, max_bytes=99, session_epoch=-1,
                 topics=[{"topic": "orders", "partitions": [{"partition": 0}]}])  # fmt: skip
     reader.receive_nothing()
-    assert scrape(desk)['kafka_server_delayedoperationpurgatory_purgatorysize'
+    assert scrape(harness)['kafka_server_delayedoperationpurgatory_purgatorysize'
                         '{delayedoperation="Fetch"}'] == 1  # fmt: skip
-    client.produce("orders", desk.batch(b"a"))
+    client.produce("orders", harness.batch(b"a"))
     reader.receive()
-    client.produce("orders", desk.batch(b"a" * 300))
+    client.produce("orders", harness.batch(b"a" * 300))
     client.fetch("orders", 0)
     client.ask(METADATA, 12, topics=None)
     client.ask(19, 5, topics=[], timeout=1)
 
-    found = scrape(desk)
+    found = scrape(harness)
 
     versions = {"Produce": 9, "Fetch": 11, "Metadata": 12, "CreateTopics": 5}
     counts = {
@@ -101,28 +101,28 @@ def test_requests_are_counted_by_api_with_their_times(desk: Any) -> None:
                  '{delayedoperation="Fetch"}'] == 0  # fmt: skip
 
 
-def test_syncs_are_counted_with_their_times(open_desk: Any) -> None:
-    desk = open_desk(durability="fsync")
-    desk.topic("orders")
-    client = desk.client()
+def test_syncs_are_counted_with_their_times(open_harness: Any) -> None:
+    harness = open_harness(durability="fsync")
+    harness.topic("orders")
+    client = harness.client()
     for _ in range(3):
-        client.produce("orders", desk.batch(b"a"))
+        client.produce("orders", harness.batch(b"a"))
 
-    assert scrape(desk)["kafka_log_logflushstats_logflushrateandtimems_count"] == 3
+    assert scrape(harness)["kafka_log_logflushstats_logflushrateandtimems_count"] == 3
 
 
-def test_with_more_partitions_than_allowed_only_sums_are_told(open_desk: Any) -> None:
-    desk = open_desk(metrics_partitions_max="3")
-    desk.topic("orders", 4)
+def test_with_more_partitions_than_allowed_only_sums_are_told(open_harness: Any) -> None:
+    harness = open_harness(metrics_partitions_max="3")
+    harness.topic("orders", 4)
 
-    found = scrape(desk)
+    found = scrape(harness)
 
     assert not [name for name in found if name.startswith("kafka_log_log_logendoffset")]
     assert found["duolog_metrics_partitions_left_out"] == 4
     assert found['kafka_server_brokertopicmetrics_messagesin_total{topic="orders"}'] == 0
     for index in range(3):
-        desk.topic(f"topic-{index}")
-    assert not [name for name in scrape(desk) if "topic=" in name]
+        harness.topic(f"topic-{index}")
+    assert not [name for name in scrape(harness) if "topic=" in name]
 
 
 def test_a_topic_with_a_name_that_needs_escapes_is_one_line() -> None:
@@ -139,14 +139,14 @@ def test_a_topic_with_a_name_that_needs_escapes_is_one_line() -> None:
         ("kafka_server_kafkaserver_brokerstate", 3),
     ],
 )
-def test_a_dashboard_for_kafka_finds_its_gauges(desk: Any, name: str, value: float) -> None:
-    desk.topic("orders", 2)
+def test_a_dashboard_for_kafka_finds_its_gauges(harness: Any, name: str, value: float) -> None:
+    harness.topic("orders", 2)
 
-    assert scrape(desk)[name] == value
+    assert scrape(harness)[name] == value
 
 
-def test_the_process_tells_its_memory_time_and_files(desk: Any) -> None:
-    found = scrape(desk)
+def test_the_process_tells_its_memory_time_and_files(harness: Any) -> None:
+    found = scrape(harness)
 
     assert found["process_resident_memory_bytes"] > 10_000_000
     assert found["process_cpu_seconds_total"] > 0

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from duolog.broker.addresses import Address, open_listener
 from duolog.broker.metrics.http import MetricsEndpoint
+from duolog.broker.network.addresses import Address, open_listener
 from duolog.log.errors import LogDirOffline
 
 
@@ -22,7 +22,7 @@ def endpoint() -> Iterator[MetricsEndpoint]:
     endpoint.close()
 
 
-def get(endpoint: MetricsEndpoint, path: str, desk: Any = None) -> tuple[int, bytes]:
+def get(endpoint: MetricsEndpoint, path: str, harness: Any = None) -> tuple[int, bytes]:
     """Ask on another thread while this one turns the loop."""
     found: list[tuple[int, bytes]] = []
 
@@ -37,8 +37,8 @@ def get(endpoint: MetricsEndpoint, path: str, desk: Any = None) -> tuple[int, by
     thread = threading.Thread(target=ask)
     thread.start()
     while thread.is_alive():
-        if desk is not None:
-            desk.turn()
+        if harness is not None:
+            harness.turn()
         else:
             thread.join()
     return found[0]
@@ -52,19 +52,19 @@ def test_in_recovery_the_process_lives_and_is_not_ready(endpoint: MetricsEndpoin
 
 
 def test_a_broker_is_ready_when_its_coordinators_are_and_its_directory_is_online(
-    endpoint: MetricsEndpoint, desk: Any
+    endpoint: MetricsEndpoint, harness: Any
 ) -> None:
-    endpoint.attach(desk.broker)
-    assert get(endpoint, "/ready", desk)[0] == 503
+    endpoint.attach(harness.broker)
+    assert get(endpoint, "/ready", harness)[0] == 503
 
-    desk.broker.groups = desk.broker.transactions = SimpleNamespace(
+    harness.broker.groups = harness.broker.transactions = SimpleNamespace(
         loading=False, stop=int, topic_deleted=int, list_groups=list
     )
-    assert get(endpoint, "/ready", desk)[0] == 200
-    desk.broker.rounds.failure = LogDirOffline("sync failed")
-    status, body = get(endpoint, "/ready", desk)
-    desk.broker.rounds.failure = None
-    desk.broker.groups = desk.broker.transactions = None
+    assert get(endpoint, "/ready", harness)[0] == 200
+    harness.broker.rounds.failure = LogDirOffline("sync failed")
+    status, body = get(endpoint, "/ready", harness)
+    harness.broker.rounds.failure = None
+    harness.broker.groups = harness.broker.transactions = None
 
     assert status == 503
     assert json.loads(body) == {
@@ -72,11 +72,11 @@ def test_a_broker_is_ready_when_its_coordinators_are_and_its_directory_is_online
     }  # fmt: skip
 
 
-def test_a_scrape_is_made_on_the_loop_in_turns(endpoint: MetricsEndpoint, desk: Any) -> None:
-    desk.topic("orders", 100)
-    endpoint.attach(desk.broker)
+def test_a_scrape_is_made_on_the_loop_in_turns(endpoint: MetricsEndpoint, harness: Any) -> None:
+    harness.topic("orders", 100)
+    endpoint.attach(harness.broker)
 
-    status, body = get(endpoint, "/metrics", desk)
+    status, body = get(endpoint, "/metrics", harness)
 
     assert status == 200
     assert body.count(b"kafka_log_log_logendoffset{") == 100
@@ -84,11 +84,11 @@ def test_a_scrape_is_made_on_the_loop_in_turns(endpoint: MetricsEndpoint, desk: 
 
 
 def test_a_loop_that_does_not_answer_is_not_alive(
-    endpoint: MetricsEndpoint, desk: Any, monkeypatch: pytest.MonkeyPatch
+    endpoint: MetricsEndpoint, harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("duolog.broker.metrics.http._ALIVE_TIMEOUT_S", 0.05)
-    endpoint.attach(desk.broker)
-    assert get(endpoint, "/health", desk)[0] == 200
+    endpoint.attach(harness.broker)
+    assert get(endpoint, "/health", harness)[0] == 200
 
     assert get(endpoint, "/health")[0] == 503
 

@@ -1,0 +1,4 @@
+"""The event loop that everything runs on: epoll and timers, long work in time slices, a thread beside.
+
+Start reading at `loop`. Imports nothing else of the broker.
+"""

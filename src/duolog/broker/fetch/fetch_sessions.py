@@ -1,0 +1,340 @@
+"""Fetch sessions: a client of many partitions names them once, and hears only of what changed.
+
+    epoch 0    whole request, begins a session    every partition is answered, with a session id
+    epoch n    only what the client changed       only what changed here is answered
+    epoch -1   whole request, ends a session      every partition is answered
+
+A partition of a session is either `ready`, to be read by the next fetch, or it waits at the
+broker's partition to be told of a change. So a fetch costs what changed, not what the session
+holds: a consumer of a thousand quiet partitions costs as much as one of ten. Partitions that
+gave records go to the end of the line, so that a busy one does not starve the others.
+
+A session outlives its connection. When all places are taken, one that was not used for two
+minutes gives way, or else one that is older than that and not larger than the new one.
+
+Source: KIP-227, KIP-516; Kafka `FetchSession`, `FetchManager`.
+"""
+
+import random
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from duolog.broker.fetch.partition_reads import Fetched, fetch, find_topic, read_partition
+from duolog.protocol.error_codes import ErrorCode
+from duolog.protocol.fetch import FetchPartition, FetchRequest, FetchResult, TopicKey
+
+if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
+    from duolog.broker.fetch.delayed_fetch import DelayedFetch
+    from duolog.broker.requests.in_flight import FileSpan
+    from duolog.broker.topics.topics import Partition
+
+EVICTION_S: Final = 120.0
+"""Kafka's MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS."""
+
+_BEGIN: Final = 0
+_END: Final = -1
+_EPOCH_MAX: Final = 2**31 - 1
+_NONE: Final = 0
+
+
+class Response(NamedTuple):
+    """An answer to a fetch request, before it is written."""
+
+    error_code: int
+    session_id: int
+    results: "list[tuple[TopicKey, list[FetchResult[FileSpan]]]]"
+
+
+class SessionPartition:
+    """A partition of a session: what was asked, what was answered, and where it waits."""
+
+    __slots__ = ("asked", "high_watermark", "key", "log_start_offset", "session", "waits_at")
+
+    def __init__(self, session: "FetchSession", key: TopicKey, asked: FetchPartition) -> None:
+        self.session = session
+        self.key = key
+        self.asked = asked
+        self.high_watermark = -1
+        self.log_start_offset = -1
+        self.waits_at: Partition | None = None
+
+    def check(self) -> None:
+        """Something has changed: the next fetch reads it, and one that waits is woken."""
+        self.make_ready()
+        session = self.session
+        if session.waiter is not None:
+            session.broker.check_soon(session.waiter)
+
+    def make_ready(self) -> None:
+        self.leave()
+        self.session.ready[self] = None
+
+    def wait_at(self, partition: "Partition") -> None:
+        del self.session.ready[self]
+        partition.waiters.add(self)
+        self.waits_at = partition
+
+    def leave(self) -> None:
+        if self.waits_at is not None:
+            self.waits_at.waiters.discard(self)
+            self.waits_at = None
+
+    def changed(self, result: "FetchResult[FileSpan]") -> bool:
+        """Tell whether the client must hear of this result."""
+        return (
+            result.size_bytes > 0
+            or result.error_code != ErrorCode.NONE
+            or result.high_watermark != self.high_watermark
+            or result.log_start_offset != self.log_start_offset
+        )
+
+    def answered(self, result: "FetchResult[FileSpan]") -> None:
+        """Note what the client is told; after an error it is told again."""
+        failed = result.error_code != ErrorCode.NONE
+        self.high_watermark = -1 if failed else result.high_watermark
+        self.log_start_offset = result.log_start_offset
+
+
+class FetchSession:
+    """What one client fetches."""
+
+    __slots__ = (
+        "broker",
+        "by_id",
+        "created_at",
+        "epoch",
+        "id",
+        "partitions",
+        "ready",
+        "used_at",
+        "waiter",
+    )
+
+    def __init__(self, broker: "Broker", session_id: int, now: float, *, by_id: bool) -> None:
+        self.broker = broker
+        self.id = session_id
+        self.by_id = by_id
+        self.epoch = 1
+        self.created_at = self.used_at = now
+        self.partitions: dict[tuple[TopicKey, int], SessionPartition] = {}
+        self.ready: dict[SessionPartition, None] = {}
+        self.waiter: DelayedFetch | None = None
+
+    def update(self, request: FetchRequest) -> None:
+        """Take over what the client changed."""
+        for key, partitions in request.topics:
+            for asked in partitions:
+                item = self.partitions.get((key, asked.partition))
+                if item is None:
+                    item = SessionPartition(self, key, asked)
+                    self.partitions[key, asked.partition] = item
+                item.asked = asked
+                item.make_ready()
+        for key, indexes in request.forgotten:
+            for index in indexes:
+                item = self.partitions.pop((key, index), None)
+                if item is not None:
+                    item.leave()
+                    self.ready.pop(item, None)
+
+    def close(self) -> None:
+        for item in self.partitions.values():
+            item.leave()
+
+
+class WholeFetch:
+    """A fetch that names all its partitions; it may begin a session."""
+
+    def __init__(
+        self, broker: "Broker", request: FetchRequest, *, begins: bool, by_id: bool
+    ) -> None:
+        self.request = request
+        self._broker = broker
+        self._begins = begins
+        self._by_id = by_id
+        self._partitions: list[Partition] = []
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is something to wait for."""
+        return bool(self.request.topics)
+
+    def fetch(self) -> Fetched:
+        return fetch(self._broker, self.request)
+
+    def respond(self, fetched: Fetched) -> Response:
+        if fetched.size_bytes:
+            for key, results in fetched.results:
+                _count(self._broker, key, results)
+        session_id = 0
+        if self._begins:
+            sessions = self._broker.fetch_sessions
+            session_id = sessions.begin(self.request, fetched, by_id=self._by_id)
+        return Response(_NONE, session_id, fetched.results)
+
+    def park(self, waiter: "DelayedFetch") -> None:
+        """Wait at every partition of the request."""
+        for key, partitions in self.request.topics:
+            topic = find_topic(self._broker, key)
+            for asked in partitions:
+                partition = topic.partition(asked.partition) if topic else None
+                if partition is not None:
+                    partition.waiters.add(waiter)
+                    self._partitions.append(partition)
+
+    def leave(self, waiter: "DelayedFetch") -> None:
+        for partition in self._partitions:
+            partition.waiters.discard(waiter)
+
+
+class SessionFetch:
+    """A fetch that goes on with a session."""
+
+    waits = True
+
+    def __init__(self, session: FetchSession, request: FetchRequest) -> None:
+        self.request = request
+        self._session = session
+        self._epoch = session.epoch
+        self._found: list[tuple[SessionPartition, FetchResult[FileSpan]]] = []
+
+    def fetch(self) -> Fetched:
+        """Read what is ready; what has nothing new waits from now on."""
+        broker, request = self._session.broker, self.request
+        size_bytes, failed = 0, False
+        bytes_max = min(request.bytes_max, broker.fetch_bytes_max)
+        self._found = []
+        for item in list(self._session.ready):
+            partition, result = read_partition(
+                broker,
+                item.key,
+                item.asked,
+                bytes_max - size_bytes,
+                first=size_bytes == 0,
+                committed=request.read_committed,
+            )
+            if item.changed(result):
+                size_bytes += result.size_bytes
+                failed = failed or result.error_code != ErrorCode.NONE
+                self._found.append((item, result))
+            elif partition is not None and self._at_end(item, result):
+                item.wait_at(partition)
+        return Fetched([], size_bytes, failed)
+
+    def _at_end(self, item: SessionPartition, result: "FetchResult[FileSpan]") -> bool:
+        committed = self.request.read_committed
+        bound = result.last_stable_offset if committed else result.high_watermark
+        return item.asked.fetch_offset >= bound
+
+    def respond(self, fetched: Fetched) -> Response:
+        """Return what changed, as far as the client did not go on with the session meanwhile."""
+        del fetched
+        session = self._session
+        if session.epoch != self._epoch:
+            return Response(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
+        results: list[tuple[TopicKey, list[FetchResult[FileSpan]]]] = []
+        for item, result in self._found:
+            item.answered(result)
+            if result.size_bytes:
+                session.ready.pop(item, None)
+                session.ready[item] = None
+            if not results or results[-1][0] != item.key:
+                results.append((item.key, []))
+            results[-1][1].append(result)
+        for key, answered in results:
+            _count(session.broker, key, answered)
+        return Response(_NONE, session.id, results)
+
+    def park(self, waiter: "DelayedFetch") -> None:
+        self._session.waiter = waiter
+
+    def leave(self, waiter: "DelayedFetch") -> None:
+        if self._session.waiter is waiter:
+            self._session.waiter = None
+
+
+def _count(broker: "Broker", key: TopicKey, results: "list[FetchResult[FileSpan]]") -> None:
+    topic = find_topic(broker, key)
+    if topic is not None:
+        for result in results:
+            topic.fetched_bytes += result.size_bytes
+
+
+class FetchSessions:
+    """The sessions of a broker, the one used last at the end."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._sessions: dict[int, FetchSession] = {}
+        self.evicted = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def partitions_count(self) -> int:
+        return sum(len(session.partitions) for session in self._sessions.values())
+
+    def plan(self, request: FetchRequest, *, by_id: bool) -> WholeFetch | SessionFetch | Response:
+        """Return how to serve a request, or the answer that refuses it."""
+        epoch = request.session_epoch
+        if epoch in {_BEGIN, _END}:
+            if request.session_id:
+                self._remove(request.session_id)
+            return WholeFetch(self._broker, request, begins=epoch == _BEGIN, by_id=by_id)
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return Response(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, [])
+        if session.by_id != by_id:
+            return Response(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, 0, [])
+        if session.epoch != epoch:
+            return Response(ErrorCode.INVALID_FETCH_SESSION_EPOCH, 0, [])
+        session.update(request)
+        session.used_at = self._broker.clock.monotonic()
+        session.epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
+        if session.waiter is not None:
+            session.waiter.expire()
+        if not session.partitions:
+            self._remove(session.id)
+            return WholeFetch(self._broker, request, begins=False, by_id=by_id)
+        self._sessions[session.id] = self._sessions.pop(session.id)
+        return SessionFetch(session, request)
+
+    def begin(self, request: FetchRequest, fetched: Fetched, *, by_id: bool) -> int:
+        """Begin a session of what was just answered; returns its id, 0 where there is no place."""
+        now = self._broker.clock.monotonic()
+        size = sum(len(partitions) for _, partitions in request.topics)
+        if not self._make_place(size, now):
+            return 0
+        session_id = 0
+        while not session_id or session_id in self._sessions:
+            session_id = random.randrange(1, 2**31)  # noqa: S311 - unique, not secret
+        session = FetchSession(self._broker, session_id, now, by_id=by_id)
+        session.update(request._replace(forgotten=[]))  # There is nothing yet to forget.
+        for key, results in fetched.results:
+            for result in results:
+                session.partitions[key, result.partition].answered(result)
+        self._sessions[session_id] = session
+        return session_id
+
+    def _make_place(self, size: int, now: float) -> bool:
+        slots = self._broker.settings.integer("max.incremental.fetch.session.cache.slots")
+        if len(self._sessions) < slots:
+            return True
+        if not self._sessions:
+            return False
+        victim = next(iter(self._sessions.values()))
+        if now - victim.used_at <= EVICTION_S:
+            old = [s for s in self._sessions.values() if now - s.created_at > EVICTION_S]
+            smallest = min(old, key=lambda session: len(session.partitions), default=None)
+            if smallest is None or len(smallest.partitions) > size:
+                return False
+            victim = smallest
+        self._remove(victim.id)
+        self.evicted += 1
+        return True
+
+    def _remove(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()

@@ -1,0 +1,400 @@
+"""The group coordinator's hands: its log, its timers and its replies.
+
+    request ─▶ coordinator ─▶ Outcome ─▶ replies leave
+                                │
+                                └─▶ records ─▶ __consumer_offsets ─▶ on the disk ─▶ replay
+                                                                                    └─▶ deferred replies
+
+At a start the log is replayed in time slices, so that a long one does not hold the loop; until that is
+done groups answer COORDINATOR_LOAD_IN_PROGRESS. What goes over all groups is done in time slices, too.
+
+All of it runs on the broker's loop.
+"""
+
+import gc
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import uuid4
+
+from duolog.broker.configs.group_resource import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
+from duolog.broker.errors import kafka_code
+from duolog.broker.event_loop.time_slices import SHORT_SLICE_S, run_in_slices
+from duolog.broker.groups.offsets_topic import Marker, OffsetsTopic, batches
+from duolog.broker.groups.topic_view import BrokerTopics
+from duolog.broker.settings.consumer_groups import consumer_group_settings
+from duolog.coordinator.consumer_groups.messages import DescribedConsumerGroup, MemberHeartbeat
+from duolog.coordinator.coordinator import GroupCoordinator
+from duolog.coordinator.errors import NOT_COORDINATOR
+from duolog.coordinator.messages import (
+    CommitRequest,
+    DescribedGroup,
+    HeartbeatRequest,
+    JoinRequest,
+    LeavingMember,
+    LeftMember,
+    Letter,
+    ListedGroup,
+    Moment,
+    OffsetsTransaction,
+    Outcome,
+    SyncRequest,
+)
+from duolog.coordinator.records import OffsetChange, OffsetRecord
+from duolog.coordinator.settings import ConsumerGroupSettings, GroupSettings
+from duolog.core.errors import DuologError
+from duolog.core.ids import TopicPartition
+from duolog.core.units import MINUTE_MS, SECOND_MS
+from duolog.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
+    from duolog.broker.event_loop.loop import Timer
+    from duolog.broker.settings import BrokerSettings
+
+logger = logging.getLogger(__name__)
+
+_FIRST_SLICE_S: Final = 0.25
+_FREEZE_AFTER: Final = 10_000
+"""Records. What was loaded stays: a collection that looks at all of it would hold the loop."""
+
+Answer = Callable[[Any], None]
+"""Takes the coordinator's reply and sends it to whoever asked."""
+
+
+def new_member_suffix() -> str:
+    """Return what makes a new member id unique."""
+    return str(uuid4())
+
+
+class GroupCoordinatorService:
+    """The groups of one broker."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._coordinator = GroupCoordinator(group_settings(broker.settings))
+        self._coordinator.consumer.topics = BrokerTopics(broker)
+        self._coordinator.consumer.settings_of = self._consumer_settings
+        self._topic = OffsetsTopic(broker)
+        self._timers: dict[str, Timer] = {}
+        self._expiry_timer: Timer | None = None
+        self._ended_while_loading: list[Marker] = []
+        self._stopped = False
+
+    # The broker's life
+
+    @property
+    def loading(self) -> bool:
+        """Whether the log is still being read."""
+        return self._coordinator.loading
+
+    def start(self) -> None:
+        """Load what the log holds; what takes long goes on while the broker serves."""
+        self._in_slices(self._load(), _FIRST_SLICE_S)
+
+    def stop(self) -> None:
+        """Plan nothing any more."""
+        self._stopped = True
+        for timer in (*self._timers.values(), self._expiry_timer):
+            if timer is not None:
+                timer.cancel()
+        self._timers.clear()
+
+    def topic_deleted(self, topic: str) -> None:
+        """Forget the offsets of a topic that is gone; one made anew under its name has none."""
+        # The end of the loading looks for topics that are gone, too.
+        if not self._coordinator.loading:
+            deleted_at_ms = self._now().wall_ms
+            self._in_slices(
+                self._forget_offsets(
+                    lambda key, offset: (
+                        key.topic == topic and offset.committed_at_ms <= deleted_at_ms
+                    )
+                )
+            )
+
+    def complete_transaction(
+        self,
+        partition: int,
+        producer_id: int,
+        producer_epoch: int,
+        commit: bool,  # noqa: FBT001
+    ) -> None:
+        """Take a marker that is durable in a partition of `__consumer_offsets`.
+
+        A repetition changes nothing.
+        """
+        logger.debug(
+            "a transaction with offsets ended",
+            extra={"producer_id": producer_id, "producer_epoch": producer_epoch, "commit": commit},
+        )
+        marker = Marker((partition, producer_id), commit)
+        if self._coordinator.loading:
+            self._ended_while_loading.append(marker)
+        else:
+            self._coordinator.end_transaction(marker.transaction, committed=marker.committed)
+
+    def partition_of(self, group_id: str) -> int:
+        """Return the partition of `__consumer_offsets` that holds a group."""
+        return self._topic.partition_of(group_id)
+
+    # Requests: each may raise a GroupError, or answers once
+
+    def join(self, request: JoinRequest, answer: Answer) -> None:
+        try:
+            self._carry_out(self._coordinator.join(request, answer, self._now()))
+        finally:
+            self._plan(request.group_id)
+
+    def sync(self, request: SyncRequest, answer: Answer) -> None:
+        self._carry_out(self._coordinator.sync(request, answer, self._now()))
+        self._plan(request.group_id)
+
+    def heartbeat(self, request: HeartbeatRequest) -> None:
+        # No plan: a sign of life only moves a deadline away.
+        self._coordinator.heartbeat(request, self._now())
+
+    def leave(self, group_id: str, leaving: Iterable[LeavingMember]) -> tuple[LeftMember, ...]:
+        left, outcome = self._coordinator.leave(group_id, leaving, self._now())
+        self._carry_out(outcome)
+        self._plan(group_id)
+        return left
+
+    def consumer_heartbeat(self, request: MemberHeartbeat, answer: Answer) -> None:
+        outcome = self._coordinator.consumer_heartbeat(request, answer, self._now())
+        self._carry_out(outcome)
+        if outcome.records:
+            self._plan(request.group_id)
+
+    def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
+        return self._coordinator.describe_consumer(group_id)
+
+    def commit(self, request: CommitRequest, answer: Answer) -> None:
+        self._carry_out(self._coordinator.commit(request, answer, self._now()))
+
+    def offsets(
+        self, group_id: str, member_id: str | None = None, member_epoch: int = -1
+    ) -> Mapping[TopicPartition, OffsetRecord]:
+        return self._coordinator.offsets(group_id, member_id, member_epoch)
+
+    def unstable_offsets(self, group_id: str) -> frozenset[TopicPartition]:
+        return self._coordinator.unstable_offsets(group_id)
+
+    def delete_offsets(
+        self, group_id: str, asked: Iterable[TopicPartition], answer: Answer
+    ) -> None:
+        self._carry_out(self._coordinator.delete_offsets(group_id, asked, answer, self._now()))
+
+    def delete(self, group_id: str, answer: Answer) -> None:
+        self._carry_out(self._coordinator.delete(group_id, answer, self._now()))
+
+    def describe(self, group_id: str) -> DescribedGroup | None:
+        return self._coordinator.describe(group_id)
+
+    def list_groups(self) -> Iterator[ListedGroup]:
+        return self._coordinator.list_groups()
+
+    # Outcomes
+
+    def _carry_out(self, outcome: Outcome) -> None:
+        _send(outcome.replies)
+        if not outcome.records:
+            _send(outcome.deferred)
+            return
+        try:
+            partitions = self._topic.by_partition(outcome.records)
+        except (OSError, DuologError) as error:
+            self._refused(outcome, error)
+            return
+        if outcome.deferred:
+            ((partition, records),) = partitions.items()  # A reply waits for one group's records.
+            if all(record.encode_value() is None for record in records):
+                *first, records = batches(records)
+                for some in first:
+                    self._append(partition, Outcome(records=some))
+            deferred, producer = outcome.deferred, outcome.producer
+            self._append(partition, Outcome(records=records, deferred=deferred, producer=producer))
+            return
+        for partition, records in partitions.items():
+            for some in batches(records):
+                self._append(partition, Outcome(records=some))
+
+    def _append(self, partition: int, outcome: Outcome) -> None:
+        producer = outcome.producer
+        transaction = (partition, producer.producer_id) if producer else None
+
+        # A log that is offline, or needs no sync, says so before the records are replayed.
+        early: list[Exception | None] = []
+        staged = False
+
+        def on_durable(error: Exception | None) -> None:
+            if not staged:
+                early.append(error)
+            elif error is None:
+                self._accepted(outcome, transaction)
+            else:
+                self._refused(outcome, error)
+
+        try:
+            self._topic.append(partition, outcome.records, producer, on_durable)
+        except Exception as error:  # noqa: BLE001  Whatever it was, the record is not in the log.
+            self._refused(outcome, error)
+            return
+        if not any(early):
+            for record in outcome.records:
+                if record.replayed_when_staged:
+                    self._coordinator.stage(record)
+        staged = True
+        for result in early:
+            on_durable(result)
+
+    def _accepted(self, outcome: Outcome, transaction: OffsetsTransaction | None) -> None:
+        now = self._now()
+        for record in outcome.records:
+            self._coordinator.replay(record, now, transaction)
+        _send(self._coordinator.settle(outcome, now))
+        topics = self._broker.topics
+        for group_id in {record.group_id for record in outcome.records}:
+            self._carry_out(self._coordinator.change_protocol(group_id, now))
+            self._plan(group_id)
+        # A topic may have been deleted while its offsets were on the way to the disk.
+        late = {
+            record.group_id
+            for record in outcome.records
+            if isinstance(record, OffsetChange)
+            and record.value is not None
+            and record.topic_partition.topic not in topics
+        }
+        for group_id in late:
+            self._carry_out(self._coordinator.forget_offsets(group_id, self._topic_is_gone, now))
+
+    def _consumer_settings(self, group_id: str) -> ConsumerGroupSettings:
+        settings, configs = self._coordinator.consumer.settings, self._broker.configs.groups
+        if not configs.configs(group_id):
+            return settings
+        return replace(
+            settings,
+            session_timeout_ms=configs.integer(group_id, SESSION_TIMEOUT),
+            heartbeat_interval_ms=configs.integer(group_id, HEARTBEAT_INTERVAL),
+        )
+
+    def _topic_is_gone(self, key: TopicPartition, _: OffsetRecord) -> bool:
+        return key.topic not in self._broker.topics
+
+    def _forget_offsets(
+        self, gone: Callable[[TopicPartition, OffsetRecord], bool]
+    ) -> Iterator[None]:
+        for group_id in self._coordinator.group_ids():
+            self._carry_out(self._coordinator.forget_offsets(group_id, gone, self._now()))
+            yield
+
+    def _refused(self, outcome: Outcome, error: Exception) -> None:
+        logger.error("group records were not stored", exc_info=error)
+        code, _ = kafka_code(error)
+        # As Kafka maps a storage error here: the client looks for the coordinator and tries again.
+        # Trying again does not help with anything else, such as a record that is too large.
+        storage = code == ErrorCode.KAFKA_STORAGE_ERROR
+        code = NOT_COORDINATOR if storage else ErrorCode.UNKNOWN_SERVER_ERROR
+        self._carry_out(self._coordinator.abandon(outcome, code, self._now()))
+        for group_id in {record.group_id for record in outcome.records}:
+            self._plan(group_id)
+
+    # Time
+
+    def _now(self) -> Moment:
+        clock = self._broker.clock
+        return Moment(clock.now_ms(), int(clock.monotonic() * SECOND_MS))
+
+    def _plan(self, group_id: str) -> None:
+        """Make sure that a timer fires for the group when something is due, or earlier."""
+        deadline_ms = self._coordinator.next_deadline_ms(group_id)
+        timer = self._timers.get(group_id)
+        if deadline_ms is None or self._stopped:
+            if timer is not None:
+                self._timers.pop(group_id).cancel()
+            return
+        at = (deadline_ms + 1) / SECOND_MS
+        if timer is not None:
+            if timer.at <= at:
+                return
+            timer.cancel()
+        self._timers[group_id] = self._broker.timers.call_at(at, lambda: self._expire(group_id))
+
+    def _expire(self, group_id: str) -> None:
+        self._timers.pop(group_id, None)
+        self._carry_out(self._coordinator.expire(group_id, self._now()))
+        self._plan(group_id)
+
+    def _plan_offset_expiry(self) -> None:
+        interval_ms = self._broker.settings.integer("offsets.retention.check.interval.ms")
+        at = self._broker.clock.monotonic() + interval_ms / SECOND_MS
+        self._expiry_timer = self._broker.timers.call_at(
+            at, lambda: self._in_slices(self._expire_offsets())
+        )
+
+    def _expire_offsets(self) -> Iterator[None]:
+        for group_id in self._coordinator.group_ids():
+            self._carry_out(self._coordinator.expire_offsets(group_id, self._now()))
+            yield
+        if not self._stopped:
+            self._plan_offset_expiry()
+
+    def _in_slices(self, steps: Iterator[None], first_slice_s: float = SHORT_SLICE_S) -> None:
+        """Run something long in turns, until it or the broker ends."""
+
+        def until_stopped() -> Iterator[None]:
+            for _ in steps:
+                if self._stopped:
+                    return
+                yield
+
+        run_in_slices(self._broker.clock, self._broker.timers, until_stopped(), first_slice_s)
+
+    # Loading
+
+    def _load(self) -> Iterator[None]:
+        coordinator = self._coordinator
+        now = self._now()
+        number = 0
+        for number, item in enumerate(self._topic.replayed(), start=1):
+            if isinstance(item, Marker):
+                coordinator.end_transaction(item.transaction, committed=item.committed)
+            elif item is not None:
+                coordinator.replay(item.record, now, item.transaction)
+            if number % _FREEZE_AFTER == 0:
+                gc.freeze()
+            yield
+        for _ in coordinator.restore(self._now()):
+            yield
+        if number >= _FREEZE_AFTER:
+            gc.freeze()
+        for marker in self._ended_while_loading:
+            coordinator.end_transaction(marker.transaction, committed=marker.committed)
+        self._ended_while_loading.clear()
+        self._plan_offset_expiry()
+        for group_id in coordinator.group_ids():
+            self._carry_out(coordinator.change_protocol(group_id, self._now()))
+            self._plan(group_id)
+            # A crash may have come between a topic's deletion and the tombstones of its offsets.
+            outcome = coordinator.forget_offsets(group_id, self._topic_is_gone, self._now())
+            self._carry_out(outcome)
+            yield
+
+
+def group_settings(settings: "BrokerSettings") -> GroupSettings:
+    """Return the coordinator's part of the broker's settings."""
+    return GroupSettings(
+        initial_rebalance_delay_ms=settings.integer("group.initial.rebalance.delay.ms"),
+        session_timeout_min_ms=settings.integer("group.min.session.timeout.ms"),
+        session_timeout_max_ms=settings.integer("group.max.session.timeout.ms"),
+        members_max=settings.integer("group.max.size"),
+        offset_metadata_bytes_max=settings.integer("offset.metadata.max.bytes"),
+        offsets_retention_ms=settings.integer("offsets.retention.minutes") * MINUTE_MS,
+        consumer=consumer_group_settings(settings),
+    )
+
+
+def _send(letters: Iterable[Letter]) -> None:
+    for to, reply in letters:
+        cast("Answer", to)(reply)

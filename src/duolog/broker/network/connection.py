@@ -1,0 +1,334 @@
+"""One client's connection: a receive buffer, requests in flight, a queue to send.
+
+    recv_into → buffer → every whole frame → handlers → in flight → send queue → one send
+
+Invariants:
+- Answers leave in the order of the requests: each request stands in the line of those in
+  flight, and only a run of answered ones at its head moves to the send queue.
+- The receive buffer is moved or reused only by the next `recv`. Record batches are staged as
+  slices of it, and the round that staged them has written them before the loop polls again.
+- A client that does not read gets no more handled: while something waits to be sent, or too
+  many requests are in flight, or answers hold too much memory, the connection is not read, so that it
+  holds a bounded amount of memory.
+- A client that has closed its side of the connection still gets the answers that it waits for:
+  those of long polls at once, the others within a few seconds.
+
+A frame that cannot be read closes this connection with one log line, and no other.
+"""
+
+import logging
+import socket
+from collections import deque
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from duolog.broker.event_loop.loop import HANG_UP, READ, WRITE
+from duolog.broker.network.send_queue import SendQueue
+from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
+from duolog.broker.requests.in_flight import Data, InFlightRequest, held_bytes
+from duolog.core.units import KIB, MIB
+from duolog.protocol.errors import MalformedRequest
+from duolog.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, next_frame_end
+from duolog.protocol.headers import read_request_header
+from duolog.protocol.wire import skip_tagged_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duolog.broker.broker import Broker
+    from duolog.broker.fetch.delayed_fetch import DelayedFetch
+    from duolog.broker.network.addresses import Address
+    from duolog.broker.produce.produce_burst import ProduceBurst
+
+logger = logging.getLogger(__name__)
+
+_BUFFER_BYTES: Final = 16 * KIB
+_BUFFER_BYTES_BUSY: Final = 256 * KIB
+"""Up to here a buffer grows when it was filled: what comes together is written together."""
+_BUFFER_BYTES_USUAL: Final = 1 * MIB
+_LARGE_BUFFER_S: Final = 5.0
+"""A larger buffer is given back when it was not needed for so long: to make it costs as much as
+to fill it, and who sends one large frame sends others."""
+
+_IN_FLIGHT_MAX: Final = 256
+_HELD_BYTES_MAX: Final = 1 * MIB
+"""Answers above this wait to be sent before further requests are handled."""
+_LAST_ANSWERS_S: Final = 5.0
+_HEAD: Final = Struct(">iIih")
+"""Size, api_key and api_version as one number, correlation_id, length of client_id."""
+_HEAD_BYTES: Final = _HEAD.size
+_read_head: Final = _HEAD.unpack_from
+
+
+class Connection:
+    """One client's connection."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        connection_socket: socket.socket,
+        address: str,
+        advertised: "Address | None" = None,
+        listener: str = "",
+    ) -> None:
+        self.broker = broker
+        self.advertised: tuple[str, int] = advertised or broker.advertised
+        """What the client is told to connect to: depends on the listener that it came through."""
+        self.listener = listener
+        self.active = True
+        """Whether anything moved since somebody last set it to False."""
+        self.host = address.rpartition(":")[0]
+        self.address = address
+        self.closed = False
+        self.on_close: list[Callable[[], None]] = []
+        self.parked: set[DelayedFetch] = set()
+        self.in_flight: deque[InFlightRequest] = deque()
+        self.burst: ProduceBurst | None = None
+        self._socket = connection_socket
+        self._fd = connection_socket.fileno()
+        self._queue = SendQueue(connection_socket)
+        self._buffer = bytearray(_BUFFER_BYTES)
+        self._start = self._end = 0
+        self._large_buffer_needed = False
+        self._events = READ
+        self._flushing_due = False
+        self._in_flight_max = _IN_FLIGHT_MAX
+        self._held_bytes = 0
+        self._half_closed = False
+        broker.loop.register(self._fd, READ, self._on_ready)
+
+    @property
+    def waits_for_us(self) -> bool:
+        """Whether the client waits for an answer that is not made yet, not the other way round."""
+        return bool(self.in_flight) and not self._queue.pieces
+
+    @property
+    def sends(self) -> bool:
+        """Whether the client has not read all of its answers."""
+        return bool(self._queue.pieces)
+
+    def answer(self, request: InFlightRequest, data: Data) -> None:
+        """Put a request in the line and answer it at once."""
+        self.in_flight.append(request)
+        self.complete(request, data)
+
+    def complete(self, request: InFlightRequest, data: Data) -> None:
+        """Answer a request; the answer leaves at the end of the round, when its turn has come."""
+        if self.closed:
+            return
+        assert request.data is None, "a request was answered twice"
+        request.data = data
+        self._held_bytes += len(data) if data.__class__ is bytes else held_bytes(data)
+        if self._held_bytes > _HELD_BYTES_MAX:
+            self._in_flight_max = 0
+        if self.in_flight[0] is request:
+            self.flush_soon()
+
+    def flush_soon(self) -> None:
+        if not self._flushing_due:
+            self._flushing_due = True
+            self.broker.connections_to_flush.append(self)
+
+    def flush(self) -> None:
+        """Send the answers whose turn has come, then go on with frames that had to wait."""
+        self._flushing_due = False
+        if self.closed:
+            return
+        in_flight, queue = self.in_flight, self._queue
+        pieces = queue.pieces
+        while in_flight:
+            data = in_flight[0].data
+            if data is None:
+                break
+            in_flight.popleft()
+            if isinstance(data, bytes):
+                pieces.append(data)
+            else:
+                pieces.extend(data)
+        try:
+            sent = queue.send()
+        except OSError as error:
+            self.close(f"send failed: {error}")
+            return
+        if sent:
+            self.active = True
+            if not in_flight:
+                self._held_bytes, self._in_flight_max = 0, _IN_FLIGHT_MAX
+            if self._end > self._start:
+                self._handle_frames()
+            if self._half_closed:
+                self._maybe_end()
+        self._watch()
+
+    def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
+        """Close the connection; what was not sent is dropped."""
+        if self.closed:
+            return
+        self.closed = True
+        self.broker.loop.unregister(self._fd)
+        self.broker.connections.discard(self)
+        self._socket.close()
+        self._queue.clear()
+        self.in_flight.clear()
+        self.burst = None
+        for waiter in list(self.parked):
+            waiter.cancel()
+        # Staged slices of the buffer keep it alive until they are written.
+        self._buffer = bytearray()
+        self._start = self._end = 0
+        logger.log(level, "closed connection", extra={"client": self.address, "reason": reason})
+        for callback in self.on_close:
+            callback()
+
+    def _on_ready(self, events: int) -> None:
+        if events & WRITE:
+            self.active = True  # The client has read something.
+            self.flush_soon()
+        if events & READ and self._events & READ:
+            self._receive()
+        elif events & HANG_UP:
+            self.close("hung up")
+
+    def _receive(self) -> None:
+        self._make_room()
+        try:
+            # Most often the buffer is empty: a slice of it would cost as much as the check.
+            buffer = memoryview(self._buffer)[self._end :] if self._end else self._buffer
+            size = self._socket.recv_into(buffer)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(f"receive failed: {error}")
+            return
+        if size == 0:
+            self._on_end()
+            return
+        self._end += size
+        self.active = True
+        self._handle_frames()
+        self._watch()
+
+    def _on_end(self) -> None:
+        """The client sends nothing more; it may still read."""
+        self._half_closed = True
+        for waiter in list(self.parked):
+            waiter.expire()
+        self._maybe_end()
+        if not self.closed:
+            self._watch()
+            timer = self.broker.timers.call_later(_LAST_ANSWERS_S, self._close_by_client)
+            self.on_close.append(timer.cancel)
+
+    def _maybe_end(self) -> None:
+        """Close the connection if the client has all that it asked for."""
+        if not self.in_flight and not self._queue.pieces:
+            self._close_by_client()
+
+    def _close_by_client(self) -> None:
+        cut_off = self._end > self._start
+        self.close(
+            "frame is cut off" if cut_off else "closed by the client",
+            level=logging.WARNING if cut_off else logging.DEBUG,
+        )
+
+    def _make_room(self) -> None:
+        """Move the beginning of a frame to the front, and grow when the buffer is full.
+
+        It doubles as bytes arrive: a size that is only claimed costs no memory.
+        """
+        buffer = self._buffer
+        size = len(buffer)
+        waiting = self._end - self._start
+        busy = self._end == size < _BUFFER_BYTES_BUSY
+        if self._end > _BUFFER_BYTES_USUAL:
+            self._large_buffer_needed = True
+        if not waiting:
+            self._start = self._end = 0
+            if busy:
+                self._buffer = bytearray(2 * size)
+            return
+        if size - self._end >= size // 2:
+            return
+        if waiting > size // 2 or busy:
+            self._buffer = bytearray(2 * size)
+            if size <= _BUFFER_BYTES_USUAL < 2 * size:
+                self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
+        with memoryview(buffer) as old, memoryview(self._buffer) as new:
+            new[:waiting] = old[self._start : self._end]
+        self._start, self._end = 0, waiting
+
+    def _maybe_give_back(self) -> None:
+        """Give a large buffer back, or look again."""
+        if self.closed:
+            return
+        needed, self._large_buffer_needed = self._large_buffer_needed, False
+        if needed or self._end > self._start:
+            self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
+        else:
+            self._buffer = bytearray(_BUFFER_BYTES)
+            self._start = self._end = 0
+
+    def _handle_frames(self) -> None:
+        """Handle every whole frame in the buffer, unless the client must first read."""
+        if self._queue.pieces:
+            return
+        buffer, in_flight, end = self._buffer, self.in_flight, self._end
+        view = memoryview(buffer)
+        frame_bytes_max = self.broker.frame_bytes_max
+        routes, counts = self.broker.router.routes, self.broker.router.counts
+        try:
+            while (taken := len(in_flight)) < self._in_flight_max and not self.closed:
+                start = self._start
+                if end - start < _HEAD_BYTES:
+                    if end > start:
+                        next_frame_end(buffer, start, end, frame_bytes_max)
+                    return
+                size, code, correlation_id, client_id_size = _read_head(buffer, start)
+                frame_end = start + SIZE_BYTES + size
+                if size < HEADER_BYTES_MIN or size > frame_bytes_max or frame_end > end:
+                    # Not whole yet, or no frame: then this raises.
+                    next_frame_end(buffer, start, end, frame_bytes_max)
+                    return
+                self._start = frame_end
+                frame = view[start + SIZE_BYTES : frame_end]
+                position = 10 + client_id_size if client_id_size > 0 else 10
+                api, flexible = routes.get(code) or self.broker.router.find(code)
+                counts[code] += 1
+                if flexible:
+                    if position < size and not frame[position]:
+                        position += 1  # No tagged fields, as always.
+                    else:
+                        position = skip_tagged_fields(frame, position)
+                if api.handle_frame is None:
+                    self._handle_cold(api, frame)
+                    continue
+                try:
+                    api.handle_frame(self, frame, code & 0xFFFF, correlation_id, position)
+                except (MalformedRequest, AssertionError):
+                    # A broken invariant of the log: going on could write wrong bytes.
+                    raise
+                except Exception as error:  # noqa: BLE001  One of the four edges: the request.
+                    answer_failed_frame(self, api, frame, taken, error)
+        except MalformedRequest as error:
+            self.close(f"{error.message} {error.detail}".strip(), level=logging.WARNING)
+
+    def _handle_cold(self, api: Api, frame: memoryview) -> None:
+        header = read_request_header(frame)
+        request = InFlightRequest()
+        self.in_flight.append(request)
+        context = RequestContext(self.broker, self, request, api, header)
+        handle_cold(self.broker, api, context, frame[header.body_position :])
+
+    def _watch(self) -> None:
+        """Ask the loop for what the connection can use now."""
+        if self.closed:
+            return
+        if self._queue.pieces:
+            events = WRITE
+        elif self._half_closed or len(self.in_flight) >= self._in_flight_max:
+            events = 0
+        else:
+            events = READ
+        if events != self._events:
+            self._events = events
+            self.broker.loop.modify(self._fd, events)

@@ -1,0 +1,105 @@
+"""The connections of a broker: how many there may be, from where, and for how long without use.
+
+A connection above a limit is closed at once. One that nothing came from or went to for
+`connections.max.idle.ms` is closed, unless it waits for an answer of ours; so is a client that
+never reads what it asked for.
+
+Source: Kafka `ConnectionQuotas`, `Selector.IdleExpiryManager`.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from duolog.core.errors import ConfigError
+from duolog.core.units import SECOND_MS
+
+if TYPE_CHECKING:
+    from duolog.broker.event_loop.loop import Timers
+    from duolog.broker.network.connection import Connection
+    from duolog.broker.settings import BrokerSettings
+
+logger = logging.getLogger(__name__)
+
+_LOOKS: Final = 4
+"""A connection is idle when so many looks in a row have seen nothing move."""
+
+
+class ConnectionQuotas:
+    """All open connections."""
+
+    def __init__(self, settings: "BrokerSettings", timers: "Timers") -> None:
+        self._settings = settings
+        self._timers = timers
+        self._overrides = per_ip_overrides(settings)
+        self._open: dict[Connection, int] = {}
+        """Each with how often it was seen idle."""
+        self._by_host: Counter[str] = Counter()
+        self.accepted: Counter[str] = Counter()
+        """Connections so far, by listener."""
+        self.refused = 0
+
+    def __iter__(self) -> Iterator["Connection"]:
+        return iter(list(self._open))
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __contains__(self, connection: "Connection") -> bool:
+        return connection in self._open
+
+    def add(self, connection: "Connection") -> None:
+        self._open[connection] = 0
+        self._by_host[connection.host] += 1
+
+    def discard(self, connection: "Connection") -> None:
+        if self._open.pop(connection, None) is None:
+            return
+        self._by_host[connection.host] -= 1
+        if not self._by_host[connection.host]:
+            del self._by_host[connection.host]
+
+    def refusal(self, host: str) -> str | None:
+        """Return why a connection from `host` is one too many, or None."""
+        if len(self._open) >= self._settings.integer("max.connections"):
+            return "too many connections"
+        limit = self._overrides.get(host, self._settings.integer("max.connections.per.ip"))
+        if self._by_host[host] >= limit:
+            return "too many connections from one address"
+        return None
+
+    def watch_idle(self) -> None:
+        """Look for idle connections from now on."""
+        idle_ms = self._settings.integer("connections.max.idle.ms")
+        if idle_ms >= 0:
+            self._timers.call_later(max(idle_ms, _LOOKS) / SECOND_MS / _LOOKS, self._look)
+
+    def _look(self) -> None:
+        for connection in self:
+            if connection.active or connection.waits_for_us:
+                connection.active = False
+                self._open[connection] = 0
+                continue
+            self._open[connection] += 1
+            if self._open[connection] >= _LOOKS:
+                connection.close("idle", level=logging.INFO)
+        self.watch_idle()
+
+
+def per_ip_overrides(settings: "BrokerSettings") -> Mapping[str, int]:
+    """Read `max.connections.per.ip.overrides`.
+
+    Raises:
+        ConfigError: an entry is not HOST:COUNT.
+    """
+    name = "max.connections.per.ip.overrides"
+    found = {}
+    for item in filter(None, map(str.strip, settings.text(name).split(","))):
+        host, colon, count = item.rpartition(":")
+        if not colon or not host or not count.isdecimal():
+            raise ConfigError(
+                f'"{item}" is no limit of connections', name=name, hint="Write HOST:COUNT."
+            )
+        found[host.removeprefix("[").removesuffix("]")] = int(count)
+    return found

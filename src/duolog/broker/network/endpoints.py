@@ -1,0 +1,229 @@
+"""The listeners of a broker: each has a name, an address and the address that clients are told.
+
+    listeners                       INTERNAL://127.0.0.1:9092,EXTERNAL://0.0.0.0:9093
+    advertised.listeners            EXTERNAL://broker.example:9093
+    listener.security.protocol.map  INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT
+
+A client is told the address of the listener that it came through: one inside a network and one
+outside of it each get an address that they can reach. `--listen` and `--advertise` are the short
+form for one listener, and may be repeated; an address without a name goes to the listener at the
+same place of the order.
+
+Source: Kafka `SocketServerConfigs`, `KafkaConfig.validateValues`.
+"""
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from duolog.broker.network.addresses import BACKLOG, LOOPBACK, Address, open_listener, parse_address
+from duolog.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import socket
+
+    from duolog.broker.settings import BrokerSettings
+
+DEFAULT_LISTEN: Final = "127.0.0.1:9092"
+PLAINTEXT: Final = "PLAINTEXT"
+PROTOCOLS: Final = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+_NAMED: Final = re.compile(r"([A-Za-z0-9_.\-]+)://(.*)", re.DOTALL)
+_LOCALHOST: Final = "localhost"
+
+
+class Endpoint(NamedTuple):
+    """A listener before its port is open; `advertised` is None where its own address is told."""
+
+    name: str
+    address: Address
+    advertised: Address | None
+
+
+class OpenEndpoint(NamedTuple):
+    """A listener whose socket listens."""
+
+    name: str
+    listening: "socket.socket"
+    advertised: Address
+
+    @property
+    def bound(self) -> Address:
+        """Where the socket listens."""
+        return Address(*self.listening.getsockname()[:2])
+
+
+def endpoints(
+    settings: "BrokerSettings", listen: Sequence[str] = (), advertise: Sequence[str] = ()
+) -> list[Endpoint]:
+    """Return the listeners that the settings, or else the command line, ask for.
+
+    Raises:
+        ConfigError: an address or a name cannot be used, or a name is there twice.
+    """
+    if listen and settings.text("listeners"):
+        raise ConfigError(
+            "--listen and the setting listeners are both given",
+            name="listeners",
+            hint="Keep one of them.",
+        )
+    wanted = listen or _items(settings.text("listeners")) or (DEFAULT_LISTEN,)
+    addresses = _named(wanted, "listeners", defaults=None)
+    told = advertise or _items(settings.text("advertised.listeners"))
+    advertised = _named(told, "advertised.listeners", defaults=tuple(addresses))
+    for name in advertised:
+        if name not in addresses:
+            raise ConfigError(
+                f'there is no listener "{name}" to advertise an address for',
+                name="advertised.listeners",
+                value=name,
+                hint=f"The listeners are {', '.join(addresses)}.",
+            )
+    _check_ports(addresses)
+    protocols = _protocols(settings)
+    for name in addresses:
+        _check_protocol(name, protocols)
+    return [
+        Endpoint(name, address, _advertised(name, address, advertised.get(name)))
+        for name, address in addresses.items()
+    ]
+
+
+def open_endpoints(
+    wanted: Sequence[Endpoint], *, insecure: bool, backlog: int = BACKLOG
+) -> list[OpenEndpoint]:
+    """Open the sockets of all listeners, or of none.
+
+    Raises:
+        ConfigError: an address is beyond loopback and `insecure` is False, or cannot be had.
+    """
+    opened: list[OpenEndpoint] = []
+    try:
+        for endpoint in wanted:
+            listening = open_listener(endpoint.address, insecure=insecure, backlog=backlog)
+            host, port = listening.getsockname()[:2]
+            told = endpoint.advertised or Address(host, port)
+            opened.append(
+                OpenEndpoint(endpoint.name, listening, Address(told.host, told.port or port))
+            )
+    except BaseException:
+        for endpoint_open in opened:
+            endpoint_open.listening.close()
+        raise
+    return opened
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _named(
+    texts: Sequence[str], option: str, *, defaults: Sequence[str] | None
+) -> dict[str, Address]:
+    """Read `NAME://HOST:PORT`, or `HOST:PORT` with the name that stands at its place."""
+    found: dict[str, Address] = {}
+    for place, text in enumerate(texts):
+        match = _NAMED.fullmatch(text)
+        if match:
+            name, rest = match[1].upper(), match[2]
+        elif defaults is None:
+            name, rest = PLAINTEXT if place == 0 else f"{PLAINTEXT}_{place + 1}", text
+        elif place < len(defaults):
+            name, rest = defaults[place], text
+        else:
+            raise ConfigError(
+                f'address "{text}" belongs to no listener',
+                name=option,
+                value=text,
+                hint="Give no more addresses to advertise than to listen on.",
+            )
+        if name in found:
+            raise ConfigError(
+                f'listener "{name}" is given twice',
+                name=option,
+                value=text,
+                hint="Each listener has a name of its own: INTERNAL://HOST:PORT.",
+            )
+        found[name] = parse_address(rest, option=option)
+    return found
+
+
+def _check_ports(addresses: Mapping[str, Address]) -> None:
+    """Refuse two listeners at one place: their hosts may be two names of it."""
+    seen: dict[Address, str] = {}
+    for name, address in addresses.items():
+        other = seen.setdefault(address, name)
+        if address.port and other != name:
+            raise ConfigError(
+                f'listeners "{other}" and "{name}" have the same address {address}',
+                name="listeners",
+                hint="Give each a port of its own.",
+            )
+
+
+def _protocols(settings: "BrokerSettings") -> dict[str, str] | None:
+    """Return the protocol of each listener's name, or None where nothing is said."""
+    text = settings.text("listener.security.protocol.map")
+    if not text:
+        return None
+    found: dict[str, str] = {}
+    for item in _items(text):
+        name, colon, protocol = item.partition(":")
+        if not colon or protocol.upper() not in PROTOCOLS:
+            raise ConfigError(
+                f'"{item}" names no security protocol of a listener',
+                name="listener.security.protocol.map",
+                value=item,
+                hint=f"Write NAME:PROTOCOL, where the protocol is one of {', '.join(PROTOCOLS)}.",
+            )
+        found[name.strip().upper()] = protocol.upper()
+    return found
+
+
+def _check_protocol(name: str, protocols: Mapping[str, str] | None) -> None:
+    if protocols is None:
+        protocol = name if name in PROTOCOLS else PLAINTEXT
+    elif name in protocols:
+        protocol = protocols[name]
+    else:
+        raise ConfigError(
+            f'listener "{name}" has no security protocol',
+            name="listener.security.protocol.map",
+            hint=f"Add {name}:{PLAINTEXT}.",
+        )
+    if protocol != PLAINTEXT:
+        raise ConfigError(
+            f'listener "{name}" has the security protocol {protocol}, which is not served yet',
+            name="listener.security.protocol.map",
+            value=protocol,
+            hint=f"Only {PLAINTEXT} is served now.",
+        )
+
+
+def _advertised(name: str, address: Address, told: Address | None) -> Address | None:
+    """Return what clients are told, or None for the number that the host is resolved to."""
+    if told is None:
+        if not _wildcard(address.host):
+            return None
+        hint = f"Say where clients reach it: --advertise HOST:PORT or {name}://HOST:PORT in \
+advertised.listeners."
+        told = address
+    elif not _wildcard(told.host):
+        # An IPv4 literal: librdkafka may resolve localhost to ::1, where nobody listens.
+        return Address(LOOPBACK, told.port) if told.host == _LOCALHOST else told
+    else:
+        hint = "Give a name or number that clients can connect to."
+    raise ConfigError(
+        f'listener "{name}" cannot tell clients the address {told}: it leads nowhere',
+        name="advertised.listeners",
+        value=str(told),
+        hint=hint,
+    )
+
+
+def _wildcard(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False

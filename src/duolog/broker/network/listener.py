@@ -1,0 +1,103 @@
+"""A listening socket: makes a connection of each client, within the limits of the settings.
+
+A client on this machine is not paced: congestion control has nothing to learn there, and where
+the system's is bbr its timers double what a large fetch costs.
+
+When the process has no file descriptor left, accepting pauses for a second instead of turning
+in a circle, and goes on when connections have gone.
+"""
+
+import errno
+import logging
+import socket
+from typing import TYPE_CHECKING, Final
+
+from duolog.broker.event_loop.loop import READ
+from duolog.broker.network.addresses import is_loopback
+from duolog.broker.network.connection import Connection
+
+if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
+    from duolog.broker.network.endpoints import OpenEndpoint
+
+logger = logging.getLogger(__name__)
+
+_ACCEPTS_MAX: Final = 64
+_PAUSE_S: Final = 1.0
+_BUFFERS: Final = (
+    (socket.SO_SNDBUF, "socket.send.buffer.bytes"),
+    (socket.SO_RCVBUF, "socket.receive.buffer.bytes"),
+)
+_UNPACED: Final = b"reno"
+"""Built into every Linux and allowed to every user."""
+_NO_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Listener:
+    """Accepts connections for a broker."""
+
+    def __init__(self, broker: "Broker", endpoint: "OpenEndpoint") -> None:
+        self._broker = broker
+        self._endpoint = endpoint
+        self._socket = endpoint.listening
+        self._fd = self._socket.fileno()
+        self._open = True
+        self._socket.settimeout(0)
+        broker.loop.register(self._fd, READ, self._on_ready)
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._broker.loop.modify(self._fd, 0)
+            self._broker.loop.unregister(self._fd)
+            self._socket.close()
+
+    def _on_ready(self, _events: int) -> None:
+        for _ in range(_ACCEPTS_MAX):
+            try:
+                accepted, address = self._socket.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _NO_DESCRIPTORS:
+                    self._pause(error)
+                    return
+                continue
+            self._admit(accepted, address[0], f"{address[0]}:{address[1]}")
+
+    def _admit(self, accepted: socket.socket, host: str, address: str) -> None:
+        connections = self._broker.connections
+        connections.accepted[self._endpoint.name] += 1
+        reason = connections.refusal(host)
+        if reason is not None:
+            accepted.close()
+            connections.refused += 1
+            logger.warning("refused a connection", extra={"client": address, "reason": reason})
+            return
+        try:
+            accepted.settimeout(0)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if is_loopback(host):
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _UNPACED)
+            for option, name in _BUFFERS:
+                size_bytes = self._broker.settings.integer(name)
+                if size_bytes > 0:
+                    accepted.setsockopt(socket.SOL_SOCKET, option, size_bytes)
+            connection = Connection(
+                self._broker, accepted, address, self._endpoint.advertised, self._endpoint.name
+            )
+        except OSError as error:
+            # The client is gone already, or the kernel watches no further socket.
+            accepted.close()
+            logger.warning("cannot serve a client", extra={"client": address, "error": str(error)})
+            return
+        connections.add(connection)
+
+    def _pause(self, error: OSError) -> None:
+        logger.warning("cannot accept connections now", extra={"error": str(error)})
+        self._broker.loop.modify(self._fd, 0)
+        self._broker.timers.call_later(_PAUSE_S, self._resume)
+
+    def _resume(self) -> None:
+        if self._open:
+            self._broker.loop.modify(self._fd, READ)

@@ -1,0 +1,99 @@
+"""What a connection still has to send: bytes, and spans of segment files.
+
+Bytes that stand next to each other leave in one `send`; a span leaves by `sendfile`, so that
+records go from the page cache to the socket without passing through Python.
+"""
+
+import os
+import socket
+from collections import deque
+from typing import Final
+
+from duolog.broker.requests.in_flight import FileSpan
+from duolog.core.units import KIB, MIB
+
+_TURN_BYTES_MAX: Final = 4 * MIB
+"""A reader that is as fast as we are gets no more in one turn: others wait too."""
+
+_JOIN_BYTES_MAX: Final = 256 * KIB
+
+
+class SendQueue:
+    """Pieces in order, and how far they have got."""
+
+    __slots__ = ("_socket", "pieces")
+
+    def __init__(self, connection_socket: socket.socket) -> None:
+        self._socket = connection_socket
+        self.pieces: deque[bytes | memoryview | FileSpan] = deque()
+        """What waits to be sent; the connection adds to it."""
+
+    def send(self) -> bool:
+        """Send what the socket takes now; tell whether all is sent.
+
+        Raises:
+            OSError: the connection is broken, or a file is shorter than its span.
+        """
+        pieces = self.pieces
+        budget = _TURN_BYTES_MAX
+        try:
+            if len(pieces) == 1 and isinstance(data := pieces[0], bytes):
+                # One answer, as of a client that waits for each: the hottest case.
+                if (sent := self._socket.send(data)) == len(data):
+                    pieces.clear()
+                else:
+                    pieces[0] = memoryview(data)[sent:]
+                return not pieces
+            while pieces and budget > 0:
+                first = pieces[0]
+                if isinstance(first, FileSpan):
+                    budget -= self._send_span(first)
+                else:
+                    budget -= self._send_bytes()
+        except BlockingIOError:
+            pass
+        return not pieces
+
+    def clear(self) -> None:
+        self.pieces.clear()
+
+    def _send_span(self, span: FileSpan) -> int:
+        descriptor = span.file.fileno()
+        assert descriptor is not None, "a file in memory is sent as bytes"
+        size_bytes = min(span.size_bytes, _TURN_BYTES_MAX)
+        sent = os.sendfile(self._socket.fileno(), descriptor, span.position, size_bytes)
+        if sent == 0:
+            raise OSError("segment file is shorter than the span that was promised")
+        span.position += sent
+        span.size_bytes -= sent
+        if span.size_bytes == 0:
+            self.pieces.popleft()
+        return sent
+
+    def _send_bytes(self) -> int:
+        data = self._take_bytes()
+        # MSG_MORE keeps the header of a fetch answer and the records behind it in one packet.
+        flags = socket.MSG_MORE if self.pieces else 0
+        try:
+            sent = self._socket.send(data, flags)
+        except BlockingIOError:
+            self.pieces.appendleft(data)
+            raise
+        if sent < len(data):
+            self.pieces.appendleft(memoryview(data)[sent:])
+        return sent
+
+    def _take_bytes(self) -> bytes | memoryview:
+        pieces = self.pieces
+        first = pieces.popleft()
+        assert not isinstance(first, FileSpan)
+        size = len(first)
+        run: list[bytes | memoryview] = [first]
+        while pieces and size < _JOIN_BYTES_MAX:
+            piece = pieces[0]
+            if isinstance(piece, FileSpan):
+                break
+            run.append(piece)
+            size += len(piece)
+            pieces.popleft()
+        return first if len(run) == 1 else b"".join(run)

@@ -1,0 +1,116 @@
+"""What a record batch must be beside what every log asks of it.
+
+`PartitionLog.append` checks structure and checksum. Here stands what depends on the request's
+version, on the topic's config or on the clock. A batch that breaks a rule here is first put to
+the checks of the log: what its header says means nothing if its checksum is wrong.
+
+Records are opened only where a rule is about them: keys on compacted topics, and times when the
+header gives a reason.
+
+Source: Kafka `ProduceRequest.validateRecords`, `LogValidator`.
+"""
+
+from struct import Struct
+from typing import Final
+
+from crc32c import crc32c
+
+from duolog.broker.topics.topic_config import TopicConfig
+from duolog.core.errors import KafkaError
+from duolog.log.validation import ensure_appendable
+from duolog.protocol.error_codes import ErrorCode
+from duolog.record.batch import (
+    CRC_START,
+    HEADER,
+    HEADER_BYTES,
+    TIMESTAMP_TYPE_BIT,
+    read_header,
+)
+from duolog.record.compression import CODEC_MASK, Compression
+from duolog.record.errors import CorruptBatch, InvalidRecord
+from duolog.record.records import decode_records, keyless_records
+
+NO_TIMESTAMP: Final = -1
+_FIRST_ZSTD: Final = 7
+_FIELDS: Final = Struct(">h4x8xqqhi")
+"""attributes, max_timestamp, producer_id, producer_epoch, base_sequence, from byte 21."""
+
+RecordErrors = tuple[tuple[int, str | None], ...]
+
+
+class BatchRefused(KafkaError):
+    """A batch that is not taken; `record_errors` names the records that are why, if some are."""
+
+    def __init__(self, message: str, *, code: int, record_errors: RecordErrors = ()) -> None:
+        super().__init__(message, code=code)
+        self.record_errors = record_errors
+
+
+def check_batch(batch: memoryview, config: TopicConfig, *, version: int, now_ms: int) -> None:
+    """Return if the batch may be put to the log.
+
+    Raises:
+        KafkaError: with Kafka's code for the rule that it breaks.
+    """
+    if len(batch) < HEADER_BYTES:
+        raise InvalidRecord("record batch is cut off", detail=f"{len(batch)} bytes")
+    attributes, max_timestamp, producer_id, epoch, sequence = _FIELDS.unpack_from(batch, CRC_START)
+    if not (
+        config.opens_records
+        or max_timestamp > now_ms + config.timestamp_after_ms_max
+        or (version < _FIRST_ZSTD and attributes & CODEC_MASK == Compression.ZSTD)
+        or (producer_id >= 0 and (sequence < 0 or epoch < 0))
+    ):
+        return
+    ensure_appendable(batch, config.batch_bytes_max)
+    if version < _FIRST_ZSTD and attributes & CODEC_MASK == Compression.ZSTD:
+        raise BatchRefused(
+            f"zstd is not known in version {version} of Produce",
+            code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        )
+    if producer_id >= 0 and (sequence < 0 or epoch < 0):
+        raise InvalidRecord("record batch of an idempotent producer has no sequence number")
+    _check_records(batch, config, now_ms)
+
+
+def stamp_with_append_time(batch: memoryview, now_ms: int) -> None:
+    """Give a checked batch the broker's time, in place, and its checksum anew.
+
+    The base timestamp stays: with the type bit set, readers take the maximum for every record.
+    """
+    header = read_header(batch)
+    header = header._replace(
+        attributes=header.attributes | TIMESTAMP_TYPE_BIT, max_timestamp=now_ms
+    )
+    HEADER.pack_into(batch, 0, *header)
+    HEADER.pack_into(batch, 0, *header._replace(crc=crc32c(batch[CRC_START:])))
+
+
+def _check_records(batch: memoryview, config: TopicConfig, now_ms: int) -> None:
+    try:
+        keyless = keyless_records(batch) if config.compacted else []
+        wrong_times = [] if config.log_append_time else _wrong_times(batch, config, now_ms)
+    except CorruptBatch as error:
+        # The checksum was right, so the client made it so.
+        raise InvalidRecord(error.message, detail=error.detail) from error
+    if keyless:
+        _refuse(
+            keyless, "a compacted topic takes no record without a key", ErrorCode.INVALID_RECORD
+        )
+    if wrong_times:
+        _refuse(wrong_times, "the time of a record is out of bounds", ErrorCode.INVALID_TIMESTAMP)
+
+
+def _wrong_times(batch: memoryview, config: TopicConfig, now_ms: int) -> list[int]:
+    earliest = now_ms - config.timestamp_before_ms_max
+    latest = now_ms + config.timestamp_after_ms_max
+    return [
+        index
+        for index, record in enumerate(decode_records(batch))
+        if record.timestamp_ms != NO_TIMESTAMP and not earliest <= record.timestamp_ms <= latest
+    ]
+
+
+def _refuse(indexes: list[int], message: str, code: ErrorCode) -> None:
+    record_errors = tuple((index, message) for index in indexes)
+    raise BatchRefused(message, code=code, record_errors=record_errors)

@@ -1,0 +1,181 @@
+"""What a file of `apis/` declares, and what its handler is given.
+
+A cold API has `handle(request, context)`: the request is a kio entity, decoded; the handler
+calls `context.reply(...)` exactly once, at once or later. Produce and Fetch have `handle_frame`
+instead and read the bytes themselves.
+
+A handler runs on the broker's loop and holds it: it must not wait for anything. What it raises
+becomes an error answer to that request, never a dropped connection.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duolog.broker.requests.in_flight import InFlightRequest
+from duolog.protocol.headers import RequestHeader, read_request_header
+
+if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
+    from duolog.broker.network.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[Any, "RequestContext"], None]
+FrameHandler = Callable[["Connection", memoryview, int, int, int], None]
+"""Takes a frame's content, the version, the correlation id and where the body begins.
+
+It puts its own request in flight, and raises MalformedRequest for bytes that it cannot read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API key: its versions, and what handles a request.
+
+    `listed` differs from `versions` only where Kafka lists versions that it refuses (KAFKA-18659).
+    """
+
+    key: int
+    name: str
+    versions: range
+    handle: Handler | None = None
+    handle_frame: FrameHandler | None = None
+    listed: range | None = None
+
+    @property
+    def advertised(self) -> range:
+        return self.versions if self.listed is None else self.listed
+
+
+class RequestContext:
+    """One request of a cold API on its way to its answer."""
+
+    __slots__ = (
+        "_came_at",
+        "_in_flight_request",
+        "api",
+        "broker",
+        "client_id",
+        "connection",
+        "header",
+        "replied",
+        "request",
+    )
+
+    def __init__(
+        self,
+        broker: "Broker",
+        connection: "Connection",
+        in_flight_request: "InFlightRequest",
+        api: Api,
+        header: RequestHeader,
+    ) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.api = api
+        self.header = header
+        self.client_id = header.client_id or ""
+        self.request: Any = None
+        self.replied = False
+        self._in_flight_request = in_flight_request
+        self._came_at = broker.clock.monotonic()
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def advertised(self) -> tuple[str, int]:
+        """Where the client is told to find this broker."""
+        return self.connection.advertised
+
+    @property
+    def client_host(self) -> str:
+        """The client's address, as Kafka shows it: `/127.0.0.1`."""
+        return f"/{self.connection.host}"
+
+    def reply(self, response: Any) -> None:
+        """Answer the request.
+
+        `response` is a kio response entity of this version, or a mapping of field names to
+        plain values (see `protocol.messages.build`): fields that this version does not have
+        are left out, fields that are not given take the schema's default.
+        """
+        assert not self.replied, f"{self.api.name} was answered twice"
+        body = self.broker.messages.encode_response(self.header, response)
+        self.replied = True
+        self._complete(body)
+
+    def encode_item(self, path: str, item: Mapping[str, Any]) -> bytes:
+        """Return an item of an array of the answer as bytes, which `reply` takes in its place."""
+        return self.broker.messages.encode_item(self.header, path, item)
+
+    def reply_bytes(self, frame: bytes) -> None:
+        """Answer with a whole frame: size, header and body."""
+        assert not self.replied, f"{self.api.name} was answered twice"
+        self.replied = True
+        self._complete(frame)
+
+    def _complete(self, frame: bytes) -> None:
+        took_s = self.broker.clock.monotonic() - self._came_at
+        self.broker.counters.cold[self.api.name].observe(took_s)
+        self.connection.complete(self._in_flight_request, frame)
+
+    def reply_error(self, code: int, message: str | None = None) -> None:
+        """Answer every entity of the request with one error."""
+        self.reply(self.broker.messages.error_response(self.header, self.request, code, message))
+
+
+def answer_failed_frame(
+    connection: "Connection", api: Api, frame: memoryview, in_flight_before: int, error: Exception
+) -> None:
+    """Answer UNKNOWN_SERVER_ERROR where a frame handler raised what nobody expected.
+
+    `in_flight_before` is how many requests the connection had in flight when the handler began: it may
+    have put its own there. A producer that waits for no answer is told by closing the connection.
+
+    Raises:
+        MalformedRequest: the bytes are no such request.
+    """
+    in_flight = connection.in_flight
+    if len(in_flight) == in_flight_before:
+        in_flight.append(InFlightRequest())
+    answer_failure(connection, api, frame, in_flight[-1], error)
+
+
+def answer_failure(
+    connection: "Connection",
+    api: Api,
+    frame: memoryview | bytes,
+    waiting: InFlightRequest,
+    error: Exception,
+) -> None:
+    """Answer the request that is `waiting` as `answer_failed_frame` does.
+
+    Raises:
+        MalformedRequest: the bytes are no such request.
+    """
+    view = memoryview(frame)
+    header = read_request_header(view)
+    request = connection.broker.messages.decode_request(header, view[header.body_position :])
+    context = RequestContext(connection.broker, connection, waiting, api, header)
+    context.request = request
+    context.replied = waiting.data is not None or getattr(request, "acks", -1) == 0
+    connection.broker.refuse(context, error)
+    if waiting.data is None:
+        connection.close("a produce request with acks=0 failed", level=logging.WARNING)
+
+
+def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memoryview) -> None:
+    """Decode the request and run the handler; what it raises becomes an error answer.
+
+    Raises:
+        MalformedRequest: the bytes are no such request.
+    """
+    assert api.handle is not None
+    context.request = broker.messages.decode_request(context.header, body)
+    try:
+        api.handle(context.request, context)
+    except Exception as error:  # noqa: BLE001  One of the four edges: the request.
+        broker.refuse(context, error)

@@ -1,0 +1,38 @@
+"""A request in flight: its place in the order of its connection, until its answer leaves.
+
+An answer is bytes and spans of segment files. A span holds its file, not only the descriptor's
+number: the segment may be deleted while the span waits, and a number that was given again would
+send another file's bytes.
+"""
+
+from duolog.log.disk import DiskFile
+
+
+class FileSpan:
+    """Some bytes of a file that is open."""
+
+    __slots__ = ("file", "position", "size_bytes")
+
+    def __init__(self, file: DiskFile, position: int, size_bytes: int) -> None:
+        self.file = file
+        self.position = position
+        self.size_bytes = size_bytes
+
+
+Data = bytes | list[bytes | FileSpan]
+
+
+def held_bytes(data: Data) -> int:
+    """Return the bytes of an answer that lie in memory; spans of files do not."""
+    if isinstance(data, bytes):
+        return len(data)
+    return sum(len(piece) for piece in data if isinstance(piece, bytes))
+
+
+class InFlightRequest:
+    """Waits in its connection's order until the request is answered."""
+
+    __slots__ = ("data",)
+
+    def __init__(self) -> None:
+        self.data: Data | None = None

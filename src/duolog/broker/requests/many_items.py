@@ -1,0 +1,81 @@
+"""Requests that name many things: a thousand topics, a hundred thousand groups.
+
+What is looked up for each is done in time slices; what changes each is done by the controller,
+which has slices of its own and a thread for the disk.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from duolog.broker.event_loop.time_slices import SLICE_S
+
+if TYPE_CHECKING:
+    from duolog.broker.controller import Change
+    from duolog.broker.requests.api import RequestContext
+
+Item = TypeVar("Item")
+
+
+def work_in_slices(
+    context: "RequestContext",
+    items: Iterable[Item],
+    work: Callable[[Item], None],
+    finish: Callable[[], None],
+    *,
+    slice_s: float = SLICE_S,
+) -> None:
+    """Call `work` for each item, some now and the rest in later rounds, and `finish` at the end.
+
+    What `work` or `finish` raises becomes the error answer of the request.
+    """
+    broker = context.broker
+    rest = iter(items)
+
+    def run_slice() -> None:
+        until = broker.clock.monotonic() + slice_s
+        try:
+            for item in rest:
+                work(item)
+                if broker.clock.monotonic() >= until:
+                    broker.timers.call_later(0.0, run_slice)
+                    return
+            finish()
+        except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
+            broker.refuse(context, error)
+
+    run_slice()
+
+
+def change_each(
+    context: "RequestContext",
+    items: Sequence[Item],
+    task: Callable[[Item], "tuple[str, Callable[[], Change | None]]"],
+    done: Callable[[Item, Exception | None], Any],
+    finish: Callable[[list[Any]], None],
+) -> None:
+    """Let the controller change each item in its order, and call `finish` when all are done.
+
+    `task` names the subject of an item, and returns what the controller is to call for it. `done`
+    is told what came of an item: None, or what spoke against it; `finish` gets what it returned
+    for each. What either raises becomes the error answer of the request.
+    """
+    results: list[Any] = [None] * len(items)
+    left = len(items)
+
+    def answered(index: int, error: Exception | None) -> None:
+        nonlocal left
+        left -= 1
+        try:
+            if not context.replied:
+                results[index] = done(items[index], error)
+                if not left:
+                    finish(results)
+        except Exception as unexpected:  # noqa: BLE001  The edge of a request, in a later round.
+            context.broker.refuse(context, unexpected)
+
+    if not items:
+        finish(results)
+    for index, item in enumerate(items):
+        subject, prepare = task(item)
+        context.broker.controller.submit(subject, prepare, partial(answered, index))

@@ -1,0 +1,328 @@
+"""The broker's settings: Kafka's names where Kafka has one.
+
+`durability`, `allow.insecure.listen` and `replication.factor.clamp` are Duolog's own.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from duolog.broker.settings.consumer_groups import CONSUMER_GROUP_ROWS
+from duolog.broker.settings.log_cleaner import CLEANER_SETTINGS
+from duolog.broker.settings.network import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
+from duolog.core.settings import (
+    Importance,
+    Kind,
+    Setting,
+    Settings,
+    Value,
+    at_least,
+    between,
+    one_of,
+)
+from duolog.core.units import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
+from duolog.log.config import BROKER_LOG_SETTINGS
+
+_IDENTITY_ROWS: Final = (
+    Setting("node.id", default=0, kind=Kind.INT, doc="This broker's id.", check=at_least(0)),
+    Setting(
+        "broker.rack",
+        default="",
+        kind=Kind.STRING,
+        doc="The rack that clients are told this broker stands in; empty for none.",
+    ),
+)
+
+_TOPIC_ROWS: Final = (
+    Setting(
+        "auto.create.topics.enable",
+        default=True,
+        kind=Kind.BOOLEAN,
+        doc="Make a topic when a client asks for its metadata.",
+    ),
+    Setting(
+        "num.partitions",
+        default=1,
+        kind=Kind.INT,
+        doc="Partitions of a topic that does not say how many.",
+        check=between(1, 10_000),
+    ),
+    Setting(
+        "replication.factor.clamp",
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="Take any replication factor as 1, instead of refusing what one broker cannot do.",
+    ),
+    Setting(
+        "max.request.partition.size.limit",
+        default=2000,
+        kind=Kind.INT,
+        doc="Partitions in one answer of DescribeTopicPartitions; the rest is asked for by a cursor.",
+        check=at_least(1),
+    ),
+    Setting(
+        "delete.topic.enable", default=True, kind=Kind.BOOLEAN, doc="Whether topics can be deleted."
+    ),
+)
+
+_LOG_ROWS: Final = (
+    Setting(
+        "durability",
+        default="fsync",
+        kind=Kind.STRING,
+        doc="fsync: an acknowledged record is on the disk. os: it is with the operating system, "
+        "and a power failure may lose it.",
+        check=one_of("fsync", "os"),
+        importance=Importance.HIGH,
+    ),
+    Setting(
+        "log.retention.check.interval.ms",
+        default=5 * MINUTE_MS,
+        kind=Kind.LONG,
+        doc="How often segments are looked at that are too old or too much.",
+        check=at_least(100),
+    ),
+    *BROKER_LOG_SETTINGS,
+    *CLEANER_SETTINGS,
+)
+
+_GROUP_ROWS: Final = (
+    Setting(
+        "group.initial.rebalance.delay.ms",
+        default=0,
+        kind=Kind.INT,
+        doc="How long the first rebalance of an empty group waits for more members.",
+        check=at_least(0),
+    ),
+    Setting(
+        "group.min.session.timeout.ms",
+        default=6 * SECOND_MS,
+        kind=Kind.INT,
+        doc="The shortest session timeout that a member may ask for.",
+        check=at_least(1),
+    ),
+    Setting(
+        "group.max.session.timeout.ms",
+        default=30 * MINUTE_MS,
+        kind=Kind.INT,
+        doc="The longest session timeout that a member may ask for.",
+        check=at_least(1),
+    ),
+    Setting(
+        "group.max.size",
+        default=2**31 - 1,
+        kind=Kind.INT,
+        doc="Members of one group.",
+        check=at_least(1),
+    ),
+    Setting(
+        "offset.metadata.max.bytes",
+        default=4 * KIB,
+        kind=Kind.INT,
+        doc="The longest text that may be committed with an offset.",
+        check=at_least(0),
+    ),
+    Setting(
+        "offsets.topic.num.partitions",
+        default=16,
+        kind=Kind.INT,
+        doc="Partitions of __consumer_offsets, read when it is made and fixed after that. What "
+        "an fsync costs does not depend on it.",
+        check=between(1, 1000),
+    ),
+    Setting(
+        "offsets.retention.minutes",
+        default=7 * DAY_MS // MINUTE_MS,
+        kind=Kind.INT,
+        doc="How long the offsets of an empty group are kept.",
+        check=at_least(1),
+    ),
+    Setting(
+        "offsets.retention.check.interval.ms",
+        default=HOUR_MS // 6,
+        kind=Kind.LONG,
+        doc="How often offsets are looked at that are too old.",
+        check=at_least(1),
+    ),
+)
+
+_TRANSACTION_ROWS: Final = (
+    Setting(
+        "transaction.max.timeout.ms",
+        default=15 * MINUTE_MS,
+        kind=Kind.INT,
+        doc="The longest timeout that a transactional producer may ask for.",
+        check=at_least(1),
+    ),
+    Setting(
+        "transactional.id.expiration.ms",
+        default=7 * DAY_MS,
+        kind=Kind.INT,
+        doc="How long a transactional id is kept that nobody uses.",
+        check=at_least(1),
+    ),
+    Setting(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        default=10 * SECOND_MS,
+        kind=Kind.INT,
+        doc="How often transactions are looked for that have passed their timeout.",
+        check=at_least(1),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        default=HOUR_MS,
+        kind=Kind.INT,
+        doc="How often transactional ids are looked for that nobody uses any more.",
+        check=at_least(1),
+        importance=Importance.LOW,
+    ),
+    Setting(
+        "transaction.state.log.num.partitions",
+        default=16,
+        kind=Kind.INT,
+        doc="Partitions of __transaction_state, read when it is made and fixed after that.",
+        check=between(1, 1000),
+    ),
+    Setting(
+        "transaction.state.log.segment.bytes",
+        default=100 * MIB,
+        kind=Kind.INT,
+        doc="segment.bytes of __transaction_state, read when it is made.",
+        check=at_least(MIB),
+    ),
+)
+
+_THROTTLE_ROWS: Final = tuple(
+    Setting(
+        name,
+        default=2**63 - 1,
+        kind=Kind.LONG,
+        doc="Kept, no effect: nothing is replicated. kafka-reassign-partitions --throttle sets it.",
+        check=at_least(0),
+        importance=Importance.LOW,
+    )
+    for name in (
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+)
+
+_TIME_ROWS: Final = (
+    Setting(
+        "log.retention.minutes",
+        default=-1,
+        kind=Kind.INT,
+        doc="log.retention.ms in minutes, where that is not set.",
+        check=at_least(-1),
+    ),
+    Setting(
+        "log.retention.hours",
+        default=168,
+        kind=Kind.INT,
+        doc="log.retention.ms in hours, where neither that nor log.retention.minutes is set.",
+        check=at_least(-1),
+    ),
+    Setting(
+        "log.roll.hours",
+        default=168,
+        kind=Kind.INT,
+        doc="log.roll.ms in hours, where that is not set.",
+        check=at_least(1),
+    ),
+    Setting(
+        "log.roll.jitter.hours",
+        default=0,
+        kind=Kind.INT,
+        doc="log.roll.jitter.ms in hours, where that is not set.",
+        check=at_least(0),
+    ),
+)
+
+OTHER_UNITS: Final = {
+    "log.retention.ms": (("log.retention.minutes", MINUTE_MS), ("log.retention.hours", HOUR_MS)),
+    "log.roll.ms": (("log.roll.hours", HOUR_MS),),
+    "log.roll.jitter.ms": (("log.roll.jitter.hours", HOUR_MS),),
+}
+"""Settings that Kafka knows in several units, the strongest first."""
+
+SETTINGS: Final = Settings(
+    LISTENER_ROWS
+    + CONNECTION_ROWS
+    + WATCHING_ROWS
+    + _IDENTITY_ROWS
+    + _TOPIC_ROWS
+    + _LOG_ROWS
+    + _TIME_ROWS
+    + _THROTTLE_ROWS
+    + _GROUP_ROWS
+    + CONSUMER_GROUP_ROWS
+    + _TRANSACTION_ROWS,
+    subject="broker setting",
+)
+
+
+class BrokerSettings:
+    """The values of one broker, each read by the kind of its row.
+
+    own (this broker, at run time) > default (all brokers, at run time) > static (at the start)
+
+    `values` is one object for the whole life of the broker: who holds it sees every change.
+    """
+
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        """Check what is given at the start, and take the defaults for the rest.
+
+        Raises:
+            ConfigError: a name is unknown, or a value is not allowed.
+        """
+        self.static: Mapping[str, str] = dict(given or {})
+        self.default: Mapping[str, str] = {}
+        self.own: Mapping[str, str] = {}
+        self._values = _values(self.static)
+        self.values: Mapping[str, Value] = self._values
+
+    def change(self, *, default: Mapping[str, str], own: Mapping[str, str]) -> set[str]:
+        """Use other settings of run time from now on; returns the names with another value.
+
+        Raises:
+            ConfigError: a name is unknown, or a value is not allowed; nothing is changed.
+        """
+        values = _values({**self.static, **default, **own})
+        self.default, self.own = dict(default), dict(own)
+        changed = {name for name, value in values.items() if value != self._values[name]}
+        self._values.update(values)
+        return changed
+
+    def integer(self, name: str) -> int:
+        value = self.values[name]
+        assert isinstance(value, int)
+        return value
+
+    def number(self, name: str) -> float:
+        value = self.values[name]
+        assert isinstance(value, int | float)
+        return value
+
+    def boolean(self, name: str) -> bool:
+        value = self.values[name]
+        assert isinstance(value, bool)
+        return value
+
+    def text(self, name: str) -> str:
+        """Return any setting as the text that it is given in."""
+        return SETTINGS.row(name).render(self.values[name])
+
+
+def _values(given: Mapping[str, str]) -> dict[str, Value]:
+    values = SETTINGS.parse(given)
+    for name, others in OTHER_UNITS.items():
+        if name in given:
+            continue
+        for other, factor in others:
+            value = values[other]
+            assert isinstance(value, int)
+            if other in given:
+                values[name] = value * factor if value >= 0 else -1
+                break
+    return values

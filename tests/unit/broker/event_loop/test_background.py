@@ -1,0 +1,27 @@
+"""Work beside the loop goes on whatever one piece of it raises."""
+
+import logging
+
+import pytest
+
+from duolog.broker.event_loop.background import BackgroundThread
+
+
+@pytest.mark.parametrize("error", [OSError("disk"), ValueError("a fault of ours")])
+def test_what_one_call_raises_does_not_end_those_behind_it(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    background = BackgroundThread()
+    done: list[int] = []
+
+    def fail() -> None:
+        raise error
+
+    background.run(lambda: done.append(1))
+    background.run(fail)
+    background.run(lambda: done.append(2))
+    with caplog.at_level(logging.WARNING):
+        background.close()
+
+    assert done == [1, 2]
+    assert "work beside the loop failed" in caplog.text

@@ -1,0 +1,24 @@
+import socket
+
+import pytest
+
+from duolog.broker.network.addresses import Address, open_listener, parse_address
+from duolog.core.errors import ConfigError
+
+
+@pytest.mark.parametrize("text", ["", "localhost", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="no address"):
+        parse_address(text, option="listen")
+
+
+def test_beyond_loopback_it_listens_only_when_told() -> None:
+    with pytest.raises(ConfigError, match="beyond loopback"):
+        open_listener(Address("0.0.0.0", 0), insecure=False)  # noqa: S104
+
+    open_listener(Address("0.0.0.0", 0), insecure=True).close()  # noqa: S104
+
+
+def test_a_name_is_resolved_to_ipv4_first() -> None:
+    with open_listener(Address("localhost", 0), insecure=False) as listening:
+        assert listening.family == socket.AF_INET

@@ -1,0 +1,189 @@
+"""Limits of connections, idle ones, clients that close one side or do not read."""
+
+import logging
+import socket
+from typing import Any
+
+import pytest
+
+from duolog.broker.network.connection_quotas import per_ip_overrides
+from duolog.broker.network.endpoints import endpoints, open_endpoints
+from duolog.broker.network.listener import Listener
+from duolog.broker.settings import BrokerSettings
+from duolog.core.errors import ConfigError
+
+PRODUCE, METADATA, FETCH = 0, 3, 1
+
+
+def listen(harness: Any) -> tuple[Listener, tuple[str, int]]:
+    (endpoint,) = open_endpoints(
+        endpoints(harness.broker.settings, ("127.0.0.1:0",)), insecure=False
+    )
+    return Listener(harness.broker, endpoint), endpoint.bound
+
+
+def connect(harness: Any, address: tuple[str, int]) -> socket.socket:
+    client = socket.create_connection(address, timeout=5)
+    harness.turn()
+    return client
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_connections": "2"},
+        {"max_connections_per_ip": "2"},
+        {"max_connections_per_ip": "9", "max_connections_per_ip_overrides": "127.0.0.1:2,::1:5"},
+    ],
+)
+def test_a_connection_above_a_limit_is_closed_and_a_place_that_is_free_is_taken(
+    open_harness: Any, settings: dict[str, str]
+) -> None:
+    harness = open_harness(**settings)
+    listener, address = listen(harness)
+    kept = [connect(harness, address) for _ in range(2)]
+
+    with connect(harness, address) as third:
+        assert third.recv(1) == b""
+    assert (len(harness.broker.connections), harness.broker.connections.refused) == (2, 1)
+    kept.pop().close()
+    harness.turn()
+    kept.append(connect(harness, address))
+
+    assert len(harness.broker.connections) == 2
+    assert harness.broker.connections.accepted["PLAINTEXT"] == 4
+    listener.close()
+    for client in kept:
+        client.close()
+
+
+def test_sockets_get_no_delay_and_the_buffers_that_are_asked_for(open_harness: Any) -> None:
+    harness = open_harness(socket_send_buffer_bytes="65536", socket_receive_buffer_bytes="32768")
+    listener, address = listen(harness)
+    client = connect(harness, address)
+
+    (connection,) = harness.broker.connections
+    taken = connection._socket  # noqa: SLF001
+    # Linux doubles what it is asked for.
+    assert taken.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * 65536
+    assert taken.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 2 * 32768
+    assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    listener.close()
+    client.close()
+
+
+def test_a_client_on_this_machine_is_not_paced(harness: Any) -> None:
+    listener, address = listen(harness)
+    client = connect(harness, address)
+
+    (connection,) = harness.broker.connections
+    taken = connection._socket  # noqa: SLF001
+    used = taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    listener.close()
+    client.close()
+
+    assert used.rstrip(b"\0") == b"reno"
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:x", ":5"])
+def test_a_limit_of_an_address_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="no limit of connections"):
+        per_ip_overrides(BrokerSettings({"max.connections.per.ip.overrides": text}))
+
+
+def test_a_connection_that_nothing_moves_on_is_closed_and_one_that_waits_for_us_is_not(
+    open_harness: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness = open_harness(connections_max_idle_ms="120")
+    harness.topic("orders")
+    idle, waiting, busy = harness.client(), harness.client(), harness.client()
+    waiting.send(FETCH, 11, max_wait=60_000, min_bytes=1, max_bytes=9, session_epoch=-1,
+                 topics=[{"topic": "orders", "partitions": [{"partition": 0}]}])  # fmt: skip
+    harness.broker.connections.watch_idle()
+
+    with caplog.at_level(logging.INFO):
+        for _ in range(100):
+            busy.ask(METADATA, 12, topics=[])
+            harness.turn()
+            if idle.connection.closed:
+                break
+
+    assert idle.connection.closed
+    assert not waiting.connection.closed
+    assert not busy.connection.closed
+    assert [record.__dict__["reason"] for record in caplog.records] == ["idle"]
+
+
+def test_a_client_that_closed_its_side_still_gets_the_answer_that_waits_for_the_disk(
+    open_harness: Any,
+) -> None:
+    harness = open_harness(durability="fsync")
+    harness.topic("orders")
+    client = harness.client()
+    rows = [{"index": 0, "records": harness.batch(b"v")}]
+    for _ in range(3):
+        client.send(
+            PRODUCE, 9, acks=-1, timeout=9, topic_data=[{"name": "orders", "partition_data": rows}]
+        )
+    client.socket.shutdown(socket.SHUT_WR)
+
+    offsets = [client.receive().responses[0].partition_responses[0].base_offset for _ in range(3)]
+
+    assert offsets == [0, 1, 2]
+    assert client.closed_by_broker
+
+
+def test_a_long_poll_of_a_client_that_closed_its_side_is_answered_at_once(harness: Any) -> None:
+    harness.topic("orders")
+    client = harness.client()
+    client.send(FETCH, 11, max_wait=60_000, min_bytes=1, max_bytes=9, session_epoch=-1,
+                topics=[{"topic": "orders", "partitions": [{"partition": 0}]}])  # fmt: skip
+    client.receive_nothing()
+
+    client.socket.shutdown(socket.SHUT_WR)
+
+    assert client.receive().responses[0].partitions[0].error_code == 0
+    assert client.closed_by_broker
+    assert harness.broker.timers.seconds_to_next() is None
+
+
+def test_a_client_that_does_not_read_gets_no_more_answers_made_than_two_megabytes(
+    harness: Any,
+) -> None:
+    for index in range(10):
+        harness.topic(f"topic-{index}", 100)
+    client = harness.client()
+    request = client.frame(METADATA, 12, topics=None)
+    answer_bytes = 10 * 100 * 20
+
+    sent = client.socket.send(request * 200)
+    assert sent == 200 * len(request)
+    for _ in range(20):
+        harness.turn()
+
+    connection = client.connection
+    held = connection._held_bytes + sum(  # noqa: SLF001
+        len(piece)
+        for piece in connection._queue.pieces  # noqa: SLF001
+    )
+    assert answer_bytes < held < 2 * 1024 * 1024
+    for _ in range(200):
+        client.expect(METADATA, 12)
+    for _ in range(200):
+        assert len(client.receive().topics) == 10
+
+
+def test_a_client_that_reads_slowly_is_not_idle(harness: Any) -> None:
+    harness.topic("orders", 500)
+    client = harness.client()
+    client.socket.send(client.frame(METADATA, 12, topics=None) * 100)
+    harness.turn()
+
+    for _ in range(4):
+        client.drain()
+        harness.turn()
+        harness.broker.connections._look()  # noqa: SLF001
+        harness.broker.connections._look()  # noqa: SLF001
+
+    assert client.connection.sends
+    assert not client.connection.closed

@@ -1,0 +1,116 @@
+from typing import Any
+
+import pytest
+
+from duolog.broker.network.addresses import Address
+from duolog.broker.network.endpoints import endpoints, open_endpoints
+from duolog.broker.settings import BrokerSettings
+from duolog.core.errors import ConfigError
+
+
+def settings(**texts: str) -> BrokerSettings:
+    return BrokerSettings({name.replace("_", "."): text for name, text in texts.items()})
+
+
+def test_without_a_word_there_is_one_listener_on_loopback() -> None:
+    assert endpoints(settings()) == [("PLAINTEXT", ("127.0.0.1", 9092), None)]
+
+
+def test_each_listener_has_a_name_an_address_and_an_advertised_address() -> None:
+    found = endpoints(
+        settings(
+            listeners="INTERNAL://127.0.0.1:9092, external://0.0.0.0:9093",
+            advertised_listeners="EXTERNAL://broker.example:19093",
+            listener_security_protocol_map="INTERNAL:PLAINTEXT,EXTERNAL:plaintext",
+        )
+    )
+
+    assert found == [
+        ("INTERNAL", ("127.0.0.1", 9092), None),
+        ("EXTERNAL", ("0.0.0.0", 9093), ("broker.example", 19093)),  # noqa: S104
+    ]
+
+
+def test_addresses_of_the_command_line_belong_together_by_their_order() -> None:
+    found = endpoints(
+        settings(), ("127.0.0.1:0", "OUTSIDE://127.0.0.1:0", "[::1]:0"), ("a:1", "localhost:0")
+    )
+
+    assert found == [
+        ("PLAINTEXT", ("127.0.0.1", 0), ("a", 1)),
+        ("OUTSIDE", ("127.0.0.1", 0), ("127.0.0.1", 0)),
+        ("PLAINTEXT_3", ("::1", 0), None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({"listeners": "A://127.0.0.1:1,A://127.0.0.1:2"}, 'listener "A" is given twice'),
+        ({"listeners": "A://127.0.0.1:1,B://127.0.0.1:1"}, "have the same address"),
+        ({"listeners": "A://127.0.0.1"}, "is no address"),
+        ({"listeners": "SSL://127.0.0.1:1"}, "protocol SSL, which is not served yet"),
+        ({"listeners": "A://0.0.0.0:1"}, "it leads nowhere"),
+        ({"listeners": "A://[::]:1"}, "it leads nowhere"),
+        ({"advertised_listeners": "0.0.0.0:1"}, "it leads nowhere"),
+        ({"advertised_listeners": "B://a:1"}, 'no listener "B"'),
+        ({"advertised_listeners": "a:1,b:1"}, "belongs to no listener"),
+        ({"listener_security_protocol_map": "A:PLAINTEXT"}, "has no security protocol"),
+        ({"listener_security_protocol_map": "PLAINTEXT:SASL_SSL"}, "not served yet"),
+        ({"listener_security_protocol_map": "PLAINTEXT:TLS"}, "names no security protocol"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_its_reason(texts: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        endpoints(settings(**texts))
+
+
+def test_one_of_command_line_and_settings_says_where_to_listen() -> None:
+    with pytest.raises(ConfigError, match="both given"):
+        endpoints(settings(listeners="A://127.0.0.1:1"), ("127.0.0.1:2",))
+
+
+def test_clients_are_told_a_number_and_the_port_that_is_open() -> None:
+    opened = open_endpoints(
+        endpoints(settings(), ("localhost:0", "B://127.0.0.1:0"), ("b://far.example:0",)),
+        insecure=False,
+    )
+
+    ports = [endpoint.bound.port for endpoint in opened]
+    assert [endpoint.advertised for endpoint in opened] == [
+        ("127.0.0.1", ports[0]),
+        ("far.example", ports[1]),
+    ]
+    assert 0 not in ports
+    for endpoint in opened:
+        endpoint.listening.close()
+
+
+def test_when_one_listener_cannot_be_opened_none_is() -> None:
+    first = open_endpoints(endpoints(settings(), ("127.0.0.1:0",)), insecure=False)[0]
+    taken = str(first.bound)
+    free = open_endpoints(endpoints(settings(), ("127.0.0.1:0",)), insecure=False)[0]
+    address = str(free.bound)
+    free.listening.close()
+
+    with pytest.raises(ConfigError, match="cannot listen"):
+        open_endpoints(endpoints(settings(), (address, taken)), insecure=False)
+
+    open_endpoints(endpoints(settings(), (address,)), insecure=False)[0].listening.close()
+    first.listening.close()
+
+
+METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER = 3, 10, 60
+
+
+def test_a_client_is_told_the_address_of_the_listener_that_it_came_through(harness: Any) -> None:
+    inside = harness.client(Address("10.0.0.1", 1))
+    outside = harness.client(Address("broker.example", 2))
+
+    for client, told in ((inside, ("10.0.0.1", 1)), (outside, ("broker.example", 2))):
+        (broker,) = client.ask(METADATA, 12, topics=[]).brokers
+        assert (broker.host, broker.port) == told
+        found = client.ask(FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["g"])
+        assert (found.coordinators[0].host, found.coordinators[0].port) == told
+        (broker,) = client.ask(DESCRIBE_CLUSTER, 1).brokers
+        assert (broker.host, broker.port) == told

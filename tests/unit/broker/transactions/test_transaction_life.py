@@ -1,0 +1,137 @@
+"""Timeouts, expiry and restarts of transactions, over a broker with its logs."""
+
+import pytest
+
+from duolog.broker.event_loop import time_slices
+from duolog.broker.event_loop.time_slices import run_in_slices
+from duolog.coordinator.transactions.states import TransactionState
+from unit.broker.conftest import OpenHarness
+from unit.broker.transactional_producer import (
+    END,
+    TransactionalProducer,
+    committed,
+    coordinate,
+)
+
+OLD_EPOCH = 47
+
+# Time
+
+
+def test_a_transaction_that_takes_too_long_is_aborted(open_harness: OpenHarness) -> None:
+    harness = coordinate(
+        open_harness(transaction_abort_timed_out_transaction_cleanup_interval_ms="1")
+    )
+    harness.topic("t")
+    producer = TransactionalProducer(harness)
+    producer.init(timeout_ms=1)
+    producer.write(b"a")
+
+    while producer.record.state is not TransactionState.COMPLETE_ABORT:
+        harness.turn()
+
+    assert committed(harness) == []
+    assert producer.write(b"b").error_code == OLD_EPOCH
+    assert producer.end(commit=True).error_code == 48  # Its epoch and a retry look the same.
+    assert producer.init().error_code == 0
+    assert producer.me.epoch == 2
+
+
+def test_transactions_that_take_too_long_are_aborted_in_turns(
+    open_harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = coordinate(
+        open_harness(transaction_abort_timed_out_transaction_cleanup_interval_ms="200")
+    )
+    harness.topic("t")
+    producers = [TransactionalProducer(harness, f"tx{index}") for index in range(5)]
+    for producer in producers:
+        producer.init(timeout_ms=1)
+        producer.write(b"a")
+    monkeypatch.setattr(run_in_slices, "__defaults__", (0.0,))
+    monkeypatch.setattr(time_slices, "SHORT_SLICE_S", 0.0)
+    seen = set()
+
+    while left := [p for p in producers if p.record.state is TransactionState.ONGOING]:
+        seen.add(len(left))
+        harness.turn()
+
+    assert len(seen) > 1
+
+
+def test_an_id_that_nobody_uses_is_forgotten(open_harness: OpenHarness) -> None:
+    harness = coordinate(
+        open_harness(
+            transactional_id_expiration_ms="1",
+            transaction_remove_expired_transaction_cleanup_interval_ms="1",
+        )
+    )
+    producer = TransactionalProducer(harness)
+    producer.init()
+
+    while producer.describe().error_code != 105:
+        harness.turn()
+
+    assert producer.end(commit=True).error_code == 49
+
+
+# Restarts
+
+
+def test_a_restart_goes_on_with_the_transaction(open_harness: OpenHarness) -> None:
+    harness = coordinate(open_harness())
+    harness.topic("t")
+    producer = TransactionalProducer(harness)
+    producer.init()
+    producer.write(b"a")
+    harness.stop()
+
+    harness = coordinate(open_harness())
+    again = TransactionalProducer(harness)
+    again.me, again.sequences = producer.me, producer.sequences
+
+    assert again.record.state is TransactionState.ONGOING
+    assert again.write(b"b").error_code == 0
+    assert again.end(commit=True).error_code == 0
+    assert committed(harness) == [b"a", b"b"]
+
+
+def test_a_broker_that_is_stopped_in_an_end_goes_on_with_it(open_harness: OpenHarness) -> None:
+    harness = coordinate(open_harness(durability="fsync"))
+    harness.topic("t")
+    producer = TransactionalProducer(harness)
+    producer.init()
+    producer.write(b"a")
+    producer.client.send(
+        END,
+        5,
+        transactional_id="tx",
+        producer_id=producer.me.producer_id,
+        producer_epoch=producer.me.epoch,
+        committed=True,
+    )
+    harness.turn()
+    harness.stop()
+
+    harness = coordinate(open_harness())
+    for _ in range(5):
+        harness.turn()
+
+    assert committed(harness) == [b"a"]
+    again = TransactionalProducer(harness)
+    assert again.record.state is TransactionState.COMPLETE_COMMIT
+    assert again.init().error_code == 0
+
+
+def test_a_retry_is_known_again_after_a_restart(open_harness: OpenHarness) -> None:
+    harness = coordinate(open_harness())
+    producer = TransactionalProducer(harness)
+    producer.init()
+    before = producer.me
+    producer.init(expected=before)
+    harness.stop()
+
+    again = TransactionalProducer(coordinate(open_harness()))
+
+    assert again.init(expected=before).error_code == 0
+    assert again.me == producer.me
