@@ -82,6 +82,8 @@ class World:
             (step,) = self.random.choices(what, [70, 5, 3, 8, 25, 2])
             step()
             self.check()
+        self.disk_catches_up()
+        self.quit()
         self.settle()
 
     def check(self) -> None:
@@ -104,7 +106,7 @@ class World:
         inside = [client for client in self.clients if client.epoch > 0]
         group: ConsumerGroup = self.groups[GROUP]
         assert group.state.value == "Stable"
-        assert {c.member_id for c in inside} == group.members.keys()
+        assert {c.member_id for c in inside} == group.members.keys() == group.soft.sessions.keys()
         infos = [self.topics.find(name) for name in group.subscribed_topics()]
         wanted = {(t.topic_id, index) for t in infos if t for index in range(t.partitions)}
         assert {part for client in inside for part in client.working} == wanted
@@ -128,7 +130,7 @@ class World:
             client.member_id = client.member_id or f"{client.name}-{self.fresh}"
             fields["assignor"] = self.assignor()
         changes = not self.calm and self.random.random() < 0.05
-        if changes or not client.reads:
+        if changes or not client.reads or (self.calm and client.reads["regex"] == "("):
             client.reads = self.subscription()
         # After an answer that was lost, a client says all, to hear all.
         if changes or client.epoch == 0 or client.unsure:
@@ -146,10 +148,29 @@ class World:
 
     def subscription(self) -> dict[str, Any]:
         topics = tuple(self.random.sample(TOPICS, self.random.randint(1, 3)))
-        return {"topics": topics, "regex": self.random.choice(["", "", "", "[tu]"])}
+        # The last one is none, so that the step is rejected.
+        return {"topics": topics, "regex": self.random.choice(["", "", "", "[tu]", "("])}
 
     def assignor(self) -> str | None:
         return self.random.choice([None, "uniform", "range"])
+
+    def quit(self) -> None:
+        """Let some clients go for ever, with a word or without one; whoever is left gets their work."""
+        for client in self.random.sample(
+            self.clients, self.random.randint(0, len(self.clients) - 1)
+        ):
+            if client.instance_id is not None and client.epoch > 0 and self.random.random() < 0.5:
+                self.ask(client, -2)
+            self.try_to_join_as(client.instance_id)
+            client.stop()
+            self.clients.remove(client)
+            self.seen["quit"] += 1
+
+    def try_to_join_as(self, instance_id: str | None) -> None:
+        """Be rejected, at the very end of a step."""
+        stranger = Client("stranger", instance_id, "stranger")
+        self.ask(stranger, 0, owned={}, topics=(), regex="(", rebalance_timeout_ms=60_000)
+        assert not stranger.busy
 
     # What the world does
 
@@ -217,6 +238,11 @@ class World:
             self.seen[type(error).__name__] += 1
             client.stop()
             return
+        if outcome.records and not self.calm and self.random.random() < 0.06:
+            self.seen["refused"] += 1
+            self.refuse(outcome)
+            client.stop()
+            return
         self.take(outcome)
         client.busy = True
         reply = outcome.deferred[0].reply
@@ -224,9 +250,15 @@ class World:
         self.in_flight.append((len(self.log), client, reply))
 
     def take(self, outcome: Outcome) -> None:
+        self.log += ((record.encode_key(), record.encode_value()) for record in outcome.records)
+        self.front.stage(outcome)
+
+    def refuse(self, outcome: Outcome) -> None:
+        """Do what a broker does whose log does not take the records."""
         for record in outcome.records:
-            self.log.append((record.encode_key(), record.encode_value()))
-            self.front.replay(decode_record(*self.log[-1]))
+            self.front.held.sent(record.group_id)
+            self.front.held.landed(record.group_id)
+        self.front.abandoned(outcome.records, self.now)
 
     def told(self, client: Client, reply: HeartbeatReply) -> None:
         client.busy = False
@@ -287,6 +319,7 @@ def test_the_programs_reach_what_they_are_to_judge() -> None:
         seen += world.seen
 
     assert min(seen[state] for state in STATES) > 10
-    assert min(seen[name] for name in ("shared", "killed", "expired")) > 20
+    assert min(seen[name] for name in ("shared", "killed", "expired", "quit")) > 20
+    assert min(seen[name] for name in ("refused", "InvalidRegularExpression")) > 10
     assert seen["UnreleasedInstanceId"] > 5
     assert seen["FencedMemberEpoch"] > 0

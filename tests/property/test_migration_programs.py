@@ -238,10 +238,8 @@ class World:
     # The broker's part
 
     def take(self, outcome: Outcome) -> None:
-        for record in outcome.records:
-            self.log.append((record.encode_key(), record.encode_value()))
-            if record.replayed_when_staged:
-                self.coordinator.stage(record)
+        self.log += ((record.encode_key(), record.encode_value()) for record in outcome.records)
+        self.coordinator.stage(outcome)
         self.deliver(outcome.replies)
         if outcome.records:
             self.in_flight.append(outcome)

@@ -1,7 +1,7 @@
 """All groups of a broker, behind one door.
 
 Each request is `(request, now) -> Outcome`. What the caller owes in return, in this order: append
-`outcome.records`; send `outcome.replies`; when the records are durable, `replay` each and then call
+`outcome.records` and `stage` it; send `outcome.replies`; when the records are durable, `replay` each and then call
 `settle`, whose replies may leave; when they can not be made durable, call `abandon`. When
 `next_deadline_ms` has passed, call `expire` for that group.
 
@@ -9,8 +9,9 @@ At a start: `replay` every record and `end_transaction` for every marker of `__c
 the order of the log, then `restore` to its end. Until then every request is refused with
 COORDINATOR_LOAD_IN_PROGRESS.
 
-A record whose class says `replayed_when_staged` changes the state by `stage`, as soon as it is
-on its way to the log; all others by `replay`.
+Records of groups of the new protocol change the state when they are on their way to the log, by
+`stage`; all others when they are durable, by `replay`. What a step fails at, or the log refuses,
+changes nothing.
 
 Source: Kafka `GroupCoordinatorShard`.
 """
@@ -106,24 +107,17 @@ class GroupCoordinator:
             outcome = self.consumer.join(request, to, now)
             return self._sent_or_held(request.group_id, outcome, now)
         step = Step(self._settings, now)
-        group = self._classic_group(request, step)
-        try:
-            join(group, request, to, step)
-            return self._sent(step)
-        finally:
-            self._maybe_forget(group)
-
-    def _classic_group(self, request: JoinRequest, step: Step) -> Group:
-        """Return the group to join; an empty one of the new protocol becomes a classic one."""
-        group_id = request.group_id
-        group = self._groups.setdefault(group_id, Group(group_id))
-        if isinstance(group, Group):
-            return group
-        if request.member_id:
-            raise UnknownMemberId(f'group "{group_id}" is empty')
-        step.outcome.records += group.tombstones()
-        classic = self._groups[group_id] = Group(group_id)
-        return classic
+        group = found if isinstance(found, Group) else Group(request.group_id)
+        if isinstance(found, ConsumerGroup):
+            # An empty one of the new protocol becomes a classic one.
+            if request.member_id:
+                raise UnknownMemberId(f'group "{request.group_id}" is empty')
+            step.outcome.records += found.tombstones()
+        join(group, request, to, step)
+        self._groups[request.group_id] = group
+        outcome = self._sent(step)
+        self._maybe_forget(group)
+        return outcome
 
     def consumer_heartbeat(self, request: MemberHeartbeat, to: ReplyTo, now: Moment) -> Outcome:
         """ConsumerGroupHeartbeat; see `duolog.coordinator.consumer_groups`.
@@ -305,7 +299,7 @@ class GroupCoordinator:
         if isinstance(group, Group):
             expire(group, step)
         elif isinstance(group, ConsumerGroup):
-            step.outcome.records += self.consumer.expire(group, now).records
+            step = Step(self._settings, now, self.consumer.expire(group, now))
         outcome = self._sent(step)
         self._maybe_forget(group)
         return outcome
@@ -322,10 +316,9 @@ class GroupCoordinator:
     def loading(self) -> bool:
         return self._loading
 
-    def stage(self, record: CoordinatorRecord) -> None:
-        """Apply a record that is on its way to the log, if it is of that kind."""
-        if isinstance(record, ConsumerGroupRecord):
-            self.consumer.replay(record)
+    def stage(self, outcome: Outcome) -> None:
+        """Apply those records of an outcome that count when they are on their way to the log."""
+        self.consumer.stage(outcome)
 
     def replay(
         self,
@@ -374,7 +367,7 @@ class GroupCoordinator:
         for record in outcome.records:
             self._landed(record)
         step = Step(self._settings, now)
-        held = self.consumer.abandoned(outcome.records)
+        held = self.consumer.abandoned(outcome.records, now)
         for letter in (*outcome.deferred, *held):
             step.outcome.reply(letter.to, letter.reply.refused(error_code))
         for group_id in _changed_groups(outcome):

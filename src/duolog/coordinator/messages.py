@@ -4,6 +4,7 @@
 a request is parked, and hands it back with the reply.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, Self
 
@@ -236,18 +237,24 @@ class Letter(NamedTuple):
     reply: Reply
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """What follows from a request or from the passing of time.
 
     `replies` leave at once. `records` are appended, replayed when durable, and only then
-    `deferred` leave. With a `producer` the records are part of its transaction.
+    `deferred` leave. With a `producer` the records are part of its transaction. `when_staged` changes
+    what the log does not hold, when the records are on their way there.
     """
 
     replies: list[Letter] = field(default_factory=list)
     records: list[CoordinatorRecord] = field(default_factory=list)
     deferred: list[Letter] = field(default_factory=list)
     producer: Producer | None = None
+    when_staged: Callable[[], None] = _nothing
 
     def reply(self, to: ReplyTo | None, reply: Reply) -> None:
         """Let `reply` leave at once, if anybody waits for it."""

@@ -16,7 +16,7 @@ Source: Kafka `OffsetCommitKey.json`, `OffsetCommitValue.json`, `GroupMetadataKe
 from dataclasses import dataclass
 from struct import Struct
 from sys import intern
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from duolog.coordinator.field_reader import INT16, INT32, INT64, FieldReader
 from duolog.core.errors import SerdeError
@@ -70,14 +70,7 @@ class GroupRecord:
 
 
 class CoordinatorRecord(Protocol):
-    """One record of `__consumer_offsets`, of whichever kind.
-
-    Attributes:
-        replayed_when_staged: it changes the state when it is on its way to the log, not only when
-            it is durable there.
-    """
-
-    replayed_when_staged: ClassVar[bool]
+    """One record of `__consumer_offsets`, of whichever kind."""
 
     @property
     def group_id(self) -> str: ...
@@ -92,8 +85,6 @@ class CoordinatorRecord(Protocol):
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
     """A committed offset, or its removal."""
-
-    replayed_when_staged: ClassVar[bool] = False
 
     group_id: str
     topic_partition: TopicPartition
@@ -117,8 +108,6 @@ class OffsetChange:
 @dataclass(frozen=True, slots=True)
 class GroupChange:
     """A group's new state, or its removal."""
-
-    replayed_when_staged: ClassVar[bool] = False
 
     group_id: str
     value: GroupRecord | None

@@ -46,6 +46,7 @@ class PaperBroker:
         self.timers = self
         self.topics = self
         self.transactions = self
+        self.rounds = SimpleNamespace(failure=None)
         self.names = set(names)
         self.partitions: dict[str, int] = {}
         self.version = 0

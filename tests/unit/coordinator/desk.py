@@ -59,6 +59,7 @@ class Desk:
     def take(self, outcome: Outcome) -> None:
         self.inbox.update({letter.to: letter.reply for letter in outcome.replies})
         self.log += ((record, _transaction(outcome)) for record in outcome.records)
+        self.coordinator.stage(outcome)
         self.waiting.append(outcome)
         if self.durable:
             self.flush()

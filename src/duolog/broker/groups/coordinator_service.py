@@ -41,7 +41,7 @@ from duolog.coordinator.messages import (
     Outcome,
     SyncRequest,
 )
-from duolog.coordinator.records import OffsetChange, OffsetRecord
+from duolog.coordinator.records import CoordinatorRecord, OffsetChange, OffsetRecord
 from duolog.coordinator.settings import ConsumerGroupSettings, GroupSettings
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
@@ -207,18 +207,20 @@ class GroupCoordinatorService:
         except (OSError, DuologError) as error:
             self._refused(outcome, error)
             return
-        if outcome.deferred:
-            ((partition, records),) = partitions.items()  # A reply waits for one group's records.
-            if all(record.encode_value() is None for record in records):
-                *first, records = batches(records)
-                for some in first:
-                    self._append(partition, Outcome(records=some))
-            deferred, producer = outcome.deferred, outcome.producer
-            self._append(partition, Outcome(records=records, deferred=deferred, producer=producer))
-            return
-        for partition, records in partitions.items():
-            for some in batches(records):
-                self._append(partition, Outcome(records=some))
+        pieces = [
+            (partition, some)
+            for partition, records in partitions.items()
+            # What is answered is stored as a whole, but for tombstones, which can be many.
+            for some in (
+                [records]
+                if outcome.deferred and not _only_tombstones(records)
+                else batches(records)
+            )
+        ]
+        *first, (partition, last) = pieces
+        for earlier, some in first:
+            self._append(earlier, Outcome(records=some))
+        self._append(partition, replace(outcome, replies=[], records=last))
 
     def _append(self, partition: int, outcome: Outcome) -> None:
         producer = outcome.producer
@@ -242,9 +244,7 @@ class GroupCoordinatorService:
             self._refused(outcome, error)
             return
         if not any(early):
-            for record in outcome.records:
-                if record.replayed_when_staged:
-                    self._coordinator.stage(record)
+            self._coordinator.stage(outcome)
         staged = True
         for result in early:
             on_durable(result)
@@ -310,7 +310,8 @@ class GroupCoordinatorService:
         """Make sure that a timer fires for the group when something is due, or earlier."""
         deadline_ms = self._coordinator.next_deadline_ms(group_id)
         timer = self._timers.get(group_id)
-        if deadline_ms is None or self._stopped:
+        offline = self._broker.rounds.failure is not None
+        if deadline_ms is None or self._stopped or offline:
             if timer is not None:
                 self._timers.pop(group_id).cancel()
             return
@@ -393,6 +394,10 @@ def group_settings(settings: "BrokerSettings") -> GroupSettings:
         offsets_retention_ms=settings.integer("offsets.retention.minutes") * MINUTE_MS,
         consumer=consumer_group_settings(settings),
     )
+
+
+def _only_tombstones(records: Iterable[CoordinatorRecord]) -> bool:
+    return all(record.encode_value() is None for record in records)
 
 
 def _send(letters: Iterable[Letter]) -> None:

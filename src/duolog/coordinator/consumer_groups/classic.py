@@ -17,7 +17,7 @@ from duolog.coordinator.consumer_groups.consumer_bytes import (
     write_assignment,
 )
 from duolog.coordinator.consumer_groups.draft import ConsumerStep, Draft
-from duolog.coordinator.consumer_groups.group import ConsumerGroup
+from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
 from duolog.coordinator.consumer_groups.heartbeat import (
     ensure_room,
     fence,
@@ -38,10 +38,10 @@ from duolog.coordinator.consumer_protocol import PROTOCOL_TYPE
 from duolog.coordinator.errors import (
     MEMBER_ID_REQUIRED,
     NONE,
+    REBALANCE_IN_PROGRESS,
     GroupError,
     IllegalGeneration,
     InconsistentGroupProtocol,
-    RebalanceInProgress,
     UnknownMemberId,
 )
 from duolog.coordinator.messages import (
@@ -78,10 +78,9 @@ def join(draft: Draft, request: JoinRequest, to: ReplyTo) -> None:
     metadata = _told(member.metadata, request, subscription)
     owned = to_ids(subscription.owned, draft.step.topics)
     current = follow(draft, member, metadata, owned)
-    soft, now_ms = draft.group.soft, draft.step.now.monotonic_ms
-    soft.joins.pop(member_id, None)
-    soft.sessions[member_id] = now_ms + request.session_timeout_ms
-    soft.syncs[member_id] = now_ms + request.rebalance_timeout_ms
+    step, now_ms = draft.step, draft.step.now.monotonic_ms
+    step.then(Soft.live, member_id, now_ms + request.session_timeout_ms)
+    step.then(Soft.expect_sync, member_id, now_ms + request.rebalance_timeout_ms)
     reply = JoinReply(
         generation=current.epoch,
         protocol_type=PROTOCOL_TYPE,
@@ -91,11 +90,11 @@ def join(draft: Draft, request: JoinRequest, to: ReplyTo) -> None:
     outcome.deferred.append(Letter(to, reply))
 
 
-def sync(group: ConsumerGroup, request: SyncRequest, step: ConsumerStep) -> SyncReply:
-    """Return what the member is assigned.
+def sync(group: ConsumerGroup, request: SyncRequest, to: ReplyTo, step: ConsumerStep) -> None:
+    """Tell a member what it is assigned, or that it must join again.
 
     Raises:
-        GroupError: it must join again, or find its place anew.
+        GroupError: it must find its place anew.
     """
     member = _classic_member(group, request.member_id, request.instance_id)
     classic = _checked(member, request.generation)
@@ -107,31 +106,33 @@ def sync(group: ConsumerGroup, request: SyncRequest, step: ConsumerStep) -> Sync
         raise InconsistentGroupProtocol(f"Member {member.member_id} was told of {name}.")
     unrevoked = member.current.state is MemberState.UNREVOKED_PARTITIONS
     if group.epoch > member.current.epoch and not unrevoked:
-        _expect_join(group, member, step)
-        raise RebalanceInProgress(f"Group {group.group_id} has moved on.")
-    group.soft.syncs.pop(member.member_id, None)
-    group.soft.sessions[member.member_id] = step.now.monotonic_ms + classic.session_timeout_ms
+        _expect_join(member, step)
+        step.outcome.reply(to, SyncReply(error_code=REBALANCE_IN_PROGRESS))
+        return
     version = read_subscription(classic.protocols[0].metadata).version
-    return SyncReply(
+    reply = SyncReply(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
         assignment=write_assignment(version, to_names(member.current.assigned, step.topics)),
     )
+    step.then(Soft.end_sync, member.member_id)
+    step.then(Soft.live, member.member_id, step.now.monotonic_ms + classic.session_timeout_ms)
+    step.outcome.deferred.append(Letter(to, reply))
 
 
-def stay(group: ConsumerGroup, request: HeartbeatRequest, step: ConsumerStep) -> None:
-    """Take a sign of life.
+def stay(group: ConsumerGroup, request: HeartbeatRequest, step: ConsumerStep) -> bool:
+    """Take a sign of life; return whether the member must join again.
 
     Raises:
-        RebalanceInProgress: the member lives, and must join again.
         GroupError: it must find its place anew.
     """
     member = _classic_member(group, request.member_id, request.instance_id)
     classic = _checked(member, request.generation)
-    group.soft.sessions[member.member_id] = step.now.monotonic_ms + classic.session_timeout_ms
-    if _must_join(group, member):
-        _expect_join(group, member, step)
-        raise RebalanceInProgress(f"Member {member.member_id} must join again.")
+    step.then(Soft.live, member.member_id, step.now.monotonic_ms + classic.session_timeout_ms)
+    must_join = _must_join(group, member)
+    if must_join:
+        _expect_join(member, step)
+    return must_join
 
 
 def leave_group(draft: Draft, leaving: Iterable[LeavingMember]) -> tuple[LeftMember, ...]:
@@ -234,6 +235,6 @@ def _must_join(group: ConsumerGroup, member: ConsumerMember) -> bool:
     )
 
 
-def _expect_join(group: ConsumerGroup, member: ConsumerMember, step: ConsumerStep) -> None:
+def _expect_join(member: ConsumerMember, step: ConsumerStep) -> None:
     until_ms = step.now.monotonic_ms + member.metadata.rebalance_timeout_ms
-    group.soft.joins.setdefault(member.member_id, until_ms)
+    step.then(Soft.expect_join, member.member_id, until_ms)

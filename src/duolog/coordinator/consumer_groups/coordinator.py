@@ -8,11 +8,12 @@ Source: Kafka `GroupCoordinatorShard`, `GroupMetadataManager`.
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Final
 
 from duolog.coordinator.any_group import AnyGroup
 from duolog.coordinator.consumer_groups.classic import join, leave_group, stay, sync
 from duolog.coordinator.consumer_groups.draft import ConsumerStep, Draft
-from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
+from duolog.coordinator.consumer_groups.group import ConsumerGroup
 from duolog.coordinator.consumer_groups.heartbeat import (
     JOIN_EPOCH,
     check_request,
@@ -34,7 +35,7 @@ from duolog.coordinator.consumer_groups.migration import (
 )
 from duolog.coordinator.consumer_groups.records import ConsumerGroupRecord, EpochChange
 from duolog.coordinator.consumer_groups.topics import NoTopics, TopicView
-from duolog.coordinator.errors import GroupIdNotFound
+from duolog.coordinator.errors import GroupIdNotFound, RebalanceInProgress
 from duolog.coordinator.group import Group
 from duolog.coordinator.messages import (
     HeartbeatRequest,
@@ -50,6 +51,9 @@ from duolog.coordinator.messages import (
 from duolog.coordinator.records import CoordinatorRecord
 from duolog.coordinator.settings import ConsumerGroupSettings
 from duolog.coordinator.step import Step as GroupStep
+
+RETRY_PAUSE_MS: Final = 500
+"""As in Kafka's `CoordinatorTimer`."""
 
 
 class ConsumerGroups:
@@ -68,7 +72,6 @@ class ConsumerGroups:
         self.settings = settings or ConsumerGroupSettings()
         self.settings_of: Callable[[str], ConsumerGroupSettings] = lambda _: self.settings
         self._groups = groups
-        self._soft: dict[str, Soft] = {}
         self.held = HeldLetters()
 
     # Requests
@@ -90,7 +93,7 @@ class ConsumerGroups:
         else:
             reply = heartbeat(Draft(self._find(request.group_id), step), request)
         step.outcome.deferred.append(Letter(to, reply))
-        return step.outcome
+        return self._counts(request.group_id, step)
 
     def describe(self, group_id: str) -> DescribedConsumerGroup:
         """Return the group.
@@ -119,7 +122,7 @@ class ConsumerGroups:
         """
         step = self._step(request.group_id, now)
         join(Draft(self._find(request.group_id), step), request, to)
-        return step.outcome
+        return self._counts(request.group_id, step)
 
     def sync(self, request: SyncRequest, to: ReplyTo, now: Moment) -> Outcome:
         """SyncGroup; see `classic`.
@@ -128,23 +131,29 @@ class ConsumerGroups:
             GroupError: the member must find its place anew.
         """
         step = self._step(request.group_id, now)
-        step.outcome.deferred.append(Letter(to, sync(self._find(request.group_id), request, step)))
-        return step.outcome
+        sync(self._find(request.group_id), request, to, step)
+        return self._counts(request.group_id, step)
 
     def classic_heartbeat(self, request: HeartbeatRequest, now: Moment) -> None:
         """Heartbeat; see `classic`.
 
         Raises:
-            GroupError: the member must join again, or find its place anew.
+            RebalanceInProgress: the member lives, and must join again.
+            GroupError: it must find its place anew.
         """
-        stay(self._find(request.group_id), request, self._step(request.group_id, now))
+        step = self._step(request.group_id, now)
+        must_join = stay(self._find(request.group_id), request, step)
+        self._counts(request.group_id, step)
+        if must_join:
+            raise RebalanceInProgress(f"Member {request.member_id} must join again.")
 
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], now: Moment
     ) -> tuple[tuple[LeftMember, ...], Outcome]:
         """LeaveGroup; returns what became of each member."""
         step = self._step(group_id, now)
-        return leave_group(Draft(self._find(group_id), step), leaving), step.outcome
+        left = leave_group(Draft(self._find(group_id), step), leaving)
+        return left, self._counts(group_id, step)
 
     def downgrade(self, group_id: str, classic: GroupStep) -> None:
         """Make a classic group of one in which nobody speaks the new protocol any more."""
@@ -159,7 +168,7 @@ class ConsumerGroups:
         """Do what is due: sessions, and revocations that took too long."""
         step = self._step(group.group_id, now)
         expire(group, step)
-        return step.outcome
+        return self._counts(group.group_id, step)
 
     # The log
 
@@ -168,7 +177,6 @@ class ConsumerGroups:
         group = self._groups.get(record.group_id)
         if isinstance(record, EpochChange) and record.epoch is None:
             # After a conversion, the classic group of this id is there already.
-            self._soft.pop(record.group_id, None)
             if isinstance(group, ConsumerGroup):
                 del self._groups[record.group_id]
             return
@@ -180,18 +188,40 @@ class ConsumerGroups:
             self._groups[record.group_id] = group
         group.replay(record)
 
-    def abandoned(self, records: Iterable[CoordinatorRecord]) -> list[Letter]:
+    def stage(self, outcome: Outcome) -> None:
+        """Let an outcome count whose records are on their way to the log."""
+        for record in outcome.records:
+            if isinstance(record, ConsumerGroupRecord):
+                self.replay(record)
+        outcome.when_staged()
+
+    def abandoned(self, records: Iterable[CoordinatorRecord], now: Moment) -> list[Letter]:
         """Return what was held back for groups whose records were not stored.
 
-        What was found out about topics was not stored either, so they are looked at again.
+        What was due is still due, and tried again after a pause.
         """
         letters = []
         for group_id in {r.group_id for r in records if isinstance(r, ConsumerGroupRecord)}:
             letters += self.held.refused(group_id)
-            if group_id in self._soft:
-                self._soft[group_id].topics_version = -1
-                self._soft[group_id].regex_version = -1
+            group = self._groups.get(group_id)
+            if isinstance(group, ConsumerGroup):
+                group.soft.put_off(now.monotonic_ms, now.monotonic_ms + RETRY_PAUSE_MS)
         return letters
+
+    def _counts(self, group_id: str, step: ConsumerStep) -> Outcome:
+        """Return what follows from a step that did not fail."""
+
+        def change_soft() -> None:
+            group = self._groups.get(group_id)
+            if isinstance(group, ConsumerGroup):
+                for change in step.soft_changes:
+                    change(group.soft)
+
+        if step.outcome.records:
+            step.outcome.when_staged = change_soft
+        else:
+            change_soft()
+        return step.outcome
 
     def _step(self, group_id: str, now: Moment) -> ConsumerStep:
         return ConsumerStep(self.settings_of(group_id), self.topics, now)
@@ -217,8 +247,7 @@ class ConsumerGroups:
         return draft
 
     def _begin(self, group_id: str) -> ConsumerGroup:
-        soft = self._soft.setdefault(group_id, Soft())
-        return ConsumerGroup(group_id, settings=self.settings_of(group_id), soft=soft)
+        return ConsumerGroup(group_id, settings=self.settings_of(group_id))
 
 
 def _described(group: ConsumerGroup, member_id: str) -> DescribedConsumer:

@@ -4,10 +4,12 @@ A step reads its own records back through the draft, while the group itself wait
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Concatenate, ParamSpec
 
 from duolog.coordinator.consumer_groups.assignors import ASSIGNORS, MemberSpec
-from duolog.coordinator.consumer_groups.group import ConsumerGroup
+from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
 from duolog.coordinator.consumer_groups.member import ConsumerMember
 from duolog.coordinator.consumer_groups.records import (
     ConsumerGroupRecord,
@@ -28,15 +30,29 @@ logger = logging.getLogger(__name__)
 REGEX_PAUSE_MS = 10 * SECOND_MS
 """Topics that come one after the other move the group once in this time."""
 
+SoftChange = Callable[[Soft], None]
+P = ParamSpec("P")
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerStep:
-    """What one step of a group needs besides the group; its results go into `outcome`."""
+    """What one step of a group needs besides the group; its results go into `outcome`.
+
+    A step can fail to its very end, and its records may be refused by the log. So what it makes of
+    the group's soft state waits in `soft_changes` until the records are on their way.
+    """
 
     settings: ConsumerGroupSettings
     topics: TopicView
     now: Moment
     outcome: Outcome = field(default_factory=Outcome)
+    soft_changes: list[SoftChange] = field(default_factory=list)
+
+    def then(
+        self, change: Callable[Concatenate[Soft, P], None], *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        """Change the group's soft state when this step counts."""
+        self.soft_changes.append(lambda soft: change(soft, *args, **kwargs))
 
 
 class Draft:
@@ -71,7 +87,7 @@ class Draft:
                 "began a group epoch",
                 extra={"group_id": group.group_id, "epoch": self.group.epoch},
             )
-        group.soft.topics_version = topics.version
+        self.step.then(Soft.see_topics, topics.version)
 
     def retarget(self) -> None:
         """Compute what every member shall own at the group's epoch."""
@@ -128,9 +144,8 @@ class Draft:
         used = self.group.used_regexes()
         if not used or not self._regexes_due(used):
             return False
-        soft, topics = self.group.soft, self.step.topics
-        soft.regex_version = topics.version
-        soft.regex_at_ms = self.step.now.monotonic_ms
+        topics = self.step.topics
+        self.step.then(Soft.see_regexes, topics.version, self.step.now.monotonic_ms)
         known, moved = self.group.regexes, False
         for regex, names in matching_topics(used, topics.names()).items():
             before = known.get(regex)

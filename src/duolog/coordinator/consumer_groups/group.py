@@ -66,6 +66,8 @@ class ConsumerGroupState(Enum):
 class Soft:
     """What a group knows until the broker stops; times are monotonic.
 
+    A step changes nothing of it by itself: it says what is to be changed by `ConsumerStep.then`.
+
     Args:
         sessions: when a member is taken for gone.
         revocations: the epoch at which a member must give up partitions, and until when.
@@ -83,6 +85,43 @@ class Soft:
     topics_version: int = -1
     regex_version: int = -1
     regex_at_ms: int = NEVER
+
+    def live(self, member_id: str, until_ms: int) -> None:
+        """Take a sign of life."""
+        self.sessions[member_id] = until_ms
+
+    def expect_revocation(self, member_id: str, epoch: int, until_ms: int) -> None:
+        self.revocations[member_id] = (epoch, until_ms)
+
+    def end_revocation(self, member_id: str) -> None:
+        self.revocations.pop(member_id, None)
+
+    def expect_join(self, member_id: str, until_ms: int) -> None:
+        self.joins.setdefault(member_id, until_ms)
+
+    def expect_sync(self, member_id: str, until_ms: int) -> None:
+        """Take note that a member has joined."""
+        self.joins.pop(member_id, None)
+        self.syncs[member_id] = until_ms
+
+    def end_sync(self, member_id: str) -> None:
+        self.syncs.pop(member_id, None)
+
+    def see_topics(self, version: int) -> None:
+        self.topics_version = version
+
+    def see_regexes(self, version: int, at_ms: int) -> None:
+        self.regex_version, self.regex_at_ms = version, at_ms
+
+    def put_off(self, now_ms: int, until_ms: int) -> None:
+        """Let what is due by now be due later."""
+        for deadlines in (self.sessions, self.joins, self.syncs):
+            for member_id, at_ms in deadlines.items():
+                if at_ms <= now_ms:
+                    deadlines[member_id] = until_ms
+        for member_id, (epoch, at_ms) in self.revocations.items():
+            if at_ms <= now_ms:
+                self.revocations[member_id] = (epoch, until_ms)
 
     def forget(self, member_id: str) -> None:
         self.sessions.pop(member_id, None)

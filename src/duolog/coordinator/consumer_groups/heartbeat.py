@@ -18,7 +18,7 @@ from duolog.coordinator.consumer_groups.errors import (
     UnreleasedInstanceId,
     UnsupportedAssignor,
 )
-from duolog.coordinator.consumer_groups.group import ConsumerGroup
+from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
 from duolog.coordinator.consumer_groups.member import ConsumerMember
 from duolog.coordinator.consumer_groups.messages import HeartbeatReply, MemberHeartbeat
 from duolog.coordinator.consumer_groups.reconcile import Goal, reconcile, subset
@@ -79,7 +79,7 @@ def heartbeat(draft: Draft, request: MemberHeartbeat) -> HeartbeatReply:
     member = _find_member(draft, request)
     current = follow(draft, member, member.told(request), request.owned)
     until_ms = step.now.monotonic_ms + step.settings.session_timeout_ms
-    draft.group.soft.sessions[member.member_id] = until_ms
+    step.then(Soft.live, member.member_id, until_ms)
     told = request.full or current.assigned != member.current.assigned
     return HeartbeatReply(
         member_id=member.member_id,
@@ -118,9 +118,9 @@ def advance(draft: Draft, member_id: str, owned: Assignment | None) -> CurrentAs
     draft.write(CurrentChange(group.group_id, member_id, current))
     if current.state is MemberState.UNREVOKED_PARTITIONS and member.metadata.classic is None:
         until_ms = step.now.monotonic_ms + member.metadata.rebalance_timeout_ms
-        group.soft.revocations[member_id] = (current.epoch, until_ms)
+        step.then(Soft.expect_revocation, member_id, current.epoch, until_ms)
     else:
-        group.soft.revocations.pop(member_id, None)
+        step.then(Soft.end_revocation, member_id)
     return current
 
 
@@ -154,7 +154,7 @@ def fence(draft: Draft, member: ConsumerMember, reason: str) -> None:
     )
     draft.remove(member)
     draft.refresh(bump=True)
-    draft.group.soft.forget(member.member_id)
+    draft.step.then(Soft.forget, member.member_id)
 
 
 def expire(group: ConsumerGroup, step: ConsumerStep) -> None:
@@ -169,12 +169,12 @@ def expire(group: ConsumerGroup, step: ConsumerStep) -> None:
         for member_id in [m for m, at_ms in deadlines.items() if at_ms <= now_ms]:
             if member_id in draft.group.members:
                 fence(draft, draft.group.members[member_id], reason)
-            soft.forget(member_id)
-    for member_id, (epoch, at_ms) in list(soft.revocations.items()):
+            step.then(Soft.forget, member_id)
+    for member_id, (epoch, at_ms) in soft.revocations.items():
         member = draft.group.members.get(member_id)
         if at_ms > now_ms:
             continue
-        del soft.revocations[member_id]
+        step.then(Soft.end_revocation, member_id)
         if member is not None and member.current.epoch == epoch:
             fence(draft, member, "it did not give up its partitions in time")
 
@@ -250,7 +250,7 @@ def take_over(draft: Draft, old: ConsumerMember, member_id: str) -> ConsumerMemb
         TargetChange(group_id, member_id, target),
         CurrentChange(group_id, member_id, current),
     )
-    draft.group.soft.forget(old.member_id)
+    draft.step.then(Soft.forget, old.member_id)
     return draft.group.members[member_id]
 
 

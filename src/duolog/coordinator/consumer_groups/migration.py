@@ -16,7 +16,7 @@ from duolog.coordinator.consumer_groups.consumer_bytes import (
     write_assignment,
 )
 from duolog.coordinator.consumer_groups.draft import Draft
-from duolog.coordinator.consumer_groups.group import ConsumerGroup
+from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
 from duolog.coordinator.consumer_groups.records import (
     ClassicMetadata,
     CurrentAssignment,
@@ -69,7 +69,7 @@ def upgrade(group: Group, draft: Draft) -> None:
             CurrentChange(group_id, member_id, current),
         )
         until_ms = step.now.monotonic_ms + member.session_timeout_ms
-        draft.group.soft.sessions[member_id] = until_ms
+        step.then(Soft.live, member_id, until_ms)
 
 
 def downgradable(group: ConsumerGroup, step: Step) -> bool:

@@ -114,7 +114,6 @@ class _Record:
 
     __slots__ = ()
     KEY: ClassVar[int]
-    replayed_when_staged: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,9 +142,8 @@ class ConsumerDesk:
         return reply
 
     def take(self, outcome: Outcome) -> None:
-        for record in outcome.records:
-            self.log.append((record.encode_key(), record.encode_value()))
-            self.front.replay(decoded(*self.log[-1]))
+        self.log += ((record.encode_key(), record.encode_value()) for record in outcome.records)
+        self.front.stage(outcome)
 
     def advance(self, ms: int) -> None:
         self.now = Moment(self.now.wall_ms + ms, self.now.monotonic_ms + ms)
