@@ -30,6 +30,7 @@ from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.broker.groups.offsets_topic import partition_of
 from duolog.broker.topics.topic_names import OFFSETS_TOPIC
 from duolog.broker.transactions.markers import Done, EndedTransaction, write_markers
+from duolog.coordinator.messages import Moment
 from duolog.coordinator.transactions.coordinator import (
     NO_ONE,
     Answer,
@@ -241,7 +242,7 @@ class TransactionCoordinatorService:
             return
         change = self._added(transactional_id, producer, topic_partition)
         if change is not None:
-            self._coordinator.staged(change)
+            self._coordinator.staged(change, self._monotonic_ms())
             if not self._unwritten:
                 self._broker.rounds.before_write.append(self._write_added)
             self._unwritten[transactional_id] = change
@@ -283,7 +284,7 @@ class TransactionCoordinatorService:
         self._append_record(change, on_durable)
         # The record holds what was added before it in this round, too.
         self._unwritten.pop(change.transactional_id, None)
-        self._coordinator.staged(change)
+        self._coordinator.staged(change, self._monotonic_ms())
 
     def _append_record(self, change: TransactionChange, on_durable: Done) -> None:
         now_ms = self._broker.clock.now_ms()
@@ -337,6 +338,9 @@ class TransactionCoordinatorService:
 
     # Time
 
+    def _monotonic_ms(self) -> int:
+        return int(self._broker.clock.monotonic() * SECOND_MS)
+
     def _plan(self, setting: str, work: Callable[[], None]) -> None:
         """Call `work` again and again, as often as the setting says."""
 
@@ -350,14 +354,14 @@ class TransactionCoordinatorService:
             self._timers[setting] = self._broker.timers.call_later(interval_s, due)
 
     def _abort_timed_out(self) -> None:
-        found = self._coordinator.timed_out(self._broker.clock.now_ms())
+        found = self._coordinator.timed_out(self._monotonic_ms())
         self._in_slices(self._abort_each(found))
 
     def _abort_each(self, transactional_ids: list[str]) -> Iterator[None]:
         for transactional_id in transactional_ids:
             now_ms = self._broker.clock.now_ms()
             # It may have ended since it was found.
-            if self._coordinator.is_timed_out(transactional_id, now_ms):
+            if self._coordinator.is_timed_out(transactional_id, self._monotonic_ms()):
                 logger.info(
                     "aborting a transaction that takes too long",
                     extra={"transactional_id": transactional_id},
@@ -389,7 +393,7 @@ class TransactionCoordinatorService:
                     TRANSACTIONS_TOPIC, partition, encode_batch(rows), _ignore
                 )
                 for change in changes:
-                    self._coordinator.staged(change)
+                    self._coordinator.staged(change, self._monotonic_ms())
             yield
 
     # Loading
@@ -405,7 +409,8 @@ class TransactionCoordinatorService:
                 if change:
                     self._coordinator.replay(change)
                 yield
-        prepared = self._coordinator.loaded()
+        now = Moment(self._broker.clock.now_ms(), self._monotonic_ms())
+        prepared = self._coordinator.loaded(now)
         # In a round of the loop: what is staged before it runs would lie until something comes.
         self._broker.timers.call_later(0.0, lambda: self._in_slices(self._reconcile(prepared)))
 

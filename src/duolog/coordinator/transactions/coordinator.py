@@ -11,6 +11,10 @@ in the transaction. COMPLETE_* alone counts when it is durable: until then the i
 no new transaction may begin. Otherwise a crash could leave batches of the new one behind a PREPARE_*,
 and the markers, written again, would end it.
 
+A transaction's timeout is a deadline of the monotonic clock, so that a wall clock that is set cannot
+end it early or keep it open. One that began before a restart has what is left of it by the wall
+clock, and never more than all of it.
+
 At a start: `replay` every record of `__transaction_state` in the order of the log, then `loaded`.
 
 Source: Kafka `TransactionCoordinator`, `TransactionStateManager`.
@@ -19,6 +23,7 @@ Source: Kafka `TransactionCoordinator`, `TransactionStateManager`.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from duolog.coordinator.messages import Moment
 from duolog.coordinator.transactions.errors import (
     ConcurrentTransactions,
     InvalidTransactionRequest,
@@ -75,7 +80,8 @@ class TransactionCoordinator:
         self._new_producer_id = new_producer_id
         self._records: dict[str, TransactionRecord] = {}
         self._ids: dict[int, str] = {}
-        self._ongoing: set[str] = set()
+        self._ongoing: dict[str, int] = {}
+        """Until when each ongoing transaction may take, in monotonic milliseconds."""
         self._loading = True
 
     # Requests
@@ -234,20 +240,18 @@ class TransactionCoordinator:
 
     # Time
 
-    def timed_out(self, now_ms: int) -> list[str]:
+    def timed_out(self, monotonic_ms: int) -> list[str]:
         """Return the transactional ids whose transaction has taken longer than its timeout."""
         return [
             transactional_id
-            for transactional_id in self._ongoing
-            if self.is_timed_out(transactional_id, now_ms)
+            for transactional_id, until_ms in self._ongoing.items()
+            if until_ms < monotonic_ms
         ]
 
-    def is_timed_out(self, transactional_id: str, now_ms: int) -> bool:
+    def is_timed_out(self, transactional_id: str, monotonic_ms: int) -> bool:
         """Tell whether there is a transaction that has taken longer than its timeout."""
-        if transactional_id not in self._ongoing:
-            return False
-        record = self._records[transactional_id]
-        return record.started_at_ms + record.timeout_ms < now_ms
+        until_ms = self._ongoing.get(transactional_id)
+        return until_ms is not None and until_ms < monotonic_ms
 
     def abort(self, transactional_id: str, now_ms: int) -> TransactionChange:
         """Return the change that aborts an ongoing transaction and fences its producer."""
@@ -277,10 +281,13 @@ class TransactionCoordinator:
             transactional_id, complete(self._records[transactional_id], now_ms)
         )
 
-    def staged(self, change: TransactionChange) -> None:
+    def staged(self, change: TransactionChange, monotonic_ms: int) -> None:
         """Take a record that is on its way to the disk, but for a COMPLETE_*."""
         if change.value is None or not change.value.state.complete:
             self.replay(change)
+        if change.value is not None and change.value.state is TransactionState.ONGOING:
+            until_ms = monotonic_ms + change.value.timeout_ms
+            self._ongoing.setdefault(change.transactional_id, until_ms)
 
     def durable(self, change: TransactionChange) -> TransactionRecord | None:
         """Take a COMPLETE_* that is on the disk; return the record to write markers for, if any."""
@@ -292,7 +299,8 @@ class TransactionCoordinator:
 
     def replay(self, change: TransactionChange) -> None:
         """Apply a record that the log has. The only place where state changes."""
-        self._ongoing.discard(change.transactional_id)
+        if change.value is None or change.value.state is not TransactionState.ONGOING:
+            self._ongoing.pop(change.transactional_id, None)
         if change.value is None:
             gone = self._records.pop(change.transactional_id, None)
             if gone is not None:
@@ -307,13 +315,16 @@ class TransactionCoordinator:
             self._ids.pop(known.producer_id, None)
         self._ids[change.value.producer_id] = change.transactional_id
         self._records[change.transactional_id] = change.value
-        if change.value.state is TransactionState.ONGOING:
-            self._ongoing.add(change.transactional_id)
 
-    def loaded(self) -> dict[str, TransactionRecord]:
+    def loaded(self, now: Moment) -> dict[str, TransactionRecord]:
         """End the loading; return the transactions that must be brought to their end."""
         assert self._loading
         self._loading = False
+        for transactional_id, record in self._records.items():
+            if record.state is TransactionState.ONGOING:
+                left_ms = record.started_at_ms + record.timeout_ms - now.wall_ms
+                until_ms = now.monotonic_ms + min(left_ms, record.timeout_ms)
+                self._ongoing[transactional_id] = until_ms
         return {key: record for key, record in self._records.items() if record.state.prepared}
 
     def _known(self, transactional_id: str) -> TransactionRecord | None:

@@ -6,6 +6,7 @@ from duolog.broker.event_loop import time_slices
 from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.coordinator.transactions.states import TransactionState
 from unit.broker.conftest import OpenHarness
+from duolog.core.clock import Clock
 from unit.broker.transactional_producer import (
     END,
     TransactionalProducer,
@@ -35,6 +36,31 @@ def test_a_transaction_that_takes_too_long_is_aborted(open_harness: OpenHarness)
     assert producer.end(commit=True).error_code == 48  # Its epoch and a retry look the same.
     assert producer.init().error_code == 0
     assert producer.me.epoch == 2
+
+
+def test_a_wall_clock_that_goes_back_keeps_no_transaction_open(open_desk: OpenDesk) -> None:
+    desk = coordinate(open_desk(transaction_abort_timed_out_transaction_cleanup_interval_ms="1"))
+    desk.topic("t")
+    producer = TransactionalProducer(desk)
+    producer.init(timeout_ms=1)
+    producer.write(b"a")
+
+    desk.broker.clock = SetBack(desk.broker.clock)
+    for _ in range(100):
+        desk.turn()
+
+    assert producer.record.state is TransactionState.COMPLETE_ABORT
+
+
+class SetBack:
+    """A clock whose wall time an operator has set back by a day."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.monotonic = clock.monotonic
+        self._clock = clock
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms() - 86_400_000
 
 
 def test_transactions_that_take_too_long_are_aborted_in_turns(

@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 
+from duolog.coordinator.messages import Moment
 from duolog.coordinator.transactions.coordinator import (
     NO_ONE,
     Outcome,
@@ -20,6 +21,7 @@ from duolog.core.ids import TopicPartition
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 P = Producer(100, 0)
 DAY_MS = 86_400_000
+START = Moment(1_385_000_000_000, 0)
 
 
 @pytest.fixture
@@ -30,25 +32,27 @@ def coordinator() -> TransactionCoordinator:
 def opened() -> TransactionCoordinator:
     numbers = count(100)
     made = TransactionCoordinator(lambda: next(numbers), TransactionSettings())
-    made.loaded()
+    made.loaded(START)
     return made
 
 
-def stage(coordinator: TransactionCoordinator, outcome: Outcome) -> TransactionRecord | None:
+def stage(
+    coordinator: TransactionCoordinator, outcome: Outcome, now_ms: int = 0
+) -> TransactionRecord | None:
     """Stage and make durable; return what markers must be written for."""
     assert outcome.change is not None
-    coordinator.staged(outcome.change)
+    coordinator.staged(outcome.change, now_ms)
     return coordinator.durable(outcome.change)
 
 
 def begin(coordinator: TransactionCoordinator, now_ms: int = 0) -> None:
     stage(coordinator, coordinator.initialize("tx", 1000, None, now_ms))
-    stage(coordinator, coordinator.add("tx", P, frozenset((A,)), now_ms, client_version=2))
+    stage(coordinator, coordinator.add("tx", P, frozenset((A,)), now_ms, client_version=2), now_ms)
 
 
 def finish(coordinator: TransactionCoordinator) -> None:
     change = coordinator.complete("tx", 1)
-    coordinator.staged(change)
+    coordinator.staged(change, 0)
     assert coordinator.durable(change) is None
 
 
@@ -68,7 +72,7 @@ def test_a_partition_is_in_the_transaction_when_its_record_is_staged(
     assert added.change is not None
     assert code(lambda: coordinator.verify("tx", P, A)) == 120
 
-    coordinator.staged(added.change)
+    coordinator.staged(added.change, 0)
 
     assert code(lambda: coordinator.verify("tx", P, A)) == 0
     assert code(lambda: coordinator.verify("tx", P, B)) == 120
@@ -94,7 +98,7 @@ def test_no_transaction_begins_before_the_end_of_the_last_is_durable(
     stage(coordinator, coordinator.end("tx", P, 0, commit=True, client_version=2))
     change = coordinator.complete("tx", 1)
 
-    coordinator.staged(change)
+    coordinator.staged(change, 0)
     after = Producer(100, 1)
     assert code(lambda: coordinator.add("tx", after, frozenset((B,)), 1)) == 51
     assert code(lambda: coordinator.verify("tx", after, A)) == 51
@@ -166,7 +170,7 @@ def test_only_a_transaction_that_passed_its_timeout_is_aborted(
     assert coordinator.timed_out(1010) == []
     assert coordinator.timed_out(1011) == ["tx"]
     change = coordinator.abort("tx", 1011)
-    coordinator.staged(change)
+    coordinator.staged(change, 0)
 
     assert coordinator.timed_out(9999) == []
     assert change.value is not None
@@ -176,6 +180,38 @@ def test_only_a_transaction_that_passed_its_timeout_is_aborted(
     assert code(lambda: coordinator.add("tx", P, frozenset((A,)), 1)) == 90
     assert code(lambda: coordinator.end("tx", P, 1, commit=True)) == 90
     assert coordinator.initialize("tx", 1000, None, 1).answer == (0, Producer(100, 2))
+
+
+def test_a_timeout_is_no_longer_for_a_partition_that_is_added_later(
+    coordinator: TransactionCoordinator,
+) -> None:
+    begin(coordinator, now_ms=10)
+
+    stage(coordinator, coordinator.add("tx", P, frozenset((B,)), 500, client_version=2), 500)
+
+    assert coordinator.timed_out(1010) == []
+    assert coordinator.timed_out(1011) == ["tx"]
+
+
+@pytest.mark.parametrize(
+    ("wall_ms", "left_ms"),
+    [(1400, 600), (-DAY_MS, 1000), (2000, 0)],
+    ids=["some is left", "the wall clock went back", "it was over before"],
+)
+def test_a_restart_leaves_a_transaction_what_is_left_of_its_timeout_and_never_more(
+    wall_ms: int, left_ms: int
+) -> None:
+    coordinator = opened()
+    stage(coordinator, coordinator.initialize("tx", 1000, None, 1000))
+    added = coordinator.add("tx", P, frozenset((A,)), 1000, client_version=2)
+    assert added.change is not None
+
+    again = TransactionCoordinator(lambda: 1, TransactionSettings())
+    again.replay(added.change)
+    again.loaded(Moment(wall_ms, 50))
+
+    assert again.timed_out(50 + left_ms) == []
+    assert again.timed_out(50 + left_ms + 1) == ["tx"]
 
 
 def test_an_id_that_nobody_uses_expires_but_not_in_a_transaction(
@@ -188,7 +224,7 @@ def test_an_id_that_nobody_uses_expires_but_not_in_a_transaction(
     names = ["idle", "nobody", "tx"]
     assert coordinator.expired(names, 7 * DAY_MS - 1) == []
     (tombstone,) = coordinator.expired(names, 7 * DAY_MS)
-    coordinator.staged(tombstone)
+    coordinator.staged(tombstone, 0)
 
     assert (tombstone.transactional_id, tombstone.value) == ("idle", None)
     assert coordinator.records().keys() == {"tx"}
@@ -207,7 +243,7 @@ def test_a_restart_finds_the_same_and_what_must_be_ended(
 
     again = TransactionCoordinator(lambda: 1)
     again.replay(ended.change)
-    prepared = again.loaded()
+    prepared = again.loaded(START)
 
     assert prepared == coordinator.records() == again.records()
 
