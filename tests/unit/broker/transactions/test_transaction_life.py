@@ -5,8 +5,8 @@ import pytest
 from duolog.broker.event_loop import time_slices
 from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.coordinator.transactions.states import TransactionState
-from unit.broker.conftest import OpenHarness
 from duolog.core.clock import Clock
+from unit.broker.conftest import OpenHarness
 from unit.broker.transactional_producer import (
     END,
     TransactionalProducer,
@@ -38,16 +38,18 @@ def test_a_transaction_that_takes_too_long_is_aborted(open_harness: OpenHarness)
     assert producer.me.epoch == 2
 
 
-def test_a_wall_clock_that_goes_back_keeps_no_transaction_open(open_desk: OpenDesk) -> None:
-    desk = coordinate(open_desk(transaction_abort_timed_out_transaction_cleanup_interval_ms="1"))
-    desk.topic("t")
-    producer = TransactionalProducer(desk)
+def test_a_wall_clock_that_goes_back_keeps_no_transaction_open(open_harness: OpenHarness) -> None:
+    harness = coordinate(
+        open_harness(transaction_abort_timed_out_transaction_cleanup_interval_ms="1")
+    )
+    harness.topic("t")
+    producer = TransactionalProducer(harness)
     producer.init(timeout_ms=1)
     producer.write(b"a")
 
-    desk.broker.clock = SetBack(desk.broker.clock)
+    harness.broker.clock = SetBack(harness.broker.clock)
     for _ in range(100):
-        desk.turn()
+        harness.turn()
 
     assert producer.record.state is TransactionState.COMPLETE_ABORT
 
