@@ -3,12 +3,9 @@
     CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, versions
     CHECKPOINTS/<application id>/spark/             Spark's: offsets, commits, state
 
-The number of tasks decides where a key's state lies, and the shape of the plan decides what the
+The number of tasks decides where a key's state lies, and the layouts of the stores decide what the
 state means; a checkpoint of another shape would be read as if it were this one's. So both are
-pinned at the first start and compared at each later one.
-
-The shape leaves out what state does not depend on: predicates, projections, results and sinks may
-change between two starts.
+pinned at the first start and compared at each later one. What a shape is stands in `store_layouts`.
 """
 
 import hashlib
@@ -19,19 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from duolog.engine.errors import CheckpointMismatch
-from duolog.engine.lowering.tables import store_of
-from duolog.plan.describe import describe_node
-from duolog.plan.levels import Levels
-from duolog.plan.nodes import (
-    AggregateNode,
-    StreamTableJoin,
-    TableSource,
-    ancestors,
-    has_store,
-)
-from duolog.plan.types import render_columns
+from duolog.engine.shape_difference import MAY_CHANGE, first_difference
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+"""Counts this file's form and the bytes that the kernel keeps in a store: raised with either."""
 PIN_FILE: Final = "application.json"
 SPARK_DIR: Final = "spark"
 Json = dict[str, Any]
@@ -69,7 +57,7 @@ class Checkpoint:
                 "checkpoint was written",
                 query_id=application_id,
                 detail=f"{difference} Checkpoint: {self.directory}.",
-                hint="Undo the change, or start it under another application id, "
+                hint=f"{MAY_CHANGE} Undo the change, or start it under another application id, "
                 "or remove the checkpoint to compute everything again from the topics.",
             )
 
@@ -101,12 +89,8 @@ class Checkpoint:
         if not path.is_file():
             return None
         pin: Json = json.loads(path.read_text())
-        if pin["format"] > FORMAT_VERSION:
-            raise CheckpointMismatch(
-                f"checkpoint {self.directory} was written by a newer Duolog",
-                detail=f"Its format is {pin['format']}; this Duolog reads {FORMAT_VERSION}.",
-                hint="Use the newer Duolog, or another checkpoint directory.",
-            )
+        if pin["format"] != FORMAT_VERSION:
+            raise _other_format(self.directory, pin["format"])
         return pin
 
     def _write(self, pin: Json) -> None:
@@ -120,62 +104,16 @@ class Checkpoint:
         arriving.replace(self.directory / PIN_FILE)
 
 
-def shape_of(levels: Levels) -> Json:
-    """Return the part of a plan that state depends on."""
-    stores: dict[str, Json] = {
-        node.store: {"sub-topology": part.id, "level": part.level} | _store_shape(node)
-        for part in levels.subtopologies
-        for node in part.nodes
-        if has_store(node)
-    }
-    for join in levels.plan.nodes:
-        if isinstance(join, StreamTableJoin) and not isinstance(join.table, TableSource):
-            above = ancestors(join.table)
-            stores[store_of(join.table)] = {"rows": "; ".join(map(describe_node, above))}
-    return {
-        "tasks": levels.tasks,
-        # Spark knows a source by its place among the sources.
-        "sources": [ingress.source.topic for ingress in levels.ingresses],
-        "levels": len(levels.levels),
-        "stores": stores,
-    }
-
-
-def _store_shape(node: TableSource | AggregateNode) -> Json:
-    key = ", ".join(str(column.type) for column in node.schema.key)
-    if isinstance(node, TableSource):
-        return {"key": key, "row": render_columns(node.schema.value)}
-    return {
-        "key": key,
-        "group": ", ".join(str(expression) for _, expression in node.group.keys),
-        "accumulators": {
-            f"{kept.name} {kept.type}": f"{kept.initial}; {kept.add}; {kept.subtract}"
-            for kept in node.accumulators
-        },
-    }
+def _other_format(directory: Path, found: int) -> CheckpointMismatch:
+    newer = found > FORMAT_VERSION
+    return CheckpointMismatch(
+        f"checkpoint {directory} was written by {'a newer' if newer else 'an older'} Duolog",
+        detail=f"Its format is {found}; this Duolog reads {FORMAT_VERSION}.",
+        hint=f"Use {'the newer Duolog' if newer else 'that Duolog'}, or another application id, "
+        "or remove the checkpoint to compute everything again from the topics.",
+    )
 
 
 def fingerprint(shape: Json) -> str:
     """Return a short name for a shape; equal shapes have equal names."""
     return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def first_difference(pinned: object, now: object, path: str = "") -> str:
-    """Say where two shapes differ first, or return an empty text.
-
-    Example:
-        >>> first_difference({"tasks": 2}, {"tasks": 3})
-        'tasks was 2 and is 3.'
-    """
-    if isinstance(pinned, dict) and isinstance(now, dict):
-        names = [*pinned, *(name for name in now if name not in pinned)]
-        parts = ((name, pinned.get(name), now.get(name)) for name in names)
-    elif isinstance(pinned, list) and isinstance(now, list) and len(pinned) == len(now):
-        parts = ((str(i), old, new) for i, (old, new) in enumerate(zip(pinned, now, strict=True)))
-    else:
-        return "" if pinned == now else f"{path} was {pinned} and is {now}."
-    found = (
-        first_difference(old, new, f"{path}.{name}" if path else str(name))
-        for name, old, new in parts
-    )
-    return next((text for text in found if text), "")

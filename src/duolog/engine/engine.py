@@ -17,7 +17,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from duolog.core.errors import ConfigError
-from duolog.engine.checkpoint import Checkpoint, Json, shape_of
+from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.errors import CheckpointInUse
 from duolog.engine.explain import explain
 from duolog.engine.launch import Launcher
@@ -28,6 +28,7 @@ from duolog.engine.query import RunningQuery
 from duolog.engine.session import close_session, java_pid, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
+from duolog.engine.store_layouts import Names, shape_of
 from duolog.engine.topics import TopicReader
 from duolog.plan.levels import Levels, find_levels
 from duolog.plan.nodes import Plan
@@ -124,8 +125,8 @@ class Engine:
     ) -> RunningQuery:
         counts = self._topics.partition_counts(source.topic for source in plan.sources)
         prepared = self._prepare(plan, checkpoint, mode, slots_of(spark), counts)
-        checkpoint.pin(application_id, shape_of(prepared.levels), _versions())
         spec = self._spec(prepared.levels, application_id)
+        checkpoint.pin(application_id, shape_of(spec, Names.of(prepared.levels)), _versions())
         launcher = Launcher(spark, self.config, checkpoint, spec, java_pid())
         if prepared.chosen.live == "real-time":
             hold_slots(application_id, prepared.needed, prepared.slots_total)

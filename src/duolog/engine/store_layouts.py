@@ -1,0 +1,232 @@
+"""What the stores of a lowered plan hold: the part of a spec that a checkpoint is bound to.
+
+    spec ─▶ walk from each source ─▶ columns in terms of topics ─▶ a layout for each store
+                                     v1 ─▶ flights.delay
+
+A store holds bytes by position. So its layout says, in order, what stands at each position and how
+it is computed from the columns of topics, wherever the spec has moved these on the way. It also says
+where keys lie: sub-topology, level, and the bytes that choose a task.
+
+What a store takes back must be what was once added: the layout of an aggregate over a table holds
+the filters since the store above, and so does a copy of a table's rows. An aggregate over a stream takes nothing back, and filters in
+front of it may change, unless its name is only its place and another store would fit that place.
+
+Works on what the kernel gets, so that nothing stored is left out; names are for people.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from duolog.plan.levels import Levels
+from duolog.plan.nodes import AggregateNode
+
+Json = dict[str, Any]
+
+# A text or a quoted name stays as it is; a column is a letter and its position.
+_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\b([kvr])(\d+)\b")
+_TEXT_MAX: Final = 300
+_EVERYTHING: Final = "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What people call the columns of each source and the accumulators of each store."""
+
+    sources: Sequence[tuple[Sequence[str], Sequence[str]]]
+    accumulators: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, levels: Levels) -> "Names":
+        schemas = [ingress.source.schema for ingress in levels.ingresses]
+        return cls(
+            [([c.name for c in of.key], [c.name for c in of.value]) for of in schemas],
+            {
+                node.store: [kept.name for kept in node.accumulators]
+                for node in levels.plan.nodes
+                if isinstance(node, AggregateNode)
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A record on its way: its columns in terms of topics and stores, and what it has passed."""
+
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    filters: tuple[str, ...] = ()
+    """Since the last store."""
+    task: str = ""
+    """What chooses the task of its key."""
+
+    def terms(self, expressions: Sequence[str], store: str = "") -> tuple[str, ...]:
+        """Return expressions over this record, and over rows of `store`, in those terms."""
+
+        def term(token: re.Match[str]) -> str:
+            match token[1]:
+                case "k":
+                    return self.keys[int(token[2])]
+                case "v":
+                    return self.values[int(token[2])]
+                case "r":
+                    return f"{store}[{token[2]}]"
+                case _:
+                    return token[0]
+
+        return tuple(_bounded(_TOKEN.sub(term, expression)) for expression in expressions)
+
+    def filtered(self, condition: str) -> "_Record":
+        return replace(self, filters=(*self.filters, condition))
+
+
+def shape_of(spec: Json, names: Names) -> Json:
+    """Return the part of `spec` that state depends on; two that are equal read each other's."""
+    walk = _Walk(spec, names)
+    for source, (keys, values) in zip(spec["sources"], names.sources, strict=True):
+        topic = source["topic"]
+        key, value = (tuple(f"{topic}.{name}" for name in part) for part in (keys, values))
+        walk.follow_all(source, _Record(key, value), None)
+    return {
+        "tasks": spec["tasks"],
+        # Spark knows a source by its place among the sources.
+        "sources": [source["topic"] for source in spec["sources"]],
+        "levels": len(spec["levels"]),
+        "stores": walk.layouts(),
+    }
+
+
+@dataclass(slots=True)
+class _Walk:
+    spec: Json
+    names: Names
+    stores: dict[str, Json] = field(default_factory=dict)
+    by_place: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Stores over streams that are named after their place, and the filters in front of them."""
+    followed: set[tuple[int, _Record]] = field(default_factory=set)
+
+    def follow_all(self, parent: Json, record: _Record, edge: Json | None) -> None:
+        for child in parent["children"]:
+            self._follow(child, record, edge)
+
+    def _follow(self, node_id: int, record: _Record, edge: Json | None) -> None:
+        if (node_id, record) in self.followed:
+            return
+        self.followed.add((node_id, record))
+        node = self.spec["nodes"][str(node_id)]
+        leaving = _LEAVING[node["kind"]](node, record)
+        if node["kind"] == "route":
+            across = self.spec["edges"][node["edge"]]
+            self._follow(across["node"], leaving, across)
+            return
+        if node["kind"] in _ROWS:
+            assert edge is not None, f"store {node['store']} stands in front of the first cut"
+            self._keep(node, record, edge)
+        self.follow_all(node, leaving, edge)
+
+    def _keep(self, node: Json, record: _Record, edge: Json) -> None:
+        store, subtopology = node["store"], edge["subtopology"]
+        level = next(n for n, ids in enumerate(self.spec["levels"]) if subtopology in ids)
+        layout = {
+            "place": f"sub-topology {subtopology} of level {level}",
+            "task": f"{record.task} of {', '.join(node['key_types'])}",
+            "key": list(record.keys),
+            "row": _ROWS[node["kind"]](node, record),
+            "names": list(self.names.accumulators.get(store, ())),
+        }
+        if node["table"] or node["kind"] == "table":
+            layout["filters"] = list(record.filters)
+        elif store == f"{node['name']}-store":
+            self.by_place[store] = record.filters
+        self.stores[store] = layout
+
+    def layouts(self) -> dict[str, Json]:
+        """Return the layout of each store; by name and place together no two are alike."""
+        alike = Counter(map(self._likeness, self.by_place))
+        for store, filters in self.by_place.items():
+            if alike[self._likeness(store)] > 1:
+                self.stores[store]["filters"] = list(filters)
+        return self.stores
+
+    def _likeness(self, store: str) -> str:
+        layout = self.stores[store]
+        return repr([layout["key"], layout["row"]])
+
+
+def _filtered(node: Json, record: _Record) -> _Record:
+    predicate: str = node["predicate"]
+    return record if predicate == _EVERYTHING else record.filtered(*record.terms([predicate]))
+
+
+def _projected(node: Json, record: _Record) -> _Record:
+    return replace(record, values=record.terms(node["values"]))
+
+
+def _rekeyed(node: Json, record: _Record) -> _Record:
+    return replace(record, keys=record.terms(node["keys"]))
+
+
+def _routed(node: Json, record: _Record) -> _Record:
+    arriving = _rekeyed(node, record) if node["keys"] is not None else record
+    return replace(arriving, task=node["key_bytes"])
+
+
+def _joined(node: Json, record: _Record) -> _Record:
+    store = node["store"]
+    joined = replace(record, values=record.terms(node["values"], store))
+    return joined if node["left"] else joined.filtered(f"a row in {store}")
+
+
+def _kept(_node: Json, record: _Record) -> _Record:
+    return replace(record, filters=())
+
+
+def _folded(node: Json, record: _Record) -> _Record:
+    results = record.terms(node["results"])
+    store = node["store"]
+    return replace(record, values=tuple(f"{store}: {text}" for text in results), filters=())
+
+
+def _as_it_is(_node: Json, record: _Record) -> _Record:
+    return record
+
+
+_LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
+    "filter": _filtered,
+    "project": _projected,
+    "select_key": _rekeyed,
+    "route": _routed,
+    "lookup": _joined,
+    "table": _kept,
+    "fold": _folded,
+    "to_stream": _as_it_is,
+    "sink": _as_it_is,
+}
+
+
+def _table_row(node: Json, record: _Record) -> list[str]:
+    columns = zip(record.values, node["value_types"], strict=True)
+    return [f"{text} {of}" for text, of in columns]
+
+
+def _fold_row(node: Json, record: _Record) -> list[str]:
+    init, add = record.terms(node["init"]), record.terms(node["add"])
+    back = record.terms(node["subtract"] or ()) or ("nothing",) * len(add)
+    columns = zip(node["acc_types"], init, add, back, strict=True)
+    return [f"{of}: {first}, adds {step}, takes back {undo}" for of, first, step, undo in columns]
+
+
+_ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
+    "table": _table_row,
+    "fold": _fold_row,
+}
+
+
+def _bounded(text: str) -> str:
+    """Return a text that differs where `text` differs, and does not grow with what it contains."""
+    if len(text) <= _TEXT_MAX:
+        return text
+    return f"{text[:_TEXT_MAX]}… {hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -1,0 +1,10 @@
+from duolog import Topology
+from duolog.engine.lower import lower
+from duolog.engine.store_layouts import Json, Names, shape_of
+from duolog.plan.levels import find_levels
+
+
+def shape_of_topology(topology: Topology, tasks: int = 2) -> Json:
+    """Return the shape that a start of `topology` would pin."""
+    levels = find_levels(topology.build(), tasks)
+    return shape_of(lower(levels, topology.name, cache_bytes_max=0), Names.of(levels))

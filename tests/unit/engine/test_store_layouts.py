@@ -1,0 +1,208 @@
+"""What a later start may change and what not: each pair once read one store as another."""
+
+from collections.abc import Callable
+
+import pytest
+
+from duolog import Topology, col, count, max_, sum_
+from duolog.dsl.streams import Stream, Table
+from duolog.engine.shape_difference import first_difference
+from unit.engine.shapes import shape_of_topology
+
+Build = Callable[[Topology, Stream, Table], None]
+
+FLIGHTS = "carrier STRING, dest STRING, delay BIGINT, air BIGINT"
+AIRLINES = "name STRING, country STRING, size BIGINT"
+
+
+def difference(
+    before: Build, after: Build, *, flights: str = FLIGHTS, airlines: str = AIRLINES
+) -> str:
+    return first_difference(shape(before, FLIGHTS, AIRLINES), shape(after, flights, airlines))
+
+
+def shape(build: Build, flights: str, airlines: str) -> dict[str, object]:
+    topology = Topology("app")
+    stream = topology.stream("flights", key="id STRING", value=flights)
+    table = topology.table("airlines", key="code STRING", value=airlines)
+    build(topology, stream, table)
+    return shape_of_topology(topology)
+
+
+def two_sums(first: str, second: str) -> Build:
+    def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        by_dest = flights.group_by("dest").materialized("by_dest")
+        by_dest.aggregate(a=sum_(first), b=sum_(second)).to("out")
+
+    return build
+
+
+def two_counts(first: int, second: int, *, names: tuple[str, str] | None = None) -> Build:
+    """Two counts that differ in their filters alone."""
+
+    def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        for number, late in enumerate((first, second)):
+            grouped = flights.filter(col("delay") > late).group_by("dest")
+            named = grouped.materialized(names[number]) if names else grouped
+            named.count("n").to(f"out-{number}")
+
+    return build
+
+
+def undo(*, big: int = 100, factor: int = 1) -> Build:
+    """A filtered, projected table that is grouped: old rows are taken back."""
+
+    def build(_topology: Topology, _flights: Stream, airlines: Table) -> None:
+        some = airlines.filter(col("size") > big).map_values("country", size=col("size") * factor)
+        by_country = some.group_by("country").materialized("by_country")
+        by_country.aggregate(total=sum_("size")).to("out")
+
+    return build
+
+
+def undo_of_results(*, factor: int = 1, more_than: int = 0) -> Build:
+    """An aggregate whose results are grouped again."""
+
+    def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        by_dest = flights.group_by("dest").materialized("by_dest")
+        counted = by_dest.aggregate(n=count() * factor)
+        again = counted.filter(col("n") > more_than).group_by(tens=col("n") / 10)
+        again.materialized("again").count("of").to("out")
+
+    return build
+
+
+def joined(*select: str, late: int = 0) -> Build:
+    def build(_topology: Topology, flights: Stream, airlines: Table) -> None:
+        some = airlines.filter(col("size") > 5).map_values(*select)
+        late_ones = flights.filter(col("delay") > late).select_key("carrier")
+        late_ones.join(some).to("out")
+
+    return build
+
+
+def by_joined(column: str) -> Build:
+    """An aggregate over what a join has looked up."""
+
+    def build(_topology: Topology, flights: Stream, airlines: Table) -> None:
+        wide = flights.select_key("carrier").join(airlines)
+        wide.group_by("dest").materialized("wide").aggregate(top=max_(column)).to("out")
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            two_sums("delay", "air"),
+            two_sums("air", "delay"),
+            "what it keeps was sum(delay), sum(air) and is sum(air), ",
+        ),
+        (
+            two_counts(0, 60),
+            two_counts(60, 0),
+            "what is filtered in front of it was (flights.delay",
+        ),
+        (undo(), undo(big=50), "what is filtered in front of it was (airlines"),
+        (undo(), undo(factor=2), "kept in place 1, was BIGINT"),
+        (undo_of_results(), undo_of_results(more_than=5), "what is filtered in front of it was"),
+        (undo_of_results(), undo_of_results(factor=3), "its key was"),
+        (by_joined("name"), by_joined("country"), "what it keeps was max(name)"),
+    ],
+)
+def test_a_change_that_would_misread_a_store_is_told(
+    before: Build, after: Build, told: str
+) -> None:
+    assert difference(before, before) == ""
+
+    assert told in difference(before, after)
+    assert told.partition(" was ")[0] in difference(after, before)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            two_counts(0, 60, names=("late", "later")),
+            two_counts(10, 90, names=("late", "later")),
+        ),
+        (joined("name", "country"), joined("name", "country", late=60)),
+    ],
+)
+def test_what_no_store_depends_on_may_change(before: Build, after: Build) -> None:
+    assert difference(before, after) == ""
+
+
+def test_a_filter_may_change_before_the_only_store_that_is_named_after_its_place() -> None:
+    def late_ones(late: int) -> Build:
+        def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+            flights.filter(col("delay") > late).group_by("dest").count("n").to("out")
+
+        return build
+
+    assert difference(late_ones(0), late_ones(60)) == ""
+
+
+def test_a_reader_that_is_added_may_move_columns_of_what_it_shares() -> None:
+    """Columns that nobody needs are left out, so a new sink moves those of an aggregate."""
+
+    def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        wide = flights.map_values("carrier", "dest", "delay", late=col("delay") > 15)
+        wide.group_by("dest").materialized("by_dest").aggregate(total=sum_("delay")).to("out")
+
+    def with_a_reader(topology: Topology, flights: Stream, airlines: Table) -> None:
+        wide = flights.map_values("carrier", "dest", "delay", late=col("delay") > 15)
+        wide.group_by("dest").materialized("by_dest").aggregate(total=sum_("delay")).to("out")
+        wide.filter(col("late")).to("late")
+
+    assert difference(build, with_a_reader) == ""
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (
+            "country STRING, name STRING, size BIGINT",
+            "column 1, kept in place 1, was airlines.name",
+        ),
+        (
+            "name STRING, country STRING, size INT",
+            "was airlines.size BIGINT and is airlines.size INT",
+        ),
+        ("name STRING, country STRING", "was airlines.size BIGINT and is nothing"),
+    ],
+)
+def test_the_columns_of_a_table_that_is_kept_are_fixed(columns: str, told: str) -> None:
+    def build(_topology: Topology, flights: Stream, airlines: Table) -> None:
+        flights.select_key("carrier").join(airlines.filter(col("name") > "a")).to("out")
+
+    assert told in difference(build, build, airlines=columns)
+
+
+def test_an_expression_of_any_length_is_compared_and_written_short() -> None:
+    def build(number: int) -> Build:
+        def of(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+            value = col("delay")
+            for _ in range(300):
+                value = value + 1
+            flights.map_values("dest", deep=value + number).group_by("dest").aggregate(
+                total=sum_("deep")
+            ).to("out")
+
+        return of
+
+    told = difference(build(1), build(2))
+
+    assert "kept in place 1" in told
+    assert len(told) < 1000
+
+
+def test_a_text_that_looks_like_a_column_is_a_text() -> None:
+    def build(of: str) -> Build:
+        def counts(_topology: Topology, _flights: Stream, airlines: Table) -> None:
+            airlines.filter(col("name") == of).group_by("country").count("n").to("out")
+
+        return counts
+
+    assert "= 'v1')" in difference(build("v1"), build("it's v0"))
