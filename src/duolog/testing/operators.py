@@ -31,12 +31,16 @@ from duolog.testing.evaluation import Evaluate, Values, compile_expression
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record between nodes: a stream's `value`, or a table's change from `old` to `value`."""
+    """A record between nodes: a stream's `value`, or a table's change from `old` to `value`.
+
+    `old_timestamp_ms` is the old row's, and says something only where there is one.
+    """
 
     key: Row
     value: Row | None
     timestamp_ms: int
     old: Row | None = None
+    old_timestamp_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -92,7 +96,7 @@ def _table(node: TableSource) -> Run:
         kept = store.pop(entry.key, None)
         if entry.value is not None:
             store[entry.key] = Kept(entry.value, entry.timestamp_ms)
-        return [replace(entry, old=kept.row if kept else None)]
+        return [_after(entry, kept)]
 
     return run
 
@@ -100,16 +104,16 @@ def _table(node: TableSource) -> Run:
 def _filter(node: Filter) -> Run:
     holds = _row_function(node.schema, (("", node.predicate),))
 
-    def passes(entry: Entry, row: Row | None) -> bool:
-        return holds(entry.key, row, entry.timestamp_ms) == (True,)
+    def kept(key: Row, row: Row | None, time: int) -> Row | None:
+        return row if row is not None and holds(key, row, time) == (True,) else None
 
     def run_table(entry: Entry, _stores: Stores) -> Sequence[Entry]:
-        new = entry.value if entry.value is not None and passes(entry, entry.value) else None
-        old = entry.old if entry.old is not None and passes(entry, entry.old) else None
+        new = kept(entry.key, entry.value, entry.timestamp_ms)
+        old = kept(entry.key, entry.old, entry.old_timestamp_ms)
         return [] if new is None and old is None else [replace(entry, value=new, old=old)]
 
     def run_stream(entry: Entry, _stores: Stores) -> Sequence[Entry]:
-        return [entry] if passes(entry, entry.value) else []
+        return [entry] if holds(entry.key, entry.value, entry.timestamp_ms) == (True,) else []
 
     return run_table if node.is_table else run_stream
 
@@ -118,9 +122,9 @@ def _project(node: Project) -> Run:
     values = _row_function(node.parent.schema, node.values)
 
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
-        key, time = entry.key, entry.timestamp_ms
-        new = None if entry.value is None else values(key, entry.value, time)
-        old = None if entry.old is None else values(key, entry.old, time)
+        key = entry.key
+        new = None if entry.value is None else values(key, entry.value, entry.timestamp_ms)
+        old = None if entry.old is None else values(key, entry.old, entry.old_timestamp_ms)
         return [replace(entry, value=new, old=old)]
 
     return run
@@ -156,21 +160,22 @@ def _group_table(node: GroupBy) -> Run:
     keys = _row_function(node.parent.schema, node.keys)
     values = _row_function(node.parent.schema, node.values)
 
-    def side(entry: Entry, row: Row | None) -> tuple[Row, Row] | None:
+    def side(of: Row, row: Row | None, time: int) -> tuple[Row, Row] | None:
         if row is None:
             return None
-        key = keys(entry.key, row, entry.timestamp_ms)
-        return None if None in key else (key, values(entry.key, row, entry.timestamp_ms))
+        key = keys(of, row, time)
+        return None if None in key else (key, values(of, row, time))
 
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
-        old, new = side(entry, entry.old), side(entry, entry.value)
+        old = side(entry.key, entry.old, entry.old_timestamp_ms)
+        new = side(entry.key, entry.value, entry.timestamp_ms)
         if old and new and old[0] == new[0]:
-            return [Entry(new[0], new[1], entry.timestamp_ms, old[1])]
+            return [replace(entry, key=new[0], value=new[1], old=old[1])]
         found = []
         if old:
-            found.append(Entry(old[0], None, entry.timestamp_ms, old[1]))
+            found.append(replace(entry, key=old[0], value=None, old=old[1]))
         if new:
-            found.append(Entry(new[0], new[1], entry.timestamp_ms))
+            found.append(replace(entry, key=new[0], value=new[1], old=None))
         return found
 
     return run
@@ -247,14 +252,16 @@ def _aggregate(node: AggregateNode) -> Run:
     ]
     results = _results(node)
 
-    def step(steps: list[Evaluate], entry: Entry, row: Row, accumulators: Row) -> Row:
+    def step(
+        steps: list[Evaluate], key: Row, row: Row, accumulators: Row, timestamp_ms: int
+    ) -> Row:
         at_hand = Values(
-            _named(node.group.schema, entry.key, row),
+            _named(node.group.schema, key, row),
             accumulators={
                 kept.name: value
                 for kept, value in zip(node.accumulators, accumulators, strict=True)
             },
-            timestamp_ms=entry.timestamp_ms,
+            timestamp_ms=timestamp_ms,
         )
         return tuple(evaluate(at_hand) for evaluate in steps)
 
@@ -265,18 +272,25 @@ def _aggregate(node: AggregateNode) -> Run:
         kept = store.get(entry.key)
         row = kept.row if kept else None
         if entry.old is not None and row is not None:
-            row = step(subtract, entry, entry.old, row)
+            row = step(subtract, entry.key, entry.old, row, entry.old_timestamp_ms)
         if entry.value is not None:
             started = tuple(evaluate(Values()) for evaluate in initial) if row is None else row
-            row = step(add, entry, entry.value, started)
+            row = step(add, entry.key, entry.value, started, entry.timestamp_ms)
         if row is None:
             return []
         time = max(entry.timestamp_ms, kept.timestamp_ms if kept else entry.timestamp_ms)
         now = store[entry.key] = Kept(row, time)
-        before = results(entry.key, kept) if kept else None
-        return [Entry(entry.key, results(entry.key, now), time, before)]
+        before = Kept(results(entry.key, kept), kept.timestamp_ms) if kept else None
+        return [_after(Entry(entry.key, results(entry.key, now), time), before)]
 
     return run
+
+
+def _after(entry: Entry, kept: Kept | None) -> Entry:
+    """Return `entry` with the row that was there before, and its timestamp."""
+    if kept is None:
+        return entry
+    return replace(entry, old=kept.row, old_timestamp_ms=kept.timestamp_ms)
 
 
 def _results(node: AggregateNode) -> Callable[[Row, Kept], Row]:

@@ -220,7 +220,11 @@ def _keep_back(cache: dict[Row, Entry], entries: Sequence[Entry]) -> None:
     for entry in entries:
         first = cache.get(entry.key)
         # The old row is the one before the micro-batch; the place is that of the first touch.
-        cache[entry.key] = replace(entry, old=first.old) if first else entry
+        cache[entry.key] = (
+            replace(entry, old=first.old, old_timestamp_ms=first.old_timestamp_ms)
+            if first
+            else entry
+        )
 
 
 def _by_partition(records: Iterable[SourceRecord]) -> dict[str, dict[int, list[SourceRecord]]]:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from duolog import Topology, avg, col, count, lit, max_, min_, sum_, when
+from duolog import Topology, avg, col, concat, count, lit, max_, min_, row_time, sum_, when
 from duolog.engine.lower import lower
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
@@ -74,6 +74,28 @@ def joined_with_derived_tables(topology: Topology) -> None:
     by_carrier.join(counted).map_values("id", "flights").to("with_count")
 
 
+def by_row_time(topology: Topology) -> None:
+    """A table whose rows' timestamps are filtered by, projected, grouped by and summed."""
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    recent = airlines.filter(row_time() % 7 != 3).map_values("name", at=row_time())
+    recent.to("recent")
+    recent.group_by("name").aggregate(at=sum_("at"), now=sum_(row_time())).to("by_name")
+    halves = airlines.group_by(half=row_time() % 2).aggregate(seats=sum_("seats"))
+    halves.map_values("seats", at=row_time()).group_by("seats").aggregate(
+        halves=count(), at=sum_("at")
+    ).to("by_seats")
+
+
+def rekeyed_deletions(topology: Topology) -> None:
+    """A table's changelog under new keys, made of the old one: a deletion has no other columns."""
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    changes = airlines.to_stream()
+    changes.select_key(shouted=concat("code", lit("!"))).to("shouted")
+    changes.select_key(first=col("code"), at=row_time() % 3).select_key(
+        again=concat("first", lit("?"))
+    ).map_values("at", "name").to("again")
+
+
 def several_keys(topology: Topology) -> None:
     """A group of two columns, and a count of its changes."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
@@ -88,6 +110,8 @@ TOPOLOGIES: list[Define] = [
     left_joined,
     duality,
     regrouped,
+    by_row_time,
+    rekeyed_deletions,
     joined_with_derived_tables,
     several_keys,
 ]

@@ -4,6 +4,9 @@ The old key's columns become value columns, so a projection carries them over fi
 what the new key is computed from:
 
     project (needed columns, old key's among them) ─▶ select_key or route (new key)
+
+A null value has no columns and carries nothing: so the new key reads the old one where it still is
+the key.
 """
 
 from dataclasses import replace
@@ -19,8 +22,7 @@ from duolog.plan.nodes import GroupBy, SelectKey, TableSource
 
 def lower_select_key(node: SelectKey, row: Row, needed: frozenset[str]) -> Lowered:
     carrying, carried = _carry(node, row, needed)
-    naming = carried.naming(node.parent.schema)
-    keys = [lower_as_declared(expression, naming) for _, expression in node.keys]
+    keys = _keys(node, row, carried)
     entry = carried.entry("select_key", node.name, keys=keys)
     return Lowered([*carrying, entry], _rekeyed(node, _without_key(carried)))
 
@@ -40,8 +42,7 @@ def lower_edge(edge: Edge, row: Row, needed: frozenset[str]) -> Lowered:
     parent = edge.parent
     if isinstance(parent, GroupBy):
         entries, narrow = _carry(parent, row, needed)
-        naming = narrow.naming(parent.parent.schema)
-        keys = [lower_as_declared(expression, naming) for _, expression in parent.keys]
+        keys = _keys(parent, row, narrow)
         arriving = _rekeyed(parent, _without_key(narrow))
     else:
         entries, narrow, keys = [], row, None
@@ -73,6 +74,13 @@ def _carry(
         if column.name in behind or (column.name in for_key and column.name not in old_key)
     ]
     return reshape(row, node.parent.schema, wanted, f"{node.name}-carry")
+
+
+def _keys(node: SelectKey | GroupBy, row: Row, carried: Row) -> list[str]:
+    """Return the expressions of the new key over `carried`, which `row` became."""
+    old_key = {name: at for name, at in row.names.items() if at.startswith("k")}
+    naming = replace(carried, names={**carried.names, **old_key}).naming(node.parent.schema)
+    return [lower_as_declared(expression, naming) for _, expression in node.keys]
 
 
 def _without_key(row: Row) -> Row:

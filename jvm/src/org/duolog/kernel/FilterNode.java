@@ -38,23 +38,23 @@ final class FilterNode extends Node {
   @Override
   void process(Change change) {
     if (!table) {
-      if (holds(change, change.value)) {
+      if (holds(change.key, change.value, change.ts)) {
         forward(change);
       }
       return;
     }
-    UnsafeRow value = kept(change, change.value);
-    UnsafeRow old = kept(change, change.old);
+    UnsafeRow value = kept(change.key, change.value, change.ts);
+    UnsafeRow old = kept(change.key, change.old, change.oldTs);
     if (value != null || old != null) {
       forward(out.set(change.key, value, old, change));
     }
   }
 
-  private UnsafeRow kept(Change change, UnsafeRow row) {
-    return row != null && holds(change, row) ? row : null;
+  private UnsafeRow kept(UnsafeRow key, UnsafeRow row, long ts) {
+    return row != null && holds(key, row, ts) ? row : null;
   }
 
-  private boolean holds(Change change, UnsafeRow row) {
-    return predicate.test(operands.of(change.key, row, null, change.ts));
+  private boolean holds(UnsafeRow key, UnsafeRow row, long ts) {
+    return predicate.test(operands.of(key, row, null, ts));
   }
 }

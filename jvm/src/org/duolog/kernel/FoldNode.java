@@ -117,7 +117,7 @@ final class FoldNode extends Node {
   private UnsafeRow updated(UnsafeRow acc, Change change) {
     UnsafeRow current = acc;
     if (table && change.old != null && current != null) {
-      current = subtract.apply(operands.of(change.key, change.old, current, change.ts));
+      current = subtract.apply(operands.of(change.key, change.old, current, change.oldTs));
     }
     if (change.value != null) {
       if (current == null) {

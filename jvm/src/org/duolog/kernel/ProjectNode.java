@@ -38,12 +38,12 @@ final class ProjectNode extends Node {
 
   @Override
   void process(Change change) {
-    UnsafeRow value = computed(values, change, change.value);
-    UnsafeRow old = withOld ? computed(oldValues, change, change.old) : null;
+    UnsafeRow value = computed(values, change.key, change.value, change.ts);
+    UnsafeRow old = withOld ? computed(oldValues, change.key, change.old, change.oldTs) : null;
     forward(out.set(change.key, value, old, change));
   }
 
-  private UnsafeRow computed(Program program, Change change, UnsafeRow row) {
-    return row == null ? null : program.apply(operands.of(change.key, row, null, change.ts));
+  private UnsafeRow computed(Program program, UnsafeRow key, UnsafeRow row, long ts) {
+    return row == null ? null : program.apply(operands.of(key, row, null, ts));
   }
 }

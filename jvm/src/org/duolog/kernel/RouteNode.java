@@ -64,7 +64,7 @@ final class RouteNode extends Node {
     } else if (table) {
       regroup(change);
     } else {
-      UnsafeRow key = newKey(keys, change, change.value);
+      UnsafeRow key = newKey(keys, change.key, change.value, change.ts);
       if (key != null) {
         send(key, change.value, null, change);
       }
@@ -72,8 +72,8 @@ final class RouteNode extends Node {
   }
 
   private void regroup(Change change) {
-    UnsafeRow oldKey = newKey(oldKeys, change, change.old);
-    UnsafeRow newKey = newKey(keys, change, change.value);
+    UnsafeRow oldKey = newKey(oldKeys, change.key, change.old, change.oldTs);
+    UnsafeRow newKey = newKey(keys, change.key, change.value, change.ts);
     if (oldKey != null && oldKey.equals(newKey)) {
       send(newKey, change.value, change.old, change);
       return;
@@ -86,11 +86,11 @@ final class RouteNode extends Node {
     }
   }
 
-  private UnsafeRow newKey(Program program, Change change, UnsafeRow value) {
+  private UnsafeRow newKey(Program program, UnsafeRow oldKey, UnsafeRow value, long ts) {
     if (value == null) {
       return null;
     }
-    UnsafeRow key = program.apply(operands.of(change.key, value, null, change.ts));
+    UnsafeRow key = program.apply(operands.of(oldKey, value, null, ts));
     return key.anyNull() ? null : key;
   }
 
