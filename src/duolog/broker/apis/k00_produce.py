@@ -51,6 +51,8 @@ class PendingProduce(InFlightRequest):
 
     __slots__ = ("connection", "correlation_id", "results", "version")
 
+    appends = True
+
     def __init__(
         self, connection: "Connection", version: int, correlation_id: int, results: ProduceResults
     ) -> None:
@@ -84,6 +86,23 @@ class PendingProduce(InFlightRequest):
         self.durable()
 
 
+class UnansweredProduce:
+    """A produce request with acks=0 whose batches are on their way to the disk."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: "Connection") -> None:
+        connection.appending += 1
+        self._connection = connection
+
+    def durable(self) -> None:
+        self._connection.appended()
+
+    def failed(self, error: Exception) -> None:
+        del error
+        self._connection.close("a produce request with acks=0 failed", level=logging.WARNING)
+
+
 def handle_frame(
     connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
 ) -> None:
@@ -105,9 +124,11 @@ def handle_frame(
         ]
     if request.acks == 0:
         _check_unanswered(connection, results)
+        if broker.rounds.dirty and not connection.closed:
+            broker.rounds.pending.append(UnansweredProduce(connection))
         return
     pending = PendingProduce(connection, version, correlation_id, results)
-    connection.in_flight.append(pending)
+    connection.begin(pending)
     if broker.rounds.dirty:
         broker.rounds.pending.append(pending)
     else:
@@ -192,4 +213,11 @@ def _check_unanswered(connection: "Connection", results: ProduceResults) -> None
                 return
 
 
-API = Api(key=0, name="Produce", versions=VERSIONS, listed=range(13), handle_frame=handle_frame)
+API = Api(
+    key=0,
+    name="Produce",
+    versions=VERSIONS,
+    listed=range(13),
+    handle_frame=handle_frame,
+    appends=True,
+)

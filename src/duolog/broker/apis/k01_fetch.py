@@ -46,7 +46,7 @@ def handle_frame(
         connection.answer(InFlightRequest(), answer)
         return
     waiter = DelayedFetch(broker, connection, plan, version, correlation_id)
-    connection.in_flight.append(waiter)
+    connection.begin(waiter)
     waiter.park()
 
 

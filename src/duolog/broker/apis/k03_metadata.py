@@ -69,7 +69,7 @@ def handle_frame(
     came_at = broker.clock.monotonic()
     content = bytes(frame)  # The receive buffer may be another's when this fails.
     waiting = InFlightRequest()
-    connection.in_flight.append(waiting)
+    connection.begin(waiting)
     header = response_header(_KEY, version, correlation_id)
     failed: dict[str, Exception] = {}
 

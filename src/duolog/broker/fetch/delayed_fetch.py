@@ -37,6 +37,8 @@ class DelayedFetch(InFlightRequest):
         "_version",
     )
 
+    changes_nothing = True
+
     def __init__(
         self,
         broker: "Broker",

@@ -5,6 +5,8 @@
 Invariants:
 - Answers leave in the order of the requests: each request stands in the line of those in
   flight, and only a run of answered ones at its head moves to the send queue.
+- A request begins when every earlier one has been done, so that it sees what they did; only a
+  produce request may begin while earlier ones wait for the disk. See `requests.api`.
 - The receive buffer is moved or reused only by the next `recv`. Record batches are staged as
   slices of it, and the round that staged them has written them before the loop polls again.
 - A client that does not read gets no more handled: while something waits to be sent, or too
@@ -23,6 +25,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.event_loop.loop import HANG_UP, READ, WRITE
+from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
 from duolog.broker.network.send_queue import SendQueue
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
 from duolog.broker.requests.in_flight import Data, InFlightRequest, held_bytes
@@ -84,6 +87,14 @@ class Connection:
         self.parked: set[DelayedFetch] = set()
         self.in_flight: deque[InFlightRequest] = deque()
         self.burst: ProduceBurst | None = None
+        self.appending = 0
+        """Requests in flight that only append, with those that get no answer."""
+        self._unfinished = 0
+        """Other requests in flight whose effect later ones must see."""
+        self._out_of_turn = False
+        """Whether the next frame waits for requests in flight."""
+        self._rests = False
+        """Whether the next frame waits for other connections."""
         self._socket = connection_socket
         self._fd = connection_socket.fileno()
         self._queue = SendQueue(connection_socket)
@@ -109,8 +120,16 @@ class Connection:
 
     def answer(self, request: InFlightRequest, data: Data) -> None:
         """Put a request in the line and answer it at once."""
-        self.in_flight.append(request)
+        self.begin(request)
         self.complete(request, data)
+
+    def begin(self, request: InFlightRequest) -> None:
+        """Put a request in the line; later ones wait for what it does."""
+        self.in_flight.append(request)
+        if request.appends:
+            self.appending += 1
+        elif not request.changes_nothing:
+            self._unfinished += 1
 
     def complete(self, request: InFlightRequest, data: Data) -> None:
         """Answer a request; the answer leaves at the end of the round, when its turn has come."""
@@ -118,10 +137,20 @@ class Connection:
             return
         assert request.data is None, "a request was answered twice"
         request.data = data
+        if request.appends:
+            self.appending -= 1
+        elif not request.changes_nothing:
+            self._unfinished -= 1
         self._held_bytes += len(data) if data.__class__ is bytes else held_bytes(data)
         if self._held_bytes > _HELD_BYTES_MAX:
             self._in_flight_max = 0
-        if self.in_flight[0] is request:
+        if self._out_of_turn or self.in_flight[0] is request:
+            self.flush_soon()
+
+    def appended(self) -> None:
+        """Say that what a request without an answer appended is on the disk."""
+        self.appending -= 1
+        if self._out_of_turn:
             self.flush_soon()
 
     def flush_soon(self) -> None:
@@ -268,14 +297,17 @@ class Connection:
             self._buffer = bytearray(_BUFFER_BYTES)
             self._start = self._end = 0
 
-    def _handle_frames(self) -> None:
+    def _handle_frames(self) -> None:  # noqa: PLR0912  Each call less is felt by a producer.
         """Handle every whole frame in the buffer, unless the client must first read."""
-        if self._queue.pieces:
+        self._out_of_turn = False
+        if self._queue.pieces or self._rests:
             return
         buffer, in_flight, end = self._buffer, self.in_flight, self._end
         view = memoryview(buffer)
         frame_bytes_max = self.broker.frame_bytes_max
         routes, counts = self.broker.router.routes, self.broker.router.counts
+        clock = self.broker.clock
+        until = clock.monotonic() + SHORT_SLICE_S
         try:
             while (taken := len(in_flight)) < self._in_flight_max and not self.closed:
                 start = self._start
@@ -289,10 +321,13 @@ class Connection:
                     # Not whole yet, or no frame: then this raises.
                     next_frame_end(buffer, start, end, frame_bytes_max)
                     return
+                api, flexible = routes.get(code) or self.broker.router.find(code)
+                if self._unfinished or (self.appending and not api.appends):
+                    self._out_of_turn = True
+                    return
                 self._start = frame_end
                 frame = view[start + SIZE_BYTES : frame_end]
                 position = 10 + client_id_size if client_id_size > 0 else 10
-                api, flexible = routes.get(code) or self.broker.router.find(code)
                 counts[code] += 1
                 if flexible:
                     if position < size and not frame[position]:
@@ -301,21 +336,33 @@ class Connection:
                         position = skip_tagged_fields(frame, position)
                 if api.handle_frame is None:
                     self._handle_cold(api, frame)
-                    continue
-                try:
-                    api.handle_frame(self, frame, code & 0xFFFF, correlation_id, position)
-                except (MalformedRequest, AssertionError):
-                    # A broken invariant of the log: going on could write wrong bytes.
-                    raise
-                except Exception as error:  # noqa: BLE001  One of the four edges: the request.
-                    answer_failed_frame(self, api, frame, taken, error)
+                else:
+                    try:
+                        api.handle_frame(self, frame, code & 0xFFFF, correlation_id, position)
+                    except (MalformedRequest, AssertionError):
+                        # A broken invariant of the log: going on could write wrong bytes.
+                        raise
+                    except Exception as error:  # noqa: BLE001  One of the four edges: the request.
+                        answer_failed_frame(self, api, frame, taken, error)
+                if not api.appends and clock.monotonic() >= until:
+                    self._rest()
+                    return
         except MalformedRequest as error:
             self.close(f"{error.message} {error.detail}".strip(), level=logging.WARNING)
+
+    def _rest(self) -> None:
+        """Let others be served before the next frame is handled."""
+        self._rests = True
+        self.broker.timers.call_later(0.0, self._go_on)
+
+    def _go_on(self) -> None:
+        self._rests = False
+        self.flush_soon()
 
     def _handle_cold(self, api: Api, frame: memoryview) -> None:
         header = read_request_header(frame)
         request = InFlightRequest()
-        self.in_flight.append(request)
+        self.begin(request)
         context = RequestContext(self.broker, self, request, api, header)
         handle_cold(self.broker, api, context, frame[header.body_position :])
 
@@ -325,7 +372,12 @@ class Connection:
             return
         if self._queue.pieces:
             events = WRITE
-        elif self._half_closed or len(self.in_flight) >= self._in_flight_max:
+        elif (
+            self._half_closed
+            or self._out_of_turn
+            or self._rests
+            or len(self.in_flight) >= self._in_flight_max
+        ):
             events = 0
         else:
             events = READ

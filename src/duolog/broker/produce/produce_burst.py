@@ -36,6 +36,8 @@ class ProduceBurst(InFlightRequest):
 
     __slots__ = ("connection", "requests", "round")
 
+    appends = True
+
     def __init__(self, connection: "Connection", pending: "list[Pending]") -> None:
         self.data = None
         self.connection = connection
@@ -111,7 +113,7 @@ def append_single(
         or len(burst.requests) >= _REQUESTS_MAX
     ):
         burst = connection.burst = ProduceBurst(connection, pending)
-        in_flight.append(burst)
+        connection.begin(burst)
         pending.append(burst)
     burst.requests.append((topic, correlation_id, index, base_offset, log.log_start_offset))
     return True

@@ -4,6 +4,10 @@ A cold API has `handle(request, context)`: the request is a kio entity, decoded;
 calls `context.reply(...)` exactly once, at once or later. Produce and Fetch have `handle_frame`
 instead and read the bytes themselves.
 
+A client may send requests without waiting for answers. Each sees what all earlier ones of its
+connection have done: none begins before those are answered. Two kinds need not wait, and say so:
+what only appends does not wait for what only appends, and nothing waits for a fetch that waits.
+
 A handler runs on the broker's loop and holds it: it must not wait for anything. What it raises
 becomes an error answer to that request, never a dropped connection.
 """
@@ -42,6 +46,8 @@ class Api:
     handle: Handler | None = None
     handle_frame: FrameHandler | None = None
     listed: range | None = None
+    appends: bool = False
+    """Whether it may begin while earlier requests of this kind wait for the disk."""
 
     @property
     def advertised(self) -> range:
@@ -140,7 +146,7 @@ def answer_failed_frame(
     """
     in_flight = connection.in_flight
     if len(in_flight) == in_flight_before:
-        in_flight.append(InFlightRequest())
+        connection.begin(InFlightRequest())
     answer_failure(connection, api, frame, in_flight[-1], error)
 
 

@@ -5,6 +5,8 @@ number: the segment may be deleted while the span waits, and a number that was g
 send another file's bytes.
 """
 
+from typing import ClassVar
+
 from duolog.log.disk import DiskFile
 
 
@@ -33,6 +35,11 @@ class InFlightRequest:
     """Waits in its connection's order until the request is answered."""
 
     __slots__ = ("data",)
+
+    appends: ClassVar = False
+    """Whether all that it does is to append: another that does so need not wait for it."""
+    changes_nothing: ClassVar = False
+    """Whether later requests need not wait until it is answered."""
 
     def __init__(self) -> None:
         self.data: Data | None = None

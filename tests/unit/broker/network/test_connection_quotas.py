@@ -158,10 +158,12 @@ def test_a_client_that_does_not_read_gets_no_more_answers_made_than_two_megabyte
 
     sent = client.socket.send(request * 200)
     assert sent == 200 * len(request)
+    connection = client.connection
+    while not connection.sends:
+        harness.turn()
     for _ in range(20):
         harness.turn()
 
-    connection = client.connection
     held = connection._held_bytes + sum(  # noqa: SLF001
         len(piece)
         for piece in connection._queue.pieces  # noqa: SLF001

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from duolog.core.clock import SystemClock
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Record, encode_batch
 from duolog.record.batch import crc_matches, read_header
@@ -119,7 +120,7 @@ def test_log_append_time_stamps_the_batch_and_its_checksum(harness: Any) -> None
 def test_a_time_far_ahead_is_refused(harness: Any) -> None:
     harness.topic("orders", message_timestamp_after_max_ms="0")
     batch = harness.batch(b"a")
-    harness.broker.clock = type("Earlier", (), {"now_ms": lambda _: 1000})()
+    harness.broker.clock = type("Earlier", (SystemClock,), {"now_ms": lambda _: 1000})()
 
     answer = harness.client().produce("orders", batch)
 
