@@ -27,7 +27,7 @@ _KAFKA_READ: Final = {
     "DOUBLE": "duolog_double({})",
     "STRING": "CAST({} AS STRING)",
     "BYTES": "{}",
-    "BOOLEAN": "CASE WHEN length({0}) = 1 THEN {0} <> X'00' END",
+    "BOOLEAN": "CASE {0} WHEN X'00' THEN false WHEN X'01' THEN true END",
 }
 _KAFKA_WRITE: Final = {
     "INT": "duolog_int_be({})",
@@ -37,7 +37,6 @@ _KAFKA_WRITE: Final = {
     "BYTES": "{}",
     "BOOLEAN": "CASE WHEN {0} THEN X'01' WHEN NOT {0} THEN X'00' END",
 }
-_JSON_NULL: Final = "X'6E756C6C'"
 _JSON_WRITE_OPTIONS: Final = "map('ignoreNullFields', 'false')"
 _BARE: Final = "k"
 _BARE_PREFIX: Final = f'{{"{_BARE}":'
@@ -81,27 +80,27 @@ def _decode_none(_columns: tuple[Column, ...], _part: Part, _first: int) -> Deco
 def _decode_kafka(columns: tuple[Column, ...], part: Part, _first: int) -> Decoded:
     (column,) = columns
     read = _KAFKA_READ[column.type.name].format(part)
-    fits = column.type.name in {"STRING", "BYTES"}
-    corrupt = FALSE if fits else f"({part} IS NOT NULL AND ({read}) IS NULL)"
+    corrupt = f"({part} IS NOT NULL AND ({read}) IS NULL)"
+    if column.type.name == "STRING":
+        corrupt = f"({part} IS NOT NULL AND NOT is_valid_utf8({read}))"
+    elif column.type.name == "BYTES":
+        corrupt = FALSE
     return Decoded([read], is_null=f"{part} IS NULL", corrupt=corrupt)
 
 
 def _decode_json(columns: tuple[Column, ...], part: Part, first: int) -> Decoded:
     alone = part == "key" and len(columns) == 1
     fields = (Column(_BARE, columns[0].type),) if alone else columns
-    content: str = part
-    if alone:
-        # Only objects can be read, so the bare value is put into one.
-        content = f"CAST(concat({text(_BARE_PREFIX)}, CAST({part} AS STRING), '}}') AS BINARY)"
+    # Not Spark's from_json: that reads an object only, from a text, and costs a buffer for each.
+    read = "duolog_from_json_value" if alone else "duolog_from_json"
     schema = ", ".join(f"{quoted(name)} {spark_type(kind)}" for name, kind in fields)
     parsed = f"p{first}"
-    is_null = f"({part} IS NULL OR {part} = {_JSON_NULL})"
+    is_null = f"({part} IS NULL OR duolog_json_is_null({part}))"
     return Decoded(
         [f"{parsed}.{quoted(column.name)}" for column in fields],
         is_null=is_null,
         corrupt=f"(NOT {is_null} AND {parsed} IS NULL)",
-        # As Spark's from_json, without the buffer that it allocates for each record.
-        parsed=[f"duolog_from_json({content}, {text(schema)})"],
+        parsed=[f"{read}({part}, {text(schema)})"],
     )
 
 

@@ -6,11 +6,15 @@
     STRING  "SFO"         TIME      "10:00:01.5"         STRUCT    {...}
 
 Byte for byte what the engine writes, which is what Spark's Jackson writes. Reading takes fields
-in any order, a missing one as null, and passes over unknown ones and over text behind the object.
-A value of another type is an error, but whole numbers are DOUBLEs, texts are DECIMALs too if they
-hold a number, and a STRING takes any value's text.
+in any order, a missing one as null, and passes over unknown ones and over text behind the object;
+a null and a bare value stand alone but for white space. A value of another type is an error, but
+whole numbers are DOUBLEs, texts are DECIMALs too if they hold a number, a TIMESTAMP may be a number
+of milliseconds, and a STRING takes any value's text. Of a name that comes twice the last counts.
 
-Source: Spark `JacksonGenerator`, `JacksonParser`.
+Depth and the length of numbers are bounded, so that no record costs more than its bytes. The
+kernel's `JsonReader` reads by the same rules.
+
+Source: Spark `JacksonGenerator`; ksqlDB for timestamps in milliseconds.
 """
 
 import base64
@@ -22,7 +26,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, DecimalException
 from decimal import Decimal as PythonDecimal
-from typing import Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from duolog.core.errors import SerdeError
 from duolog.core.types import (
@@ -47,12 +51,33 @@ from duolog.serde.row import Row
 WIDE: Final = Context(prec=60, rounding=ROUND_HALF_UP)
 """Arithmetic with room for every DECIMAL, rounded as Spark rounds."""
 
+NESTING_MAX: Final = 200
+NUMBER_LENGTH_MAX: Final = 1000
+_INTEGER_LENGTH_MAX: Final = 20
+_EXPONENT_MAX: Final = 1_000_000_000
+_TIMESTAMP_MS_MIN: Final = -62_135_596_800_000  # 0001-01-01
+_TIMESTAMP_MS_MAX: Final = 253_402_300_799_999  # 9999-12-31
 _INTEGER_BITS: Final = {INT: 32, BIGINT: 64}
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?"
+    r"(Z|[+-]((0[0-9]|1[0-7]):[0-5][0-9]|18:00))?)?"
+)
+_SPACE: Final = " \t\n\r"
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NOT_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 T = TypeVar("T")
 Writer = Callable[[object], str]
 Reader = Callable[[object], object]
+
+
+class _Number(NamedTuple):
+    """A number as it is written; what it means depends on the column."""
+
+    text: str
 
 
 class JsonSerde:
@@ -84,7 +109,11 @@ class JsonSerde:
     def deserialize(self, data: bytes | None) -> Row | None:
         if data is None:
             return None
-        found = _parse(data)
+        found, alone = _parse(data)
+        if not alone and (found is None or self._bare):
+            raise SerdeError(
+                "there is text behind the JSON", detail=f"It starts with {data[:40]!r}."
+            )
         if found is None:
             return None
         if self._bare:
@@ -227,16 +256,44 @@ _SCALAR_WRITERS: Final[dict[Type, Writer]] = {
 }
 
 
-_DECODER: Final = json.JSONDecoder(
-    parse_float=PythonDecimal, parse_constant=_NOT_NUMBERS.__getitem__
-)
+def _named(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    for name, _ in pairs:
+        name.encode()  # As Jackson: half of a character is refused in a name, not in a text.
+    return dict(pairs)
 
 
-def _parse(data: bytes) -> object:
+def _decoder(**more: Any) -> json.JSONDecoder:
+    return json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_Number, **more)
+
+
+_DECODER: Final = _decoder()
+_DECODER_OF_ESCAPES: Final = _decoder(object_pairs_hook=_named)
+
+
+def _parse(data: bytes) -> tuple[object, bool]:
+    """Return the value that `data` begins with, and whether it is all of it."""
     try:
-        return _DECODER.raw_decode(data.decode().lstrip())[0]
+        text = data.decode("utf-8-sig").lstrip(_SPACE)
+        decoder = _DECODER_OF_ESCAPES if b"\\u" in data else _DECODER
+        found, end = decoder.raw_decode(text)
+        _ensure_shallow(found, data)
     except (ValueError, RecursionError) as error:
         raise SerdeError("the bytes are no JSON", detail=f"{error}; {data[:40]!r}.") from error
+    return found, not text[end:].strip(_SPACE)
+
+
+def _ensure_shallow(value: object, data: bytes) -> None:
+    """Check that no array or object stands in more than `NESTING_MAX` others."""
+    if data.count(b"[") + data.count(b"{") <= NESTING_MAX:
+        return
+    level, depth = [value], 0
+    while level := [item for item in level if isinstance(item, list | dict)]:
+        depth += 1
+        if depth > NESTING_MAX:
+            raise ValueError(f"nested deeper than {NESTING_MAX}")
+        level = [
+            inner for item in level for inner in (item.values() if isinstance(item, dict) else item)
+        ]
 
 
 def _reader(of: Type) -> Reader:
@@ -264,45 +321,72 @@ def _plain_reader(of: Type) -> Reader:
 
 def _decimal_reader(of: Decimal) -> Reader:
     step = PythonDecimal(1).scaleb(-of.scale)
+    whole = of.precision - of.scale
 
     def read(value: object) -> object:
-        text = value if isinstance(value, str) else str(_number(value))
-        number = PythonDecimal(text).quantize(step, context=WIDE)
-        if abs(number) >= PythonDecimal(10) ** (of.precision - of.scale):
-            raise ValueError(value)
-        return number
+        text = value if isinstance(value, str) else _number(value)
+        if len(text) > NUMBER_LENGTH_MAX or not _DECIMAL.fullmatch(text):
+            raise ValueError(text)
+        number = PythonDecimal(text)
+        # Before anything is done with its digits: 1e10000000 has ten million.
+        exponent = cast("int", number.as_tuple().exponent)
+        if abs(exponent) > _EXPONENT_MAX or (number and number.adjusted() >= whole):
+            raise ValueError(text)
+        rounded = number.quantize(step, context=WIDE)
+        if abs(rounded) >= PythonDecimal(10) ** whole:
+            raise ValueError(text)
+        return WIDE.plus(rounded)  # Java has no -0.
 
     return read
 
 
 def _integer_reader(of: Type) -> Reader:
     bound = 2 ** (_INTEGER_BITS[of] - 1)
+    return lambda value: _whole(value, -bound, bound - 1)
 
-    def read(value: object) -> object:
-        number = _number(value)
-        if not isinstance(number, int) or not -bound <= number < bound:
-            raise ValueError(value)
-        return number
 
-    return read
+def _whole(value: object, least: int, most: int) -> int:
+    text = _number(value)
+    if len(text) > _INTEGER_LENGTH_MAX or not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    number = int(text)
+    if not least <= number <= most:
+        raise ValueError(text)
+    return number
 
 
 def _read_double(value: object) -> float:
-    if isinstance(value, float):
-        return value  # an unquoted NaN or Infinity
-    if isinstance(value, str) and value in _NOT_NUMBERS:
-        return _NOT_NUMBERS[value]
-    return float(_number(value))
+    text = value.text if isinstance(value, _Number) else _expect(str, value)
+    if text in _NOT_NUMBERS:
+        return _NOT_NUMBERS[text]
+    if len(_number(value)) > NUMBER_LENGTH_MAX:
+        raise ValueError(text)
+    return float(text)
 
 
 def _read_text(value: object) -> str:
+    # As Java does: what is half of a character becomes a question mark.
+    return _compact(value).encode(errors="replace").decode()
+
+
+def _compact(value: object) -> str:
+    """Return a value's text: a text's own, a number's as it is written, JSON without spaces."""
+    return value if isinstance(value, str) else _json(value)
+
+
+def _json(value: object) -> str:
     match value:
+        case _Number(text):
+            return text
         case str():
-            return value
-        case PythonDecimal():
-            return str(value)
+            return _text(value)
+        case list():
+            return "[" + ",".join([_json(item) for item in value]) + "]"
+        case dict():
+            fields = [f"{_text(name)}:{_json(item)}" for name, item in value.items()]
+            return "{" + ",".join(fields) + "}"
         case _:
-            return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+            return json.dumps(value)  # true, false, null
 
 
 def _read_bytes(value: object) -> bytes:
@@ -312,15 +396,27 @@ def _read_bytes(value: object) -> bytes:
         raise ValueError(value) from error
 
 
+def _read_date(value: object) -> dt.date:
+    text = _expect(str, value)
+    if not _DATE.fullmatch(text):
+        raise ValueError(text)
+    return dt.date.fromisoformat(text)
+
+
 def _read_timestamp(value: object) -> dt.datetime:
-    found = dt.datetime.fromisoformat(_expect(str, value))
+    """ISO 8601, in UTC where it names no zone; a number is milliseconds, as Kafka counts."""
+    if isinstance(value, _Number):
+        milliseconds = _whole(value, _TIMESTAMP_MS_MIN, _TIMESTAMP_MS_MAX)
+        return _EPOCH + dt.timedelta(milliseconds=milliseconds)
+    text = _expect(str, value)
+    if not _TIMESTAMP.fullmatch(text):
+        raise ValueError(text)
+    found = dt.datetime.fromisoformat(text)
     return found.astimezone(dt.UTC) if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
-def _number(value: object) -> int | PythonDecimal:
-    if isinstance(value, bool) or not isinstance(value, int | PythonDecimal):
-        raise TypeError(value)
-    return value
+def _number(value: object) -> str:
+    return _expect(_Number, value).text
 
 
 def _expect(kind: type[T], value: object) -> T:
@@ -336,7 +432,7 @@ _SCALAR_READERS: Final[dict[Type, Reader]] = {
     DOUBLE: _read_double,
     STRING: _read_text,
     BYTES: _read_bytes,
-    DATE: lambda value: dt.date.fromisoformat(_expect(str, value)),
+    DATE: _read_date,
     TIME: lambda value: dt.time.fromisoformat(_expect(str, value)),
     TIMESTAMP: _read_timestamp,
 }

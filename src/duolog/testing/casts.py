@@ -49,7 +49,8 @@ def saturate(value: float, of: Type) -> int:
 
 def fit(value: PythonDecimal, of: Decimal) -> PythonDecimal | None:
     """Return `value` rounded half up to the type's scale, or None if it is too wide."""
-    rounded = value.quantize(PythonDecimal(1).scaleb(-of.scale), context=WIDE)
+    # Java has no -0.
+    rounded = WIDE.plus(value.quantize(PythonDecimal(1).scaleb(-of.scale), context=WIDE))
     return rounded if abs(rounded) < PythonDecimal(10) ** (of.precision - of.scale) else None
 
 

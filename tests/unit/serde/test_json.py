@@ -87,6 +87,13 @@ def test_control_characters_are_escaped_as_jackson_does() -> None:
         ("a STRING", '{"a":true}', ("true",)),
         ("a STRING", '{"a":{"b":[1,null]}}', ('{"b":[1,null]}',)),
         ("a INT", "null", None),
+        ("a INT", " null\n", None),
+        ("a STRING", '{"a":1.50e3}', ("1.50e3",)),
+        ("a STRING", '{"a":{"b":[1.50]}}', ('{"b":[1.50]}',)),
+        ("a DECIMAL(4,1)", '{"a":-0.001}', (Decimal("0.0"),)),
+        ("a DECIMAL(4,1)", '{"a":1e-10000000}', (Decimal("0.0"),)),
+        ("a MAP<STRING, INT>", '{"a":{"x":1,"x":2}}', ({"x": 2},)),
+        ("a TIMESTAMP", '{"a":86400001}', (dt.datetime(1970, 1, 2, 0, 0, 0, 1000, dt.UTC),)),
     ],
 )
 def test_json_is_read_as_spark_reads_it(columns: str, text: str, expected: object) -> None:
@@ -113,6 +120,13 @@ def test_json_is_read_as_spark_reads_it(columns: str, text: str, expected: objec
         ("a INT", '{"a":1'),
         ("a INT", ""),
         ("a INT", " "),
+        ("a INT", "null x"),
+        ("a DECIMAL(4,1)", '{"a":1e10000000}'),
+        ("a DECIMAL(4,1)", '{"a":"1_0"}'),
+        ("a DATE", '{"a":"20130101"}'),
+        ("a TIMESTAMP", '{"a":1.5}'),
+        ("a INT", '{"x":' + "[" * 200 + "]" * 200 + "}"),
+        ("a INT", '{"x":' + "[" * 100_000),
     ],
 )
 def test_json_of_another_shape_is_refused(columns: str, text: str) -> None:
@@ -136,6 +150,15 @@ def test_one_key_column_is_a_bare_value_and_several_are_an_object() -> None:
     assert key_serde("JSON", one).serialize(("x",)) == b'"x"'
     assert key_serde("JSON", one).deserialize(b'"x"') == ("x",)
     assert key_serde("JSON", two).serialize(("x", 1)) == b'{"a":"x","b":1}'
+
+
+def test_a_bare_value_stands_alone() -> None:
+    serde = key_serde("JSON", parse_columns("a BIGINT"))
+
+    assert serde.deserialize(b" 1 ") == (1,)
+    for text in (b'1,"a":2', b'1}{"a":2', b"1 2", b"1x"):
+        with pytest.raises(SerdeError):
+            serde.deserialize(text)
 
 
 def test_no_row_has_no_bytes() -> None:

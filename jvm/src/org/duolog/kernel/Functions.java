@@ -37,20 +37,30 @@ final class Functions {
     decoder(registry, "duolog_double", "toDouble", DataTypes.DoubleType);
     register(
         registry, "duolog_headers", Headers.class, "encode", HEADERS, DataTypes.BinaryType);
-    registry.createOrReplaceTempFunction("duolog_from_json", Functions::fromJson, "scala_udf");
+    register(
+        registry,
+        "duolog_json_is_null",
+        JsonReader.class,
+        "isNull",
+        DataTypes.BinaryType,
+        DataTypes.BooleanType);
+    registry.createOrReplaceTempFunction(
+        "duolog_from_json", arguments -> fromJson(arguments, "read"), "scala_udf");
+    registry.createOrReplaceTempFunction(
+        "duolog_from_json_value", arguments -> fromJson(arguments, "readAlone"), "scala_udf");
   }
 
   /** duolog_from_json(BINARY, 'name TYPE, …') */
-  private static Expression fromJson(Seq<Expression> arguments) {
+  private static Expression fromJson(Seq<Expression> arguments, String method) {
     if (arguments.size() != 2 || !(arguments.apply(1) instanceof Literal schema)) {
-      throw new IllegalArgumentException("duolog_from_json takes bytes and the text of a schema");
+      throw new IllegalArgumentException("JSON is read from bytes, by the text of a schema");
     }
     StructType type = StructType.fromDDL(schema.value().toString());
     Expression reader =
         Literal.fromObject(new JsonReader(type), new ObjectType(JsonReader.class));
     return new Invoke(
         reader,
-        "read",
+        method,
         type,
         seq(arguments.apply(0)),
         seq(DataTypes.BinaryType),

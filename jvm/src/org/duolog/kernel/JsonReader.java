@@ -2,41 +2,49 @@ package org.duolog.kernel;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.json.JsonReadFeature;
+import java.io.IOException;
 import java.io.Serializable;
-import java.util.Iterator;
-import java.util.List;
-import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.json.CreateJacksonParser$;
-import org.apache.spark.sql.catalyst.json.JSONOptions;
-import org.apache.spark.sql.catalyst.json.JacksonParser;
-import org.apache.spark.sql.catalyst.util.BadRecordException;
-import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
-import scala.Function1;
-import scala.Function2;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Reads a JSON object with Spark's own parser, as {@code from_json} does, but from bytes.
+ * Reads a JSON object, or one bare value, from the bytes of a record; what cannot be read is null.
  *
- * <p>{@code from_json} decodes through a reader that allocates 8 KiB for each record: a fifth of the
- * time of a whole topology. What cannot be read is null, so no column is needed to tell it.
+ * <p>Text behind an object is passed over; a bare value and a null stand alone. Depth and the length
+ * of a number are bounded, so that no record costs more than its bytes. The rules are those of
+ * {@code duolog.serde.json}, which reads the same bytes in Python.
  *
- * <p>Threads: one at a time. Called by the code that Spark generates. Source: Spark's
- * JsonToStructsEvaluator with mode PERMISSIVE.
+ * <p>Threads: one at a time. Called by the code that Spark generates.
  */
 public final class JsonReader implements Serializable {
   private static final long serialVersionUID = 1L;
-  private static final Map<String, String> OPTIONS =
-      Map.of("mode", "PERMISSIVE", "allowSingleQuotes", "false");
-  private static final Function2<JsonFactory, byte[], JsonParser> OPEN =
-      (factory, bytes) -> CreateJacksonParser$.MODULE$.bytes(factory, bytes);
-  private static final Function1<byte[], UTF8String> AS_TEXT = UTF8String::fromBytes;
+  private static final int NESTING_MAX = 200;
+  private static final byte[] NULL = {'n', 'u', 'l', 'l'};
+  static final JsonFactory FACTORY =
+      JsonFactory.builder()
+          .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
+          // Jackson would take bytes with NULs among them for UTF-16.
+          .disable(JsonFactory.Feature.CHARSET_DETECTION)
+          // The keys of a MAP may be any: they are not kept, nor do they fail for their hashes.
+          .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+          .disable(JsonFactory.Feature.FAIL_ON_SYMBOL_HASH_OVERFLOW)
+          .streamReadConstraints(
+              StreamReadConstraints.builder()
+                  .maxNestingDepth(NESTING_MAX)
+                  .maxNumberLength(Integer.MAX_VALUE)
+                  .maxStringLength(Integer.MAX_VALUE)
+                  .maxNameLength(Integer.MAX_VALUE)
+                  .build())
+          .build();
 
   private final StructType schema;
-  private transient JacksonParser parser;
+  private transient JsonValue object;
+  private transient JsonValue alone;
 
   JsonReader(StructType schema) {
     this.schema = schema;
@@ -44,30 +52,65 @@ public final class JsonReader implements Serializable {
 
   /** The object's fields, or null. */
   public InternalRow read(byte[] bytes) {
-    if (parser == null) {
-      parser = newParser();
+    if (object == null) {
+      object = JsonValue.object(schema);
     }
-    try {
-      Iterator<InternalRow> rows =
-          CollectionConverters.asJava(parser.parse(bytes, OPEN, AS_TEXT)).iterator();
-      return rows.hasNext() ? rows.next() : null;
-    } catch (Exception e) {
-      // Scala does not declare it, so that Java must not name it in a catch clause.
-      if (e instanceof BadRecordException) {
+    return (InternalRow) read(bytes, object, false);
+  }
+
+  /** A bare value as the only field of a row, or null. */
+  public InternalRow readAlone(byte[] bytes) {
+    if (alone == null) {
+      alone = JsonValue.of(schema.fields()[0].dataType());
+    }
+    Object value = read(bytes, alone, true);
+    return value == null ? null : new GenericInternalRow(new Object[] {value});
+  }
+
+  /** Whether the bytes are JSON's null, with white space around it or without. */
+  public static boolean isNull(byte[] bytes) {
+    int at = afterSpace(bytes, afterMark(bytes));
+    for (byte expected : NULL) {
+      if (at == bytes.length || bytes[at++] != expected) {
+        return false;
+      }
+    }
+    return afterSpace(bytes, at) == bytes.length;
+  }
+
+  private static Object read(byte[] bytes, JsonValue reader, boolean standsAlone) {
+    UTF8String text = UTF8String.fromBytes(bytes);
+    if (!text.isFullAscii() && !text.isValid()) {
+      return null;
+    }
+    int start = afterMark(bytes);
+    try (JsonParser parser = FACTORY.createParser(bytes, start, bytes.length - start)) {
+      JsonToken first = parser.nextToken();
+      if (first == null || first == JsonToken.VALUE_NULL) {
         return null;
       }
-      throw e;
+      Object value = reader.read(parser);
+      return standsAlone && parser.nextToken() != null ? null : value;
+    } catch (IOException e) {
+      return null;
     }
   }
 
-  private JacksonParser newParser() {
-    scala.collection.immutable.Map<String, String> options =
-        scala.collection.immutable.Map.from(CollectionConverters.asScala(OPTIONS));
-    List<Filter> noFilters = List.of();
-    return new JacksonParser(
-        schema,
-        new JSONOptions(options, "UTC", ""),
-        false,
-        CollectionConverters.asScala(noFilters).toSeq());
+  private static int afterMark(byte[] bytes) {
+    boolean marked =
+        bytes.length >= 3
+            && bytes[0] == (byte) 0xEF
+            && bytes[1] == (byte) 0xBB
+            && bytes[2] == (byte) 0xBF;
+    return marked ? 3 : 0;
+  }
+
+  private static int afterSpace(byte[] bytes, int from) {
+    int at = from;
+    while (at < bytes.length
+        && (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\n' || bytes[at] == '\r')) {
+      at++;
+    }
+    return at;
   }
 }
