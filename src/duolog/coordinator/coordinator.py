@@ -17,7 +17,7 @@ Source: Kafka `GroupCoordinatorShard`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from duolog.coordinator.any_group import AnyGroup
 from duolog.coordinator.consumer_groups.coordinator import ConsumerGroups
@@ -52,6 +52,7 @@ from duolog.coordinator.messages import (
 )
 from duolog.coordinator.offset_store import OffsetStore
 from duolog.coordinator.offsets import (
+    TopicIds,
     check_commit,
     commit,
     delete_group,
@@ -221,12 +222,17 @@ class GroupCoordinator:
         step.outcome.deferred.append(Letter(to, reply))
         return self._sent(step)
 
+    def offset_keys(self, group_id: str) -> list[TopicPartition]:
+        """Return every partition that a group has an offset of, durable or in a transaction."""
+        durable = self._offsets.of(group_id)
+        return [*durable, *(key for key in self._offsets.pending(group_id) if key not in durable)]
+
     def forget_offsets(
-        self, group_id: str, gone: Callable[[TopicPartition, OffsetRecord], bool], now: Moment
+        self, group_id: str, keys: Iterable[TopicPartition], topic_ids: TopicIds, now: Moment
     ) -> Outcome:
-        """Write tombstones for the offsets of a group that are `gone`, with their topic."""
+        """Write tombstones for the offsets of a group that were of topics which are gone."""
         step = Step(self._settings, now)
-        forget_offsets(group_id, gone, self._offsets, step)
+        forget_offsets(group_id, keys, topic_ids, self._offsets, step)
         return self._sent(step)
 
     def expire_offsets(self, group_id: str, now: Moment) -> Outcome:

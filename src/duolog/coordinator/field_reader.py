@@ -1,7 +1,7 @@
 """Reads the fields of a record of `__consumer_offsets`, one after the other.
 
 What both forms of Kafka's messages share: integers, and unsigned varints. Lengths differ, so each
-form has its own reader: `records` and `consumer_groups.flexible`.
+form has its own reader: `records` and `flexible`.
 """
 
 from struct import Struct

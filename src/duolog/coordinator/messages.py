@@ -7,9 +7,10 @@ a request is parked, and hands it back with the reply.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, Self
+from uuid import UUID
 
 from duolog.coordinator.errors import NONE
-from duolog.coordinator.records import CoordinatorRecord
+from duolog.coordinator.records import NO_TOPIC_ID, CoordinatorRecord
 from duolog.core.ids import TopicPartition
 
 ReplyTo = object
@@ -136,11 +137,12 @@ class LeftMember(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """A position to go on reading from, as a client committed it."""
+    """A position to go on reading from, as a client committed it, and the topic that it is of."""
 
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
+    topic_id: UUID = NO_TOPIC_ID
 
 
 class Producer(NamedTuple):

@@ -11,7 +11,7 @@ Source: Kafka `OffsetMetadataManager`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import count
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -69,12 +69,20 @@ class OffsetStore:
             for key in self._pending[transaction].get(group_id, ())
         )
 
-    def values(self, group_id: str) -> Iterator[tuple[TopicPartition, OffsetRecord]]:
-        """Yield every offset of a group, durable and pending; a partition may come twice."""
-        yield from self.of(group_id).items()
+    def values(self, group_id: str, key: TopicPartition) -> list[OffsetRecord]:
+        """Return all that is kept of a partition: what counts, and what may count.
+
+        Nothing while a record of it is on its way to the log.
+        """
+        if key in self._sent.get(group_id, ()):
+            return []
+        durable = self.of(group_id).get(key)
+        found = [] if durable is None else [durable]
         for transaction in self._open.get(group_id, ()):
-            for key, offset in self._pending[transaction].get(group_id, {}).items():
-                yield key, offset.value
+            pending = self._pending[transaction].get(group_id, {}).get(key)
+            if pending is not None and not pending.overtaken:
+                found.append(pending.value)
+        return found
 
     def known(self, group_id: str) -> set[TopicPartition]:
         """Return every partition that needs a tombstone before the group has no offset any more."""

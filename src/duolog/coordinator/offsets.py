@@ -4,6 +4,7 @@ Source: Kafka `OffsetMetadataManager`.
 """
 
 from collections.abc import Callable, Iterable
+from uuid import UUID
 
 from duolog.coordinator.any_group import AnyGroup
 from duolog.coordinator.errors import (
@@ -18,6 +19,9 @@ from duolog.coordinator.offset_store import OffsetStore
 from duolog.coordinator.records import TEXT_BYTES_MAX, OffsetChange, OffsetRecord
 from duolog.coordinator.step import Step
 from duolog.core.ids import TopicPartition
+
+TopicIds = Callable[[str], frozenset[UUID]]
+"""Tells under which ids an offset of a topic of this name counts; none if there is no such topic."""
 
 _GROUP_MUST_EXIST_VERSION = 9
 
@@ -49,7 +53,12 @@ def commit(request: CommitRequest, step: Step) -> OffsetsReply:
             continue
         error_codes[topic_partition] = NONE
         value = OffsetRecord(
-            given.offset, given.leader_epoch, given.metadata, now_ms, expires_at_ms
+            given.offset,
+            given.leader_epoch,
+            given.metadata,
+            now_ms,
+            expires_at_ms,
+            given.topic_id,
         )
         step.outcome.records.append(OffsetChange(request.group_id, topic_partition, value))
     step.outcome.producer = request.producer
@@ -86,13 +95,24 @@ def delete_group(group: AnyGroup, store: OffsetStore, step: Step) -> None:
 
 def forget_offsets(
     group_id: str,
-    gone: Callable[[TopicPartition, OffsetRecord], bool],
+    keys: Iterable[TopicPartition],
+    topic_ids: TopicIds,
     store: OffsetStore,
     step: Step,
 ) -> None:
-    """Write a tombstone for each offset that is `gone`."""
-    keys = {key: None for key, value in store.values(group_id) if gone(key, value)}
-    step.outcome.records += (OffsetChange(group_id, key, None) for key in keys)
+    """Write a tombstone for each of `keys` that has offsets of topics that are gone, and no other.
+
+    A tombstone takes all offsets of its key, also one that a transaction is about to commit. One that is
+    still on its way to the log looks for itself when it gets there.
+    """
+    alive: dict[str, frozenset[UUID]] = {}
+    for key in keys:
+        if key.topic not in alive:
+            alive[key.topic] = topic_ids(key.topic)
+        ids = alive[key.topic]
+        offsets = store.values(group_id, key)
+        if offsets and not any(offset.topic_id in ids for offset in offsets):
+            step.outcome.records.append(OffsetChange(group_id, key, None))
 
 
 def expire_offsets(group: AnyGroup, store: OffsetStore, step: Step) -> None:

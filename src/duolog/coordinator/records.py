@@ -1,37 +1,49 @@
 """The records of `__consumer_offsets`, in Kafka's own key and value schemas.
 
     key    int16 version · fields        1: group, topic, partition     2: group
-    value  int16 version · fields        OffsetCommitValue 1, 3         GroupMetadataValue 3
+    value  int16 version · fields        OffsetCommitValue 1, 4         GroupMetadataValue 3
                                          (read: 0 to 4)                 (read: 0 to 4)
 
 Big-endian; strings have an int16 length (-1 = null), bytes and arrays an int32 one. Version 4 of
 both values is flexible: compact lengths (unsigned varint of length + 1) and tagged fields. A null
 value is a tombstone. Keys of higher versions are those of consumer groups and others; see
-`decoding`. Kafka writes offsets as version 4 since 4.1; version 3 says the same, and older tools read it.
+`decoding`. Tag 0 of an offset is the id of its topic, as Kafka writes it since 4.1: an offset of an
+earlier topic of the same name must not count for the one that has the name now.
 
 Source: Kafka `OffsetCommitKey.json`, `OffsetCommitValue.json`, `GroupMetadataKey.json`,
 `GroupMetadataValue.json`, `GroupCoordinatorRecordHelpers`.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import Struct
 from sys import intern
 from typing import Final, NamedTuple, Protocol
+from uuid import UUID
 
 from duolog.coordinator.field_reader import INT16, INT32, INT64, FieldReader
+from duolog.coordinator.flexible import NO_TAGS, string
 from duolog.core.errors import SerdeError
 from duolog.core.ids import TopicPartition
 
 OFFSET_KEY_VERSION: Final = 1
-OFFSET_VALUE_VERSION: Final = 3
+OFFSET_VALUE_VERSION: Final = 4
 GROUP_KEY_VERSION: Final = 2
 FLEXIBLE_VERSION: Final = 4
 TEXT_BYTES_MAX: Final = 2**15 - 1
 """The longest string that a record holds; requests of flexible versions can bring longer ones."""
 
+NO_TOPIC_ID: Final = UUID(int=0)
+"""Of an offset whose record does not say: it counts for any topic of its name."""
+
 _TWO_INT16: Final = Struct(">hh")
-_USUAL_HEAD: Final = Struct(">hqih")
-"""Of a committed offset: version, offset, leader epoch, bytes of the metadata."""
+_USUAL_HEAD: Final = Struct(">hqiB")
+"""Of a committed offset: version, offset, leader epoch, bytes of the metadata + 1."""
+
+_TOPIC_ID_TAG: Final = b"\x01\x00\x10"
+"""One tagged field, number 0, of 16 bytes."""
+
+_USUAL_TAIL: Final = Struct(">q3s16s")
 
 
 class OffsetRecord(NamedTuple):
@@ -42,6 +54,7 @@ class OffsetRecord(NamedTuple):
     metadata: str
     committed_at_ms: int
     expires_at_ms: int = -1
+    topic_id: UUID = NO_TOPIC_ID
 
 
 class MemberRecord(NamedTuple):
@@ -149,45 +162,66 @@ def decode_classic_record(key: bytes, value: bytes | None) -> OffsetChange | Gro
 
 
 def _usual_offset(key: bytes, value: bytes | None) -> OffsetChange | None:
-    """Return an offset whose value is of version 3; None if anything is not as usual."""
+    """Return an offset of version 4 with a short text; None if anything is not as usual."""
     if value is None or len(key) < INT32.size or len(value) < _USUAL_HEAD.size:
         return None
     key_version, group_bytes = _TWO_INT16.unpack_from(key)
-    value_version, offset, leader_epoch, metadata_bytes = _USUAL_HEAD.unpack_from(value)
+    value_version, offset, leader_epoch, metadata_length = _USUAL_HEAD.unpack_from(value)
     topic_at = _TWO_INT16.size + group_bytes + INT16.size
-    time_at = _USUAL_HEAD.size + metadata_bytes
+    tail_at = _USUAL_HEAD.size + metadata_length - 1
     if (
         key_version != OFFSET_KEY_VERSION
         or value_version != OFFSET_VALUE_VERSION
         or group_bytes < 0
-        or metadata_bytes < 0
+        or not 0 < metadata_length < 0x80
         or len(key) < topic_at + INT32.size
-        or len(value) != time_at + INT64.size
+        or len(value) != tail_at + _USUAL_TAIL.size
     ):
         return None
+    committed_at_ms, tag, topic_id = _USUAL_TAIL.unpack_from(value, tail_at)
     (topic_bytes,) = INT16.unpack_from(key, topic_at - INT16.size)
-    if len(key) != topic_at + topic_bytes + INT32.size or topic_bytes < 0:
+    if len(key) != topic_at + topic_bytes + INT32.size or topic_bytes < 0 or tag != _TOPIC_ID_TAG:
         return None
     (partition,) = INT32.unpack_from(key, topic_at + topic_bytes)
-    (committed_at_ms,) = INT64.unpack_from(value, time_at)
     # A name that a million offsets have is kept once.
     group_id = intern(key[_TWO_INT16.size : topic_at - INT16.size].decode())
     topic = intern(key[topic_at : topic_at + topic_bytes].decode())
-    metadata = value[_USUAL_HEAD.size : time_at].decode()
-    record = OffsetRecord(offset, leader_epoch, metadata, committed_at_ms)
+    metadata = value[_USUAL_HEAD.size : tail_at].decode()
+    record = OffsetRecord(
+        offset, leader_epoch, metadata, committed_at_ms, topic_id=_topic_id(topic_id)
+    )
     return OffsetChange(group_id, TopicPartition(topic, partition), record)
 
 
 def _encode_offset(value: OffsetRecord) -> bytes:
     # Version 1 is the only one with an expiry; Kafka writes it for the same reason.
-    expiring = value.expires_at_ms != -1
-    parts = [INT16.pack(1 if expiring else OFFSET_VALUE_VERSION), INT64.pack(value.offset)]
-    if not expiring:
-        parts.append(INT32.pack(value.leader_epoch))
-    parts += (_string(value.metadata), INT64.pack(value.committed_at_ms))
-    if expiring:
-        parts.append(INT64.pack(value.expires_at_ms))
-    return b"".join(parts)
+    if value.expires_at_ms != -1:
+        return b"".join(
+            (
+                INT16.pack(1),
+                INT64.pack(value.offset),
+                _string(value.metadata),
+                INT64.pack(value.committed_at_ms),
+                INT64.pack(value.expires_at_ms),
+            )
+        )
+    tagged = NO_TAGS if value.topic_id == NO_TOPIC_ID else _TOPIC_ID_TAG + value.topic_id.bytes
+    return b"".join(
+        (
+            INT16.pack(OFFSET_VALUE_VERSION),
+            INT64.pack(value.offset),
+            INT32.pack(value.leader_epoch),
+            string(value.metadata),
+            INT64.pack(value.committed_at_ms),
+            tagged,
+        )
+    )
+
+
+@lru_cache(1024)
+def _topic_id(data: bytes) -> UUID:
+    """Return an id, the same object for the offsets of one topic."""
+    return UUID(bytes=data)
 
 
 def _decode_offset(value: bytes) -> OffsetRecord:
@@ -197,7 +231,15 @@ def _decode_offset(value: bytes) -> OffsetRecord:
     metadata = reader.text()
     committed_at_ms = reader.int64()
     expires_at_ms = reader.int64() if version == 1 else -1
-    return OffsetRecord(offset, leader_epoch, metadata, committed_at_ms, expires_at_ms)
+    topic_id = reader.tags().get(0)
+    return OffsetRecord(
+        offset,
+        leader_epoch,
+        metadata,
+        committed_at_ms,
+        expires_at_ms,
+        NO_TOPIC_ID if topic_id is None else UUID(bytes=topic_id),
+    )
 
 
 def _encode_group(value: GroupRecord) -> bytes:
@@ -250,7 +292,7 @@ def _decode_member(reader: "_Reader", version: int) -> MemberRecord:
         rebalance_timeout_ms = session_timeout_ms
     subscription = reader.data()
     assignment = reader.data()
-    reader.skip_tagged_fields()
+    reader.tags()
     return MemberRecord(
         member_id,
         instance_id,
@@ -305,8 +347,7 @@ class _Reader(FieldReader):
     def length(self) -> int:
         return self.varint() - 1 if self._flexible else self.int32()
 
-    def skip_tagged_fields(self) -> None:
-        if self._flexible:
-            for _ in range(self.varint()):
-                self.varint()
-                self._take(self.varint())
+    def tags(self) -> dict[int, bytes]:
+        if not self._flexible:
+            return {}
+        return {self.varint(): self._take(self.varint()) for _ in range(self.varint())}

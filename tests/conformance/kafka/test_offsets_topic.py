@@ -70,8 +70,9 @@ def test_kafkas_dump_tool_reads_what_duolog_writes(
     assert member["groupInstanceId"] == "i"
     assert member["assignment"]["assignedPartitions"] == [{"topic": TOPIC, "partitions": [0, 1]}]
     assert offset["key"]["data"] == {"group": GROUP, "topic": TOPIC, "partition": 1}
-    assert offset["payload"]["version"] == "3"
+    assert offset["payload"]["version"] == "4"
     assert offset["payload"]["data"]["offset"] == 5
+    assert len(offset["payload"]["data"]["topicId"]) == 22
 
 
 def test_duolog_reads_what_kafka_writes_and_writes_groups_as_it_does(kafka_peer: KafkaPeer) -> None:
@@ -87,6 +88,8 @@ def test_duolog_reads_what_kafka_writes_and_writes_groups_as_it_does(kafka_peer:
         assert record.encode_key() == key
         assert decode_record(key, record.encode_value()) == record
         if isinstance(record, GroupChange):
+            assert record.encode_value() == value
+        if isinstance(record, OffsetChange) and value is not None:
             assert record.encode_value() == value
 
 

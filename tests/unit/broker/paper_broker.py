@@ -1,5 +1,6 @@
 """A broker of paper for the group APIs: a log in memory, a disk that waits, a clock that a test moves."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,7 @@ class PaperBroker:
         settings: Mapping[str, str] | None = None,
         *,
         names: Iterable[str] = ("t",),
+        lives: Mapping[str, int] | None = None,
         slow_reads_s: float = 0.0,
     ) -> None:
         self.settings = BrokerSettings(settings)
@@ -48,6 +50,7 @@ class PaperBroker:
         self.transactions = self
         self.rounds = SimpleNamespace(failure=None)
         self.names = set(names)
+        self.lives: Counter[str] = Counter(lives or {})
         self.partitions: dict[str, int] = {}
         self.version = 0
         self.group_configs: dict[str, int] = {}
@@ -89,7 +92,7 @@ class PaperBroker:
         if offsets:
             count = self.settings.integer("offsets.topic.num.partitions")
         return SimpleNamespace(
-            id=uuid5(NAMESPACE_OID, name),
+            id=uuid5(NAMESPACE_OID, f"{name} {self.lives[name]}"),
             name=name,
             partitions=range(count),
             partition=lambda index: index if 0 <= index < count else None,
@@ -108,6 +111,18 @@ class PaperBroker:
             raise self.create_error
         self.names.add(name)
         self.logs |= {partition: [] for partition in range(partitions)}
+
+    def delete_topic(self, name: str, *, told: bool = True) -> None:
+        self.names.discard(name)
+        self.version += 1
+        if told:
+            self.groups.topic_deleted(name)
+
+    def make_anew(self, name: str) -> None:
+        """Create a topic that is not the one which had the name before."""
+        self.names.add(name)
+        self.lives[name] += 1
+        self.version += 1
 
     # The log
 

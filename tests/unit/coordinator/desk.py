@@ -1,6 +1,7 @@
 """A broker's desk of paper for the group coordinator: a log, a disk, a clock that a test moves."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from duolog.coordinator.coordinator import GroupCoordinator
 from duolog.coordinator.messages import (
@@ -17,11 +18,15 @@ from duolog.coordinator.messages import (
     Producer,
     SyncRequest,
 )
+from duolog.coordinator.records import NO_TOPIC_ID
 from duolog.coordinator.settings import GroupSettings
 from duolog.core.ids import TopicPartition
 
 if TYPE_CHECKING:
     from duolog.coordinator.records import CoordinatorRecord
+
+OLD, NEW = UUID(int=1), UUID(int=2)
+"""Ids of two topics of one name."""
 
 
 class Ended(NamedTuple):
@@ -142,10 +147,17 @@ class Desk:
         self.take(outcome)
         return left
 
-    def commit(self, to: str = "commit", offset: int = 1, **changes: Any) -> Any:
+    def commit(
+        self,
+        to: str = "commit",
+        offset: int = 1,
+        topic_id: UUID = NO_TOPIC_ID,
+        **changes: Any,
+    ) -> Any:
+        committed = CommittedOffset(offset, topic_id=topic_id)
         fields: dict[str, Any] = {
             "group_id": "g",
-            "offsets": {TopicPartition("t", 0): CommittedOffset(offset)},
+            "offsets": {TopicPartition("t", 0): committed},
         }
         self.inbox.pop(to, None)
         request = CommitRequest(**(fields | changes))
@@ -177,6 +189,16 @@ class Desk:
         self.take(self.coordinator.delete_offsets("g", asked, "delete", self.now))
         codes: dict[TopicPartition, int] = self.inbox["delete"].error_codes
         return codes
+
+    def forget_offsets(self, **topic_ids: UUID) -> None:
+        """Forget what is of topics that are not among these."""
+        found = {name: frozenset((topic_id,)) for name, topic_id in topic_ids.items()}
+        for group_id in self.coordinator.group_ids():
+            keys = self.coordinator.offset_keys(group_id)
+            outcome = self.coordinator.forget_offsets(
+                group_id, keys, lambda name: found.get(name, frozenset()), self.now
+            )
+            self.take(outcome)
 
     def expire_offsets(self) -> None:
         for group_id in self.coordinator.group_ids():

@@ -13,9 +13,10 @@ from duolog.coordinator.errors import (
     UnknownMemberId,
 )
 from duolog.coordinator.messages import CommittedOffset, LeavingMember, MemberProtocol
+from duolog.coordinator.records import NO_TOPIC_ID
 from duolog.coordinator.settings import GroupSettings
 from duolog.core.ids import TopicPartition
-from unit.coordinator.desk import Desk
+from unit.coordinator.desk import NEW, OLD, Desk
 
 T0 = TopicPartition("t", 0)
 DAY_MS = 24 * 3_600_000
@@ -192,12 +193,39 @@ def test_the_offsets_of_a_deleted_topic_are_forgotten(desk: Desk) -> None:
     u0 = TopicPartition("u", 0)
     desk.commit(offsets={T0: CommittedOffset(1), u0: CommittedOffset(1)})
 
-    gone = desk.coordinator.forget_offsets("g", lambda key, _: key.topic == "t", desk.now)
-    desk.take(gone)
+    desk.forget_offsets(u=NO_TOPIC_ID)
 
     assert list(desk.coordinator.offsets("g")) == [u0]
     desk.restart()
     assert list(desk.coordinator.offsets("g")) == [u0]
+
+
+def test_an_offset_of_an_earlier_topic_of_the_name_is_forgotten_and_a_later_one_is_not(
+    desk: Desk,
+) -> None:
+    desk.commit(offset=1, topic_id=OLD)
+    desk.forget_offsets(t=NEW)
+    assert desk.offset() is None
+
+    desk.commit(offset=2, topic_id=NEW)
+    desk.forget_offsets(t=NEW)
+
+    assert desk.offset() == 2
+    desk.restart()
+    assert desk.offset() == 2
+
+
+def test_no_tombstone_overtakes_an_offset_that_is_on_its_way(desk: Desk) -> None:
+    desk.commit(offset=1, topic_id=OLD)
+    desk.durable = False
+    desk.commit(offset=2, topic_id=NEW)
+
+    desk.forget_offsets(t=NEW)
+    desk.flush()
+
+    assert desk.offset() == 2
+    desk.restart()
+    assert desk.offset() == 2
 
 
 def test_the_metadata_limit_is_a_setting(make_desk: Callable[..., Desk]) -> None:

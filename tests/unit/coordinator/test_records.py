@@ -1,5 +1,8 @@
 """Golden bytes were written down by hand from Kafka's schemas, and are checked against its order."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from duolog.coordinator.consumer_groups.records import EpochChange
 from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.records import (
+    NO_TOPIC_ID,
     CoordinatorRecord,
     GroupChange,
     GroupRecord,
@@ -18,8 +22,11 @@ from duolog.core.errors import SerdeError
 from duolog.core.ids import TopicPartition
 
 OFFSET = OffsetChange(
-    "grp", TopicPartition("orders", 7), OffsetRecord(42, 3, "note", 1_385_000_000_000)
+    "grp",
+    TopicPartition("orders", 7),
+    OffsetRecord(42, 3, "note", 1_385_000_000_000, topic_id=UUID(int=7)),
 )
+WITHOUT_ID = replace(OFFSET, value=OFFSET.value and OFFSET.value._replace(topic_id=NO_TOPIC_ID))
 GROUP = GroupChange(
     "grp",
     GroupRecord(
@@ -33,7 +40,10 @@ GROUP = GroupChange(
 )
 
 OFFSET_KEY = "0001 0003 677270 0006 6f7264657273 00000007"
-OFFSET_VALUE = "0003 000000000000002a 00000003 0004 6e6f7465 00000142786eda00"
+OFFSET_VALUE = (
+    "0004 000000000000002a 00000003 05 6e6f7465 00000142786eda00"
+    "01 00 10 00000000000000000000000000000007"
+)
 GROUP_KEY = "0002 0003 677270"
 GROUP_VALUE = (
     "0003 0008 636f6e73756d6572 00000005 0005 72616e6765 0003 6d2d31 00000142786eda00 00000001"
@@ -42,7 +52,7 @@ GROUP_VALUE = (
 )
 
 
-def test_an_offset_is_written_as_key_1_and_value_3() -> None:
+def test_an_offset_is_written_as_key_1_and_value_4_with_the_id_of_its_topic() -> None:
     assert OFFSET.encode_key().hex() == bytes.fromhex(OFFSET_KEY).hex()
     assert (OFFSET.encode_value() or b"").hex() == bytes.fromhex(OFFSET_VALUE).hex()
 
@@ -61,8 +71,24 @@ def test_an_offset_with_an_expiry_is_written_as_value_1() -> None:
     assert decode_record(expiring.encode_key(), value) == expiring
 
 
-def test_the_flexible_offset_value_4_is_read() -> None:
-    value = bytes.fromhex("0004 000000000000002a 00000003 05 6e6f7465 00000142786eda00 00")
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0003 000000000000002a 00000003 0004 6e6f7465 00000142786eda00",
+        "0004 000000000000002a 00000003 05 6e6f7465 00000142786eda00 00",
+        "0004 000000000000002a 00000003 05 6e6f7465 00000142786eda00 01 07 02 abcd",
+    ],
+    ids=["version 3", "without tags", "with a tag of a newer broker"],
+)
+def test_an_offset_without_the_id_of_its_topic_is_read(value: str) -> None:
+    assert decode_record(OFFSET.encode_key(), bytes.fromhex(value)) == WITHOUT_ID
+
+
+def test_the_id_of_a_topic_is_read_among_other_tags() -> None:
+    value = bytes.fromhex(
+        "0004 000000000000002a 00000003 05 6e6f7465 00000142786eda00"
+        "02 00 10 00000000000000000000000000000007 01 00"
+    )
 
     assert decode_record(OFFSET.encode_key(), value) == OFFSET
 
@@ -128,7 +154,15 @@ changes = st.builds(
     texts,
     st.builds(TopicPartition, texts, int32s),
     st.none()
-    | st.builds(OffsetRecord, int64s, st.integers(-1, 9), texts, int64s, expires_at_ms=st.just(-1)),
+    | st.builds(
+        OffsetRecord,
+        int64s,
+        st.integers(-1, 9),
+        texts,
+        int64s,
+        expires_at_ms=st.just(-1),
+        topic_id=st.just(NO_TOPIC_ID) | st.uuids(),
+    ),
 ) | st.builds(
     GroupChange,
     texts,

@@ -13,7 +13,7 @@ from duolog.coordinator.offset_store import OffsetStore
 from duolog.coordinator.records import OffsetChange, OffsetRecord
 from duolog.core.ids import TopicPartition
 from duolog.core.units import DAY_MS
-from unit.coordinator.desk import Desk
+from unit.coordinator.desk import NEW, OLD, Desk
 
 P, Q = 7, 8
 T0 = TopicPartition("t", 0)
@@ -170,11 +170,36 @@ def test_offsets_of_an_open_transaction_do_not_expire(desk: Desk) -> None:
 def test_offsets_of_a_deleted_topic_go_out_of_an_open_transaction(desk: Desk) -> None:
     desk.commit_in_transaction(P, 5)
 
-    gone = desk.coordinator.forget_offsets("g", lambda key, _: key.topic == "t", desk.now)
-    desk.take(gone)
+    desk.forget_offsets()
     desk.end_transaction(P, commit=True)
 
     assert desk.offset() is None
+
+
+def test_an_offset_of_a_topic_that_is_gone_stays_while_a_transaction_may_replace_it(
+    desk: Desk,
+) -> None:
+    desk.commit(offset=1, topic_id=OLD)
+    desk.commit_in_transaction(P, 2, topic_id=NEW)
+
+    desk.forget_offsets(t=NEW)
+    desk.end_transaction(P, commit=True)
+
+    assert desk.offset() == 2
+    desk.restart()
+    assert desk.offset() == 2
+
+
+def test_an_offset_that_counts_stays_when_a_transaction_before_it_was_of_a_topic_that_is_gone(
+    desk: Desk,
+) -> None:
+    desk.commit_in_transaction(P, 1, topic_id=OLD)
+    desk.commit(offset=2, topic_id=NEW)
+
+    desk.forget_offsets(t=NEW)
+    desk.end_transaction(P, commit=True)
+
+    assert desk.offset() == 2
 
 
 def test_a_commit_that_was_not_stored_leaves_nothing_pending(desk: Desk) -> None:

@@ -4,6 +4,8 @@ Behaviour: a partition without an offset gets -1 and no error, also in a group t
 Null topics mean all offsets of the group. Only durable offsets are shown. With `require_stable`, a
 partition whose offset an open transaction may replace gets UNSTABLE_OFFSET_COMMIT: clients ask again.
 
+An offset of a topic that was deleted does not count for one that was made under its name later.
+
 v2  null topics; error code of the group
 v5  committed leader epoch
 v6  flexible
@@ -53,12 +55,16 @@ def _fetch(groups: "GroupCoordinatorService", asked: Any, version: int, *, stabl
         return _group(asked.group_id, rows, error.code)
     unstable = groups.unstable_offsets(asked.group_id) if stable else frozenset()
     keys = sorted(offsets) if asked.topics is None else _asked(asked.topics)
-    rows = [
-        (key, _NO_OFFSET, UNSTABLE_OFFSET_COMMIT)
-        if key in unstable
-        else (key, offsets.get(key, _NO_OFFSET), NONE)
-        for key in keys
-    ]
+    alive = {name: groups.topic_ids(name) for name in {key.topic for key in keys}}
+    rows = []
+    for key in keys:
+        value = offsets.get(key, _NO_OFFSET)
+        if key in unstable:
+            rows.append((key, _NO_OFFSET, UNSTABLE_OFFSET_COMMIT))
+        elif value.topic_id in alive[key.topic]:
+            rows.append((key, value, NONE))
+        elif asked.topics is not None:
+            rows.append((key, _NO_OFFSET, NONE))
     return _group(asked.group_id, rows, NONE)
 
 

@@ -13,14 +13,16 @@ All of it runs on the broker's loop.
 
 import gc
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from duolog.broker.configs.group_resource import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
 from duolog.broker.errors import kafka_code
-from duolog.broker.event_loop.time_slices import SHORT_SLICE_S, run_in_slices
+from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.broker.groups.offsets_topic import Marker, OffsetsTopic, batches
 from duolog.broker.groups.topic_view import BrokerTopics
 from duolog.broker.settings.consumer_groups import consumer_group_settings
@@ -41,7 +43,7 @@ from duolog.coordinator.messages import (
     Outcome,
     SyncRequest,
 )
-from duolog.coordinator.records import CoordinatorRecord, OffsetChange, OffsetRecord
+from duolog.coordinator.records import NO_TOPIC_ID, CoordinatorRecord, OffsetChange, OffsetRecord
 from duolog.coordinator.settings import ConsumerGroupSettings, GroupSettings
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FIRST_SLICE_S: Final = 0.25
+_KEYS_A_STEP: Final = 500
 _FREEZE_AFTER: Final = 10_000
 """Records. What was loaded stays: a collection that looks at all of it would hold the loop."""
 
@@ -80,6 +83,10 @@ class GroupCoordinatorService:
         self._timers: dict[str, Timer] = {}
         self._expiry_timer: Timer | None = None
         self._ended_while_loading: list[Marker] = []
+        self._deleted: dict[str, int] = {}
+        """Topics that were deleted and whose offsets were not looked for since, with their order."""
+        self._deletions = count()
+        self._sweeping = False
         self._stopped = False
 
     # The broker's life
@@ -103,16 +110,10 @@ class GroupCoordinatorService:
 
     def topic_deleted(self, topic: str) -> None:
         """Forget the offsets of a topic that is gone; one made anew under its name has none."""
+        self._deleted[topic] = next(self._deletions)
         # The end of the loading looks for topics that are gone, too.
-        if not self._coordinator.loading:
-            deleted_at_ms = self._now().wall_ms
-            self._in_slices(
-                self._forget_offsets(
-                    lambda key, offset: (
-                        key.topic == topic and offset.committed_at_ms <= deleted_at_ms
-                    )
-                )
-            )
+        if not self._coordinator.loading and not self._sweeping:
+            self._in_slices(self._sweep())
 
     def complete_transaction(
         self,
@@ -134,6 +135,17 @@ class GroupCoordinatorService:
             self._ended_while_loading.append(marker)
         else:
             self._coordinator.end_transaction(marker.transaction, committed=marker.committed)
+
+    def topic_ids(self, name: str) -> frozenset[UUID]:
+        """Return the topic ids under which offsets of this name count; none if there is no such topic.
+
+        An offset without an id, from before ids were kept, counts for whatever topic has the name,
+        unless one of this name was deleted.
+        """
+        topic = self._broker.topics.get(name)
+        if topic is None:
+            return frozenset()
+        return frozenset((topic.id,) if name in self._deleted else (topic.id, NO_TOPIC_ID))
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that holds a group."""
@@ -254,20 +266,18 @@ class GroupCoordinatorService:
         for record in outcome.records:
             self._coordinator.replay(record, now, transaction)
         _send(self._coordinator.settle(outcome, now))
-        topics = self._broker.topics
         for group_id in {record.group_id for record in outcome.records}:
             self._carry_out(self._coordinator.change_protocol(group_id, now))
             self._plan(group_id)
         # A topic may have been deleted while its offsets were on the way to the disk.
-        late = {
-            record.group_id
-            for record in outcome.records
-            if isinstance(record, OffsetChange)
-            and record.value is not None
-            and record.topic_partition.topic not in topics
-        }
-        for group_id in late:
-            self._carry_out(self._coordinator.forget_offsets(group_id, self._topic_is_gone, now))
+        late: dict[str, list[TopicPartition]] = defaultdict(list)
+        for record in outcome.records:
+            if isinstance(record, OffsetChange) and record.value is not None:
+                key = record.topic_partition
+                if record.value.topic_id not in self.topic_ids(key.topic):
+                    late[record.group_id].append(key)
+        for group_id, keys in late.items():
+            self._carry_out(self._coordinator.forget_offsets(group_id, keys, self.topic_ids, now))
 
     def _consumer_settings(self, group_id: str) -> ConsumerGroupSettings:
         settings, configs = self._coordinator.consumer.settings, self._broker.configs.groups
@@ -279,15 +289,25 @@ class GroupCoordinatorService:
             heartbeat_interval_ms=configs.integer(group_id, HEARTBEAT_INTERVAL),
         )
 
-    def _topic_is_gone(self, key: TopicPartition, _: OffsetRecord) -> bool:
-        return key.topic not in self._broker.topics
-
-    def _forget_offsets(
-        self, gone: Callable[[TopicPartition, OffsetRecord], bool]
-    ) -> Iterator[None]:
-        for group_id in self._coordinator.group_ids():
-            self._carry_out(self._coordinator.forget_offsets(group_id, gone, self._now()))
-            yield
+    def _sweep(self) -> Iterator[None]:
+        """Write tombstones for all offsets of topics that are gone, until none goes meanwhile."""
+        self._sweeping = True
+        while True:
+            last = next(self._deletions)
+            for group_id in self._coordinator.group_ids():
+                keys = self._coordinator.offset_keys(group_id)
+                for start in range(0, len(keys), _KEYS_A_STEP):
+                    some = keys[start : start + _KEYS_A_STEP]
+                    outcome = self._coordinator.forget_offsets(
+                        group_id, some, self.topic_ids, self._now()
+                    )
+                    self._carry_out(outcome)
+                    yield
+                yield
+            self._deleted = {name: at for name, at in self._deleted.items() if at > last}
+            if not self._deleted:
+                break
+        self._sweeping = False
 
     def _refused(self, outcome: Outcome, error: Exception) -> None:
         logger.error("group records were not stored", exc_info=error)
@@ -341,7 +361,7 @@ class GroupCoordinatorService:
         if not self._stopped:
             self._plan_offset_expiry()
 
-    def _in_slices(self, steps: Iterator[None], first_slice_s: float = SHORT_SLICE_S) -> None:
+    def _in_slices(self, steps: Iterator[None], *first_slice_s: float) -> None:
         """Run something long in turns, until it or the broker ends."""
 
         def until_stopped() -> Iterator[None]:
@@ -350,7 +370,7 @@ class GroupCoordinatorService:
                     return
                 yield
 
-        run_in_slices(self._broker.clock, self._broker.timers, until_stopped(), first_slice_s)
+        run_in_slices(self._broker.clock, self._broker.timers, until_stopped(), *first_slice_s)
 
     # Loading
 
@@ -377,10 +397,9 @@ class GroupCoordinatorService:
         for group_id in coordinator.group_ids():
             self._carry_out(coordinator.change_protocol(group_id, self._now()))
             self._plan(group_id)
-            # A crash may have come between a topic's deletion and the tombstones of its offsets.
-            outcome = coordinator.forget_offsets(group_id, self._topic_is_gone, self._now())
-            self._carry_out(outcome)
             yield
+        # A crash may have come between a topic's deletion and the tombstones of its offsets.
+        yield from self._sweep()
 
 
 def group_settings(settings: "BrokerSettings") -> GroupSettings:

@@ -23,10 +23,12 @@ def committed_offsets(request: Any, topics: "Topics") -> dict[TopicPartition, Co
             partition.committed_offset,
             getattr(partition, "committed_leader_epoch", -1),
             partition.committed_metadata or "",
+            found.id,
         )
         for topic in request.topics
+        if (found := topics.get(topic.name)) is not None
         for partition in topic.partitions
-        if partition_exists(topic.name, partition.partition_index, topics)
+        if found.partition(partition.partition_index) is not None
     }
 
 

@@ -19,7 +19,8 @@ from enum import IntEnum
 from typing import ClassVar, Final, NamedTuple
 from uuid import UUID
 
-from duolog.coordinator.consumer_groups.flexible import (
+from duolog.coordinator.field_reader import INT16, INT32, INT64
+from duolog.coordinator.flexible import (
     NO_TAGS,
     FlexibleReader,
     array,
@@ -27,7 +28,6 @@ from duolog.coordinator.consumer_groups.flexible import (
     string,
     tags,
 )
-from duolog.coordinator.field_reader import INT16, INT32, INT64
 from duolog.coordinator.messages import MemberProtocol
 from duolog.core.errors import SerdeError
 

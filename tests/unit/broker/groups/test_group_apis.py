@@ -320,7 +320,7 @@ def test_expired_offsets_go_with_the_next_look(broker: PaperBroker) -> None:
 def test_offsets_of_a_deleted_topic_are_gone(broker: PaperBroker) -> None:
     broker.ask(COMMIT, 8, **commit_fields())
 
-    broker.groups.topic_deleted("t")
+    broker.delete_topic("t")
 
     assert not broker.groups.offsets("g")
 
@@ -341,8 +341,7 @@ def test_offsets_that_were_on_the_way_when_their_topic_was_deleted_are_gone(
     broker.durable = False
     broker.send(COMMIT, 8, **commit_fields())
 
-    broker.names.remove("t")
-    broker.groups.topic_deleted("t")
+    broker.delete_topic("t")
     broker.sync_disk()
     broker.sync_disk()
 

@@ -1,9 +1,11 @@
 """What groups do when a record cannot be stored, and with more records than one batch takes."""
 
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
 
+from duolog.broker.event_loop import time_slices
 from duolog.log.errors import LogDirOffline
 from unit.broker.paper_broker import COMMIT, DESCRIBE, FETCH, JOIN, SYNC, PaperBroker
 
@@ -45,12 +47,18 @@ def sync(broker: PaperBroker, member_id: str, generation: int = 1) -> Any:
 
 
 def commit(
-    broker: PaperBroker, group_id: str = "g", *, generation: int = -1, **partitions: list[int]
+    broker: PaperBroker,
+    group_id: str = "g",
+    *,
+    generation: int = -1,
+    retention: timedelta | None = None,
+    **partitions: list[int],
 ) -> dict[tuple[str, int], int]:
     """Commit to partitions of topics; return the error codes."""
     answer = broker.ask(
         COMMIT,
-        8,
+        8 if retention is None else 2,
+        retention_time=retention,
         group_id=group_id,
         generation_id_or_member_epoch=generation,
         member_id="",
@@ -146,11 +154,85 @@ def test_offsets_of_a_deleted_topic_go_in_as_many_batches_as_they_need(
     for group_id in groups:
         assert commit(broker, group_id, t=[0]) == {("t", 0): 0}
 
-    broker.names.discard("t")
-    broker.groups.topic_deleted("t")
+    broker.delete_topic("t")
 
     assert max(broker.batch_sizes) <= broker.batch_bytes_max
     for group_id in groups:
         assert broker.ask(FETCH, 7, group_id=group_id, topics=None).topics == ()
     restarted = PaperBroker(broker.logs, settings)
     assert list(restarted.groups.list_groups()) == []
+
+
+def fetched(broker: PaperBroker, group_id: str = "g") -> int:
+    """Return the offset of partition 0 of `t`."""
+    topics = [{"name": "t", "partition_indexes": [0]}]
+    answer = broker.ask(FETCH, 7, group_id=group_id, topics=topics)
+    offset: int = answer.topics[0].partitions[0].committed_offset
+    return offset
+
+
+def test_a_topic_made_anew_inherits_no_offset_although_no_tombstone_was_written(
+    broker: PaperBroker,
+) -> None:
+    commit(broker, "g", t=[0])
+    commit(broker, "h", t=[0])
+    broker.durable = False
+
+    broker.delete_topic("t", told=False)  # The broker is killed here.
+    broker.make_anew("t")
+    seen = fetched(broker)
+    all_of_it = broker.ask(FETCH, 7, group_id="g", topics=None).topics
+    after = PaperBroker(broker.logs, lives=broker.lives)
+
+    assert (seen, all_of_it) == (-1, ())
+    assert (fetched(after), fetched(after, "h")) == (-1, -1)
+    assert list(after.groups.list_groups()) == []
+    again = PaperBroker(after.logs, lives=broker.lives)
+    assert list(again.groups.list_groups()) == []
+
+
+def test_offsets_of_a_topic_that_was_made_anew_stay(broker: PaperBroker) -> None:
+    commit(broker, "g", t=[0])
+    broker.delete_topic("t")
+    broker.make_anew("t")
+    commit(broker, "g", t=[0])
+
+    after = PaperBroker(broker.logs, lives=broker.lives)
+
+    assert (fetched(broker), fetched(after)) == (1, 1)
+
+
+def test_an_offset_from_before_ids_were_kept_counts_until_its_topic_is_deleted(
+    broker: PaperBroker,
+) -> None:
+    # An offset with a retention of its own is still written without an id.
+    commit(broker, "g", retention=timedelta(days=1), t=[0])
+    broker = PaperBroker(broker.logs)
+    assert fetched(broker) == 1
+
+    broker.delete_topic("t")
+    broker.make_anew("t")
+
+    assert fetched(broker) == -1
+    assert list(broker.groups.list_groups()) == []
+
+
+def test_a_topic_that_is_deleted_while_offsets_of_another_are_swept_is_swept_too(
+    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_slices, "SHORT_SLICE_S", 0.0)
+    monkeypatch.setattr(time_slices.run_in_slices, "__defaults__", (0.0,))
+    broker.names.add("u")
+    groups = [f"g{number}" for number in range(5)]
+    for group_id in groups:
+        commit(broker, group_id, t=[0], u=[0])
+
+    broker.delete_topic("t")
+    left = [len(broker.groups.offsets(group_id)) for group_id in groups]
+    broker.delete_topic("u")
+    broker.make_anew("u")
+    commit(broker, "late", u=[0])
+    broker.pass_time(10)
+
+    assert left == [1, 2, 2, 2, 2]
+    assert [group.group_id for group in broker.groups.list_groups()] == ["late"]
