@@ -21,6 +21,7 @@ import pytest
 
 from duolog.core.errors import DuologError
 from duolog.log import recovery, segment_swap
+from duolog.log.checked_file import encode_checked
 from duolog.log.compaction import cleaned_segment
 from duolog.log.errors import LogDirOffline
 from duolog.record import Record, crc_matches
@@ -127,10 +128,10 @@ def nothing(*_: object, **__: object) -> None:
 
 
 def promise_is_not_durable(patch: pytest.MonkeyPatch) -> None:
-    def lying(disk: CrashDisk, directory: str, name: str, data: bytes) -> None:
-        disk.open(f"{directory}/{name}", create=True).append([data])
+    def lying(disk: CrashDisk, directory: str, name: str, content: bytes) -> None:
+        disk.open(f"{directory}/{name}", create=True).append([encode_checked(name, content)])
 
-    patch.setattr(segment_swap, "replace_file", lying)
+    patch.setattr(segment_swap, "write_checked", lying)
 
 
 def swap_is_not_completed(patch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,9 @@ Source: Kafka `cleaner-offset-checkpoint`.
 
 from typing import Final, NamedTuple
 
-from duolog.log.disk import Disk, read_file, replace_file
+from duolog.log.checked_file import read_checked, write_checked
+from duolog.log.disk import Disk
+from duolog.log.errors import DamagedFile
 
 CHECKPOINT_FILE_NAME: Final = "cleaner-checkpoint"
 
@@ -30,19 +32,23 @@ def write_checkpoint(disk: Disk, directory: str, checkpoint: CleanerCheckpoint) 
         OSError: the disk refused.
     """
     lines = [f"{name} {value}\n" for name, value in checkpoint._asdict().items()]
-    replace_file(disk, directory, CHECKPOINT_FILE_NAME, "".join(lines).encode())
+    write_checked(disk, directory, CHECKPOINT_FILE_NAME, "".join(lines).encode())
 
 
 def read_checkpoint(disk: Disk, directory: str) -> CleanerCheckpoint:
     """Return the checkpoint. Without a file nothing was compacted.
 
-    A file that cannot be read allows holes everywhere: that some lie there is likely.
+    Raises:
+        DamagedFile: the file is not what was written.
     """
-    data = read_file(disk, f"{directory}/{CHECKPOINT_FILE_NAME}")
+    data = read_checked(disk, directory, CHECKPOINT_FILE_NAME)
     if data is None:
         return CleanerCheckpoint()
     try:
         rows = dict(line.split() for line in data.decode().splitlines())
-        return CleanerCheckpoint(int(rows["clean_offset"]), int(rows["holes_below"]))
+        checkpoint = CleanerCheckpoint(int(rows["clean_offset"]), int(rows["holes_below"]))
     except (ValueError, KeyError):
-        return CleanerCheckpoint(0, 2**63 - 1)
+        checkpoint = CleanerCheckpoint(-1, -1)
+    if not 0 <= checkpoint.clean_offset <= checkpoint.holes_below:
+        raise DamagedFile(f"{directory}/{CHECKPOINT_FILE_NAME}", f"It holds {data!r}.")
+    return checkpoint

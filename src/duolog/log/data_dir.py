@@ -3,22 +3,29 @@
 .lock             held by the broker that runs
 meta.properties   format, cluster id, node id
 leader-epoch      how often a broker has started here; each start raises it by one
-clean-shutdown    there only between a clean stop and the next start
+clean-shutdown    there only between a clean stop and the next start; the leader epoch that stopped
 journal/          see `journal`
 topics/           see `topics`
+
+All small files have the form of `checked_file`. A directory of the first format, in which they had
+no checksum, is brought to the second one by its first start.
 """
 
 import base64
 import uuid
 from typing import Final, NamedTuple
 
-from duolog.log.disk import DirLock, Disk, make_durable_dir, read_file, replace_file
-from duolog.log.errors import DataDirRefused
+from duolog.log.checked_file import decode_checked, read_checked, write_checked
+from duolog.log.disk import DirLock, Disk, make_durable_dir, read_file
+from duolog.log.errors import DamagedFile, DataDirRefused
+from duolog.log.upgrade import upgrade
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
 _LOCK: Final = ".lock"
 _META: Final = "meta.properties"
+_PLAIN_META: Final = b"format.version=1\n"
+"""How the file begins in a directory of the first format."""
 _LEADER_EPOCH: Final = "leader-epoch"
 _CLEAN_SHUTDOWN: Final = "clean-shutdown"
 
@@ -45,10 +52,11 @@ class DataDir:
         self._lock = self._take_lock()
         try:
             self.meta = self._open_meta(node_id)
-            self.clean = disk.exists(f"{path}/{_CLEAN_SHUTDOWN}")
-            if self.clean:
-                disk.remove(f"{path}/{_CLEAN_SHUTDOWN}")
-            self.leader_epoch = self._raise_leader_epoch()
+            last = self._last_leader_epoch()
+            self.clean = self._take_clean_mark(last)
+            self.leader_epoch = last + 1
+            # Durable before anything is served: two starts never share an epoch.
+            write_checked(disk, path, _LEADER_EPOCH, b"%d\n" % self.leader_epoch)
         except BaseException:
             self._lock.release()
             raise
@@ -68,7 +76,12 @@ class DataDir:
     def _open_meta(self, node_id: int) -> MetaProperties:
         data = read_file(self._disk, f"{self.path}/{_META}")
         if data is not None:
-            return self._parse_meta(data, node_id)
+            if data.startswith(_PLAIN_META):
+                upgrade(self._disk, self.path)
+                self._write_meta(self._parse_meta(data, node_id))
+                data = read_file(self._disk, f"{self.path}/{_META}") or b""
+            content = decode_checked(f"{self.path}/{_META}", data)
+            return self._parse_meta(content, node_id)
         others = set(self._disk.list(self.path)) - {_LOCK, f"{_META}.tmp"}
         if others:
             raise DataDirRefused(
@@ -77,14 +90,17 @@ class DataDir:
                 hint="Give an empty directory, or one that does not exist yet.",
             )
         meta = MetaProperties(_new_cluster_id(), node_id)
+        self._write_meta(meta)
+        return meta
+
+    def _write_meta(self, meta: MetaProperties) -> None:
         lines = (
             f"format.version={FORMAT_VERSION}",
             f"cluster.id={meta.cluster_id}",
-            f"node.id={node_id}",
+            f"node.id={meta.node_id}",
             "",
         )
-        replace_file(self._disk, self.path, _META, "\n".join(lines).encode())
-        return meta
+        write_checked(self._disk, self.path, _META, "\n".join(lines).encode())
 
     def _parse_meta(self, data: bytes, node_id: int) -> MetaProperties:
         rows = [line.split("=", 1) for line in data.decode(errors="replace").splitlines()]
@@ -110,22 +126,29 @@ class DataDir:
             )
         return MetaProperties(cluster_id, found)
 
-    def _raise_leader_epoch(self) -> int:
-        # Durable before anything is served: two starts never share an epoch.
-        data = read_file(self._disk, f"{self.path}/{_LEADER_EPOCH}")
+    def _last_leader_epoch(self) -> int:
+        hint = "Restore the file from a copy; a number that was in use before may not come back."
+        data = read_checked(self._disk, self.path, _LEADER_EPOCH, hint=hint)
+        if data is None:
+            return -1
+        if not data.strip().isdigit():
+            raise DamagedFile(f"{self.path}/{_LEADER_EPOCH}", "It holds no number.", hint=hint)
+        return int(data)
+
+    def _take_clean_mark(self, leader_epoch: int) -> bool:
+        """Remove the mark of a clean stop; returns whether the last start here has left it."""
         try:
-            epoch = 0 if data is None else int(data) + 1
-        except ValueError:
-            raise DataDirRefused(
-                f'file "{self.path}/{_LEADER_EPOCH}" does not hold a number',
-                hint="Write a number above all that were in use, such as the count of starts.",
-            ) from None
-        replace_file(self._disk, self.path, _LEADER_EPOCH, f"{epoch}\n".encode())
-        return epoch
+            mark = read_checked(self._disk, self.path, _CLEAN_SHUTDOWN)
+        except DamagedFile:
+            mark = b""  # All the more is read.
+        if mark is None:
+            return False
+        self._disk.remove(f"{self.path}/{_CLEAN_SHUTDOWN}")
+        return mark.strip() == b"%d" % leader_epoch
 
     def mark_clean(self) -> None:
         """Say that all logs were closed: the next start need not look for torn tails."""
-        replace_file(self._disk, self.path, _CLEAN_SHUTDOWN, b"\n")
+        write_checked(self._disk, self.path, _CLEAN_SHUTDOWN, b"%d\n" % self.leader_epoch)
 
     def release(self) -> None:
         """Give the lock back."""

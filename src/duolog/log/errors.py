@@ -2,6 +2,7 @@
 
 LogError
 ├─ CorruptLog            bytes that were acknowledged are gone or changed
+│  └─ DamagedFile        a small file is not what was written
 └─ DataDirRefused        the data directory is locked, newer, or not one of ours
 KafkaError
 ├─ OffsetOutOfRange       1
@@ -13,7 +14,8 @@ KafkaError
 ├─ InvalidProducerEpoch  47
 ├─ InvalidTxnState       48
 ├─ CoordinatorFenced     52   a marker of an earlier transaction coordinator
-└─ LogDirOffline         56   a write or an fsync failed; nothing is acknowledged any more
+├─ LogDirOffline         56   a write or an fsync failed; nothing is acknowledged any more
+└─ PartitionRefused      56   the log of this partition is damaged; others are served
 """
 
 from typing import Final
@@ -34,6 +36,17 @@ KAFKA_STORAGE_ERROR: Final = 56
 
 class CorruptLog(LogError):
     """Bytes below the recovery point, which were on disk and synced, are not there any more."""
+
+
+class DamagedFile(CorruptLog):
+    """A small file has a wrong checksum, or holds what cannot be."""
+
+    def __init__(self, path: str, detail: str, *, hint: str = "") -> None:
+        super().__init__(
+            f'file "{path}" is damaged',
+            detail=detail,
+            hint=hint or "Restore the file from a copy of the data directory.",
+        )
 
 
 class DataDirRefused(LogError):
@@ -113,4 +126,17 @@ class LogDirOffline(KafkaError):
             retriable=True,
             detail=detail,
             hint="Repair the disk or make room, then restart the broker: it recovers by itself.",
+        )
+
+
+class PartitionRefused(KafkaError):
+    """The log of a partition is damaged: it is neither read nor written, and nothing of it removed."""
+
+    def __init__(self, partition: str, cause: CorruptLog) -> None:
+        super().__init__(
+            f'partition "{partition}" is not served: {cause.message}',
+            code=KAFKA_STORAGE_ERROR,
+            retriable=True,
+            detail=cause.detail,
+            hint=f"{cause.hint} Then start the broker again.".strip(),
         )

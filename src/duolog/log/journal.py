@@ -23,6 +23,8 @@ from crc32c import crc32c
 
 from duolog.log.cleaner_checkpoint import read_checkpoint
 from duolog.log.disk import Buffer, Disk, DiskFile, make_durable_dir, read_file
+from duolog.log.errors import DamagedFile
+from duolog.log.recovery_point import read_recovery_point
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +194,14 @@ class Journal:
         stem = name.partition(".")[0]
         if not stem.isdigit():
             return False
-        return int(stem) < read_checkpoint(self._disk, directory).holes_below
+        try:
+            return int(stem) < read_checkpoint(self._disk, directory).holes_below
+        except DamagedFile:
+            point = read_recovery_point(self._disk, directory)
+            if point is None:
+                raise
+            # Nothing else is compacted, and nothing before it needs the journal.
+            return int(stem) < point.segment
 
 
 def _sync_and_close(files: dict[str, DiskFile]) -> None:

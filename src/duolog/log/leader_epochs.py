@@ -1,7 +1,8 @@
 """From leader epoch to the offset at which it began: the leader-epoch file of a partition.
 
-The file is text, Kafka's own form: a version, a count, then `epoch start_offset` on each line.
-It may lag behind the log after a crash: recovery adds what it finds in the batches.
+The file's content is text, Kafka's own form: a version, a count, then `epoch start_offset` on each
+line; see `checked_file` for what stands before it. It may lag behind the log after a crash:
+recovery adds what it finds in the batches.
 
 Source: Kafka `LeaderEpochFileCache`, `LeaderEpochCheckpointFile`.
 """

@@ -1,8 +1,8 @@
 """A data directory with its topics and their partition logs.
 
 Opening it takes the lock, raises the leader epoch, writes back the journal and recovers every
-partition that has files. After that everything is there: a log that cannot be opened refuses the
-start, with an error that says which.
+partition that has files. A partition whose log is damaged is refused, and no other: `log` says why,
+and nothing of it is changed. What is damaged for all of them refuses the start.
 
 Thread: the broker's loop. `group_commit` starts the one other thread.
 """
@@ -14,10 +14,11 @@ from functools import partial
 from duolog.core.clock import Clock
 from duolog.core.ids import TopicPartition
 from duolog.core.settings import Value
+from duolog.log.checked_file import read_checked, write_checked
 from duolog.log.config import LogConfig
 from duolog.log.data_dir import DataDir
-from duolog.log.disk import Disk, read_file, replace_file
-from duolog.log.errors import UnknownTopic
+from duolog.log.disk import Disk
+from duolog.log.errors import CorruptLog, PartitionRefused, UnknownTopic
 from duolog.log.group_commit import Durability, GroupCommit
 from duolog.log.health import DirHealth
 from duolog.log.journal import JOURNAL_BYTES_MAX, Journal
@@ -40,7 +41,7 @@ class LogManager:
 
     Raises:
         DataDirRefused: another broker uses the directory, it is newer, or it is not one of ours.
-        CorruptLog: acknowledged records are gone.
+        CorruptLog: what all partitions need is damaged.
         OSError: the disk refused.
     """
 
@@ -51,6 +52,8 @@ class LogManager:
         self._clock = clock
         self._settings = settings
         self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self.refused: dict[tuple[str, int], PartitionRefused] = {}
+        """Why a partition is not served, by topic and partition."""
         self._run_beside: Callable[[Callable[[], None]], None] | None = None
         self.health = DirHealth()
         node_id = settings.get("node.id", 0)
@@ -96,8 +99,12 @@ class LogManager:
         )
 
     def read_meta(self, name: str) -> bytes | None:
-        """Return the content of a small file that the broker keeps here, or None."""
-        return read_file(self._disk, f"{self._data_dir.path}/{name}")
+        """Return the content of a small file that the broker keeps here, or None.
+
+        Raises:
+            DamagedFile: it is not what was written.
+        """
+        return read_checked(self._disk, self._data_dir.path, name)
 
     def write_meta(self, name: str, data: bytes) -> None:
         """Replace such a file; `data` is durable when this returns.
@@ -106,7 +113,7 @@ class LogManager:
             LogDirOffline: the disk refused, now or before.
         """
         with self.health.guard(f'writing "{name}"'):
-            replace_file(self._disk, self._data_dir.path, name, data)
+            write_checked(self._disk, self._data_dir.path, name, data)
 
     # Topics.
 
@@ -167,6 +174,7 @@ class LogManager:
             for partition in range(change.entry.partitions):
                 # Files stay open as long as a fetch sends from them.
                 self._logs.pop((name, partition), None)
+                self.refused.pop((name, partition), None)
             remove_files = partial(self._catalog.remove_files, change.entry)
             if remove is not None:
                 remove(remove_files)
@@ -242,10 +250,13 @@ class LogManager:
 
         Raises:
             UnknownTopic: there is no such topic or partition.
+            PartitionRefused: its log is damaged.
         """
         log = self._logs.get((topic, partition))
         if log is not None:
             return log
+        if (topic, partition) in self.refused:
+            raise self.refused[topic, partition]
         entry = self._catalog.entry(topic)
         if not 0 <= partition < entry.partitions:
             raise UnknownTopic(f'topic "{topic}" has no partition {partition}')
@@ -261,11 +272,39 @@ class LogManager:
             self._disk.sync_dir(directory)
         for name in self._disk.list(directory):
             if name.isdigit() and int(name) < entry.partitions:
-                self._open_log(entry, int(name))
+                try:
+                    self._open_log(entry, int(name))
+                except CorruptLog as error:
+                    self._refuse(TopicPartition(entry.name, int(name)), error)
+
+    def _refuse(self, topic_partition: TopicPartition, error: CorruptLog) -> None:
+        refused = PartitionRefused(str(topic_partition), error)
+        self.refused[topic_partition.topic, topic_partition.partition] = refused
+        logger.error(
+            "partition is not served: its log is damaged",
+            extra={
+                "topic_partition": str(topic_partition),
+                "reason": f"{error.message}. {error.detail}",
+                "hint": error.hint,
+            },
+        )
 
     def _open_log(self, entry: TopicEntry, partition: int) -> PartitionLog:
         directory = f"{self._catalog.directory(entry)}/{partition}"
         config = LogConfig.of_topic(entry.configs, self._settings)
+        recovered = recover(
+            self._disk,
+            directory,
+            index_interval_bytes=config.index_interval_bytes,
+            clean=self.started_clean,
+            synced=self._settings.get("durability", "fsync") == "fsync",
+        )
+        if recovered.epochs.latest >= self.leader_epoch:
+            raise CorruptLog(
+                f'log in "{directory}" was written in the leader epoch {recovered.epochs.latest}',
+                detail=f"The data directory is at {self.leader_epoch} only.",
+                hint="The directory was copied from another one, or its file leader-epoch was.",
+            )
         log = PartitionLog(
             self._disk,
             directory,
@@ -273,13 +312,7 @@ class LogManager:
             config,
             health=self.health,
             leader_epoch=self.leader_epoch,
-            recovered=recover(
-                self._disk,
-                directory,
-                index_interval_bytes=config.index_interval_bytes,
-                clean=self.started_clean,
-                synced=self._settings.get("durability", "fsync") == "fsync",
-            ),
+            recovered=recovered,
         )
         if self._run_beside is not None:
             log.run_beside = self._run_beside

@@ -1,15 +1,21 @@
 """The file `log-start-offset`: the first offset of a partition that may be read, as text.
 
-It is there only where records were deleted; else the log starts with its first segment.
+It is there only where records were deleted; else the log starts with its first segment. What lies
+below goes at a start, so a wrong offset would delete records: see `checked_file`.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from duolog.log.disk import Disk, read_file, replace_file
-from duolog.log.errors import CorruptLog
+from duolog.log.checked_file import read_checked, write_checked
+from duolog.log.disk import Disk
+from duolog.log.errors import DamagedFile
 
-_FILE_NAME: Final = "log-start-offset"
+START_FILE_NAME: Final = "log-start-offset"
+_HINT: Final = (
+    "Restore the file from a copy, or remove it: the log then starts with its first segment, and "
+    "records that were deleted may be back."
+)
 
 
 class StartAdvance(NamedTuple):
@@ -25,22 +31,18 @@ def write_log_start(disk: Disk, directory: str, offset: int) -> None:
     Raises:
         OSError: the disk refused.
     """
-    replace_file(disk, directory, _FILE_NAME, f"{offset}\n".encode())
+    write_checked(disk, directory, START_FILE_NAME, b"%d\n" % offset)
 
 
 def read_log_start(disk: Disk, directory: str) -> int:
     """Return the offset, 0 where there is no file.
 
     Raises:
-        CorruptLog: the file does not hold a number.
+        DamagedFile: the file is not what was written.
     """
-    data = read_file(disk, f"{directory}/{_FILE_NAME}")
+    data = read_checked(disk, directory, START_FILE_NAME, hint=_HINT)
     if data is None:
         return 0
-    try:
-        return int(data)
-    except ValueError:
-        raise CorruptLog(
-            f'file "{directory}/{_FILE_NAME}" does not hold an offset',
-            hint="Write the first offset to serve into it, as a decimal number.",
-        ) from None
+    if not data.strip().isdigit():
+        raise DamagedFile(f"{directory}/{START_FILE_NAME}", "It holds no offset.", hint=_HINT)
+    return int(data)

@@ -5,8 +5,12 @@ the log ends before the first one that is not whole: cut off, with a wrong check
 the offset that comes next. Such a tail was never acknowledged, because an acknowledgement waits
 for a sync of all that comes before. What remains is synced before anybody reads it.
 
-A file that ends before the recovery point, or a segment that is missing, is another matter:
-acknowledged records are gone, and the partition is refused rather than served with a hole.
+A file that ends before the recovery point, a segment that is missing, or bytes that changed with
+whole batches behind them (see `look_ahead`) are another matter: acknowledged records are gone, and
+the partition is refused rather than served with a hole, or without its end.
+
+What the small files beside the segments say is held against the log and against each other. What
+the log knows, too, is read there again if such a file is damaged; what it does not, is refused.
 """
 
 import logging
@@ -17,11 +21,14 @@ from crc32c import crc32c
 
 from duolog.log.aborted_index import AbortedIndex
 from duolog.log.aborted_rebuild import rebuild_aborted
+from duolog.log.checked_file import read_checked
 from duolog.log.cleaner_checkpoint import CHECKPOINT_FILE_NAME, CleanerCheckpoint, read_checkpoint
-from duolog.log.disk import Disk, read_file
-from duolog.log.errors import CorruptLog
+from duolog.log.disk import Disk
+from duolog.log.epochs_rebuild import epochs_of
+from duolog.log.errors import CorruptLog, DamagedFile
 from duolog.log.leader_epochs import LeaderEpochs
 from duolog.log.log_start import read_log_start
+from duolog.log.look_ahead import damaged
 from duolog.log.producer_state import ProducerStates, kept_batch
 from duolog.log.recovery_point import (
     EPOCHS_FILE_NAME,
@@ -107,30 +114,41 @@ class _Recovery:
         self._epochs = LeaderEpochs()
         self._scanned: list[Segment] = []
         self._scanned_bytes = 0
+        self._doomed: list[Segment] = []
         self._builder = IndexBuilder(0)
         self._aborted = AbortedIndex()
 
     def run(self) -> Recovered:
+        recovered = self._read()
+        for segment in self._doomed:
+            segment.remove()
+        return recovered
+
+    def _read(self) -> Recovered:
         point = read_recovery_point(self._disk, self._directory)
         producers = ProducerStates.decode(point.producers) if point else None
         if point is None or producers is None:
             point = RecoveryPoint()
         else:
             self._producers = producers
-        epochs = LeaderEpochs.decode(
-            read_file(self._disk, f"{self._directory}/{EPOCHS_FILE_NAME}") or b""
-        )
-        self._epochs = epochs or LeaderEpochs()
-        segments = self._list_segments()
+        segments = self._list_segments(point)
+        self._epochs = self._read_epochs(segments, point)
         if segments and segments[0].base_offset > self._log_start:
             self._ensure_never_acknowledged(segments[0])
             self._drop(segments, 0)
         if not segments:
             return self._empty(point)
         next_offset = self._scan(segments, point)
-        if next_offset < self._log_start:  # Only where durability is left to the system.
+        if next_offset < self._log_start:
+            if self._synced:
+                raise self._lost(f"offsets {next_offset} to {self._log_start}, its log start")
             self._drop(segments, 0)
             return self._empty(RecoveryPoint())
+        if self._checkpoint.holes_below > next_offset:
+            raise DamagedFile(
+                f"{self._directory}/{CHECKPOINT_FILE_NAME}",
+                f"It is compacted up to {self._checkpoint.holes_below}, and ends at {next_offset}.",
+            )
         self._epochs.cut(next_offset)
         self._epochs.advance_to(self._log_start)
         return Recovered(
@@ -162,15 +180,40 @@ class _Recovery:
             [segment], start, start, self._producers, self._epochs, max_timestamp_offset=start
         )
 
-    def _list_segments(self) -> list[Segment]:
-        """Return the segments in order, without those that retention was about to remove."""
+    def _read_epochs(self, segments: list[Segment], point: RecoveryPoint) -> LeaderEpochs:
+        """Return the epochs as of the recovery point, from the headers if their file is damaged."""
+        epochs = None
+        try:
+            data = read_checked(self._disk, self._directory, EPOCHS_FILE_NAME)
+            epochs = LeaderEpochs.decode(data or b"")
+        except DamagedFile as error:
+            logger.warning("read leader epochs from the log", extra={"reason": error.message})
+        if epochs is not None or not point.next_offset:
+            return epochs or LeaderEpochs()
+        return epochs_of(segments, point.next_offset)
+
+    def _read_checkpoint(self, point: RecoveryPoint) -> CleanerCheckpoint:
+        """Return how far the log is compacted; only what a recovery point covers ever is."""
+        try:
+            return read_checkpoint(self._disk, self._directory)
+        except DamagedFile as error:
+            if not point.segment:
+                raise
+            logger.warning("a log is compacted anew", extra={"reason": error.message})
+            return CleanerCheckpoint(0, point.segment)
+
+    def _list_segments(self, point: RecoveryPoint) -> list[Segment]:
+        """Return the segments in order, without those that retention was about to remove.
+
+        Those go at the end, when nothing was found that speaks against the log start.
+        """
         segments = []
         names = self._disk.list(self._directory)
         if any(map(is_left_over, names)):
             recover_swap(self._disk, self._directory)
             names = self._disk.list(self._directory)
         if CHECKPOINT_FILE_NAME in names:
-            self._checkpoint = read_checkpoint(self._disk, self._directory)
+            self._checkpoint = self._read_checkpoint(point)
         for name in names:
             path = f"{self._directory}/{name}"
             stem, _, suffix = name.partition(".")
@@ -182,7 +225,7 @@ class _Recovery:
             elif suffix in _INDEX_NAMES and stem + LOG_SUFFIX not in names:
                 self._disk.remove(path)
         while len(segments) > 1 and segments[1].base_offset <= self._log_start:
-            segments.pop(0).remove()
+            self._doomed.append(segments.pop(0))
         return segments
 
     def _scan(self, segments: list[Segment], point: RecoveryPoint) -> int:
@@ -256,6 +299,7 @@ class _Recovery:
         if not whole:
             if self._clean:  # The stop synced it: this is not a torn write.
                 raise self._lost(f"segment {segment.base_offset} after position {scan.position}")
+            self._ensure_torn(segments, segment, scan)
             self._truncate(segment, scan.position)
         self._scanned.append(segment)
         builder.seal()
@@ -328,6 +372,18 @@ class _Recovery:
         )
         if ended is not None and not marker.commit:
             self._aborted.append(header.producer_id, ended)
+
+    def _ensure_torn(self, segments: list[Segment], segment: Segment, scan: "BatchScan") -> None:
+        following = damaged(segments[segments.index(segment) :], scan.position, scan.next_offset)
+        if following is None:
+            return
+        raise CorruptLog(
+            f'log in "{self._directory}" is damaged at offset {scan.next_offset}',
+            detail=f"Segment {segment.base_offset} has no whole record batch at position "
+            f"{scan.position}, and whole ones follow from offset {following.base_offset} on.",
+            hint="Restore the directory from a copy, or delete the topic. To keep what lies before: "
+            f"cut the file at position {scan.position} and remove the segments behind it.",
+        )
 
     def _truncate(self, segment: Segment, size_bytes: int) -> None:
         logger.warning(

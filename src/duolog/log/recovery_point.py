@@ -1,27 +1,28 @@
 """How far a partition log is known to be whole on disk, so that a start reads only what follows.
 
-The file `recovery-point`: CRC32C u32 of what follows · format u16 · segment base offset i64 ·
-position i64 · next offset i64 · the snapshot of the idempotent producers as of that offset.
-Everything before the point is synced: batches, all indexes, the names of the files. A point of
-another format counts as none: the log is read as a whole once.
+The file `recovery-point`, see `checked_file`: segment base offset i64 · position i64 · next offset
+i64 · the snapshot of the idempotent producers as of that offset. Everything before the point is
+synced: batches, all indexes, the names of the files. A damaged point counts as none: all that it
+says stands in the log, too, which is then read as a whole.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
-from duolog.log.disk import Disk, DiskFile, read_file, replace_file
+from duolog.log.checked_file import read_checked, write_checked
+from duolog.log.disk import Disk, DiskFile
+from duolog.log.errors import DamagedFile
 from duolog.log.producer_state import ProducerStates
+
+logger = logging.getLogger(__name__)
 
 POINT_FILE_NAME: Final = "recovery-point"
 POINT_AT_CLOSE_BYTES: Final = 16 * 1024
 """A stop with less than this behind the point sets none: reading it again is faster."""
-_CRC: Final = Struct(">I")
-_POINT: Final = Struct(">Hqqq")
-_FORMAT: Final = 2
+_POINT: Final = Struct(">qqq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +35,20 @@ class RecoveryPoint:
     producers: bytes = field(default_factory=lambda: ProducerStates().encode())
 
     def encode(self) -> bytes:
-        body = _POINT.pack(_FORMAT, self.segment, self.position, self.next_offset) + self.producers
-        return _CRC.pack(crc32c(body)) + body
+        return _POINT.pack(self.segment, self.position, self.next_offset) + self.producers
 
 
 def read_recovery_point(disk: Disk, directory: str) -> RecoveryPoint | None:
     """Return the point; None where there is none or it is damaged: then all is to be read."""
-    data = read_file(disk, f"{directory}/{POINT_FILE_NAME}")
-    if data is None or len(data) < _CRC.size + _POINT.size:
+    try:
+        data = read_checked(disk, directory, POINT_FILE_NAME)
+    except DamagedFile as error:
+        logger.warning("a log is read as a whole", extra={"reason": error.message})
         return None
-    (crc,) = _CRC.unpack_from(data)
-    body = data[_CRC.size :]
-    if crc != crc32c(body):
+    if data is None or len(data) < _POINT.size:
         return None
-    version, segment, position, next_offset = _POINT.unpack_from(body)
-    if version != _FORMAT:
-        return None
-    return RecoveryPoint(segment, position, next_offset, body[_POINT.size :])
+    segment, position, next_offset = _POINT.unpack_from(data)
+    return RecoveryPoint(segment, position, next_offset, data[_POINT.size :])
 
 
 class IndexTail(NamedTuple):
@@ -94,8 +92,8 @@ class RecoveryPointWrite:
         # Names first: a point that survives never speaks of a file whose name did not.
         self.disk.sync_dir(self.directory)
         self.disk.sync_dir(self.directory.rpartition("/")[0])
-        replace_file(self.disk, self.directory, EPOCHS_FILE_NAME, self.epochs)
-        replace_file(self.disk, self.directory, POINT_FILE_NAME, self.point.encode())
+        write_checked(self.disk, self.directory, EPOCHS_FILE_NAME, self.epochs)
+        write_checked(self.disk, self.directory, POINT_FILE_NAME, self.point.encode())
 
 
 EPOCHS_FILE_NAME: Final = "leader-epoch-checkpoint"

@@ -8,8 +8,8 @@
 Each step is durable before the next one begins, but the swap in memory, which is the broker's,
 goes with step 3: that one only changes names, and is synced after it.
 
-    file: CRC32C u32 of what follows · format u16 · aborted transactions u16 (0 or 1) ·
-          number of segments u32 · base offsets i64
+    file: aborted transactions u16 (0 or 1) · number of segments u32 · base offsets i64;
+          see `checked_file`
 
 Source: Kafka `LogSegments`, `UnifiedLog.replaceSegments`, which mark every file `.swap`.
 """
@@ -18,9 +18,8 @@ import logging
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
-from duolog.log.disk import Disk, read_file, replace_file
+from duolog.log.checked_file import read_checked, write_checked
+from duolog.log.disk import Disk, read_file
 from duolog.log.index import OffsetIndex, TimeIndex
 from duolog.log.segment import (
     ABORTED_INDEX_SUFFIX,
@@ -36,10 +35,8 @@ logger = logging.getLogger(__name__)
 
 CLEANED_SUFFIX: Final = ".cleaned"
 SWAP_FILE_NAME: Final = "compaction.swap"
-_HEAD: Final = Struct(">IHHI")
+_HEAD: Final = Struct(">HI")
 _OFFSET: Final = Struct(">q")
-_FORMAT: Final = 1
-_CRC_BYTES: Final = 4
 
 
 class Swap(NamedTuple):
@@ -55,10 +52,9 @@ def promise_swap(disk: Disk, directory: str, swap: Swap) -> None:
     Raises:
         OSError: the disk refused.
     """
-    body = b"".join(_OFFSET.pack(offset) for offset in swap.base_offsets)
-    body = _HEAD.pack(0, _FORMAT, swap.aborted, len(swap.base_offsets))[_CRC_BYTES:] + body
-    data = crc32c(body).to_bytes(_CRC_BYTES, "big") + body
-    replace_file(disk, directory, SWAP_FILE_NAME, data)
+    offsets = b"".join(_OFFSET.pack(offset) for offset in swap.base_offsets)
+    content = _HEAD.pack(swap.aborted, len(swap.base_offsets)) + offsets
+    write_checked(disk, directory, SWAP_FILE_NAME, content)
 
 
 def change_names(disk: Disk, directory: str, swap: Swap) -> None:
@@ -146,18 +142,16 @@ def recover_swap(disk: Disk, directory: str) -> bool:
     Called at a start, before anything else looks at the segments.
 
     Raises:
+        DamagedFile: the promise is not what was written: names may have changed, or not.
         OSError: the disk refused.
     """
-    data = read_file(disk, f"{directory}/{SWAP_FILE_NAME}")
-    swap = _decode(data) if data is not None else None
-    if swap is not None:
+    data = read_checked(disk, directory, SWAP_FILE_NAME)
+    if data is not None:
         logger.info("completed a swap of segments", extra={"directory": directory})
-        change_names(disk, directory, swap)
+        change_names(disk, directory, _decode(data))
         end_swap(disk, directory)
-    elif data is not None:
-        _remove(disk, f"{directory}/{SWAP_FILE_NAME}")
     drop_cleaned(disk, directory)
-    return swap is not None
+    return data is not None
 
 
 def is_left_over(name: str) -> bool:
@@ -165,14 +159,8 @@ def is_left_over(name: str) -> bool:
     return name == SWAP_FILE_NAME or name.endswith((CLEANED_SUFFIX, DELETED_SUFFIX))
 
 
-def _decode(data: bytes) -> Swap | None:
-    """Return what was promised; None where the file is not whole: then nothing was."""
-    if len(data) < _HEAD.size:
-        return None
-    crc, version, aborted, count = _HEAD.unpack_from(data)
-    whole = crc == crc32c(data[_CRC_BYTES:]) and len(data) == _HEAD.size + count * _OFFSET.size
-    if not whole or version != _FORMAT or not count:
-        return None
+def _decode(data: bytes) -> Swap:
+    aborted, count = _HEAD.unpack_from(data)
     offsets = (_OFFSET.unpack_from(data, _HEAD.size + i * _OFFSET.size)[0] for i in range(count))
     return Swap(tuple(offsets), bool(aborted))
 

@@ -1,10 +1,10 @@
 """The topics of a data directory: a directory for each, named by the topic's id.
 
-    topics/<topic id>/topic.json    name, number of partitions, settings
+    topics/<topic id>/topic         name, number of partitions, settings
     topics/<topic id>/0/            the log of partition 0, made at its first write
     topics/<topic id>.deleted/      on its way out; removed at the next start if a crash stops it
 
-A topic exists when its `topic.json` does, and ends when its directory is renamed: both happen in
+A topic exists when its file `topic` does, and ends when its directory is renamed: both happen in
 one step. A topic made anew under an old name has another id and shares nothing with the old one.
 """
 
@@ -15,12 +15,14 @@ from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 from duolog.core.ids import TopicId
-from duolog.log.disk import Disk, make_durable_dir, read_file, replace_file
-from duolog.log.errors import CorruptLog, InvalidPartitions, TopicExists, UnknownTopic
+from duolog.log.checked_file import read_checked, write_checked
+from duolog.log.disk import Disk, make_durable_dir
+from duolog.log.errors import CorruptLog, DamagedFile, InvalidPartitions, TopicExists, UnknownTopic
 
 TOPICS_DIRECTORY: Final = "topics"
-_ENTRY: Final = "topic.json"
+TOPIC_FILE_NAME: Final = "topic"
 _DELETED: Final = ".deleted"
+_HINT: Final = "Restore the file from a copy, or move the topic's directory away."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,14 @@ class TopicCatalog:
         self._disk.sync_dir(self._directory)
         for name in self._disk.list(self._directory):
             path = f"{self._directory}/{name}"
-            data = None if name.endswith(_DELETED) else read_file(self._disk, f"{path}/{_ENTRY}")
+            deleted = name.endswith(_DELETED)
+            data = None if deleted else read_checked(self._disk, path, TOPIC_FILE_NAME, hint=_HINT)
             if data is None:
                 self._remove_leftover(path)
                 continue
             entry = _decode(path, data)
+            if str(entry.id) != name:
+                raise DamagedFile(f"{path}/{TOPIC_FILE_NAME}", f"It is of topic {entry.id}.")
             if entry.name in entries:
                 raise CorruptLog(
                     f'topic "{entry.name}" is there twice',
@@ -85,10 +90,10 @@ class TopicCatalog:
 
     def _remove_leftover(self, path: str) -> None:
         """Remove a deleted topic, or a creation that a crash cut off: that one holds no log."""
-        if not path.endswith(_DELETED) and set(self._disk.list(path)) - {f"{_ENTRY}.tmp"}:
+        if not path.endswith(_DELETED) and set(self._disk.list(path)) - {f"{TOPIC_FILE_NAME}.tmp"}:
             raise CorruptLog(
-                f'directory "{path}" holds records, and its {_ENTRY} is missing',
-                hint="Restore the file from a copy, or move the topic's directory away.",
+                f'directory "{path}" holds records, and its {TOPIC_FILE_NAME} is missing',
+                hint=_HINT,
             )
         self._disk.remove_tree(path)
 
@@ -187,7 +192,7 @@ class TopicCatalog:
         return CatalogChange(entry, lambda: self._write(entry), None, lambda: self._put(entry))
 
     def _write(self, entry: TopicEntry) -> None:
-        replace_file(self._disk, self.directory(entry), _ENTRY, entry.encode())
+        write_checked(self._disk, self.directory(entry), TOPIC_FILE_NAME, entry.encode())
 
     def _put(self, entry: TopicEntry) -> None:
         self._entries[entry.name] = entry
@@ -203,8 +208,4 @@ def _decode(path: str, data: bytes) -> TopicEntry:
             {str(name): str(value) for name, value in content["configs"].items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptLog(
-            f'file "{path}/{_ENTRY}" cannot be read',
-            detail=str(error),
-            hint="Restore the file from a copy, or move the topic's directory away.",
-        ) from error
+        raise DamagedFile(f"{path}/{TOPIC_FILE_NAME}", str(error), hint=_HINT) from error

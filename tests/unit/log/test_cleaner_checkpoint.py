@@ -1,3 +1,6 @@
+import pytest
+
+from duolog.log.checked_file import write_checked
 from duolog.log.cleaner_checkpoint import (
     CHECKPOINT_FILE_NAME,
     CleanerCheckpoint,
@@ -5,7 +8,9 @@ from duolog.log.cleaner_checkpoint import (
     write_checkpoint,
 )
 from duolog.log.disk import read_file, replace_file
+from duolog.log.errors import DamagedFile
 from duolog.log.journal import Journal, SyncWork
+from duolog.log.recovery_point import POINT_FILE_NAME, RecoveryPoint
 from duolog.testing.disk import CrashDisk
 
 SEGMENT = "/data/topics/t/0/00000000000000000010.log"
@@ -29,14 +34,15 @@ def test_a_log_without_a_checkpoint_has_no_holes() -> None:
     assert read_checkpoint(disk_with_directory(), "/data/topics/t/0") == CleanerCheckpoint(0, 0)
 
 
-def test_a_checkpoint_that_cannot_be_read_allows_holes_everywhere() -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"clean_offset many\n", b"clean_offset 5\nholes_below 4\n"]
+)
+def test_a_checkpoint_that_cannot_be_is_refused_by_its_name(content: bytes) -> None:
     disk = disk_with_directory()
-    replace_file(disk, "/data/topics/t/0", CHECKPOINT_FILE_NAME, b"clean_offset many\n")
+    write_checked(disk, "/data/topics/t/0", CHECKPOINT_FILE_NAME, content)
 
-    found = read_checkpoint(disk, "/data/topics/t/0")
-
-    assert found.clean_offset == 0
-    assert found.holes_below > 2**62
+    with pytest.raises(DamagedFile, match="t/0/cleaner-checkpoint"):
+        read_checkpoint(disk, "/data/topics/t/0")
 
 
 def journalled() -> CrashDisk:
@@ -65,3 +71,17 @@ def test_the_journal_is_written_back_into_a_segment_above_the_holes() -> None:
     Journal(disk, "/data").replay()
 
     assert read_file(disk, SEGMENT) == b"old bytes"
+
+
+@pytest.mark.parametrize(("point", "expected"), [(20, b"new"), (10, b"old bytes")])
+def test_beside_a_damaged_checkpoint_the_journal_serves_what_no_recovery_point_covers(
+    point: int, expected: bytes
+) -> None:
+    disk = journalled()
+    write_checkpoint(disk, "/data/topics/t/0", CleanerCheckpoint(0, 10))
+    disk.open(f"/data/topics/t/0/{CHECKPOINT_FILE_NAME}").pwrite(45, b"9")
+    write_checked(disk, "/data/topics/t/0", POINT_FILE_NAME, RecoveryPoint(point).encode())
+
+    Journal(disk, "/data").replay()
+
+    assert read_file(disk, SEGMENT) == expected

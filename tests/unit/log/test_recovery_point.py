@@ -1,6 +1,7 @@
 import pytest
 
 from duolog.log import recovery_point
+from duolog.log.checked_file import encode_checked
 from duolog.log.disk import Disk, make_durable_dir
 from duolog.log.recovery_point import RecoveryPoint, RecoveryPointWrite, read_recovery_point
 from duolog.testing.disk import CrashDisk, PowerLost
@@ -44,14 +45,14 @@ def test_a_recovery_point_that_is_written_in_place_is_found_out(
 ) -> None:
     """A test of the test above."""
 
-    def write_in_place(disk: Disk, directory: str, name: str, data: bytes) -> None:
+    def write_in_place(disk: Disk, directory: str, name: str, content: bytes) -> None:
         file = disk.open(f"{directory}/{name}", create=True)
         file.truncate(0)
-        file.append([data])
+        file.append([encode_checked(name, content)])
         file.sync()
         disk.sync_dir(directory)
 
-    monkeypatch.setattr(recovery_point, "replace_file", write_in_place)
+    monkeypatch.setattr(recovery_point, "write_checked", write_in_place)
 
     with pytest.raises(AssertionError):
         test_a_crash_leaves_the_old_recovery_point_or_the_new_one()

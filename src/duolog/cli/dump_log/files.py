@@ -1,6 +1,7 @@
 """The other files of a partition: indexes, the recovery point, the leader epochs."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -9,7 +10,9 @@ from duolog.cli.dump_log.row import Row, damaged
 from duolog.cli.dump_log.segment import Decode, segment_rows
 from duolog.core.errors import ConfigError
 from duolog.log.aborted_index import ABORTED_ENTRY_BYTES, AbortedIndex
+from duolog.log.checked_file import decode_checked
 from duolog.log.disk import RealDisk
+from duolog.log.errors import DamagedFile
 from duolog.log.journal import whole_frames
 from duolog.log.leader_epochs import LeaderEpochs
 from duolog.log.producer_state import ProducerStates
@@ -133,6 +136,8 @@ def _recovery_point(path: Path) -> Iterator[Row]:
 
 def _leader_epochs(path: Path) -> Iterator[Row]:
     data = path.read_bytes()
+    with suppress(DamagedFile):  # Kafka's own file is the content alone.
+        data = decode_checked(str(path), data)
     if LeaderEpochs.decode(data) is None:
         yield damaged(0, "leader epochs cannot be read")
         return
