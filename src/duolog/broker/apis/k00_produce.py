@@ -162,6 +162,8 @@ def _append(
         return ProduceResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if batch is None:
         return ProduceResult(index, ErrorCode.INVALID_RECORD, error_message="no record batch")
+    if partition.refused is not None:
+        return ProduceResult(index, partition.refused.code, error_message=partition.refused.message)
     config = topic.config
     now_ms = broker.clock.now_ms()
     append_time_ms = -1

@@ -186,7 +186,7 @@ def _missing(name: str, error: Exception | None) -> int:
 def _known(broker: "Broker", topic: Topic, form: _Form) -> bytes:
     kept = topic.metadata_bytes.get(form)
     if kept is None:
-        epochs = [partition.log.leader_epoch for partition in topic.partitions]
+        epochs = [broker.leader_epoch] * len(topic.partitions)
         operations = TOPIC_OPERATIONS if form.operations else OPERATIONS_NOT_ASKED
         row = TopicRow(topic.name, topic.id, epochs, internal=topic.internal, operations=operations)
         kept = topic.metadata_bytes[form] = write_topic(form.version, row, broker.node_id)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from duolog.broker.cleaning.retention_task import cutting
 from duolog.broker.controller import Change
-from duolog.broker.errors import UnknownTopic, kafka_code
+from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.many_items import change_each
 from duolog.core.errors import KafkaError
@@ -43,7 +43,7 @@ def handle(request: Any, context: RequestContext) -> None:
         if error is None:
             try:
                 start = context.broker.log(*item.topic_partition).log_start_offset
-            except UnknownTopic as gone:  # With its records.
+            except KafkaError as gone:  # With its records.
                 error = gone
             else:
                 return {**result, "low_watermark": start}

@@ -32,7 +32,8 @@ def handle(request: Any, context: RequestContext) -> None:
         if topic is None:
             return
         some = (topic.partition(index) for index in indexes) if indexes is not None else None
-        rows = [_row(found) for found in some or topic.partitions if found is not None]
+        chosen = topic.partitions if some is None else some
+        rows = [_row(found) for found in chosen if found is not None]
         if rows:
             row = {"name": topic.name, "partitions": rows}
             topics.append(context.encode_item("results.topics", row))
@@ -46,7 +47,7 @@ def handle(request: Any, context: RequestContext) -> None:
 def _row(partition: Partition) -> dict[str, Any]:
     return {
         "partition_index": partition.index,
-        "partition_size": partition.log.size_bytes,
+        "partition_size": 0 if partition.refused else partition.log.size_bytes,
         "offset_lag": 0,
         "is_future_key": False,
     }

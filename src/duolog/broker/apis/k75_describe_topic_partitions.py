@@ -102,24 +102,21 @@ def _row(topic: Topic, partitions: list[Partition], context: RequestContext) -> 
 
 
 def _partition_rows(partitions: list[Partition], context: RequestContext) -> Iterator[bytes]:
-    """Yield rows made after one of the same leader epoch, which differ only in the index."""
+    """Yield rows made after one, which differ only in the index."""
     node_ids = [context.broker.node_id]
-    epoch, before, behind = None, b"", b""
+    model = context.encode_item(
+        "topics.partitions",
+        {
+            "leader_id": node_ids[0],
+            "leader_epoch": context.broker.leader_epoch,
+            "replica_nodes": node_ids,
+            "isr_nodes": node_ids,
+            "eligible_leader_replicas": [],
+            "last_known_elr": [],
+        },
+    )
+    before, behind = model[: INT16.size], model[INT16.size + INT32.size :]
     for partition in partitions:
-        if partition.log.leader_epoch != epoch:
-            epoch = partition.log.leader_epoch
-            model = context.encode_item(
-                "topics.partitions",
-                {
-                    "leader_id": node_ids[0],
-                    "leader_epoch": epoch,
-                    "replica_nodes": node_ids,
-                    "isr_nodes": node_ids,
-                    "eligible_leader_replicas": [],
-                    "last_known_elr": [],
-                },
-            )
-            before, behind = model[: INT16.size], model[INT16.size + INT32.size :]
         yield before + INT32.pack(partition.index) + behind
 
 

@@ -117,7 +117,7 @@ class Cleaner:
         """Find the log that needs it most, one log a step, and begin with it."""
         best: tuple[float, Partition] | None = None
         for topic in list(self._broker.topics):
-            for partition in topic.partitions:
+            for partition in topic.served:
                 found = self._cleanable(partition)
                 if found is not None and (best is None or found.ratio > best[0]):
                     best = (found.ratio, partition)

@@ -51,7 +51,7 @@ class Retention:
     def _look(self) -> Iterator[None]:
         topics = self._broker.topics
         for topic in list(topics):
-            for partition in topic.partitions:
+            for partition in topic.served:
                 if topics.get(topic.name) is topic:
                     self._retain(partition)
                 yield

@@ -110,14 +110,20 @@ def _missing(key: TopicKey, topic: "Topic | None") -> int:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def _refusal(partition: "Partition", epoch: int) -> int:
+    if partition.refused is not None:
+        return partition.refused.code
+    return check_leader_epoch(epoch, partition.log.leader_epoch)
+
+
 def _read(
     partition: "Partition", asked: FetchPartition, budget: int, *, first: bool, committed: bool
 ) -> FetchResult[FileSpan]:
-    log = partition.log
     index, epoch, offset, _, bytes_max = asked
+    if partition.refused is not None or epoch not in {NO_EPOCH, partition.log.leader_epoch}:
+        return FetchResult(index, _refusal(partition, epoch))
+    log = partition.log
     high_watermark, start = log.high_watermark, log.log_start_offset
-    if epoch not in {NO_EPOCH, log.leader_epoch}:
-        return FetchResult(index, check_leader_epoch(epoch, log.leader_epoch))
     if offset < start or offset > log.log_end_offset:
         return FetchResult(index, ErrorCode.OFFSET_OUT_OF_RANGE)
     stable = log.last_stable_offset

@@ -218,8 +218,8 @@ def _topic_lines(broker: "Broker", topics: list["Topic"], *, named: bool) -> Ite
     bytes_in: list[Sample] = []
     for topic in topics:
         labels = {"topic": topic.name}
-        records.append((labels, sum(row.log.appended_records for row in topic.partitions)))
-        bytes_in.append((labels, sum(row.log.appended_bytes for row in topic.partitions)))
+        records.append((labels, sum(row.log.appended_records for row in topic.served)))
+        bytes_in.append((labels, sum(row.log.appended_bytes for row in topic.served)))
         yield ""  # A topic may have thousands of partitions: others take their turn.
     bytes_out: list[Sample] = [({"topic": topic.name}, topic.fetched_bytes) for topic in topics]
     for name, doc, samples in (
@@ -244,6 +244,6 @@ def _partition_lines(topics: Iterable["Topic"]) -> Iterator[str]:
     for name, doc, attribute in families:
         yield head(name, "gauge", doc)
         for topic in topics:
-            for partition in topic.partitions:
+            for partition in topic.served:
                 labels = {"topic": topic.name, "partition": partition.index}
                 yield line(name, labels, getattr(partition.log, attribute))

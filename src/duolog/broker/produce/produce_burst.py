@@ -98,8 +98,8 @@ def append_single(
     ):
         return False
     partition = partitions[index]
-    log = partition.log
     try:
+        log = partition.log
         base_offset = log.append(batch)[0]
     except KafkaError:
         return False

@@ -14,6 +14,7 @@ from duolog.broker.topics.topic_config import TopicConfig, TopicConfigs
 from duolog.broker.topics.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
+from duolog.log.errors import PartitionRefused
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.produce_single import single_answer
 
@@ -34,13 +35,24 @@ _ANSWER_NAME_BYTES_MAX: Final = 126
 class Partition:
     """One partition as the broker serves it: its log and who waits for it to grow."""
 
-    __slots__ = ("index", "log", "topic", "waiters")
+    __slots__ = ("index", "log", "refused", "topic", "waiters")
 
-    def __init__(self, topic: "Topic", index: int, log: "PartitionLog") -> None:
+    def __init__(self, topic: "Topic", index: int, log: "PartitionLog | PartitionRefused") -> None:
         self.topic = topic
         self.index = index
-        self.log = log
+        self.refused: PartitionRefused | None = None
+        """Why this partition is not served; then to read `log` raises it."""
+        if isinstance(log, PartitionRefused):
+            self.refused = log
+        else:
+            self.log = log
         self.waiters: set[DelayedFetch | SessionPartition] = set()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> "PartitionLog":
+            # Called for `log` alone, where it was not set: a partition that is served pays nothing.
+            raise self.refused
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -78,6 +90,11 @@ class Topic:
             and len(self.name_bytes) <= _ANSWER_NAME_BYTES_MAX
         ):
             self.newest_time = now_ms + config.timestamp_after_ms_max
+
+    @property
+    def served(self) -> Iterator[Partition]:
+        """The partitions but those whose log is damaged."""
+        return (partition for partition in self.partitions if partition.refused is None)
 
     def partition(self, index: int) -> Partition | None:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
@@ -241,10 +258,18 @@ class Topics:
         self.by_id[topic.id] = topic
         self.version += 1
 
+    def _open(self, topic: Topic, index: int) -> "PartitionLog | PartitionRefused":
+        try:
+            return self._log_manager.log(topic.name, index)
+        except PartitionRefused as refused:
+            if topic.internal:  # Groups and transactions would look as if they were new.
+                raise
+            return refused
+
     def _open_partitions(self, topic: Topic, count: int) -> Iterator[None]:
         new = []
         for index in range(len(topic.partitions), count):
-            new.append(Partition(topic, index, self._log_manager.log(topic.name, index)))
+            new.append(Partition(topic, index, self._open(topic, index)))
             yield
         # All at once: nobody sees a topic that has grown by half.
         topic.partitions += new

@@ -420,7 +420,7 @@ class TransactionCoordinatorService:
             self._finish(transactional_id, record, _ignore)
             yield
         for topic in list(self._broker.topics):
-            for partition in topic.partitions:
+            for partition in topic.served:
                 if self._broker.topics.get(topic.name) is topic:
                     self._reconcile_partition(partition.topic_partition)
                 yield

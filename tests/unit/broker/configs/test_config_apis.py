@@ -7,7 +7,9 @@ from typing import Any, Final
 import pytest
 
 from duolog.broker.configs.group_resource import SESSION_TIMEOUT
+from duolog.log.checked_file import write_checked
 from duolog.log.config import TOPIC_SETTINGS
+from duolog.log.disk import RealDisk
 from duolog.protocol.error_codes import ErrorCode
 
 DESCRIBE, ALTER, INCREMENTAL, LIST_RESOURCES = 32, 33, 44, 74
@@ -295,7 +297,9 @@ def test_a_setting_that_a_later_version_has_kept_is_left_out_at_a_start(
     open_harness: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     open_harness().stop()
-    (tmp_path / "data" / "dynamic-configs").write_text('{"4": {"": {"of.tomorrow": "1"}}}')
+    write_checked(
+        RealDisk(), str(tmp_path / "data"), "dynamic-configs", b'{"4": {"": {"of.tomorrow": "1"}}}'
+    )
 
     harness = open_harness()
 

@@ -1,0 +1,100 @@
+"""A partition whose log is damaged is told to clients, and everything else is served."""
+
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import pytest
+
+from duolog.log.errors import PartitionRefused
+from duolog.protocol.error_codes import ErrorCode
+
+LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH, DELETE_RECORDS = 2, 3, 23, 21
+DESCRIBE_LOG_DIRS, DELETE_TOPICS = 35, 20
+REFUSED = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def damaged(harness: Any, topic: str, tmp_path: Path) -> None:
+    """Stop a broker, and change a byte of one partition of `topic`."""
+    directory = Path(harness.broker.topics.find(topic).partitions[1].log.directory)
+    harness.stop()
+    segment = next((tmp_path / directory).glob("*.log"))
+    data = bytearray(segment.read_bytes())
+    data[80] ^= 1
+    segment.write_bytes(data)
+
+
+@pytest.fixture
+def harness(open_harness: Any, tmp_path: Path) -> Any:
+    harness = open_harness()
+    harness.topic("orders", partitions=2)
+    client = harness.client()
+    for partition in (0, 1):
+        for _ in range(3):
+            assert (
+                client.produce("orders", harness.batch(b"v" * 50), partition=partition).error_code
+                == 0
+            )
+    damaged(harness, "orders", tmp_path)
+    return open_harness()
+
+
+def test_only_its_own_requests_are_answered_with_a_storage_error(harness: Any) -> None:
+    client = harness.client()
+    batch = harness.batch(b"v" * 50)
+
+    assert client.produce("orders", batch, partition=1).error_code == REFUSED
+    assert client.fetch("orders", 2, partition=1).error_code == REFUSED
+    assert client.produce("orders", batch).error_code == 0
+    assert client.fetch("orders", 0).error_code == 0
+    for timestamp in (-1, -2, 1000):
+        topics = [{"name": "orders", "partitions": [
+            {"partition_index": p, "timestamp": timestamp} for p in (0, 1)]}]  # fmt: skip
+        answer = client.ask(LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
+        assert [row.error_code for row in answer.topics[0].partitions] == [0, REFUSED]
+
+
+def test_it_is_listed_and_can_be_deleted_with_its_topic(harness: Any, tmp_path: Path) -> None:
+    client = harness.client()
+    answer = client.ask(METADATA, 9, topics=[{"name": "orders"}])
+    assert [row.partition_index for row in answer.topics[0].partitions] == [0, 1]
+    sizes = client.ask(DESCRIBE_LOG_DIRS, 2, topics=None).results[0].topics[0].partitions
+    assert [row.partition_size > 0 for row in sizes] == [True, False]
+
+    deleted = client.ask(DELETE_TOPICS, 4, topic_names=["orders"], timeout=10_000)
+
+    assert deleted.responses[0].error_code == 0
+    harness.topic("orders", partitions=2)
+    assert client.produce("orders", harness.batch(b"v"), partition=1).error_code == 0
+
+
+def test_what_runs_by_itself_leaves_it_alone(
+    harness: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness.broker.retention.look()
+    harness.broker.cleaner.start()
+    for _ in range(5):
+        harness.turn()
+
+    assert [row.levelname for row in caplog.records if "not served" not in row.message] == []
+
+
+def test_a_damaged_partition_of_the_broker_s_own_topics_refuses_the_start(
+    open_harness: Any, tmp_path: Path
+) -> None:
+    harness = open_harness()
+    harness.broker.create_topic("__consumer_offsets", 2, {})
+    harness.broker.append_internal(
+        "__consumer_offsets", 1, bytearray(harness.batch(b"v" * 50)), lambda _: None
+    )
+    harness.broker.append_internal(
+        "__consumer_offsets", 1, bytearray(harness.batch(b"v" * 50)), lambda _: None
+    )
+    harness.turn()
+    damaged(harness, "__consumer_offsets", tmp_path)
+
+    with pytest.raises(PartitionRefused, match="__consumer_offsets-1"):
+        open_harness()
+
+    rmtree(tmp_path / "data")
+    open_harness()  # The fixture stops the last one.
