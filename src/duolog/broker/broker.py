@@ -77,6 +77,7 @@ class Broker:
         self.rack = settings.text("broker.rack") or None
         self.frame_bytes_max = settings.integer("socket.request.max.bytes")
         self.fetch_bytes_max = settings.integer("fetch.max.bytes")
+        self.spare_descriptors = log_manager.spare_descriptors
         self.loop = Loop(clock)
         self.loop.after_round = self._after_round
         self.messages = Messages()

@@ -219,10 +219,12 @@ class RealDisk:
 
     def __init__(self, open_files_max: int = OPEN_FILES_MAX) -> None:
         self.open_files = OpenFiles(open_files_max)
+        self._spare = self.open_files.spare
+        self._spare.refill()
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return RealFile(os.open(path, flags, 0o644))
+        return RealFile(self._spare.use(lambda: os.open(path, flags, 0o644)))
 
     def make_dir(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)  # noqa: PTH103 - paths are texts on this door
@@ -248,7 +250,8 @@ class RealDisk:
         shutil.rmtree(path)
 
     def sync_dir(self, path: str) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        descriptor = self._spare.use(lambda: os.open(path, flags))
         try:
             os.fsync(descriptor)
         finally:

@@ -24,6 +24,7 @@ from duolog.log.health import DirHealth
 from duolog.log.journal import JOURNAL_BYTES_MAX, Journal
 from duolog.log.partition_log import PartitionLog
 from duolog.log.recovery import recover
+from duolog.log.spare_descriptors import SpareDescriptors
 from duolog.log.topics import CatalogChange, TopicCatalog, TopicEntry
 
 logger = logging.getLogger(__name__)
@@ -74,6 +75,11 @@ class LogManager:
     @property
     def cluster_id(self) -> str:
         return self._data_dir.meta.cluster_id
+
+    @property
+    def spare_descriptors(self) -> SpareDescriptors:
+        """What is kept for logs when clients have all other descriptors of the process."""
+        return self._disk.open_files.spare
 
     @property
     def path(self) -> str:

@@ -12,6 +12,8 @@ Threads: used by the broker's loop only.
 
 from typing import Final, Protocol
 
+from duolog.log.spare_descriptors import SpareDescriptors
+
 OPEN_FILES_MAX: Final = 4096
 
 
@@ -28,6 +30,8 @@ class OpenFiles:
     def __init__(self, files_max: int = OPEN_FILES_MAX) -> None:
         self._files_max = files_max
         self._holders: dict[FileHolder, None] = {}
+        self.spare = SpareDescriptors()
+        """For opens that find no descriptor left; a disk of its own making has no need of them."""
 
     def __len__(self) -> int:
         return len(self._holders)

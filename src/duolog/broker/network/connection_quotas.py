@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from duolog.broker.network.file_descriptors import connections_max
 from duolog.core.errors import ConfigError
 from duolog.core.units import SECOND_MS
 
@@ -32,6 +33,7 @@ class ConnectionQuotas:
     def __init__(self, settings: "BrokerSettings", timers: "Timers") -> None:
         self._settings = settings
         self._timers = timers
+        self._descriptors = connections_max(settings.integer("log.open.files.max"))
         self._overrides = per_ip_overrides(settings)
         self._open: dict[Connection, int] = {}
         """Each with how often it was seen idle."""
@@ -64,6 +66,8 @@ class ConnectionQuotas:
         """Return why a connection from `host` is one too many, or None."""
         if len(self._open) >= self._settings.integer("max.connections"):
             return "too many connections"
+        if self._descriptors is not None and len(self._open) >= self._descriptors:
+            return f"the process has file descriptors for {self._descriptors} connections"
         limit = self._overrides.get(host, self._settings.integer("max.connections.per.ip"))
         if self._by_host[host] >= limit:
             return "too many connections from one address"

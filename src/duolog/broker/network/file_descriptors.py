@@ -1,18 +1,39 @@
-"""How the process shares its file descriptors between connections and segments."""
+"""How the process shares its file descriptors between connections and segments.
+
+segments     half, at most `log.open.files.max`
+all else     an eighth, at most 128: listeners, pipes, what a sync or a swap opens, the spare ones
+connections  the rest, at most `max.connections`
+"""
 
 import resource
 
 from duolog.log.open_files import OPEN_FILES_MAX
 
+_OTHERS_MAX = 128
+
 
 def open_files_max(wanted: int) -> int:
     """Return how many segment files may be open; raises the soft limit of the process first.
 
-    Half of what the process may have is left to connections and all else. `wanted` is what the
-    setting says, 0 where that is left to us.
+    `wanted` is what the setting says, 0 where that is left to us.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return _segments(hard, wanted)
+
+
+def connections_max(wanted: int) -> int | None:
+    """Return how many connections leave the logs what they need; None where there is no limit.
+
+    `wanted` is what the setting says of segment files.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return None
+    return max(1, soft - _segments(soft, wanted) - min(soft // 8, _OTHERS_MAX))
+
+
+def _segments(hard: int, wanted: int) -> int:
     allowed = OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else max(hard // 2, 16)
     return min(wanted or OPEN_FILES_MAX, allowed)

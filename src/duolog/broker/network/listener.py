@@ -9,6 +9,7 @@ in a circle, and goes on when connections have gone.
 
 import errno
 import logging
+import os
 import socket
 from typing import TYPE_CHECKING, Final
 
@@ -63,6 +64,11 @@ class Listener:
                     self._pause(error)
                     return
                 continue
+            if not self._broker.spare_descriptors.refill():
+                # Logs have had to use what is kept for them: they come first.
+                accepted.close()
+                self._pause(OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
+                return
             self._admit(accepted, address[0], f"{address[0]}:{address[1]}")
 
     def _admit(self, accepted: socket.socket, host: str, address: str) -> None:
