@@ -17,10 +17,9 @@ from duolog.engine.lowering.required import Required, required_columns
 from duolog.engine.lowering.rows import Json, Lowered, Row
 from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_to_stream
 from duolog.engine.lowering.tables import (
+    lower_getter,
     lower_join,
-    lower_kept_rows,
     lower_table_source,
-    stored_row,
 )
 from duolog.engine.lowering.topics import lower_sink, lower_source
 from duolog.engine.sql import spark_types
@@ -36,6 +35,7 @@ from duolog.plan.nodes import (
     StreamTableJoin,
     TableSource,
     ToStream,
+    has_store,
 )
 
 Rule = Callable[[Any, Row, frozenset[str]], Lowered]
@@ -100,8 +100,8 @@ class _Walk:
         if isinstance(node, Sink):
             return self._chain(lower_sink(node, row, self.levels.sinks.index(node)), node)
         if isinstance(node, StreamTableJoin):
-            kept = stored_row(node.table, self.required)
-            return self._chain(lower_join(node, row, needed, kept), node)
+            table = lower_getter(node.table, self.required)
+            return self._chain(lower_join(node, row, needed, table), node)
         if isinstance(node, TableSource):
             return self._chain(lower_table_source(node, row), node)
         return self._chain(RULES[type(node)](node, row, needed), node)
@@ -110,8 +110,6 @@ class _Walk:
         """Add the kernel nodes of `node`, and all that follows; return the id of the first."""
         ids = self._link(lowered.entries)
         last = lowered.entries[-1]
-        if self._is_looked_up(node) and not isinstance(node, TableSource):
-            last["children"].append(self._link(lower_kept_rows(node, lowered.row).entries)[0])
         last["children"] += self._successors(node, lowered.row)
         return ids[0]
 
@@ -122,7 +120,7 @@ class _Walk:
                 children.append(self._edge(successor, row))
             elif isinstance(successor, GroupBy):
                 children += self._group_by(successor, row)
-            else:
+            elif self._leads_on(successor):
                 children.append(self._node(successor, row))
         return children
 
@@ -165,8 +163,12 @@ class _Walk:
             entry["children"].append(following)
         return ids
 
-    def _is_looked_up(self, node: Node) -> bool:
-        return any(
-            isinstance(child, StreamTableJoin) and child.table is node
-            for child in self.levels.plan.children(node)
-        )
+    def _leads_on(self, node: Node) -> bool:
+        """Tell if somebody gets what is made of a record here.
+
+        A filter of a table that is only looked up is computed when it is looked up.
+        """
+        if isinstance(node, Sink) or has_store(node):
+            return True
+        successors = self.levels.successors(node)
+        return any(isinstance(way, Edge) or self._leads_on(way) for way in successors)

@@ -63,8 +63,8 @@ class _Record:
     task: str = ""
     """What chooses the task of its key."""
 
-    def terms(self, expressions: Sequence[str], store: str = "") -> tuple[str, ...]:
-        """Return expressions over this record, and over rows of `store`, in those terms."""
+    def terms(self, expressions: Sequence[str], table: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return expressions over this record, and over a row of `table`, in those terms."""
 
         def term(token: re.Match[str]) -> str:
             match token[1]:
@@ -73,7 +73,7 @@ class _Record:
                 case "v":
                     return self.values[int(token[2])]
                 case "r":
-                    return f"{store}[{token[2]}]"
+                    return table[int(token[2])]
                 case _:
                     return token[0]
 
@@ -175,9 +175,20 @@ def _routed(node: Json, record: _Record) -> _Record:
 
 
 def _joined(node: Json, record: _Record) -> _Record:
-    store = node["store"]
-    joined = replace(record, values=record.terms(node["values"], store))
-    return joined if node["left"] else joined.filtered(f"a row in {store}")
+    table = _looked_up(node, record)
+    joined = replace(record, values=record.terms(node["values"], table.values))
+    if node["left"]:
+        return joined
+    return replace(joined, filters=(*record.filters, f"a row in {node['store']}", *table.filters))
+
+
+def _looked_up(node: Json, record: _Record) -> _Record:
+    """Return the row of the table that a join reads: a store's, or what is computed from it."""
+    kept = [*(step["value_types"] for step in node["getter"]), node["right_types"]][0]
+    row = _Record(record.keys, tuple(f"{node['store']}[{at}]" for at in range(len(kept))))
+    for step in node["getter"]:
+        row = _LEAVING[step["kind"]](step, row)
+    return row
 
 
 def _kept(_node: Json, record: _Record) -> _Record:

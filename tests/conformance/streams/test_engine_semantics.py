@@ -64,6 +64,12 @@ def regrouped(topology: Topology) -> None:
     ).to("by_name")
 
 
+def grouped_by_its_own_key(topology: Topology) -> None:
+    """A table's rows, each a group of its own: no shuffle between, and deletions of nothing."""
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    airlines.group_by("code").aggregate(rows=count(), seats=sum_("seats")).to("by_code")
+
+
 def joined_with_derived_tables(topology: Topology) -> None:
     """Joins that look up a filtered table and an aggregate."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
@@ -72,6 +78,19 @@ def joined_with_derived_tables(topology: Topology) -> None:
     by_carrier = flights.select_key("carrier")
     counted = by_carrier.group_by_key().count("flights")
     by_carrier.join(counted).map_values("id", "flights").to("with_count")
+
+
+def joined_with_computed_tables(topology: Topology) -> None:
+    """Joins that look through several steps: results, a projection with its row's time, a filter."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    by_carrier = flights.select_key("carrier")
+    totals = by_carrier.group_by_key().aggregate(mean=avg("delay"), flights=count())
+    often = totals.map_values("mean", twice=col("flights") * 2, at=row_time())
+    by_carrier.left_join(often.filter(col("twice") > 2)).map_values("id", "twice", "at").to("often")
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    small = airlines.filter(col("seats") < 3).map_values(twice=col("seats") * 2, at=row_time())
+    by_carrier.join(small).map_values("id", "twice", "at").to("small")
+    small.group_by("twice").count().to("by_seats")
 
 
 def by_row_time(topology: Topology) -> None:
@@ -112,7 +131,9 @@ TOPOLOGIES: list[Define] = [
     regrouped,
     by_row_time,
     rekeyed_deletions,
+    grouped_by_its_own_key,
     joined_with_derived_tables,
+    joined_with_computed_tables,
     several_keys,
 ]
 

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from duolog import Topology, avg, count, max_, sum_
+from duolog import Topology, avg, col, count, max_, sum_
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import (
     CheckpointInUse,
@@ -54,9 +54,7 @@ class Bench:
     def __init__(self, bootstrap_servers: str, directory: Path) -> None:
         self.prefix = uuid.uuid4().hex[:8]
         self.bootstrap_servers = bootstrap_servers
-        self.config = EngineConfig(
-            bootstrap_servers, directory, cache_bytes_max=0, epoch_ms=3000, tasks=TASKS
-        )
+        self.config = EngineConfig(bootstrap_servers, directory, epoch_ms=3000, tasks=TASKS)
         self.admin = AdminClient({"bootstrap.servers": bootstrap_servers})
         self.offsets: dict[tuple[str, int], int] = defaultdict(int)
 
@@ -146,7 +144,9 @@ class Bench:
 
     def expected(self, *micro_batches: list[SourceRecord]) -> dict[str, list[list[Any]]]:
         """What the reference evaluator writes, by topic and task, in order."""
-        evaluator = ReferenceEvaluator(self.plan(), tasks=TASKS)
+        evaluator = ReferenceEvaluator(
+            self.plan(), tasks=TASKS, cache=self.config.cache_bytes_max > 0
+        )
         found: dict[str, list[list[Any]]] = {
             name: [[] for _ in range(TASKS)] for name in ("by_airline", "by_dest")
         }
@@ -163,6 +163,14 @@ def bench(cluster: EmbeddedCluster, spark: SparkSession, tmp_path: Path) -> Benc
     made = Bench(cluster.bootstrap_servers, tmp_path)
     made.create(flights=3, airlines=1, by_airline=TASKS, by_dest=TASKS)
     return made
+
+
+@pytest.fixture(params=["record cache", "every update"])
+def bench_with_each_cache(request: pytest.FixtureRequest, bench: Bench) -> Bench:
+    """With the record cache that a user gets, and with none."""
+    if request.param == "every update":
+        bench.config = replace(bench.config, cache_bytes_max=0)
+    return bench
 
 
 @pytest.fixture(params=["Duolog", "Apache Kafka"])
@@ -214,8 +222,11 @@ def flights(numbers: range, time_of: Callable[[int], int]) -> list[Row]:
 
 
 @pytest.mark.usefixtures("spills")
-def test_inputs_of_different_speed_are_merged_by_time_though_sorts_spill(bench: Bench) -> None:
+def test_inputs_of_different_speed_are_merged_by_time_though_sorts_spill(
+    bench_with_each_cache: Bench,
+) -> None:
     """Airlines change their names while flights go on; each partition has its own pace."""
+    bench = bench_with_each_cache
     paces = (1, 3, 2)
     sent = bench.produce(
         [
@@ -231,8 +242,11 @@ def test_inputs_of_different_speed_are_merged_by_time_though_sorts_spill(bench: 
     assert bench.written() == bench.expected(sent)
 
 
-def test_a_replayed_micro_batch_writes_the_same_rows_in_the_same_order(bench: Bench) -> None:
+def test_a_replayed_micro_batch_writes_the_same_rows_in_the_same_order(
+    bench_with_each_cache: Bench,
+) -> None:
     """Take the last commit out of the checkpoint, as a crash before it would have left it."""
+    bench = bench_with_each_cache
     first = bench.produce([*airlines(1), *flights(range(60), lambda number: 1 + number)])
     with bench.running("micro-batch") as query:
         assert query.wait_until_caught_up(WAIT_S)
@@ -251,6 +265,31 @@ def test_a_replayed_micro_batch_writes_the_same_rows_in_the_same_order(bench: Be
         for task, rows in enumerate(partitions):
             replayed = once[name][task][len(before[name][task]) :]
             assert rows == once[name][task] + replayed
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "auto"])
+def test_a_stream_joins_a_count_as_it_is_now_whatever_the_mode(bench: Bench, mode: Mode) -> None:
+    """With the record cache a join saw the count before the micro-batch, here none."""
+    bench.create(counted=1, asking=1, joined=TASKS)
+    topology = Topology("joined")
+    counted = topology.stream(bench.topic("counted"), key="id STRING", value="x INT")
+    asking = topology.stream(bench.topic("asking"), key="id STRING", value="x INT")
+    often = counted.group_by_key().count("n").filter(col("n") > 1)
+    asking.join(often).map_values("n").to(bench.topic("joined"))
+    bench.produce([("counted", 0, 1 + number, "a", {"x": 0}) for number in range(3)])
+    bench.produce([("asking", 0, 2 + number, "a", {"x": 0}) for number in range(3)])
+
+    query = Engine(bench.config).start(topology.build(), f"joined-{bench.prefix}", mode)
+    assert query.wait_until_caught_up(WAIT_S)
+    query.stop()
+
+    assert query.exception() is None
+    rows = [row for partition in range(TASKS) for row in bench.read("joined", partition)]
+    assert [(ts, json.loads(value)["n"]) for ts, _, value in rows if value] == [
+        (2, 2),
+        (3, 3),
+        (4, 3),
+    ]
 
 
 def forget_last_commit(checkpoint_dir: Path) -> None:

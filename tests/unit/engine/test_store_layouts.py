@@ -81,11 +81,12 @@ def joined(*select: str, late: int = 0) -> Build:
     return build
 
 
-def by_joined(column: str) -> Build:
-    """An aggregate over what a join has looked up."""
+def by_joined(column: str, *, of: str | None = None) -> Build:
+    """An aggregate over what a join has looked up, in the table or in a projection of it."""
 
     def build(_topology: Topology, flights: Stream, airlines: Table) -> None:
-        wide = flights.select_key("carrier").join(airlines)
+        table = airlines if of is None else airlines.map_values(**{column: col(of)})
+        wide = flights.select_key("carrier").join(table)
         wide.group_by("dest").materialized("wide").aggregate(top=max_(column)).to("out")
 
     return build
@@ -109,6 +110,7 @@ def by_joined(column: str) -> Build:
         (undo_of_results(), undo_of_results(more_than=5), "what is filtered in front of it was"),
         (undo_of_results(), undo_of_results(factor=3), "its key was"),
         (by_joined("name"), by_joined("country"), "what it keeps was max(name)"),
+        (by_joined("x", of="name"), by_joined("x", of="country"), "kept in place 1, was STRING"),
     ],
 )
 def test_a_change_that_would_misread_a_store_is_told(
@@ -128,6 +130,7 @@ def test_a_change_that_would_misread_a_store_is_told(
             two_counts(10, 90, names=("late", "later")),
         ),
         (joined("name", "country"), joined("name", "country", late=60)),
+        (joined("name", "country"), joined("country")),
     ],
 )
 def test_what_no_store_depends_on_may_change(before: Build, after: Build) -> None:

@@ -1,20 +1,30 @@
-"""The store of a table, and the stream-table join that looks it up.
+"""The store of a table, and the stream-table join that looks a table up.
 
-A table source keeps its rows in a store of its own. Any other table that a join looks up (a
-filtered one, an aggregate) is kept once more as rows, in a store named after its node: an
-aggregate's own store holds accumulators, and a filter's parent holds rows that it dropped.
+A table that a join looks up is found where it is kept: a source's rows and an aggregate's accumulators
+have a store. What is computed from these (an aggregate's results, a filter, a projection) is computed
+again for the key that is looked up.
+
+Source: Kafka Streams `KTableValueGetter`.
 """
 
-from duolog.engine.expressions import lower_as_declared
+from dataclasses import dataclass
+
+from duolog.engine.expressions import Names, lower_as_declared
 from duolog.engine.lowering.required import Required
 from duolog.engine.lowering.rows import Json, Lowered, Row
+from duolog.engine.lowering.stateless import lower_filter, lower_project
 from duolog.engine.sql import spark_types
-from duolog.plan.nodes import Filter, Node, Project, StreamTableJoin, TableSource
+from duolog.plan.expressions import Scope
+from duolog.plan.nodes import AggregateNode, Filter, Node, Project, StreamTableJoin, TableSource
 
 
-def store_of(table: Node) -> str:
-    """Return the name of the store with the rows of a table."""
-    return table.store if isinstance(table, TableSource) else f"{table.name}-rows"
+@dataclass(frozen=True, slots=True)
+class Getter:
+    """How the row of a key is found: in a store, then through steps; and the row that comes out."""
+
+    store: str
+    steps: tuple[Json, ...]
+    row: Row
 
 
 def lower_table_source(source: TableSource, row: Row) -> Lowered:
@@ -23,33 +33,54 @@ def lower_table_source(source: TableSource, row: Row) -> Lowered:
     return Lowered([entry], Row(row.key, row.value, row.names, changes=True))
 
 
-def stored_row(table: Node, required: Required) -> Row:
-    """Return the row of a table as its store keeps it."""
-    if isinstance(table, Filter):
-        return stored_row(table.parent, required)
-    kept = required[table] if isinstance(table, Project) else table.schema.names
-    columns = tuple(column for column in table.schema.value if column.name in kept)
-    return Row.of(table.schema.key, columns, changes=True)
+def lower_getter(table: Node, required: Required) -> Getter:
+    """Return how a row of `table` is found by its key."""
+    match table:
+        case TableSource():
+            return Getter(table.store, (), _row_of(table))
+        case AggregateNode():
+            return Getter(table.store, (_results(table),), _row_of(table))
+        case Filter():
+            parent = lower_getter(table.parent, required)
+            return _after(parent, lower_filter(table, parent.row, required[table]))
+        case Project():
+            parent = lower_getter(table.parent, required)
+            return _after(parent, lower_project(table, parent.row, required[table]))
+        case _:
+            raise AssertionError(f"{table} is no table")
 
 
-def lower_kept_rows(table: Node, row: Row) -> Lowered:
-    """Keep the rows of a table that is no source, for a join."""
-    as_stream = row.entry("to_stream", f"{table.name}-rows-stream")
-    rows = Row(row.key, row.value, row.names, changes=False)
-    return Lowered([as_stream, rows.entry("table", f"{table.name}-rows", store=store_of(table))])
+def _after(parent: Getter, lowered: Lowered) -> Getter:
+    return Getter(parent.store, (*parent.steps, *lowered.entries), lowered.row)
 
 
-def lower_join(node: StreamTableJoin, row: Row, needed: frozenset[str], table_row: Row) -> Lowered:
-    """Look the stream's records up. `table_row` is the row as the table's store keeps it."""
-    naming = row.naming(node.stream.schema, table_columns=table_row.value)
+def _row_of(table: Node) -> Row:
+    return Row.of(table.schema.key, table.schema.value, changes=True)
+
+
+def _results(node: AggregateNode) -> Json:
+    """Return the projection from the accumulators, as they are kept, to the results."""
+    kept = node.accumulator_columns
+    key = {column.name: f"k{index}" for index, column in enumerate(node.schema.key)}
+    accumulators = {column.name: f"v{index}" for index, column in enumerate(kept)}
+    naming = Names(Scope(node.schema.key, accumulators=kept), key, {}, accumulators)
+    values = [lower_as_declared(expression, naming) for _, expression in node.results]
+    stored = Row(node.schema.key, kept, {}, changes=True)
+    return stored.entry("project", f"{node.name}-results", values=values)
+
+
+def lower_join(node: StreamTableJoin, row: Row, needed: frozenset[str], table: Getter) -> Lowered:
+    """Look the stream's records up in `table`."""
+    naming = row.naming(node.stream.schema, table_columns=table.row.value)
     computed = [(name, expression) for name, expression in node.values if name in needed]
     types = {column.name: column for column in node.schema.value}
     entry: Json = row.entry(
         "lookup",
         node.name,
-        store=store_of(node.table),
+        store=table.store,
+        getter=list(table.steps),
         left=node.kind == "left",
-        right_types=spark_types(table_row.value),
+        right_types=spark_types(table.row.value),
         values=[lower_as_declared(expression, naming) for _, expression in computed],
     )
     columns = tuple(types[name] for name, _ in computed)

@@ -1,7 +1,5 @@
 package org.duolog.kernel;
 
-import java.util.ArrayList;
-import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -12,15 +10,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *   table    old -> subtract, then new -> add, as one update
  * </pre>
  *
- * <p>An accumulator stays when its group is empty. Its timestamp is the largest of its records'. In
- * a micro-batch with a record cache only the last update of each key is handed on, in the order of
- * first updates, with the result before the first one as old value; beyond the cache's size they are
- * handed on early, with the headers of the last record. Source: Kafka Streams KStreamAggregate, KTableAggregate, CachingKeyValueStore.
+ * <p>An accumulator stays when its group is empty. Its timestamp is the largest of its records'. What
+ * is handed on, and when, is the {@link KeyValueStore}'s business. Source: Kafka Streams
+ * KStreamAggregate, KTableAggregate.
  */
 final class FoldNode extends Node {
   private static final long serialVersionUID = 1L;
 
-  private final Store store;
+  private final KeyValueStore store;
   private final boolean table;
   private final Program init;
   private final Program add;
@@ -32,12 +29,9 @@ final class FoldNode extends Node {
   private final int accColumns;
   private transient Operands operands;
   private transient boolean withOld;
-  private transient boolean cached;
-  private transient List<Store.Entry> pending;
-  private transient long pendingBytes;
 
   FoldNode(
-      Store store,
+      KeyValueStore store,
       boolean table,
       Program init,
       Program add,
@@ -63,9 +57,7 @@ final class FoldNode extends Node {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, accColumns);
     withOld = childNeedsOld();
-    cached = !scope.realTime && scope.cacheBytesMax > 0;
-    pending = new ArrayList<>();
-    pendingBytes = 0;
+    store.tell(this::updated);
   }
 
   @Override
@@ -74,49 +66,28 @@ final class FoldNode extends Node {
   }
 
   @Override
-  void process(Change change) {
-    if (change.key == null || (change.value == null && !table)) {
-      return;
-    }
-    Store.Entry entry = store.lookup(change.key);
-    UnsafeRow acc = updated(entry.row, change);
-    if (acc == null) {
-      return;
-    }
-    boolean existed = entry.row != null;
-    UnsafeRow old =
-        withOld && existed && !entry.pending ? result(oldResults, entry) : null;
-    long oldTs = entry.ts;
-    store.putCopy(entry, acc, existed ? Math.max(entry.ts, change.ts) : change.ts);
-    if (cached) {
-      hold(entry, old, oldTs, change.headers);
-    } else {
-      forward(
-          out.set(
-              entry.key, result(results, entry), old, entry.ts, oldTs, change.headers));
-    }
+  Store store() {
+    return store;
   }
 
   @Override
-  void finish() {
-    for (Store.Entry entry : pending) {
-      UnsafeRow old = entry.pendingOld;
-      byte[] headers = entry.pendingHeaders;
-      entry.pending = false;
-      entry.pendingOld = null;
-      entry.pendingHeaders = null;
-      forward(
-          out.set(
-              entry.key, result(results, entry), old, entry.ts, entry.pendingOldTs, headers));
+  void process(Change change) {
+    boolean takesBack = table && change.old != null;
+    if (change.key == null || (change.value == null && !takesBack)) {
+      return;
     }
-    pending.clear();
-    pendingBytes = 0;
+    KeyValueStore.Entry entry = store.lookup(change.key);
+    UnsafeRow acc = folded(entry.row, change, takesBack);
+    if (acc != null) {
+      long ts = entry.row == null ? change.ts : Math.max(entry.ts, change.ts);
+      store.update(entry, acc, ts, change.headers);
+    }
   }
 
   /** The accumulator after the change; null where there is none before and after. */
-  private UnsafeRow updated(UnsafeRow acc, Change change) {
+  private UnsafeRow folded(UnsafeRow acc, Change change, boolean takesBack) {
     UnsafeRow current = acc;
-    if (table && change.old != null && current != null) {
+    if (takesBack && current != null) {
       current = subtract.apply(operands.of(change.key, change.old, current, change.oldTs));
     }
     if (change.value != null) {
@@ -128,22 +99,13 @@ final class FoldNode extends Node {
     return current;
   }
 
-  private void hold(Store.Entry entry, UnsafeRow old, long oldTs, byte[] headers) {
-    entry.pendingHeaders = headers;
-    if (entry.pending) {
-      return;
-    }
-    entry.pending = true;
-    entry.pendingOld = old == null ? null : old.copy();
-    entry.pendingOldTs = oldTs;
-    pending.add(entry);
-    pendingBytes += entry.bytes();
-    if (pendingBytes > scope.cacheBytesMax) {
-      finish();
-    }
-  }
-
-  private UnsafeRow result(Program program, Store.Entry entry) {
-    return program.apply(operands.of(entry.key, null, entry.row, entry.ts));
+  private void updated(
+      KeyValueStore.Entry entry, UnsafeRow oldAcc, long oldTs, byte[] headers) {
+    UnsafeRow old =
+        withOld && oldAcc != null
+            ? oldResults.apply(operands.of(entry.key, null, oldAcc, oldTs))
+            : null;
+    UnsafeRow value = results.apply(operands.of(entry.key, null, entry.row, entry.ts));
+    forward(out.set(entry.key, value, old, entry.ts, oldTs, headers));
   }
 }

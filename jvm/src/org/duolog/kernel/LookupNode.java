@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 final class LookupNode extends Node {
   private static final long serialVersionUID = 1L;
 
-  private final Store store;
+  private final ValueGetter table;
   private final boolean left;
   private final Program values;
   private final int keyColumns;
@@ -21,13 +21,13 @@ final class LookupNode extends Node {
   private transient Operands operands;
 
   LookupNode(
-      Store store,
+      ValueGetter table,
       boolean left,
       Program values,
       int keyColumns,
       int valueColumns,
       int rightColumns) {
-    this.store = store;
+    this.table = table;
     this.left = left;
     this.values = own(values);
     this.keyColumns = keyColumns;
@@ -39,6 +39,13 @@ final class LookupNode extends Node {
   void open(Scope scope, int partition) {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, rightColumns);
+    table.open(partition);
+  }
+
+  @Override
+  void close() {
+    super.close();
+    table.close();
   }
 
   @Override
@@ -51,7 +58,7 @@ final class LookupNode extends Node {
     if (change.value == null) {
       return;
     }
-    UnsafeRow right = change.key == null ? null : store.lookup(change.key).row;
+    UnsafeRow right = change.key == null ? null : table.get(change.key);
     if (right != null || left) {
       UnsafeRow joined =
           values.apply(operands.of(change.key, change.value, right, change.ts));

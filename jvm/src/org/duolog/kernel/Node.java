@@ -28,8 +28,10 @@ abstract class Node implements Serializable {
   /** Whether this node has a use for the old value of a table's change. */
   abstract boolean needsOld();
 
-  /** The micro-batch of the running task ends: hand on what was held back. */
-  void finish() {}
+  /** The store that this node fills; null for most. */
+  Store store() {
+    return null;
+  }
 
   void open(Scope scope, int partition) {
     this.scope = scope;

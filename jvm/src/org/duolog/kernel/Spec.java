@@ -111,6 +111,7 @@ record Spec(
       String store,
       boolean left,
       List<String> rightTypes,
+      List<Operator> getter,
       List<String> accTypes,
       List<String> init,
       List<String> add,
@@ -128,6 +129,7 @@ record Spec(
       valueTypes = orEmpty(valueTypes);
       rightTypes = orEmpty(rightTypes);
       accTypes = orEmpty(accTypes);
+      getter = orEmpty(getter);
     }
   }
 

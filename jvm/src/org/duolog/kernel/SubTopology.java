@@ -3,6 +3,7 @@ package org.duolog.kernel;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -17,11 +18,12 @@ final class SubTopology implements Serializable {
   private final Node[] nodes;
   private final Store[] stores;
 
-  /** Nodes come parents first. */
-  SubTopology(Map<Integer, Input> inputs, List<Node> nodes, List<Store> stores) {
+  /** Nodes come parents first, and so do the stores that they fill. */
+  SubTopology(Map<Integer, Input> inputs, List<Node> nodes) {
     this.inputs = inputs;
     this.nodes = nodes.toArray(Node[]::new);
-    this.stores = stores.toArray(Store[]::new);
+    this.stores =
+        nodes.stream().map(Node::store).filter(Objects::nonNull).toArray(Store[]::new);
   }
 
   Store[] stores() {
@@ -30,7 +32,7 @@ final class SubTopology implements Serializable {
 
   void open(Scope scope, int partition) {
     for (Store store : stores) {
-      store.open(scope.realTime);
+      store.open(scope);
     }
     for (Node node : nodes) {
       node.open(scope, partition);
@@ -50,11 +52,8 @@ final class SubTopology implements Serializable {
     inputs.get(record.getEdge()).process(record);
   }
 
-  /** Ends a task's micro-batch: first what nodes held back, then what stores did. */
+  /** Ends a task's micro-batch: what a store held back goes on to the stores behind it. */
   void finish() {
-    for (Node node : nodes) {
-      node.finish();
-    }
     for (Store store : stores) {
       store.flush();
     }

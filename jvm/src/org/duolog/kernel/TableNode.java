@@ -11,9 +11,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 final class TableNode extends Node {
   private static final long serialVersionUID = 1L;
 
-  private final Store store;
+  private final KeyValueStore store;
 
-  TableNode(Store store) {
+  TableNode(KeyValueStore store) {
     this.store = store;
   }
 
@@ -23,11 +23,16 @@ final class TableNode extends Node {
   }
 
   @Override
+  Store store() {
+    return store;
+  }
+
+  @Override
   void process(Change change) {
     if (change.key == null) {
       return;
     }
-    Store.Entry entry = store.lookup(change.key);
+    KeyValueStore.Entry entry = store.lookup(change.key);
     UnsafeRow old = entry.row;
     long oldTs = entry.ts;
     if (change.value == null) {

@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -112,8 +111,7 @@ final class Topology {
               edge.valueTypes().size(),
               graph.nodes.get(edge.node())));
     }
-    return new SubTopology(
-        inputs, graph.parentsFirst(), new ArrayList<>(graph.stores.values()));
+    return new SubTopology(inputs, graph.parentsFirst());
   }
 
   private Spec.Edge edge(int id) {
@@ -144,7 +142,7 @@ final class Topology {
   /** The nodes that can be reached from some roots, with their stores. */
   private final class Graph {
     final Map<Integer, Node> nodes = new HashMap<>();
-    final Map<String, Store> stores = new LinkedHashMap<>();
+    final Map<String, KeyValueStore> stores = new HashMap<>();
     private final Deque<Node> order = new ArrayDeque<>();
 
     Graph(List<Integer> roots) {
@@ -172,7 +170,7 @@ final class Topology {
     }
 
     private void declare(String store, int columns) {
-      if (stores.put(store, new Store(store, columns)) != null) {
+      if (stores.put(store, new KeyValueStore(store, columns)) != null) {
         throw new IllegalArgumentException("two nodes fill the store " + store);
       }
     }
@@ -249,14 +247,9 @@ final class Topology {
     }
 
     private Node lookup(String owner, Spec.Operator of, StructType record) {
-      Store store = stores.get(of.store());
-      if (store == null) {
-        throw new IllegalArgumentException(
-            owner + ": no table of its sub-topology fills the store " + of.store());
-      }
       StructType layout = Binder.withTs(Binder.with(record, "r", of.rightTypes()));
       return new LookupNode(
-          store,
+          getter(owner, of),
           of.left(),
           typed(owner, layout, of.values(), valuesOut(owner, of)),
           of.keyTypes().size(),
@@ -264,18 +257,54 @@ final class Topology {
           of.rightTypes().size());
     }
 
+    /** The table's row: as the store has it, then through the steps that compute it. */
+    private ValueGetter getter(String owner, Spec.Operator of) {
+      KeyValueStore store = stores.get(of.store());
+      if (store == null) {
+        throw new IllegalArgumentException(
+            owner + ": no table of its sub-topology fills the store " + of.store());
+      }
+      ValueGetter getter = ValueGetter.of(store);
+      for (int i = 0; i < of.getter().size(); i++) {
+        boolean last = i == of.getter().size() - 1;
+        List<String> types = last ? of.rightTypes() : of.getter().get(i + 1).valueTypes();
+        getter = step(owner, getter, of.getter().get(i), types);
+      }
+      return getter;
+    }
+
+    private ValueGetter step(
+        String owner, ValueGetter parent, Spec.Operator of, List<String> types) {
+      int keys = of.keyTypes().size();
+      int values = of.valueTypes().size();
+      StructType key = Binder.with(new StructType(), "k", of.keyTypes());
+      StructType input = Binder.withTs(Binder.with(key, "v", of.valueTypes()));
+      return switch (of.kind()) {
+        case "filter" ->
+            ValueGetter.filtered(
+                parent, binder.bind(owner, input, List.of(of.predicate())), keys, values);
+        case "project" ->
+            ValueGetter.projected(
+                parent, typed(owner, input, of.values(), types), keys, values);
+        default -> throw new IllegalArgumentException(owner + ": cannot look through " + of.kind());
+      };
+    }
+
     private Node fold(String owner, Spec.Operator of, StructType record) {
       if (of.table() && of.subtract() == null) {
         throw new IllegalArgumentException(owner + ": a table needs subtract expressions");
       }
       StructType layout = Binder.withTs(Binder.with(record, "a", of.accTypes()));
+      boolean isRead = !of.children().isEmpty();
       return new FoldNode(
           stores.get(of.store()),
           of.table(),
           typed(owner, layout, of.init(), of.accTypes()),
           typed(owner, layout, of.add(), of.accTypes()),
           of.subtract() == null ? null : typed(owner, layout, of.subtract(), of.accTypes()),
-          typed(owner, layout, of.results(), valuesOut(owner, of)),
+          isRead
+              ? typed(owner, layout, of.results(), valuesOut(owner, of))
+              : binder.bind(owner, layout, List.of()),
           of.keyTypes().size(),
           of.valueTypes().size(),
           of.accTypes().size());

@@ -1,0 +1,245 @@
+package org.duolog.kernel;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.MapState;
+
+/**
+ * Row and timestamp by record key, with a record cache.
+ *
+ * <pre>  key bytes of an UnsafeRow  ->  {@link StoredRow}
+ * </pre>
+ *
+ * <p>In a micro-batch writes stay in memory until {@link #flush}; in real time they go through,
+ * because the processor is closed only after the state was committed, and memory serves reads for
+ * one epoch. It is bounded: beyond the bound everything is written and forgotten, except entries
+ * whose last update is still to be told.
+ *
+ * <p>{@link #update} tells the listener. With a record cache (in micro-batches, where its size is
+ * above 0) the listener hears only the last update of each key, when the task's micro-batch ends, in
+ * the order of first updates, with the row before the first one as old row; beyond the cache's size
+ * it hears them early. Whoever looks a key up sees its last update at once, told or not.
+ *
+ * <p>Threads: one at a time. Source: Kafka Streams TimestampedKeyValueStore, CachingKeyValueStore.
+ */
+final class KeyValueStore implements Store {
+  private static final long serialVersionUID = 1L;
+  private static final long ROWS_BYTES_MAX = 64L << 20;
+  private static final int ENTRY_OVERHEAD_BYTES = 160;
+
+  private final String name;
+  private final int rowColumns;
+  private transient MapState<byte[], byte[]> state;
+  private transient boolean writeThrough;
+  private transient long cacheBytesMax;
+  private transient Map<Long, Task> tasks;
+  private transient Task task;
+  private transient Listener listener;
+
+  KeyValueStore(String name, int rowColumns) {
+    this.name = name;
+    this.rowColumns = rowColumns;
+  }
+
+  /** Hears of updates. */
+  interface Listener {
+    /** A key has a new row; {@code old} is the one that was told last, null where there was none. */
+    void updated(Entry entry, UnsafeRow old, long oldTs, byte[] headers);
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public void attach(MapState<byte[], byte[]> state) {
+    this.state = state;
+  }
+
+  @Override
+  public void open(Scope scope) {
+    writeThrough = scope.realTime;
+    cacheBytesMax = scope.realTime ? 0 : scope.cacheBytesMax;
+    tasks = new HashMap<>();
+  }
+
+  /** Who hears of updates; set anew after each open. */
+  void tell(Listener listener) {
+    this.listener = listener;
+  }
+
+  /** What is in memory lives until flush, or the end of the epoch. */
+  @Override
+  public void select(long grouping) {
+    task = tasks.computeIfAbsent(grouping, unused -> new Task());
+  }
+
+  /** The entry of a key; its row is null where the store has none. */
+  Entry lookup(UnsafeRow key) {
+    Entry entry = task.entries.get(key);
+    if (entry == null) {
+      if (task.bytes > ROWS_BYTES_MAX) {
+        evict();
+      }
+      entry = read(key.copy());
+      task.entries.put(entry.key, entry);
+      task.bytes += entry.bytes();
+    }
+    return entry;
+  }
+
+  /** Puts a row that the store may keep, and tells nobody. */
+  void put(Entry entry, UnsafeRow row, long ts) {
+    entry.row = row;
+    entry.ts = ts;
+    written(entry);
+  }
+
+  /** Deletes a row, and tells nobody. */
+  void delete(Entry entry) {
+    entry.row = null;
+    written(entry);
+  }
+
+  /** Puts a copy of a row, and tells the listener now or later. */
+  void update(Entry entry, UnsafeRow row, long ts, byte[] headers) {
+    if (cacheBytesMax == 0) {
+      UnsafeRow old = entry.row;
+      long oldTs = entry.ts;
+      put(entry, row.copy(), ts);
+      listener.updated(entry, old, oldTs, headers);
+    } else if (entry.untold == null) {
+      entry.untold = new Untold(entry.row, entry.ts, headers);
+      put(entry, row.copy(), ts);
+      task.untold.add(entry);
+      task.untoldBytes += entry.bytes();
+      if (task.untoldBytes > cacheBytesMax) {
+        tellUpdates();
+      }
+    } else {
+      // Nobody has heard of the row that is overwritten.
+      entry.row.copyFrom(row);
+      entry.untold.headers = headers;
+      put(entry, entry.row, ts);
+    }
+  }
+
+  /** Tells what was not told, writes in the order of first changes, and forgets what was read. */
+  @Override
+  public void flush() {
+    tellUpdates();
+    writeDirty();
+    task.entries.clear();
+    task.bytes = 0;
+  }
+
+  private void tellUpdates() {
+    List<Entry> updated = task.untold;
+    task.untold = new ArrayList<>();
+    task.untoldBytes = 0;
+    for (Entry entry : updated) {
+      Untold untold = entry.untold;
+      entry.untold = null;
+      listener.updated(entry, untold.old, untold.oldTs, untold.headers);
+    }
+  }
+
+  private void written(Entry entry) {
+    if (writeThrough) {
+      write(entry);
+    } else if (!entry.dirty) {
+      entry.dirty = true;
+      task.dirty.add(entry);
+    }
+  }
+
+  private void writeDirty() {
+    for (Entry entry : task.dirty) {
+      entry.dirty = false;
+      write(entry);
+    }
+    task.dirty.clear();
+  }
+
+  private void evict() {
+    writeDirty();
+    task.bytes = 0;
+    for (Iterator<Entry> entries = task.entries.values().iterator(); entries.hasNext(); ) {
+      Entry entry = entries.next();
+      if (entry.untold != null) {
+        task.bytes += entry.bytes();
+      } else {
+        entries.remove();
+      }
+    }
+  }
+
+  private Entry read(UnsafeRow key) {
+    Entry entry = new Entry(key);
+    byte[] bytes = state.getValue(key.getBytes());
+    if (bytes != null) {
+      entry.row = StoredRow.row(bytes, rowColumns);
+      entry.ts = StoredRow.ts(bytes);
+    }
+    return entry;
+  }
+
+  private void write(Entry entry) {
+    byte[] key = entry.key.getBytes();
+    if (entry.row == null) {
+      state.removeKey(key);
+    } else {
+      state.updateValue(key, StoredRow.encode(entry.row, entry.ts));
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "store " + name;
+  }
+
+  /** A key of the store, as the task sees it now. */
+  static final class Entry {
+    final UnsafeRow key;
+    UnsafeRow row;
+    long ts;
+    private Untold untold;
+    private boolean dirty;
+
+    private Entry(UnsafeRow key) {
+      this.key = key;
+    }
+
+    long bytes() {
+      return (long) ENTRY_OVERHEAD_BYTES
+          + key.getSizeInBytes()
+          + (row == null ? 0 : row.getSizeInBytes());
+    }
+  }
+
+  /** What the listener has still to hear of a key: the row that it knows, and the last headers. */
+  private static final class Untold {
+    final UnsafeRow old;
+    final long oldTs;
+    byte[] headers;
+
+    Untold(UnsafeRow old, long oldTs, byte[] headers) {
+      this.old = old;
+      this.oldTs = oldTs;
+      this.headers = headers;
+    }
+  }
+
+  private static final class Task {
+    final Map<UnsafeRow, Entry> entries = new HashMap<>();
+    final List<Entry> dirty = new ArrayList<>();
+    List<Entry> untold = new ArrayList<>();
+    long untoldBytes;
+    long bytes;
+  }
+}

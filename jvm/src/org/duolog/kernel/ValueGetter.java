@@ -1,0 +1,109 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Finds the row of a key in a table, as the table is now: as its store has it, or computed from that.
+ *
+ * <p>So a table that is a filter or a projection of another, or the results of an aggregate, needs no
+ * store of its own to be looked up. What is found is valid until the next call. Threads: one at a
+ * time between open and close. Source: Kafka Streams KTableValueGetter.
+ */
+abstract class ValueGetter implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  /** The row's timestamp, after {@link #get} has found one. */
+  protected transient long ts;
+
+  /** The row of a key, or null. */
+  abstract UnsafeRow get(UnsafeRow key);
+
+  void open(int partition) {}
+
+  void close() {}
+
+  static ValueGetter of(KeyValueStore store) {
+    return new Stored(store);
+  }
+
+  /** The rows of {@code of} for which a predicate holds. */
+  static ValueGetter filtered(ValueGetter of, Program predicate, int keys, int values) {
+    return new Computed(of, predicate, keys, values) {
+      private static final long serialVersionUID = 1L;
+
+      @Override
+      UnsafeRow computed(UnsafeRow key, UnsafeRow row) {
+        return program.test(operands.of(key, row, null, ts)) ? row : null;
+      }
+    };
+  }
+
+  /** Columns that are computed from the rows of {@code of}. */
+  static ValueGetter projected(ValueGetter of, Program columns, int keys, int values) {
+    return new Computed(of, columns, keys, values) {
+      private static final long serialVersionUID = 1L;
+
+      @Override
+      UnsafeRow computed(UnsafeRow key, UnsafeRow row) {
+        return program.apply(operands.of(key, row, null, ts));
+      }
+    };
+  }
+
+  private static final class Stored extends ValueGetter {
+    private static final long serialVersionUID = 1L;
+
+    private final KeyValueStore store;
+
+    Stored(KeyValueStore store) {
+      this.store = store;
+    }
+
+    @Override
+    UnsafeRow get(UnsafeRow key) {
+      KeyValueStore.Entry entry = store.lookup(key);
+      ts = entry.ts;
+      return entry.row;
+    }
+  }
+
+  private abstract static class Computed extends ValueGetter {
+    private static final long serialVersionUID = 1L;
+
+    protected final Program program;
+    protected transient Operands operands;
+    private final ValueGetter of;
+    private final int keyColumns;
+    private final int valueColumns;
+
+    Computed(ValueGetter of, Program program, int keyColumns, int valueColumns) {
+      this.of = of;
+      this.program = program;
+      this.keyColumns = keyColumns;
+      this.valueColumns = valueColumns;
+    }
+
+    abstract UnsafeRow computed(UnsafeRow key, UnsafeRow row);
+
+    @Override
+    UnsafeRow get(UnsafeRow key) {
+      UnsafeRow row = of.get(key);
+      ts = of.ts;
+      return row == null ? null : computed(key, row);
+    }
+
+    @Override
+    void open(int partition) {
+      of.open(partition);
+      program.open(partition);
+      operands = new Operands(keyColumns, valueColumns, 0);
+    }
+
+    @Override
+    void close() {
+      program.close();
+      of.close();
+    }
+  }
+}
