@@ -61,15 +61,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """The one JVM of a test run, as the engine starts it: UTC, ANSI off, no UI, few partitions."""
-    from duolog.engine.session import close_session, open_session  # noqa: PLC0415 - starts no JVM
+    from duolog.engine.session import open_session  # noqa: PLC0415 - starts no JVM
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
 
     directory = tmp_path_factory.mktemp("spark")
     config = EngineConfig(
         bootstrap_servers="", checkpoint_dir=directory, log_path=directory / "spark.log"
     )
-    yield open_session(config, extra={"spark.sql.shuffle.partitions": "2"})
-    close_session()
+    session = open_session(config, extra={"spark.sql.shuffle.partitions": "2"})
+    yield session.spark
+    session.close()
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import SparkSession
-
 from duolog.core.errors import ConfigError
 from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.errors import CheckpointInUse
@@ -25,7 +23,7 @@ from duolog.engine.lower import lower
 from duolog.engine.modes import ChosenMode, choose_mode
 from duolog.engine.owner import claim, release
 from duolog.engine.query import RunningQuery
-from duolog.engine.session import close_session, java_pid, open_session, slots_of
+from duolog.engine.session import Session, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
 from duolog.engine.store_layouts import Names, shape_of
@@ -59,10 +57,15 @@ class Engine:
         self.config = config
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
         self._queries: dict[str, RunningQuery] = {}
+        self._opened: Session | None = None
 
     def warm_up(self) -> None:
-        """Start the session now, so that the first query does not wait for it."""
-        self._spark()
+        """Start the session now, so that the first query does not wait for it.
+
+        Raises:
+            ConfigError: there is no Java or no connector, or this process runs Spark with other settings.
+        """
+        self._session()
 
     def start(self, plan: Plan, application_id: str, mode: Mode = "auto") -> RunningQuery:
         """Start `plan` under a name that its state is kept by.
@@ -79,12 +82,12 @@ class Engine:
         with _starting:
             checkpoint = self._checkpoint(application_id)
             _ensure_not_running(checkpoint.directory, application_id)
-            spark = self._spark()
-            claim(checkpoint.directory, java_pid(), application_id)
+            session = self._session()
+            claim(checkpoint.directory, session.java_pid, application_id)
             try:
-                query = self._start(plan, application_id, mode, checkpoint, spark)
+                query = self._start(plan, application_id, mode, checkpoint, session)
             except BaseException:
-                release(checkpoint.directory, java_pid())
+                release(checkpoint.directory, session.java_pid)
                 raise
             self._queries[application_id] = _by_checkpoint[checkpoint.directory] = query
             return query
@@ -110,10 +113,12 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Stop all queries of this engine, and the session of this process."""
+        """Stop all queries of this engine; the last engine of this process ends the JVM."""
         for query in self._queries.values():
             query.stop()
-        close_session()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
 
     def _start(
         self,
@@ -121,15 +126,15 @@ class Engine:
         application_id: str,
         mode: Mode,
         checkpoint: Checkpoint,
-        spark: SparkSession,
+        session: Session,
     ) -> RunningQuery:
         counts = self._topics.partition_counts(source.topic for source in plan.sources)
-        prepared = self._prepare(plan, checkpoint, mode, slots_of(spark), counts)
+        prepared = self._prepare(plan, checkpoint, mode, slots_of(session.spark), counts)
         spec = self._spec(prepared.levels, application_id)
         checkpoint.pin(application_id, shape_of(spec, Names.of(prepared.levels)), _versions())
-        launcher = Launcher(spark, self.config, checkpoint, spec, java_pid())
+        launcher = Launcher(session.spark, self.config, checkpoint, spec, session.java_pid)
         if prepared.chosen.live == "real-time":
-            hold_slots(application_id, prepared.needed, prepared.slots_total)
+            hold_slots(checkpoint.directory, application_id, prepared.needed, prepared.slots_total)
         query = RunningQuery(launcher, self._topics, prepared.chosen, prepared.partition_counts)
         query.start()
         return query
@@ -146,8 +151,10 @@ class Engine:
         # The JVM stands in its scratch directory, where a relative path would be made and removed.
         return Checkpoint((self.config.checkpoint_dir / application_id).resolve())
 
-    def _spark(self) -> SparkSession:
-        return open_session(self.config)
+    def _session(self) -> Session:
+        if self._opened is None or self._opened.has_ended:
+            self._opened = open_session(self.config)
+        return self._opened
 
     def _prepare(
         self,

@@ -86,7 +86,7 @@ class RunningQuery:
         try:
             self._launch(first)
         except BaseException:
-            release_slots(self.application_id)
+            release_slots(self.launcher.checkpoint.directory)
             raise
         name = f"duolog-query-{self.application_id}"
         threading.Thread(target=self._supervise, name=name, daemon=True).start()
@@ -177,9 +177,11 @@ class RunningQuery:
         except Exception as error:  # noqa: BLE001 - a query that nobody waits for must not look well
             self._fail(to_query_failed(error, self.application_id))
         finally:
-            release_slots(self.application_id)
-            self.launcher.release()
-            self._ended.set()
+            try:
+                release_slots(self.launcher.checkpoint.directory)
+                self.launcher.release()
+            finally:
+                self._ended.set()
 
     def _fail(self, error: QueryFailed) -> None:
         self._failure = error

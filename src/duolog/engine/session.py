@@ -8,7 +8,10 @@ What is set here binds the meaning of a query and is the same for all of them:
     RocksDB, changelog      state is on disk, a commit writes what changed, memory is bounded
     operator check off      Spark admits the chain of stateful operators; the planner owns the checks
 
-Thread rule: `open_session` and `close_session` may be called from any thread.
+It has owners: each call of `open_session` makes one, and the JVM ends when the last of them closes.
+What an owner asks for and the JVM cannot give, because it was started with something else, is refused.
+
+Thread rule: any thread.
 """
 
 import atexit
@@ -21,7 +24,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -32,6 +35,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from duolog.core.errors import ConfigError
 from duolog.core.units import KIB, MIB
 from duolog.engine.class_archive import ClassArchive
 from duolog.engine.errors import KernelMissing
@@ -75,52 +79,129 @@ _MEANING: Final = {
 _END_TIMEOUT_S: Final = 30
 
 
-@dataclass(slots=True)
-class _Opened:
+# What a JVM is started with, by the names that a user gives them.
+_FIXED: Final = {
+    "master": "master",
+    "driver.memory.bytes": "driver_memory_bytes",
+    "state.memory.max.bytes": "state_memory_bytes_max",
+    "connector": "connector",
+}
+
+
+@dataclass(eq=False, slots=True)
+class _Running:
+    """The JVM of this process, with the session in it."""
+
     spark: SparkSession
     scratch: ExitStack
     java_process: Any
+    config: EngineConfig
+    owners: set["Session"] = field(default_factory=set)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.java_process is not None and self.java_process.poll() is not None
+
+    def stop(self) -> None:
+        # The JVM may be gone already, killed by the signal that ends this process too.
+        with contextlib.suppress(Py4JError, ConnectionError):
+            self.spark.stop()
+        self.scratch.close()
+
+
+@dataclass(eq=False, slots=True)
+class Session:
+    """One owner's share in the session of this process."""
+
+    _running: _Running
+
+    @property
+    def spark(self) -> SparkSession:
+        return self._running.spark
+
+    @property
+    def java_pid(self) -> int:
+        """The process id of the JVM."""
+        return int(self._running.java_process.pid)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the JVM is gone, by itself or because something killed it."""
+        return self._running.has_ended
+
+    def close(self) -> None:
+        """Give the share up. The last owner ends the JVM and removes its scratch files."""
+        global _running  # noqa: PLW0603 - as in open_session
+        with _lock:
+            self._running.owners.discard(self)
+            if self._running is not _running or self._running.owners:
+                return
+            _running = None
+            self._running.stop()
 
 
 _lock = threading.Lock()
-_opened: _Opened | None = None
+_running: _Running | None = None
 
 
-def open_session(config: EngineConfig, *, extra: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the session of this process, started on the first call.
+def open_session(config: EngineConfig, *, extra: Mapping[str, str] | None = None) -> Session:
+    """Return a share in the session of this process, which the first call starts.
 
-    A later call gets the same session, whatever its config says: a process has one JVM.
+    Where its JVM has gone, a new one is started; shares in the old one stay with what is gone.
 
     Raises:
+        ConfigError: the session runs with another master, memory or connector than `config` asks for.
         JavaMissing: there is no Java that Spark can run on.
         ConnectorMissing: the Kafka connector cannot be had.
         KernelMissing: the wheel holds no kernel.
     """
-    global _opened  # noqa: PLW0603 - a process can hold only one JVM, and so one session
+    global _running  # noqa: PLW0603 - a process can hold only one JVM, and so one session
     with _lock:
-        if _opened is None:
-            _opened = _start(config, extra or {})
-            atexit.register(close_session)
-        return _opened.spark
+        if _running is not None and _running.has_ended:
+            _running.stop()
+            _running = None
+        if _running is None:
+            _running = _start(config, extra or {})
+            atexit.register(_stop_at_exit)
+        else:
+            _ensure_same(_running.config, config)
+            _say_where_the_log_is(_running.config.log_path, config.log_path)
+        share = Session(_running)
+        _running.owners.add(share)
+        return share
 
 
-def close_session() -> None:
-    """Stop the session and its JVM, and remove their scratch files. Does nothing when closed."""
-    global _opened
+def _stop_at_exit() -> None:
+    global _running
     with _lock:
-        opened, _opened = _opened, None
-    if opened is None:
+        running, _running = _running, None
+    if running is not None:
+        running.stop()
+
+
+def _ensure_same(running: EngineConfig, wanted: EngineConfig) -> None:
+    for name, field_name in _FIXED.items():
+        has, asked = getattr(running, field_name), getattr(wanted, field_name)
+        if has != asked:
+            raise ConfigError(
+                f'setting "{name}" cannot be {asked!r} here: this process runs Spark with {has!r}',
+                name=name,
+                value=asked,
+                detail="All applications of one process share one JVM, and the first one started it.",
+                hint="Give them all the same value, or run this one in a process of its own.",
+            )
+
+
+def _say_where_the_log_is(running: Path | None, wanted: Path | None) -> None:
+    """Leave a line in the log that an owner expects, where the JVM writes to another's."""
+    if wanted is None or wanted == running:
         return
-    # The JVM may be gone already, killed by the signal that ends this process too.
-    with contextlib.suppress(Py4JError, ConnectionError):
-        opened.spark.stop()
-    opened.scratch.close()
-
-
-def java_pid() -> int:
-    """Return the process id of the session's JVM."""
-    assert _opened is not None, "no session is open"
-    return int(_opened.java_process.pid)
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    place = "the terminal" if running is None else str(running)
+    with wanted.open("a") as log:
+        log.write(
+            f"The JVM of process {os.getpid()} was started by another application: it logs to {place}\n"
+        )
 
 
 def slots_of(spark: SparkSession) -> int:
@@ -128,7 +209,7 @@ def slots_of(spark: SparkSession) -> int:
     return spark.sparkContext.defaultParallelism
 
 
-def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Opened:
+def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Running:
     java = ensure_java()
     jars = (*connector_jars(config.connector), kernel_jar())
     # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
@@ -152,7 +233,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Opened:
         spark = SparkSession(context)
         _register_kernel(spark)
         kept = undo.pop_all()
-    return _Opened(spark, kept, gateway.proc)
+    return _Running(spark, kept, gateway.proc, config)
 
 
 def session_conf(
@@ -206,7 +287,9 @@ def _end_java(process: Any) -> None:
 
 
 def _forget_gateway() -> None:
-    # PySpark keeps the gateway for the life of the process, and would ask a JVM that has ended.
+    # PySpark keeps all this for the life of the process, and would ask a JVM that has ended.
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
     SparkContext._gateway = None  # noqa: SLF001
     SparkContext._jvm = None  # noqa: SLF001
 

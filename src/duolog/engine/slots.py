@@ -4,10 +4,13 @@ A real-time query holds one slot for each source partition and one for each task
 its start to its end. Spark would queue a query that does not fit for ever; the ledger refuses it
 with the numbers instead.
 
+A holder is named by its checkpoint: two applications of one name may run in one process.
+
 Thread rule: any thread.
 """
 
 import threading
+from pathlib import Path
 from typing import Final
 
 from duolog.engine.errors import SlotsMissing
@@ -16,7 +19,7 @@ from duolog.engine.errors import SlotsMissing
 SLOTS_RESERVED: Final = 2
 
 _lock = threading.Lock()
-_held: dict[str, int] = {}
+_held: dict[Path, int] = {}
 
 
 def slots_needed(source_partitions: int, tasks: int, levels: int) -> int:
@@ -30,8 +33,8 @@ def slots_free(slots_total: int) -> int:
         return _free(slots_total)
 
 
-def hold_slots(query_id: str, needed: int, slots_total: int) -> None:
-    """Take `needed` slots for `query_id`.
+def hold_slots(checkpoint: Path, query_id: str, needed: int, slots_total: int) -> None:
+    """Take `needed` slots for the application `query_id` on `checkpoint`.
 
     Raises:
         SlotsMissing: fewer are free.
@@ -45,13 +48,13 @@ def hold_slots(query_id: str, needed: int, slots_total: int) -> None:
                 detail=render_shortage(needed, free, slots_total),
                 hint='Set "master" to more slots, such as local[128], or run it in micro-batches.',
             )
-        _held[query_id] = needed
+        _held[checkpoint] = needed
 
 
-def release_slots(query_id: str) -> None:
-    """Give back what `query_id` holds; does nothing when it holds none."""
+def release_slots(checkpoint: Path) -> None:
+    """Give back what the application on `checkpoint` holds; does nothing when it holds none."""
     with _lock:
-        _held.pop(query_id, None)
+        _held.pop(checkpoint, None)
 
 
 def render_shortage(needed: int, free: int, slots_total: int) -> str:

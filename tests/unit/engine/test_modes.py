@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -6,14 +7,16 @@ from duolog.engine import slots
 from duolog.engine.errors import SlotsMissing
 from duolog.engine.modes import choose_mode
 
+A, B = Path("/checkpoints/a"), Path("/checkpoints/b")
+
 
 @pytest.fixture(autouse=True)
 def _no_slot_is_held() -> Iterator[None]:
-    slots.release_slots("a")
-    slots.release_slots("b")
+    slots.release_slots(A)
+    slots.release_slots(B)
     yield
-    slots.release_slots("a")
-    slots.release_slots("b")
+    slots.release_slots(A)
+    slots.release_slots(B)
 
 
 def test_auto_goes_live_in_real_time_where_it_fits() -> None:
@@ -35,17 +38,25 @@ def test_a_mode_that_was_asked_for_is_kept() -> None:
 
 
 def test_a_query_that_does_not_fit_is_refused_with_the_numbers() -> None:
-    slots.hold_slots("a", 5, slots_total=10)
+    slots.hold_slots(A, "a", 5, slots_total=10)
 
     with pytest.raises(SlotsMissing) as caught:
-        slots.hold_slots("b", 4, slots_total=10)
+        slots.hold_slots(B, "b", 4, slots_total=10)
 
     assert caught.value.detail == "It needs 4 slots, 3 of 10 are free."
 
 
+def test_applications_of_one_name_on_two_checkpoints_hold_slots_of_their_own() -> None:
+    slots.hold_slots(A, "a", 3, slots_total=10)
+    slots.hold_slots(B, "a", 3, slots_total=10)
+    slots.release_slots(B)
+
+    assert slots.slots_free(10) == 10 - slots.SLOTS_RESERVED - 3
+
+
 def test_slots_come_back_when_a_query_ends() -> None:
-    slots.hold_slots("a", 5, slots_total=10)
-    slots.release_slots("a")
+    slots.hold_slots(A, "a", 5, slots_total=10)
+    slots.release_slots(A)
 
     assert slots.slots_free(10) == 10 - slots.SLOTS_RESERVED
 

@@ -51,6 +51,7 @@ class PlayedLauncher:
     position: int = 0
     live: threading.Event = field(default_factory=threading.Event)
     committed: dict[str, dict[int, int]] = field(default_factory=dict)
+    directory: Path = Path("/checkpoints/flights")
 
     @property
     def checkpoint(self) -> "PlayedLauncher":
