@@ -26,6 +26,7 @@ from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.metrics.counters import Counters
 from duolog.broker.network.connection_quotas import ConnectionQuotas
 from duolog.broker.network.listener import Listener
+from duolog.broker.network.request_memory import RequestMemory
 from duolog.broker.produce.rounds import Callback, Rounds
 from duolog.broker.router import Router, find_apis
 from duolog.broker.settings import BrokerSettings
@@ -96,6 +97,9 @@ class Broker:
         self.group_commit = log_manager.group_commit(durability, self.loop.wake)
         self.counters = Counters()
         self.rounds = Rounds(self.group_commit, self.partition_changed, self.counters)
+        self.request_memory = RequestMemory(
+            settings.integer("queued.max.request.bytes"), self.loop.timers
+        )
         self.connections = ConnectionQuotas(settings, self.loop.timers)
         self.connections_to_flush: list[Connection] = []
         self.endpoints: Sequence[OpenEndpoint] = ()

@@ -16,7 +16,7 @@ HEADER_BYTES_MIN: Final = 10
 """Key, version, correlation id, length of the client id: no request is shorter."""
 
 
-def next_frame_end(buffer: bytearray, start: int, end: int, frame_bytes_max: int) -> int:
+def next_frame_end(buffer: memoryview, start: int, end: int, frame_bytes_max: int) -> int:
     """Return the position behind the frame at `start`, or -1 when it is not whole yet.
 
     Raises:

@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.event_loop.loop import HANG_UP, READ, WRITE
 from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
+from duolog.broker.network.receive_buffer import USUAL_BYTES, ReceiveBuffer
 from duolog.broker.network.send_queue import SendQueue
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
 from duolog.broker.requests.in_flight import Data, InFlightRequest, held_bytes
-from duolog.core.units import KIB, MIB
+from duolog.core.units import MIB
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, next_frame_end
 from duolog.protocol.headers import read_request_header
@@ -45,10 +46,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_BUFFER_BYTES: Final = 16 * KIB
-_BUFFER_BYTES_BUSY: Final = 256 * KIB
-"""Up to here a buffer grows when it was filled: what comes together is written together."""
-_BUFFER_BYTES_USUAL: Final = 1 * MIB
 _LARGE_BUFFER_S: Final = 5.0
 """A larger buffer is given back when it was not needed for so long: to make it costs as much as
 to fill it, and who sends one large frame sends others."""
@@ -98,9 +95,8 @@ class Connection:
         self._socket = connection_socket
         self._fd = connection_socket.fileno()
         self._queue = SendQueue(connection_socket)
-        self._buffer = bytearray(_BUFFER_BYTES)
-        self._start = self._end = 0
-        self._large_buffer_needed = False
+        self._received = ReceiveBuffer(broker.request_memory, self)
+        self._waits_for_memory = False
         self._events = READ
         self._flushing_due = False
         self._in_flight_max = _IN_FLIGHT_MAX
@@ -111,7 +107,7 @@ class Connection:
     @property
     def waits_for_us(self) -> bool:
         """Whether the client waits for an answer that is not made yet, not the other way round."""
-        return bool(self.in_flight) and not self._queue.pieces
+        return self._waits_for_memory or (bool(self.in_flight) and not self._queue.pieces)
 
     @property
     def sends(self) -> bool:
@@ -183,7 +179,7 @@ class Connection:
             self.active = True
             if not in_flight:
                 self._held_bytes, self._in_flight_max = 0, _IN_FLIGHT_MAX
-            if self._end > self._start:
+            if self._received.end > self._received.start:
                 self._handle_frames()
             if self._half_closed:
                 self._maybe_end()
@@ -202,9 +198,7 @@ class Connection:
         self.burst = None
         for waiter in list(self.parked):
             waiter.cancel()
-        # Staged slices of the buffer keep it alive until they are written.
-        self._buffer = bytearray()
-        self._start = self._end = 0
+        self._received.close()
         logger.log(level, "closed connection", extra={"client": self.address, "reason": reason})
         for callback in self.on_close:
             callback()
@@ -219,10 +213,18 @@ class Connection:
             self.close("hung up")
 
     def _receive(self) -> None:
-        self._make_room()
+        received = self._received
+        room = received.room
+        if not received.make_room():
+            self._waits_for_memory = True
+            self._watch()
+            return
+        if room <= USUAL_BYTES < received.room:
+            self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
+        data, end, room = received.data, received.end, received.room
         try:
             # Most often the buffer is empty: a slice of it would cost as much as the check.
-            buffer = memoryview(self._buffer)[self._end :] if self._end else self._buffer
+            buffer = data if not end and room == len(data) else memoryview(data)[end:room]
             size = self._socket.recv_into(buffer)
         except BlockingIOError:
             return
@@ -232,7 +234,7 @@ class Connection:
         if size == 0:
             self._on_end()
             return
-        self._end += size
+        received.end += size
         self.active = True
         self._handle_frames()
         self._watch()
@@ -254,55 +256,41 @@ class Connection:
             self._close_by_client()
 
     def _close_by_client(self) -> None:
-        cut_off = self._end > self._start
+        cut_off = self._received.end > self._received.start
         self.close(
             "frame is cut off" if cut_off else "closed by the client",
             level=logging.WARNING if cut_off else logging.DEBUG,
         )
 
-    def _make_room(self) -> None:
-        """Move the beginning of a frame to the front, and grow when the buffer is full.
+    @property
+    def unhandled_bytes(self) -> int:
+        """How much was received of what is not handled yet."""
+        return self._received.end - self._received.start
 
-        It doubles as bytes arrive: a size that is only claimed costs no memory.
-        """
-        buffer = self._buffer
-        size = len(buffer)
-        waiting = self._end - self._start
-        busy = self._end == size < _BUFFER_BYTES_BUSY
-        if self._end > _BUFFER_BYTES_USUAL:
-            self._large_buffer_needed = True
-        if not waiting:
-            self._start = self._end = 0
-            if busy:
-                self._buffer = bytearray(2 * size)
-            return
-        if size - self._end >= size // 2:
-            return
-        if waiting > size // 2 or busy:
-            self._buffer = bytearray(2 * size)
-            if size <= _BUFFER_BYTES_USUAL < 2 * size:
-                self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
-        with memoryview(buffer) as old, memoryview(self._buffer) as new:
-            new[:waiting] = old[self._start : self._end]
-        self._start, self._end = 0, waiting
+    def read_on(self) -> None:
+        """Take notice that there is memory again for what comes."""
+        self._waits_for_memory = False
+        self._watch()
+
+    def give_back_memory(self) -> None:
+        """Give back the memory of a buffer that is empty."""
+        self._received.give_back()
 
     def _maybe_give_back(self) -> None:
         """Give a large buffer back, or look again."""
         if self.closed:
             return
-        needed, self._large_buffer_needed = self._large_buffer_needed, False
-        if needed or self._end > self._start:
+        needed, self._received.needed = self._received.needed, False
+        if needed or not self._received.give_back():
             self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
-        else:
-            self._buffer = bytearray(_BUFFER_BYTES)
-            self._start = self._end = 0
 
     def _handle_frames(self) -> None:  # noqa: PLR0912  Each call less is felt by a producer.
         """Handle every whole frame in the buffer, unless the client must first read."""
         self._out_of_turn = False
         if self._queue.pieces or self._rests:
             return
-        buffer, in_flight, end = self._buffer, self.in_flight, self._end
+        received, in_flight = self._received, self.in_flight
+        buffer, end = received.data, received.end
         view = memoryview(buffer)
         frame_bytes_max = self.broker.frame_bytes_max
         routes, counts = self.broker.router.routes, self.broker.router.counts
@@ -310,22 +298,22 @@ class Connection:
         until = clock.monotonic() + SHORT_SLICE_S
         try:
             while (taken := len(in_flight)) < self._in_flight_max and not self.closed:
-                start = self._start
+                start = received.start
                 if end - start < _HEAD_BYTES:
                     if end > start:
-                        next_frame_end(buffer, start, end, frame_bytes_max)
+                        next_frame_end(view, start, end, frame_bytes_max)
                     return
                 size, code, correlation_id, client_id_size = _read_head(buffer, start)
                 frame_end = start + SIZE_BYTES + size
                 if size < HEADER_BYTES_MIN or size > frame_bytes_max or frame_end > end:
                     # Not whole yet, or no frame: then this raises.
-                    next_frame_end(buffer, start, end, frame_bytes_max)
+                    next_frame_end(view, start, end, frame_bytes_max)
                     return
                 api, flexible = routes.get(code) or self.broker.router.find(code)
                 if self._unfinished or (self.appending and not api.appends):
                     self._out_of_turn = True
                     return
-                self._start = frame_end
+                received.start = frame_end
                 frame = view[start + SIZE_BYTES : frame_end]
                 position = 10 + client_id_size if client_id_size > 0 else 10
                 counts[code] += 1
@@ -370,12 +358,15 @@ class Connection:
         """Ask the loop for what the connection can use now."""
         if self.closed:
             return
+        if self.broker.request_memory.pressed:
+            self._received.give_back()
         if self._queue.pieces:
             events = WRITE
         elif (
             self._half_closed
             or self._out_of_turn
             or self._rests
+            or self._waits_for_memory
             or len(self.in_flight) >= self._in_flight_max
         ):
             events = 0

@@ -85,6 +85,14 @@ CONNECTION_ROWS: Final = (
         check=at_least(KIB),
     ),
     Setting(
+        "queued.max.request.bytes",
+        default=512 * MIB,
+        kind=Kind.LONG,
+        doc="Memory of requests that are not handled yet, for all connections; beyond it "
+        "connections are read one after the other. -1 for no limit, as is Kafka's default.",
+        check=at_least(-1),
+    ),
+    Setting(
         "max.connections",
         default=10_000,
         kind=Kind.INT,

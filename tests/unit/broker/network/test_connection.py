@@ -72,7 +72,7 @@ def test_a_size_that_is_only_claimed_costs_no_memory(harness: Any) -> None:
     client.send_bytes((90 << 20).to_bytes(4) + b"\0\0\0\x09" + bytes(100))
     client.receive_nothing()
 
-    assert len(client.connection._buffer) < 100_000  # noqa: SLF001
+    assert client.connection._received.room < 100_000  # noqa: SLF001
 
 
 def test_a_large_buffer_is_kept_while_it_is_used_and_then_given_back(harness: Any) -> None:
@@ -82,16 +82,16 @@ def test_a_large_buffer_is_kept_while_it_is_used_and_then_given_back(harness: An
     connection = client.connection
     batch = harness.batch(bytes(2 << 20))
     client.produce("orders", batch)
-    buffer = connection._buffer  # noqa: SLF001
+    buffer = connection._received.data  # noqa: SLF001
 
     client.produce("orders", batch)
     connection._maybe_give_back()  # noqa: SLF001
-    kept = connection._buffer  # noqa: SLF001
+    kept = connection._received.data  # noqa: SLF001
     connection._maybe_give_back()  # noqa: SLF001
 
     assert len(buffer) > 2 << 20
     assert kept is buffer
-    assert len(connection._buffer) < 100_000  # noqa: SLF001
+    assert connection._received.room < 100_000  # noqa: SLF001
     assert client.produce("orders", batch).error_code == 0
 
 
@@ -174,5 +174,5 @@ def test_a_client_that_asks_and_does_not_read_is_not_read_either(harness: Any) -
 
     connection = client.connection
     assert sent < 4000 * len(frame)
-    assert len(connection._buffer) <= 1 << 20  # noqa: SLF001
+    assert connection._received.room <= 1 << 20  # noqa: SLF001
     assert len(connection.in_flight) < 2000

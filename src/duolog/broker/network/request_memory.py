@@ -1,0 +1,118 @@
+"""How much memory requests may hold before they are handled, for all connections together.
+
+    hold ─ it fits ──────────────────────────▶ read on
+         └ it does not ─▶ wait in line ─ it fits again ─▶ read on
+                               └ first in line, and nobody is ahead: read on beyond the limit
+
+The one that is *ahead* lets the line move when unfinished requests alone have filled the memory: its
+request can be read whole and handled. So at most one request of the largest size is held beyond the limit.
+If nothing more comes of it while others wait, it is closed, and the next one goes ahead.
+
+A connection's first 16 KiB are not counted; `max.connections` bounds them.
+
+Thread: the loop. Source: Kafka `queued.max.request.bytes`, `SimpleMemoryPool` (KIP-72), which may stand
+still when unfinished requests fill it.
+"""
+
+import logging
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from duolog.broker.event_loop.loop import Timers
+
+logger = logging.getLogger(__name__)
+
+_STALLED_S: Final = 10.0
+_PROGRESS_BYTES: Final = 64 * 1024
+"""Who goes ahead of others receives so much in that time."""
+
+
+class Reader(Protocol):
+    """A connection, as its buffer and the memory see it."""
+
+    @property
+    def unhandled_bytes(self) -> int:
+        """How much it has received of what is not handled yet."""
+
+    def read_on(self) -> None:
+        """Take notice that it holds what it waited for."""
+
+    def give_back_memory(self) -> None:
+        """Give back what is not in use."""
+
+    def close(self, reason: str, *, level: int) -> None: ...
+
+
+class RequestMemory:
+    """The memory of requests that are not handled yet."""
+
+    def __init__(self, bytes_max: int, timers: "Timers") -> None:
+        """`bytes_max` below 0 is no limit."""
+        self.used = 0
+        self._max = bytes_max
+        self._timers = timers
+        self._held: dict[Reader, int] = {}
+        self._waiting: dict[Reader, int] = {}
+        """In their order, each with what it wants to hold in all."""
+        self._ahead: Reader | None = None
+
+    @property
+    def pressed(self) -> bool:
+        """Whether what is not in use must be given back at once."""
+        return bool(self._waiting) or self._ahead is not None
+
+    def fits(self, more: int) -> bool:
+        return self._max < 0 or self.used + more <= self._max
+
+    def hold(self, reader: Reader, size_bytes: int) -> bool:
+        """Let `reader` hold so much in all; False puts it in the line."""
+        more = size_bytes - self._held.get(reader, 0)
+        if more > 0 and not self.fits(more) and reader is not self._ahead:
+            for other in list(self._held):
+                if other is not reader:
+                    other.give_back_memory()
+            if not self.fits(more) or self._waiting:
+                self._waiting[reader] = size_bytes
+                self._serve()
+                return reader not in self._waiting
+        self._take(reader, size_bytes)
+        return True
+
+    def release(self, reader: Reader) -> None:
+        """Take back all that `reader` holds or waits for."""
+        self._waiting.pop(reader, None)
+        self.used -= self._held.pop(reader, 0)
+        if reader is self._ahead:
+            self._ahead = None
+        self._serve()
+
+    def _take(self, reader: Reader, size_bytes: int) -> None:
+        self.used += size_bytes - self._held.get(reader, 0)
+        self._held[reader] = size_bytes
+
+    def _serve(self) -> None:
+        """Let those read on whose turn it is."""
+        while self._waiting:
+            reader, size_bytes = next(iter(self._waiting.items()))
+            if not self.fits(size_bytes - self._held.get(reader, 0)):
+                if self._ahead is not None:
+                    return
+                self._ahead = reader
+                self._watch(reader, -_PROGRESS_BYTES)
+            del self._waiting[reader]
+            self._take(reader, size_bytes)
+            reader.read_on()
+
+    def _watch(self, reader: Reader, received_before: int) -> None:
+        """Close `reader` when it is ahead of others, and nothing comes of it."""
+        received = reader.unhandled_bytes
+
+        def look() -> None:
+            if self._ahead is reader:
+                self._watch(reader, received)
+
+        if self._waiting and received < received_before + _PROGRESS_BYTES:
+            reason = "others wait for the memory of a request that does not go on"
+            reader.close(reason, level=logging.WARNING)
+        else:
+            self._timers.call_later(_STALLED_S, look)
