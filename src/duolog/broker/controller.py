@@ -47,13 +47,20 @@ class Change(NamedTuple):
     settle: Callable[[], None] | None = None
     apply: Callable[[], Iterable[None]] = _nothing
     """Puts it in place, in steps that hold the loop no longer than a time slice."""
+    undo: Callable[[], None] | None = None
+    """Puts back, on the loop, what was taken away to prepare a change that was not written."""
 
 
 def carry_out(change: Change) -> None:
     """Make a change now, on the calling thread: for what the broker does before it serves."""
-    change.write()
-    if change.settle is not None:
-        change.settle()
+    try:
+        change.write()
+        if change.settle is not None:
+            change.settle()
+    except Exception:
+        if change.undo is not None:
+            change.undo()
+        raise
     for _ in change.apply():
         pass
 
@@ -167,6 +174,8 @@ class Controller:
                 except Exception as cause:  # noqa: BLE001  As above.
                     _log_unexpected(cause)
                     error = cause
+            elif prepared.change.undo is not None:
+                prepared.change.undo()
             _tell(prepared.done, error)
             yield
 

@@ -201,7 +201,7 @@ class Topics:
             change.place()
             yield
 
-        return Change(change.write, change.settle, apply)
+        return Change(change.write, change.settle, apply, lambda: self._serve(topic))
 
     def growing(self, name: str, count: int) -> Change:
         """Return the change that grows a topic to `count` partitions."""
@@ -252,6 +252,9 @@ class Topics:
     def _add(self, entry: "TopicEntry") -> Iterator[None]:
         topic = Topic(entry, self.configs.for_produce(entry.configs))
         yield from self._open_partitions(topic, entry.partitions)
+        self._serve(topic)
+
+    def _serve(self, topic: Topic) -> None:
         self._by_name[topic.name] = topic
         self._by_metric_name[metric_name(topic.name)] = topic.name
         self.by_name_bytes[topic.name_bytes] = topic

@@ -3,6 +3,7 @@ from uuid import UUID
 
 import pytest
 
+from duolog.log.disk import RealDisk
 from duolog.protocol.error_codes import ErrorCode
 
 LIST_OFFSETS, METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID = 2, 3, 19, 20, 22
@@ -403,3 +404,27 @@ def test_topic_partitions_are_described_page_by_page(harness: Any) -> None:
         }
 
     assert seen == [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("b", 2)]
+
+
+def test_a_topic_whose_deletion_fails_is_still_there(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness.topic("orders", 2)
+    client = harness.client()
+    client.produce("orders", harness.batch(b"a"))
+    topic_id = harness.broker.topics.find("orders").id
+
+    def fail(_disk: object, _old: str, new: str) -> None:
+        raise OSError(5, "input/output error", new)
+
+    monkeypatch.setattr(RealDisk, "rename", fail)
+    answer = client.ask(DELETE_TOPICS, 5, topic_names=["orders"])
+
+    assert answer.responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    for asked in ({"name": "orders"}, {"name": None, "topic_id": topic_id}):
+        (row,) = client.ask(METADATA, 12, topics=[asked]).topics
+        assert (row.error_code, row.name, len(row.partitions)) == (0, "orders", 2)
+    assert client.fetch("orders", 0).records
+    assert client.produce("orders", harness.batch(b"b")).error_code != 0
+    harness.broker.rounds.failure = harness.broker._log_manager.health.error = None  # noqa: SLF001
+    monkeypatch.undo()
