@@ -61,6 +61,17 @@ class Checkpoint:
                 "or remove the checkpoint to compute everything again from the topics.",
             )
 
+    def forget_planned(self) -> None:
+        """Drop the source offsets of a micro-batch that was planned and not committed.
+
+        Spark would read the same range again; where it did not fit the memory, smaller ones are to
+        follow. Its results may have been written in part, as after any crash: at least once.
+        """
+        offsets, commits = self.spark_dir / "offsets", self.spark_dir / "commits"
+        planned = max((int(p.name) for p in offsets.glob("[0-9]*") if p.name.isdigit()), default=-1)
+        if planned >= 0 and not (commits / str(planned)).exists():
+            (offsets / str(planned)).unlink(missing_ok=True)
+
     def committed_positions(self) -> dict[str, dict[int, int]]:
         """Return the offset that each source partition is to be read from, as Spark has committed it.
 

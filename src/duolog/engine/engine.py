@@ -132,10 +132,18 @@ class Engine:
         prepared = self._prepare(plan, checkpoint, mode, slots_of(session.spark), counts)
         spec = self._spec(prepared.levels, application_id)
         checkpoint.pin(application_id, shape_of(spec, Names.of(prepared.levels)), _versions())
-        launcher = Launcher(session.spark, self.config, checkpoint, spec, session.java_pid)
+
+        def renewed() -> Launcher:
+            session = self._session()
+            claim(checkpoint.directory, session.java_pid, application_id)
+            return Launcher(session, self.config, checkpoint, spec)
+
+        launcher = Launcher(session, self.config, checkpoint, spec)
         if prepared.chosen.live == "real-time":
             hold_slots(checkpoint.directory, application_id, prepared.needed, prepared.slots_total)
-        query = RunningQuery(launcher, self._topics, prepared.chosen, prepared.partition_counts)
+        query = RunningQuery(
+            launcher, self._topics, prepared.chosen, prepared.partition_counts, renewed
+        )
         query.start()
         return query
 

@@ -53,6 +53,8 @@ class QueryFailed(QueryError):
     """Spark ended the query.
 
     `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), empty where it has none.
+    `may_pass` is true where something is missing that may come back: a broker, or the JVM.
+    `out_of_memory` is true where the JVM had too little of it, or ended without a word.
     """
 
     def __init__(
@@ -63,6 +65,10 @@ class QueryFailed(QueryError):
         detail: str = "",
         hint: str = "",
         error_class: str = "",
+        may_pass: bool = False,
+        out_of_memory: bool = False,
     ) -> None:
         super().__init__(message, query_id=query_id, detail=detail, hint=hint)
         self.error_class = error_class
+        self.may_pass = may_pass
+        self.out_of_memory = out_of_memory

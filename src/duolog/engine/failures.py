@@ -33,6 +33,30 @@ _HINTS: Final = (
     ("No space left on device", "Free space where checkpoints and scratch files are kept."),
 )
 
+# What is said, by Kafka's clients or by py4j, where a broker or the JVM is away and may come back.
+_BROKER_AWAY: Final = frozenset(
+    {
+        "BrokerNotAvailableException",
+        "CoordinatorNotAvailableException",
+        "DisconnectException",
+        "LeaderNotAvailableException",
+        "NetworkException",
+        "NotLeaderOrFollowerException",
+        "TimeoutException",
+    }
+)
+_JVM_AWAY: Final = frozenset(
+    {
+        "BrokenPipeError",
+        "ConnectionError",
+        "ConnectionRefusedError",
+        "ConnectionResetError",
+        "Py4JError",
+        "Py4JNetworkError",
+    }
+)
+_OUT_OF_MEMORY: Final = frozenset({"OutOfMemoryError", "SparkOutOfMemoryError"})
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:
@@ -59,6 +83,7 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
     classes = [cause.error_class for cause in causes if cause.error_class]
     # STREAM_FAILED says nothing: every failed query has it.
     telling = [name for name in classes if name != "STREAM_FAILED"] or classes
+    names = {cause.class_name for cause in causes}
     text = " ".join(f"{cause.error_class} {cause}" for cause in causes)
     return QueryFailed(
         f'application "{query_id}" failed: {root}',
@@ -66,6 +91,8 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
         detail=f"Spark's error class: {telling[-1]}." if telling else "",
         hint=next((hint for part, hint in _HINTS if part in text), ""),
         error_class=telling[-1] if telling else "",
+        may_pass=not names.isdisjoint(_BROKER_AWAY | _JVM_AWAY | _OUT_OF_MEMORY),
+        out_of_memory=not names.isdisjoint(_JVM_AWAY | _OUT_OF_MEMORY),
     )
 
 

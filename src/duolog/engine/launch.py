@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from duolog.core.units import KIB, MIB
@@ -22,6 +21,7 @@ from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.failures import to_query_failed
 from duolog.engine.owner import release
 from duolog.engine.progress import Counters
+from duolog.engine.session import Session
 from duolog.engine.settings import EngineConfig
 
 Trigger = Literal["micro-batch", "available-now", "real-time"]
@@ -56,40 +56,48 @@ _LINGER_MS: Final[Mapping[Trigger, str]] = {
 class Launcher:
     """Starts Spark queries of one application. Threads: one at a time."""
 
-    spark: SparkSession
+    session: Session
     config: EngineConfig
     checkpoint: Checkpoint
     spec: Json
-    java_pid: int
 
     @property
     def application_id(self) -> str:
         name: str = self.spec["application_id"]
         return name
 
-    def start(self, trigger: Trigger) -> StreamingQuery:
+    def start(self, trigger: Trigger, records_max: Mapping[str, int]) -> StreamingQuery:
         """Start a Spark query on the application's checkpoint.
+
+        `records_max` tells how many records of each topic one micro-batch reads at most; a topic
+        that it leaves out is bounded by the setting `max.offsets.per.trigger` alone.
 
         Raises:
             QueryFailed: Spark or the kernel refuses the query.
         """
         with _starting:
-            return self._start(trigger)
+            return self._start(trigger, records_max)
 
-    def _start(self, trigger: Trigger) -> StreamingQuery:
+    def _start(self, trigger: Trigger, records_max: Mapping[str, int]) -> StreamingQuery:
         spec = json.dumps(self.spec | {"real_time": trigger == "real-time"})
         # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
-        self.spark.conf.set("spark.sql.shuffle.partitions", self.spec["shuffle_partitions"])
+        self.session.spark.conf.set("spark.sql.shuffle.partitions", self.spec["shuffle_partitions"])
         kernel = self._java().org.duolog.kernel
         try:
             sources = self._java().java.util.ArrayList()
             for source in self.spec["sources"]:
-                sources.add(self._read(source["topic"], trigger))
+                topic = source["topic"]
+                bound = records_max.get(topic, self.config.offsets_per_trigger_max)
+                sources.add(self._read(topic, trigger, bound))
             envelopes = kernel.Kernel.apply(sources, spec)
             started = kernel.Launcher.start(envelopes, spec, self._options(trigger))
         except (Py4JJavaError, PySparkException) as error:
             raise to_query_failed(error, self.application_id) from error
         return StreamingQuery(started)
+
+    @property
+    def jvm_has_ended(self) -> bool:
+        return self.session.has_ended
 
     def counters(self) -> Counters:
         """Return what the kernel has counted in this JVM since `reset_counters`."""
@@ -101,9 +109,9 @@ class Launcher:
     def release(self) -> None:
         """Let another process run the application."""
         with contextlib.suppress(OSError):
-            release(self.checkpoint.directory, self.java_pid)
+            release(self.checkpoint.directory, self.session.java_pid)
 
-    def _read(self, topic: str, trigger: Trigger) -> Any:
+    def _read(self, topic: str, trigger: Trigger, records_max: int) -> Any:
         # One Kafka source for each topic: maxOffsetsPerTrigger is shared out within a source, and
         # a small table must not wait for its share beside a large stream.
         options = (
@@ -115,13 +123,9 @@ class Launcher:
                 "groupIdPrefix": f"duolog-{self.application_id}",
                 "includeHeaders": "true",
             }
-            | (
-                {}
-                if trigger == "real-time"
-                else {"maxOffsetsPerTrigger": str(self.config.offsets_per_trigger_max)}
-            )
+            | ({} if trigger == "real-time" else {"maxOffsetsPerTrigger": str(records_max)})
         )
-        records = self.spark.readStream.format("kafka").options(**options).load()
+        records = self.session.spark.readStream.format("kafka").options(**options).load()
         columns = ("key", "value", "topic", "partition", "offset", "headers")
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
@@ -149,4 +153,4 @@ class Launcher:
         return {f"kafka.{name}": value for name, value in client.items()}
 
     def _java(self) -> Any:
-        return self.spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java
+        return self.session.spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java

@@ -29,6 +29,8 @@ class Progress:
     """Input rate of the last micro-batch or epoch that read anything."""
     duration_ms: int = 0
     """How long the last micro-batch or epoch took."""
+    trouble: str = ""
+    """Why the query waits for its next start, while its state is `restarting`."""
     lag_records: Mapping[str, int] = field(default_factory=dict)
     """For each source topic: records that are in it and not yet read."""
 
@@ -78,6 +80,8 @@ class Counters:
     records_in: int = 0
     records_out: int = 0
     records_skipped: int = 0
+    bytes_in: int = 0
+    """Bytes of the keys and values of what was read."""
     positions: EndOffsets = field(default_factory=dict)
 
     @classmethod
@@ -87,6 +91,7 @@ class Counters:
             records_in=int(counted.get("records_in", 0)),
             records_out=int(counted.get("records_out", 0)),
             records_skipped=int(counted.get("skipped", 0)),
+            bytes_in=int(counted.get("bytes_in", 0)),
             positions=_positions(counted.get("positions")),
         )
 

@@ -2,39 +2,50 @@
 
     starting ─▶ catching-up ─(lag small)─▶ running ─▶ stopped
                     │  ▲ again while behind   │
-                    └──┘                      └────▶ failed
+                    └──┘                      ├────▶ failed
+                 restarting ◀─(may pass)──────┘
 
 Catching up is `available-now`: Spark reads what is there and ends with everything committed, so the
-change to real time has no data in flight. Nothing is restarted after a failure; whoever runs the
-query decides that.
+change to real time has no data in flight. A query whose broker or JVM is away is started again, with
+growing pauses, for as long as `task.timeout.ms` says; any other failure is its end. Micro-batches are
+bounded in bytes, too, and are made smaller where the memory did not suffice.
 
 Thread rule: the public methods may be called from any thread. One thread of ours waits for Spark.
 """
 
 import contextlib
+import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from confluent_kafka import KafkaException
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from duolog.engine.errors import QueryFailed
+from duolog.engine.batch_bounds import records_max_by_topic
+from duolog.engine.errors import BrokerUnreachable, QueryFailed
 from duolog.engine.failures import to_query_failed
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
 from duolog.engine.progress import Progress, Report, lag_of, merge_positions
+from duolog.engine.restarts import Restarts
 from duolog.engine.slots import release_slots
 from duolog.engine.topics import EndOffsets, TopicReader
 
-State = Literal["starting", "catching-up", "running", "stopped", "failed"]
+logger: Final = logging.getLogger(__name__)
+
+State = Literal["starting", "catching-up", "running", "restarting", "stopped", "failed"]
 
 STOP_TIMEOUT_S: Final = 90.0
 JVM_IS_GONE: Final = (Py4JError, ConnectionError)
 _POLL_S: Final = 0.05
+# How often a query looks whether its micro-batches still fit: seconds, as Spark counts them.
+_LOOK_S: Final = 2
+# Micro-batches may be so much larger than planned before new bounds are worth a new start.
+_OUTGROWN: Final = 2.0
 
 
 @dataclass(slots=True)
@@ -45,10 +56,16 @@ class RunningQuery:
     topics: TopicReader
     chosen: ChosenMode
     partition_counts: dict[str, int]
+    renewed: Callable[[], Launcher] | None = None
+    """Gives a launcher on a new JVM, once the JVM of `launcher` is gone."""
     _state: State = "starting"
     _trigger: Trigger = "micro-batch"
     _failure: QueryFailed | None = None
-    _stopping: bool = False
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _trouble: str = ""
+    _bytes_max: int = 0
+    _bytes_seen: int = 0
+    _epoch_seen: int = -1
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _spark_query: StreamingQuery | None = None
@@ -82,9 +99,9 @@ class RunningQuery:
             QueryFailed: Spark or the kernel refuses the query.
         """
         self.launcher.reset_counters()
-        first: Trigger = "available-now" if self.chosen.catches_up else self.chosen.live
+        self._bytes_max = self.launcher.config.bytes_per_trigger_max
         try:
-            self._launch(first)
+            self._launch(self._first_trigger())
         except BaseException:
             release_slots(self.launcher.checkpoint.directory)
             raise
@@ -94,7 +111,7 @@ class RunningQuery:
     def stop(self) -> None:
         """Stop the query, and return once nothing of it runs. Does nothing when it has ended."""
         with self._lock:
-            self._stopping = True
+            self._stopping.set()
             spark_query = self._spark_query
         if spark_query is not None and not self._ended.is_set():
             # A failure of the query while it stops is kept in `exception`.
@@ -124,13 +141,17 @@ class RunningQuery:
         way, and written a moment later.
 
         Raises:
+            BrokerUnreachable: no broker answers.
             QueryFailed: the query failed.
         """
         ends = self.topics.end_offsets(self.partition_counts)
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and not self._ended.wait(_POLL_S):
-            if not any(lag_of(self._committed_positions(), ends).values()):
-                return True
+            # Where the JVM has gone, the thread that waits for Spark starts another, or tells why not.
+            with contextlib.suppress(*JVM_IS_GONE):
+                done = self.topics.without_what_is_no_record(self._committed_positions(), ends)
+                if not any(lag_of(done, ends).values()):
+                    return True
         if self._failure is not None:
             raise self._failure
         return False
@@ -141,7 +162,7 @@ class RunningQuery:
             # Without a JVM the last answer stands; the thread that waits for Spark tells why.
             with contextlib.suppress(*JVM_IS_GONE):
                 self._last_progress = self._ask_progress()
-        return replace(self._last_progress, state=self._state)
+        return replace(self._last_progress, state=self._state, trouble=self._trouble)
 
     def _ask_progress(self) -> Progress:
         report = self._report()
@@ -169,14 +190,14 @@ class RunningQuery:
 
     def _supervise(self) -> None:
         try:
-            while self._await_spark():
-                self._launch(self._next_trigger())
+            self._run()
             self._state = "stopped"
         except QueryFailed as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - a query that nobody waits for must not look well
             self._fail(to_query_failed(error, self.application_id))
         finally:
+            self._trouble = ""
             try:
                 release_slots(self.launcher.checkpoint.directory)
                 self.launcher.release()
@@ -187,20 +208,66 @@ class RunningQuery:
         self._failure = error
         self._state = "failed"
 
-    def _await_spark(self) -> bool:
-        """Wait for the Spark query; tell whether another one is to follow it."""
+    def _run(self) -> None:
+        """Stay with the query until it has ended for good.
+
+        Raises:
+            QueryFailed: it failed, and is not started again.
+        """
+        restarts = Restarts(self.launcher.config.task_timeout_ms / 1000)
+        restarts.started()
+        following: Trigger | None = None
+        while not self._stopping.is_set():
+            try:
+                if following is not None:
+                    self._launch(following)
+                    restarts.started()
+                following = self._await_spark()
+                if following is None:
+                    return
+            except QueryFailed as error:
+                following = self._restart(error, restarts.pause_s(error))
+
+    def _await_spark(self) -> Trigger | None:
+        """Wait for the end of the Spark query; tell what is to follow it."""
         assert self._spark_query is not None
         try:
-            self._spark_query.awaitTermination()
-        except PySparkException as error:
-            if self._stopping:
-                return False
+            while not self._spark_query.awaitTermination(_LOOK_S):
+                if self._has_outgrown():
+                    logger.info("micro-batches are larger than planned: begin with new bounds")
+                    self._spark_query.stop()
+                    return self._trigger
+        except (PySparkException, *JVM_IS_GONE) as error:
+            if self._stopping.is_set():
+                return None
             raise to_query_failed(error, self.application_id) from error
-        except JVM_IS_GONE as error:
-            if self._stopping:
-                return False
-            raise to_query_failed(error, self.application_id) from error
-        return self._state == "catching-up" and not self._stopping
+        if self._state != "catching-up" or self._stopping.is_set():
+            return None
+        return self._next_trigger()
+
+    def _restart(self, error: QueryFailed, pause_s: float | None) -> Trigger | None:
+        """Wait, and make ready for another start; tell what is to be started.
+
+        Raises:
+            QueryFailed: the query is not to be started again, or no broker is there yet.
+        """
+        if pause_s is None:
+            raise error
+        logger.warning("%s; another start in %.0f s", error.message, pause_s)
+        self._trouble, self._state = error.message, "restarting"
+        if self._stopping.wait(pause_s):
+            return None
+        if not self.topics.answers():
+            return self._first_trigger()  # whose launch will say that none answers
+        if error.out_of_memory:
+            self._bytes_max = max(1, self._bytes_max // 2)
+            self.launcher.checkpoint.forget_planned()
+        if self.launcher.jvm_has_ended and self.renewed is not None:
+            self.launcher = self.renewed()
+        return self._first_trigger()
+
+    def _first_trigger(self) -> Trigger:
+        return "available-now" if self.chosen.catches_up else self.chosen.live
 
     def _next_trigger(self) -> Trigger:
         if not self.chosen.waits_for_lag:
@@ -213,12 +280,52 @@ class RunningQuery:
 
     def _launch(self, trigger: Trigger) -> None:
         with self._lock:
-            if self._stopping:
+            if self._stopping.is_set():
                 return
             self._committed = self.launcher.checkpoint.committed_positions()
-            self._spark_query = self.launcher.start(trigger)
+            bounds = {} if trigger == "real-time" else self._bounds()
+            self._spark_query = self.launcher.start(trigger, bounds)
             self._trigger = trigger
             self._state = "catching-up" if trigger == "available-now" else "running"
+            self._trouble = ""
+
+    def _bounds(self) -> dict[str, int]:
+        """Return how many records of each topic a micro-batch is to read at most.
+
+        Raises:
+            QueryFailed: no broker answers.
+        """
+        try:
+            ends = self.topics.end_offsets(self.partition_counts)
+        except BrokerUnreachable as error:
+            raise QueryFailed(
+                f'application "{self.application_id}" finds no broker',
+                query_id=self.application_id,
+                detail=f"{error.message}. {error.detail}",
+                hint=error.hint,
+                may_pass=True,
+            ) from error
+        counters = self.launcher.counters()
+        self._bytes_seen, self._epoch_seen = counters.bytes_in, -1
+        return records_max_by_topic(
+            self.topics.backlogs(self._committed, ends),
+            records_max=self.launcher.config.offsets_per_trigger_max,
+            bytes_max=self._bytes_max,
+        )
+
+    def _has_outgrown(self) -> bool:
+        """Tell whether the micro-batches since the last look were far larger than they may be."""
+        report = self._report() if self._trigger != "real-time" else None
+        if report is None or report.epoch_id == self._epoch_seen:
+            return False
+        read = self.launcher.counters().bytes_in
+        epochs = report.epoch_id - self._epoch_seen if self._epoch_seen >= 0 else 1
+        mean, self._bytes_seen, self._epoch_seen = (
+            (read - self._bytes_seen) / epochs,
+            read,
+            report.epoch_id,
+        )
+        return mean > _OUTGROWN * self._bytes_max
 
     def _report(self) -> Report | None:
         if self._spark_query is None:
@@ -230,11 +337,10 @@ class RunningQuery:
         """Return what is not yet read of each source topic; nothing where no broker answers."""
         try:
             ends = self.topics.end_offsets(self.partition_counts)
-        except (KafkaException, TimeoutError):  # the broker is away: Spark will say so, and better
+        except BrokerUnreachable:  # Spark will say so, and better
             return {}
-        return lag_of(
-            merge_positions(self._reported_positions(), self.launcher.counters().positions), ends
-        )
+        read = merge_positions(self._reported_positions(), self.launcher.counters().positions)
+        return lag_of(self.topics.without_what_is_no_record(read, ends), ends)
 
     def _committed_positions(self) -> dict[str, dict[int, int]]:
         """Return the positions whose results are written."""

@@ -249,7 +249,8 @@ def session_conf(
         "spark.driver.memory": f"{config.driver_memory_bytes // KIB}k",
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch} "
-            f"-XX:+UseG1GC {java_options}"
+            # Out of memory, a JVM may go on with threads missing; one that ends is started again.
+            f"-XX:+UseG1GC -XX:+ExitOnOutOfMemoryError {java_options}"
         ),
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),

@@ -16,6 +16,9 @@ Mode = Literal["auto", "micro-batch", "real-time"]
 EPOCH_MS_DEFAULT: Final = MINUTE_MS
 """Length of an epoch in real-time mode: what is computed again, at most, after a crash."""
 OFFSETS_PER_TRIGGER_MAX_DEFAULT: Final = 500_000
+TASK_TIMEOUT_MS_DEFAULT: Final = 5 * MINUTE_MS
+# A task holds a micro-batch several times: bytes from Kafka, rows, rows in the shuffle.
+_HEAP_OF_A_MICRO_BATCH: Final = 1 / 16
 CACHE_BYTES_MAX_DEFAULT: Final = 10 * MIB
 STATE_MEMORY_BYTES_MAX_DEFAULT: Final = 256 * MIB
 DRIVER_MEMORY_BYTES_DEFAULT: Final = 2 * GIB
@@ -54,6 +57,22 @@ ENGINE_SETTINGS: Final = Settings(
             Kind.LONG,
             "Records that one micro-batch reads at most.",
             at_least(1),
+        ),
+        Setting(
+            "max.bytes.per.trigger",
+            0,
+            Kind.LONG,
+            "Bytes of keys and values that one micro-batch reads at most, by the sizes of records seen "
+            "so far; 0 takes a sixteenth of driver.memory.bytes.",
+            at_least(0),
+        ),
+        Setting(
+            "task.timeout.ms",
+            TASK_TIMEOUT_MS_DEFAULT,
+            Kind.LONG,
+            "How long a query whose broker or JVM is away is started again, with growing pauses, before "
+            "it fails; 0 fails at once.",
+            at_least(0),
         ),
         Setting(
             "statestore.cache.max.bytes",
@@ -113,6 +132,8 @@ class EngineConfig:
     tasks: int = 0
     epoch_ms: int = EPOCH_MS_DEFAULT
     offsets_per_trigger_max: int = OFFSETS_PER_TRIGGER_MAX_DEFAULT
+    bytes_per_trigger_max: int = int(DRIVER_MEMORY_BYTES_DEFAULT * _HEAP_OF_A_MICRO_BATCH)
+    task_timeout_ms: int = TASK_TIMEOUT_MS_DEFAULT
     cache_bytes_max: int = CACHE_BYTES_MAX_DEFAULT
     state_memory_bytes_max: int = STATE_MEMORY_BYTES_MAX_DEFAULT
     driver_memory_bytes: int = DRIVER_MEMORY_BYTES_DEFAULT
@@ -140,6 +161,8 @@ class EngineConfig:
             ConfigError: a name is unknown, or a value is not allowed.
         """
         values = ENGINE_SETTINGS.parse(given)
+        memory_bytes = _whole(values["driver.memory.bytes"])
+        batch_bytes = _whole(values["max.bytes.per.trigger"])
         return cls(
             bootstrap_servers=bootstrap_servers,
             checkpoint_dir=checkpoint_dir,
@@ -148,9 +171,11 @@ class EngineConfig:
             tasks=_whole(values["tasks"]),
             epoch_ms=_whole(values["epoch.ms"]),
             offsets_per_trigger_max=_whole(values["max.offsets.per.trigger"]),
+            bytes_per_trigger_max=batch_bytes or int(memory_bytes * _HEAP_OF_A_MICRO_BATCH),
+            task_timeout_ms=_whole(values["task.timeout.ms"]),
             cache_bytes_max=_whole(values["statestore.cache.max.bytes"]),
             state_memory_bytes_max=_whole(values["state.memory.max.bytes"]),
-            driver_memory_bytes=_whole(values["driver.memory.bytes"]),
+            driver_memory_bytes=memory_bytes,
             auto_lag_records_max=_whole(values["auto.lag.records.max"]),
             connector=str(values["connector"]),
             writes_class_archive=bool(values["class.archive"]),

@@ -7,14 +7,18 @@ not on a hot path.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from duolog.engine.batch_bounds import Backlog
 from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
+from duolog.engine.peek import Peek, Position
 
 TIMEOUT_S: Final = 15.0
 # Where the answer is only shown, nobody waits long for it.
 _GLANCE_S: Final = 3.0
+# Enough of each partition to know how large its records are.
+_SAMPLE_RECORDS: Final = 200
 
 EndOffsets = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> the offset that the next record gets."""
@@ -27,6 +31,10 @@ class TopicReader:
         self._bootstrap_servers = bootstrap_servers
         self._options = dict(client_options)
         self._opened: AdminClient | None = None
+        self._peek = Peek(bootstrap_servers, client_options)
+        self._behind: dict[Position, int] = {}
+        # Where nothing follows, by partition: the position, and the end that was true for.
+        self._empty: dict[Position, tuple[int, int]] = {}
 
     def partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
         """Return the number of partitions of each topic.
@@ -55,29 +63,95 @@ class TopicReader:
             return None
         return {topic: found[topic] for topic in topics if topic in found}
 
+    def answers(self) -> bool:
+        """Tell whether a broker answers soon."""
+        return self.known_partition_counts(()) is not None
+
     def end_offsets(self, partition_counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
-        """Return where each partition ends: the offset of the next record."""
+        """Return where each partition ends for a query: before a transaction that is still open.
+
+        Raises:
+            BrokerUnreachable: no broker answers.
+        """
         asked = {
             TopicPartition(topic, partition): OffsetSpec.latest()  # type: ignore[no-untyped-call]
             for topic, count in partition_counts.items()
             for partition in range(count)
         }
         ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
-        answers = self._client().list_offsets(asked, request_timeout=TIMEOUT_S)
+        answers = self._client().list_offsets(
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_S
+        )
         for topic_partition, answer in answers.items():
-            ends[topic_partition.topic][topic_partition.partition] = answer.result(TIMEOUT_S).offset
+            try:
+                end = answer.result(TIMEOUT_S).offset
+            except (KafkaException, TimeoutError) as error:
+                raise self._unreachable(error) from error
+            ends[topic_partition.topic][topic_partition.partition] = end
         return ends
+
+    def without_what_is_no_record(
+        self, positions: EndOffsets, ends: EndOffsets
+    ) -> dict[str, dict[int, int]]:
+        """Return `positions`, moved to the end of each partition that has no record left to read.
+
+        A position is looked at once it has stayed for two calls: while records come, it moves.
+        """
+        behind = {
+            (topic, partition): positions.get(topic, {}).get(partition, 0)
+            for topic, offsets in ends.items()
+            for partition, end in offsets.items()
+            if positions.get(topic, {}).get(partition, 0) < end
+        }
+        stayed = {at: offset for at, offset in behind.items() if self._behind.get(at) == offset}
+        self._behind = behind
+        unknown = {
+            at: offset
+            for at, offset in stayed.items()
+            if self._empty.get(at) != (offset, ends[at[0]][at[1]])
+        }
+        for at, ahead in self._peek.ahead(unknown, records_max=1).items():
+            if ahead.reached_end and not ahead.records:
+                self._empty[at] = (unknown[at], ends[at[0]][at[1]])
+        moved = {topic: dict(offsets) for topic, offsets in positions.items()}
+        for (topic, partition), offset in behind.items():
+            end = ends[topic][partition]
+            if self._empty.get((topic, partition)) == (offset, end):
+                moved.setdefault(topic, {})[partition] = end
+        return moved
+
+    def backlogs(self, positions: EndOffsets, ends: EndOffsets) -> dict[str, Backlog]:
+        """Return what each topic has to read, by a look at some records of each partition."""
+        offsets = {
+            (topic, partition): positions.get(topic, {}).get(partition, 0)
+            for topic, partitions in ends.items()
+            for partition in partitions
+        }
+        seen = self._peek.ahead(offsets, records_max=_SAMPLE_RECORDS)
+        found = {}
+        for topic, partitions in ends.items():
+            parts = [ahead for (name, _), ahead in seen.items() if name == topic]
+            records = sum(part.records for part in parts)
+            found[topic] = Backlog(
+                sum(max(0, end - offsets[topic, number]) for number, end in partitions.items()),
+                sum(part.bytes for part in parts) / records if records else 0.0,
+            )
+        return found
 
     def _list_partitions(self, timeout_s: float) -> dict[str, int]:
         try:
             metadata = self._client().list_topics(timeout=timeout_s)
         except KafkaException as error:
-            raise BrokerUnreachable(
-                f"no broker answers at {self._bootstrap_servers}",
-                detail=f"{error.args[0].str()}." if error.args else "",
-                hint="Start one: `duolog broker --data DIR`.",
-            ) from error
+            raise self._unreachable(error) from error
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
+
+    def _unreachable(self, error: Exception) -> BrokerUnreachable:
+        told = error.args[0] if error.args else ""
+        return BrokerUnreachable(
+            f"no broker answers at {self._bootstrap_servers}",
+            detail=f"{told.str() if isinstance(told, KafkaError) else told}.",
+            hint="Start one: `duolog broker --data DIR`.",
+        )
 
     def _client(self) -> AdminClient:
         # Kept: the answers of a client that is gone never come.

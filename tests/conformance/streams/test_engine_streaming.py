@@ -108,7 +108,7 @@ class Bench:
             query.stop()
         assert query.exception() is None
         assert query.state == "stopped"
-        assert query.launcher.spark.streams.active == []
+        assert query.launcher.session.spark.streams.active == []
         wait_for_jobs_to_end(query)
 
     def read(self, name: str, partition: int) -> list[tuple[int, bytes | None, bytes | None]]:
@@ -323,7 +323,7 @@ def test_modes_alternate_on_one_checkpoint_and_lose_nothing(bench_on_each_broker
 
 def wait_for_jobs_to_end(query: RunningQuery) -> None:
     """Spark's bus tells its status tracker of the end of a job a little later."""
-    jobs = query.launcher.spark.sparkContext.statusTracker()
+    jobs = query.launcher.session.spark.sparkContext.statusTracker()
     for _ in range(WAIT_S * 10):
         if not jobs.getActiveJobsIds():
             break

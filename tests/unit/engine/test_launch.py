@@ -18,13 +18,14 @@ def test_applications_that_start_at_once_do_not_get_each_others_shuffle_partitio
     """The number is a setting of the session that all share; four starts in five once failed."""
     session: dict[str, int] = {}
     found: dict[int, int] = {}
-    spark = MagicMock()
+    share = MagicMock()
+    spark = share.spark
     spark.conf.set = session.__setitem__
 
     def start(tasks: int) -> None:
         spec = {"application_id": f"app-{tasks}", "shuffle_partitions": tasks, "sources": []}
         config = EngineConfig("127.0.0.1:9092", tmp_path)
-        Launcher(spark, config, Checkpoint(tmp_path), spec, 0).start("micro-batch")
+        Launcher(share, config, Checkpoint(tmp_path), spec).start("micro-batch", {})
 
     def started(_envelopes: object, spec: str, _options: object) -> MagicMock:
         time.sleep(0.02)  # Time for the others to come between.

@@ -1,15 +1,20 @@
 """The life of a query, with a Spark that is played: no JVM, no broker."""
 
+import json
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
+from unittest.mock import MagicMock
 
 import pytest
 from pyspark.errors import PySparkException
 
-from duolog.engine.errors import QueryFailed
+from duolog.engine import restarts
+from duolog.engine.batch_bounds import Backlog
+from duolog.engine.errors import BrokerUnreachable, QueryFailed
 from duolog.engine.modes import choose_mode
 from duolog.engine.progress import Counters
 from duolog.engine.query import RunningQuery
@@ -20,24 +25,33 @@ if TYPE_CHECKING:
     from duolog.engine.topics import TopicReader
 
 WAIT_S = 10
+Positions = Mapping[str, Mapping[int, int]]
+
+
+@pytest.fixture(autouse=True)
+def _pauses_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restarts, "PAUSE_FIRST_S", 0.01)
 
 
 class PlayedQuery:
     """A Spark query that ends when it is told to."""
 
-    lastProgress = None
-
     def __init__(self) -> None:
+        self.lastProgress: MagicMock | None = None
         self.ended = threading.Event()
         self.failure: Exception | None = None
 
-    def awaitTermination(self) -> None:
-        assert self.ended.wait(WAIT_S)
-        if self.failure:
+    def awaitTermination(self, timeout: int) -> bool:
+        ended = self.ended.wait(min(timeout, 0.05))
+        if ended and self.failure:
             raise self.failure
+        return ended
 
     def stop(self) -> None:
         self.ended.set()
+
+    def report(self, epoch_id: int) -> None:
+        self.lastProgress = MagicMock(json=json.dumps({"batchId": epoch_id, "numInputRows": 1}))
 
 
 @dataclass
@@ -51,17 +65,25 @@ class PlayedLauncher:
     position: int = 0
     live: threading.Event = field(default_factory=threading.Event)
     committed: dict[str, dict[int, int]] = field(default_factory=dict)
+    bounds: list[dict[str, int]] = field(default_factory=list)
+    forgotten: int = 0
+    bytes_in: int = 0
+    jvm_has_ended: bool = False
     directory: Path = Path("/checkpoints/flights")
 
     @property
     def checkpoint(self) -> "PlayedLauncher":
         return self
 
+    def forget_planned(self) -> None:
+        self.forgotten += 1
+
     def committed_positions(self) -> dict[str, dict[int, int]]:
         return self.committed
 
-    def start(self, trigger: str) -> PlayedQuery:
+    def start(self, trigger: str, records_max: Mapping[str, int]) -> PlayedQuery:
         self.started.append(trigger)
+        self.bounds.append(dict(records_max))
         self.queries.append(PlayedQuery())
         if trigger == "available-now":
             self.position += 60_000
@@ -71,7 +93,11 @@ class PlayedLauncher:
         return self.queries[-1]
 
     def counters(self) -> Counters:
-        return Counters(records_in=self.position, positions={"flights": {0: self.position}})
+        return Counters(
+            records_in=self.position,
+            bytes_in=self.bytes_in,
+            positions={"flights": {0: self.position}},
+        )
 
     def release(self) -> None:
         """Nothing is held."""
@@ -85,20 +111,41 @@ class PlayedTopics:
     """Tells where the topic ends, once what is in the way has been raised."""
 
     end: int = 150_000
-    in_the_way: list[Exception] = field(default_factory=list)
+    in_the_way: list[Exception | None] = field(default_factory=list)
+
+    mean_bytes: float = 100.0
+    away: int = 0
+
+    def answers(self) -> bool:
+        self.away -= 1
+        return self.away < 0
 
     def end_offsets(self, _counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
-        if self.in_the_way:
-            raise self.in_the_way.pop()
+        if self.away > 0:
+            raise BrokerUnreachable("no broker answers at nowhere")
+        if self.in_the_way and (error := self.in_the_way.pop(0)) is not None:
+            raise error
         return {"flights": {0: self.end}}
 
+    def without_what_is_no_record(self, positions: Positions, _ends: Positions) -> Positions:
+        return positions
 
-def start(launcher: PlayedLauncher, mode: Mode, topics: PlayedTopics | None = None) -> RunningQuery:
+    def backlogs(self, _positions: Positions, ends: Positions) -> dict[str, Backlog]:
+        return {topic: Backlog(offsets[0], self.mean_bytes) for topic, offsets in ends.items()}
+
+
+def start(
+    launcher: PlayedLauncher,
+    mode: Mode,
+    topics: PlayedTopics | None = None,
+    second: PlayedLauncher | None = None,
+) -> RunningQuery:
     query = RunningQuery(
         cast("Launcher", cast("Any", launcher)),
         cast("TopicReader", cast("Any", topics or PlayedTopics())),
         choose_mode(mode, needed=5, free=62, slots_total=64),
         {"flights": 1},
+        None if second is None else lambda: cast("Launcher", cast("Any", second)),
     )
     query.start()
     return query
@@ -129,7 +176,11 @@ def test_real_time_reads_once_what_the_start_found_and_goes_live_however_much_ha
 def test_auto_does_not_go_live_on_a_lag_that_nobody_told() -> None:
     launcher = PlayedLauncher()
 
-    query = start(launcher, "auto", PlayedTopics(60_000, [TimeoutError(), TimeoutError()]))
+    query = start(
+        launcher,
+        "auto",
+        PlayedTopics(60_000, [None, BrokerUnreachable("away"), None, BrokerUnreachable("away")]),
+    )
     assert launcher.live.wait(WAIT_S)
     query.stop()
 
@@ -139,7 +190,7 @@ def test_auto_does_not_go_live_on_a_lag_that_nobody_told() -> None:
 def test_a_defect_while_modes_change_fails_the_query_and_is_not_swallowed() -> None:
     launcher = PlayedLauncher()
 
-    query = start(launcher, "auto", PlayedTopics(in_the_way=[ZeroDivisionError("oops")]))
+    query = start(launcher, "auto", PlayedTopics(in_the_way=[None, ZeroDivisionError("oops")]))
 
     with pytest.raises(QueryFailed, match="ZeroDivisionError: oops"):
         query.wait(WAIT_S)
@@ -187,7 +238,7 @@ def test_a_failure_of_spark_is_kept_and_raised_to_those_who_wait() -> None:
 
 
 def test_a_jvm_that_went_away_is_a_failure_and_not_a_silence() -> None:
-    launcher = PlayedLauncher()
+    launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
     query = start(launcher, "real-time")
     assert launcher.live.wait(WAIT_S)
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
@@ -198,6 +249,72 @@ def test_a_jvm_that_went_away_is_a_failure_and_not_a_silence() -> None:
 
     assert caught.value.hint.startswith("The JVM has ended.")
     assert query.state == "failed"
+
+
+# As a client of Kafka says it; `to_query_failed` takes the name of the class.
+AWAY: Final = type("TimeoutException", (ConnectionError,), {})("a batch has expired")
+
+
+def test_a_query_whose_broker_is_away_starts_again_when_it_is_back() -> None:
+    """After 67 s without its broker a query had ended, and nothing started it again."""
+    launcher, topics = PlayedLauncher(), PlayedTopics()
+    query = start(launcher, "micro-batch", topics)
+    topics.away = 3
+    launcher.live.clear()
+    launcher.queries[-1].failure = AWAY
+    launcher.queries[-1].stop()
+
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    assert launcher.started == ["micro-batch", "micro-batch"]
+    assert (query.state, query.exception()) == ("stopped", None)
+
+
+def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped() -> None:
+    launcher, topics = PlayedLauncher(), PlayedTopics(away=0)
+    query = start(launcher, "micro-batch", topics)
+    topics.away = 1_000_000
+    launcher.queries[-1].failure = AWAY
+    launcher.queries[-1].stop()
+    while not (waiting := query.progress()).trouble:
+        time.sleep(0.005)
+
+    query.stop()
+
+    assert waiting.state == "restarting"
+    assert waiting.trouble == 'application "flights" failed: TimeoutException: a batch has expired'
+    assert query.state == "stopped"
+
+
+def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> None:
+    launcher, second = PlayedLauncher(), PlayedLauncher()
+    query = start(launcher, "micro-batch", PlayedTopics(end=10**6, mean_bytes=3500.0), second)
+    launcher.jvm_has_ended = True
+    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
+    launcher.queries[-1].stop()
+
+    assert second.live.wait(WAIT_S)
+    query.stop()
+
+    [before], [after] = launcher.bounds, second.bounds
+    assert before["flights"] == EngineConfig("", Path()).bytes_per_trigger_max // 3500
+    assert after["flights"] == before["flights"] // 2
+    assert launcher.forgotten == 1
+
+
+def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> None:
+    launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6)
+    query = start(launcher, "micro-batch", topics)
+    launcher.live.clear()
+    topics.mean_bytes, launcher.bytes_in = 4000.0, 10**9
+    launcher.queries[-1].report(epoch_id=1)
+
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    first, second = launcher.bounds
+    assert second["flights"] < first["flights"] / 4
 
 
 def test_stopping_twice_is_stopping_once() -> None:

@@ -112,7 +112,8 @@ def watch(application: "Application", *, quiet: bool) -> None:
             now = query.progress()
             click.echo(
                 f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
-                f"lag {now.lag_records_total:,}, skipped {now.records_skipped:,}",
+                f"lag {now.lag_records_total:,}, skipped {now.records_skipped:,}"
+                + (f"; waits for its next start: {now.trouble}" if now.trouble else ""),
                 err=True,
             )
 

@@ -148,6 +148,7 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
 
     private void process(SourceRecord record) {
       metrics.recordsIn.increment();
+      metrics.bytesIn.add(length(record.getKey()) + length(record.getValue()));
       positions
           .computeIfAbsent(record.getPartition(), partition -> metrics.position(topic, partition))
           .lazySet(record.getOffset() + 1);
@@ -185,6 +186,10 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
             record.getPartition(),
             record.getOffset());
       }
+    }
+
+    private static int length(byte[] bytes) {
+      return bytes == null ? 0 : bytes.length;
     }
 
     private static boolean holds(InternalRow checks, int index) {

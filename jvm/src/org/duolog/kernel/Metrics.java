@@ -19,6 +19,7 @@ public final class Metrics {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   final LongAdder recordsIn = new LongAdder();
+  final LongAdder bytesIn = new LongAdder();
   final LongAdder recordsOut = new LongAdder();
   final LongAdder skipped = new LongAdder();
   private final Map<String, Map<Integer, AtomicLong>> positions = new ConcurrentHashMap<>();
@@ -37,13 +38,14 @@ public final class Metrics {
   }
 
   /**
-   * As JSON: {@code {"records_in", "records_out", "skipped", "positions": {topic: {partition: next
-   * offset}}}}.
+   * As JSON: {@code {"records_in", "bytes_in", "records_out", "skipped", "positions": {topic:
+   * {partition: next offset}}}}; bytes are those of keys and values.
    */
   public static String snapshot(String applicationId) {
     Metrics metrics = of(applicationId);
     Map<String, Object> values = new TreeMap<>();
     values.put("records_in", metrics.recordsIn.sum());
+    values.put("bytes_in", metrics.bytesIn.sum());
     values.put("records_out", metrics.recordsOut.sum());
     values.put("skipped", metrics.skipped.sum());
     values.put("positions", metrics.positions);

@@ -1,0 +1,42 @@
+"""How many records of each topic a micro-batch reads at most, so that it fits the memory of the JVM.
+
+Spark bounds a micro-batch in records and not in bytes, but a task holds its part of one in memory
+while it merges its inputs: 200,000 records of 3.5 KB ended a JVM of 2 GiB. So the bound in records
+is worked out from the bytes of records at hand:
+
+    bytes of a micro-batch ─▶ shared among topics by what each has to read ─▶ ÷ mean bytes of its records
+
+A topic gets a quarter of an even share at least, however little it has now. A topic whose records
+grow later is noticed by the query, which then begins anew with new bounds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What a topic has to read: how many records, and their bytes on average (0: not known)."""
+
+    records: int
+    mean_bytes: float
+
+
+def records_max_by_topic(
+    backlogs: Mapping[str, Backlog], *, records_max: int, bytes_max: int
+) -> dict[str, int]:
+    """Return how many records of each topic fit into `bytes_max` together; at least one of each.
+
+    Example:
+        >>> large, small = Backlog(1_000_000, 4000), Backlog(10, 100)
+        >>> records_max_by_topic({"a": large, "b": small}, records_max=500_000, bytes_max=4_000_000)
+        {'a': 999, 'b': 5000}
+    """
+    total = sum(backlog.records * backlog.mean_bytes for backlog in backlogs.values())
+    found = {}
+    for topic, backlog in backlogs.items():
+        share = backlog.records * backlog.mean_bytes / total if total else 1 / len(backlogs)
+        bytes_of_topic = bytes_max * max(share, 1 / (4 * len(backlogs)))
+        fits = int(bytes_of_topic / backlog.mean_bytes) if backlog.mean_bytes else records_max
+        found[topic] = max(1, min(records_max, fits))
+    return found

@@ -1,0 +1,47 @@
+"""Whether a query that failed is started again, and how long it waits before.
+
+    failed ─(what is missing may come back)─▶ pause of 1, 2, 4 … 30 s ─▶ started ─(ran 60 s)─▶ forgotten
+       └─(anything else, or trouble for longer than task.timeout.ms)─▶ failed for good
+
+What may come back is a broker and a JVM; a record that cannot be processed fails again whenever it
+is read. Thread rule: one thread. Source: KIP-572 for `task.timeout.ms`.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from duolog.engine.errors import QueryFailed
+
+PAUSE_FIRST_S: Final = 1.0
+PAUSE_MAX_S: Final = 30.0
+# A query that ran for so long has overcome what was the matter.
+_RECOVERED_AFTER_S: Final = 60.0
+
+
+@dataclass(slots=True)
+class Restarts:
+    """Counts the trouble of one query."""
+
+    timeout_s: float
+    clock: Callable[[], float] = time.monotonic
+    _troubled_at: float | None = None
+    _started_at: float = 0.0
+    _pause_s: float = 0.0
+
+    def started(self) -> None:
+        """Take note that the query runs."""
+        self._started_at = self.clock()
+
+    def pause_s(self, error: QueryFailed) -> float | None:
+        """Return how long to wait before the next start; None if there is to be none."""
+        now = self.clock()
+        if self._troubled_at is None or now - self._started_at > _RECOVERED_AFTER_S:
+            self._troubled_at, self._pause_s = now, PAUSE_FIRST_S
+        left_s = self._troubled_at + self.timeout_s - now
+        if not error.may_pass or left_s <= 0:
+            return None
+        pause_s = min(self._pause_s, left_s)
+        self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)
+        return pause_s

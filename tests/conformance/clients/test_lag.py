@@ -1,0 +1,95 @@
+"""What is left to read of a topic, where offsets alone do not tell it."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from duolog.engine.batch_bounds import Backlog
+from duolog.engine.errors import BrokerUnreachable
+from duolog.engine.progress import lag_of
+from duolog.engine.topics import TopicReader
+from duolog.testing import Client, EmbeddedCluster
+
+COUNTS = {"orders": 2}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster() as cluster:
+        yield cluster
+
+
+def transactional(cluster: EmbeddedCluster, name: str) -> Producer:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": name})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    return producer
+
+
+def produce(cluster: EmbeddedCluster, topic: str, value: bytes, *, partition: int) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    producer.produce(topic, value, partition=partition)
+    assert producer.flush(10) == 0
+
+
+def test_a_reader_of_all_records_is_not_behind_the_markers_of_transactions(
+    cluster: EmbeddedCluster,
+) -> None:
+    """The lag stayed at one for each partition that a transaction had ended in."""
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("orders", partitions=2)
+    topics = TopicReader(cluster.bootstrap_servers, {})
+    for name, ends in (("kept", True), ("given-up", False)):
+        producer = transactional(cluster, name)
+        producer.produce("orders", b"a", partition=0)
+        producer.flush()
+        producer.commit_transaction(10) if ends else producer.abort_transaction(10)
+    produce(cluster, "orders", b"b", partition=1)
+
+    def lag(read: dict[int, int]) -> dict[str, int]:
+        ends = topics.end_offsets(COUNTS)
+        positions = {"orders": read}
+        for _ in range(2):  # the second time it is known that they stay where they are
+            positions = topics.without_what_is_no_record(positions, ends)
+        return lag_of(positions, ends)
+
+    # Partition 0 holds a record, its marker, an aborted record and its marker.
+    assert lag({0: 1, 1: 1}) == {"orders": 0}
+    assert lag({0: 1, 1: 0}) == {"orders": 1}
+    assert lag({0: 0, 1: 1}) == {"orders": 4}
+
+
+def test_a_transaction_that_is_open_is_not_waited_for(cluster: EmbeddedCluster) -> None:
+    Client(cluster.bootstrap_servers).create_topic("open")
+    topics = TopicReader(cluster.bootstrap_servers, {})
+    producer = transactional(cluster, "open")
+    producer.produce("open", b"a")
+    producer.flush()
+
+    assert topics.end_offsets({"open": 1}) == {"open": {0: 0}}
+    producer.commit_transaction(10)
+    assert topics.end_offsets({"open": 1}) == {"open": {0: 2}}
+
+
+def test_a_backlog_tells_how_many_records_there_are_and_how_large(cluster: EmbeddedCluster) -> None:
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("sizes", partitions=2)
+    for number in range(20):
+        produce(cluster, "sizes", b"x" * 1000, partition=number % 2)
+    client.create_topic("nothing")
+    topics = TopicReader(cluster.bootstrap_servers, {})
+
+    ends = topics.end_offsets({"sizes": 2, "nothing": 1})
+
+    assert topics.backlogs({"sizes": {0: 4}}, ends) == {
+        "sizes": Backlog(16, 1000.0),
+        "nothing": Backlog(0, 0.0),
+    }
+
+
+def test_no_broker_is_said_in_words() -> None:
+    topics = TopicReader("127.0.0.1:1", {"socket.timeout.ms": "100"})
+
+    with pytest.raises(BrokerUnreachable, match=r"no broker answers at 127\.0\.0\.1:1"):
+        topics.end_offsets({"orders": 1})
