@@ -2,33 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from random import Random
 from typing import Final, NamedTuple
 
 from duolog.log import LogManager, PartitionLog
-from duolog.log.cleaner_checkpoint import write_checkpoint
-from duolog.log.compaction.compactor import Compactor
-from duolog.log.compaction.job import (
-    CleanedGroup,
-    CompactionJob,
-    decode_answer,
-    encode_answer,
-)
-from duolog.log.compaction.policy import Cleanable
+from duolog.log.compaction.job import CompactionJob
 from duolog.log.partition_log import Appended
-from duolog.log.segment_swap import (
-    Swap,
-    cleaned_segment,
-    drop_cleaned,
-    end_swap,
-    promise_swap,
-)
 from duolog.record import Record, decode_records, whole_batches
 from duolog.record.batch import BatchHeader
 from duolog.record.compression import Compression
 from duolog.record.records import encode_batch
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
+from property.driven_cleaner import DrivenCleaner
 
 TOPIC: Final = "kept"
 DELETE_RETENTION_MS: Final = 100
@@ -141,50 +126,11 @@ class CleanedLog:
 
     def compact(
         self, *, change: Callable[[CompactionJob], CompactionJob] = lambda job: job
-    ) -> Cleanable | None:
-        """Do a whole run, if it is worth one; returns how far it was meant to get."""
-        log = self.log
-        if not self.commit.save(log, lambda: None):
-            return None  # Nothing was ever written.
-        found = log.cleanable(self.clock.now_ms(), saved_only=True)
-        self.commit.run_pending()
-        if found is None:
-            return None
-        checkpoint = log.checkpoint._replace(
-            holes_below=max(log.checkpoint.holes_below, found.end_offset)
-        )
-        drop_cleaned(self.disk, log.directory)
-        write_checkpoint(self.disk, log.directory, checkpoint)
-        log.allow_holes(checkpoint)
-        job = log.compaction_job(
-            found, now_ms=self.clock.now_ms(), keys_max=1000, chunk_bytes=700, bytes_per_second=0
-        )
-        job = change(CompactionJob.decode(job.encode()))
-        compactor = Compactor(self.disk, job, random_bytes=Random(1).randbytes)  # noqa: S311
-        for group in compactor.run():
-            answer = decode_answer(encode_answer(group))
-            assert isinstance(answer, CleanedGroup)
-            self._swap(answer)
-        checkpoint = checkpoint._replace(clean_offset=compactor.clean_offset)
-        write_checkpoint(self.disk, log.directory, checkpoint)
-        log.allow_holes(checkpoint)
-        return found
-
-    def _swap(self, group: CleanedGroup) -> None:
-        log = self.log
-        swap = Swap(group.base_offsets, group.aborted)
-        segment = cleaned_segment(
-            self.disk,
-            log.directory,
-            group.base_offsets[0],
-            group.size_bytes,
-            group.max_timestamp,
-            aborted=group.aborted,
-        )
-        promise_swap(self.disk, log.directory, swap)
-        assert log.can_swap(swap.base_offsets)
-        log.swap(swap, segment)
-        end_swap(self.disk, log.directory)
+    ) -> CompactionJob | None:
+        """Let the broker's cleaner look once; returns the job of its run, if one was worth it."""
+        driven = DrivenCleaner(self.disk, self.clock, self.commit, [self.log], change)
+        driven.look()
+        return driven.jobs[0] if driven.jobs else None
 
     # Reading.
 

@@ -9,6 +9,9 @@ A test of the tests follows: each bug that is planted here must be found by some
 | the promise goes before the names are kept | the same                                        |
 | cleaned bytes are not synced               | records that were kept are gone                 |
 | holes are not announced                    | records that were kept are cut off              |
+| holes are announced after the run          | the same                                        |
+| a swap is not promised                     | segments of which only some names have changed  |
+| segments are taken that are not saved      | the same, or the cleaner finds it itself        |
 """
 
 # ruff: noqa: SLF001 - bugs are planted inside.
@@ -19,15 +22,16 @@ from typing import Any, Final
 
 import pytest
 
+from duolog.broker.cleaning import cleaner
 from duolog.core.errors import DuologError
-from duolog.log import recovery, segment_swap
+from duolog.log import compaction_run, recovery, segment_swap
 from duolog.log.checked_file import encode_checked
+from duolog.log.cleaner_checkpoint import CleanerCheckpoint
 from duolog.log.compaction import cleaned_segment
 from duolog.log.errors import LogDirOffline
 from duolog.record import Record, crc_matches
 from duolog.record.compression import Compression
 from duolog.testing.disk import CrashDisk, PowerLost
-from property import cleaned_log
 from property.cleaned_log import CleanedLog, Step, last_of_each_key
 
 
@@ -37,7 +41,10 @@ def filled_log() -> CleanedLog:
     for turn in range(3):
         steps = [
             Step(
-                tuple((b"key%d" % (i % 5), b"%d" % i * 30) for i in range(turn, turn + 6)),
+                (
+                    *((b"key%d" % (i % 5), b"%d" % i * 30) for i in range(turn, turn + 6)),
+                    (b"once-%d-%d" % (turn, codec), b"one"),
+                ),
                 Compression(codec),
                 4 if codec == 1 else -1,
             )
@@ -147,7 +154,27 @@ def promise_goes_too_early(patch: pytest.MonkeyPatch) -> None:
     def early(disk: CrashDisk, directory: str) -> None:
         segment_swap._remove(disk, f"{directory}/{segment_swap.SWAP_FILE_NAME}")
 
-    patch.setattr(cleaned_log, "end_swap", early)
+    patch.setattr(compaction_run, "end_swap", early)
+
+
+def swap_is_not_promised(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(compaction_run, "promise_swap", nothing)
+
+
+def holes_are_announced_after_the_run(patch: pytest.MonkeyPatch) -> None:
+    def silent(self: Any) -> CleanerCheckpoint:
+        return CleanerCheckpoint(self.log.checkpoint.clean_offset, self.found.end_offset)
+
+    patch.setattr(compaction_run.CompactionRun, "prepare", silent)
+
+
+def unsaved_segments_are_taken(patch: pytest.MonkeyPatch) -> None:
+    def at_once(self: Any, partition: Any) -> None:
+        found = self._cleanable(partition)
+        self._run = cleaner._Run(partition, found)
+        self._saved(partition, [found])
+
+    patch.setattr(cleaner.Cleaner, "_save", at_once)
 
 
 def cleaned_bytes_are_not_synced(patch: pytest.MonkeyPatch) -> None:
@@ -162,7 +189,7 @@ def cleaned_bytes_are_not_synced(patch: pytest.MonkeyPatch) -> None:
 
 
 def holes_are_not_announced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(cleaned_log, "write_checkpoint", nothing)
+    patch.setattr(compaction_run, "write_checkpoint", nothing)
 
 
 PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (
@@ -171,6 +198,9 @@ PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (
     promise_goes_too_early,
     cleaned_bytes_are_not_synced,
     holes_are_not_announced,
+    holes_are_announced_after_the_run,
+    swap_is_not_promised,
+    unsaved_segments_are_taken,
 )
 
 

@@ -10,6 +10,7 @@
 | no horizon is set                      | a tombstone is left after its time              |
 | records past the map are judged        | records that the map does not know are gone     |
 | times move with the horizon            | a record has another time                       |
+| a run is said to have got to its end   | replaced records are left below the clean offset|
 """
 
 # ruff: noqa: SLF001 - bugs are planted inside.
@@ -22,6 +23,7 @@ import numpy as np
 import pytest
 
 from duolog.core.errors import DuologError
+from duolog.log import compaction_run
 from duolog.log.compaction import compactor, key_map, markers, rewrite
 from duolog.record.compression import Compression
 from property.cleaned_log import (
@@ -126,6 +128,15 @@ def times_move_with_the_horizon(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def clean_offset_is_too_far(patch: pytest.MonkeyPatch) -> None:
+    finish = compaction_run.CompactionRun.finish
+
+    def boasting(self: compaction_run.CompactionRun, _clean_offset: int) -> Any:
+        return finish(self, self.found.end_offset)
+
+    patch.setattr(compaction_run.CompactionRun, "finish", boasting)
+
+
 PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (
     first_offset_counts,
     hashes_ignore_the_key,
@@ -135,6 +146,7 @@ PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (
     no_horizon_is_set,
     records_past_the_map_are_judged,
     times_move_with_the_horizon,
+    clean_offset_is_too_far,
 )
 
 

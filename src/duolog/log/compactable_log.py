@@ -10,6 +10,7 @@ Threads: the broker's loop. `run_beside` gets what takes long, such as to remove
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from duolog.core.ids import TopicPartition
@@ -69,6 +70,25 @@ class CompactableLog(ReadableLog):
     @property
     def disk(self) -> Disk:
         return self._disk
+
+    @contextmanager
+    def guard(self, doing: str) -> Iterator[None]:
+        """Take the log directory offline where the disk refuses, unless the log was deleted.
+
+        Raises:
+            FileNotFoundError: the topic was deleted meanwhile.
+            LogDirOffline: the disk refused, now or before.
+        """
+        deleted = None
+        with self._health.guard(doing):
+            try:
+                yield
+            except FileNotFoundError as error:
+                if self._disk.exists(self.directory):
+                    raise
+                deleted = error
+        if deleted is not None:
+            raise deleted
 
     def cleanable(self, now_ms: int, *, saved_only: bool = False) -> Cleanable | None:
         """Say how far this log may be compacted now, or None if that is not worth a run.

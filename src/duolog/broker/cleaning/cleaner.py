@@ -17,32 +17,25 @@ Source: Kafka `LogCleaner`, `LogCleanerManager`.
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from duolog.broker.cleaning.cleaner_process import CleanerProcess
 from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.core.errors import DuologError
+from duolog.core.ids import TopicPartition
 from duolog.core.units import MIB, SECOND_MS
-from duolog.log.cleaner_checkpoint import CleanerCheckpoint, write_checkpoint
-from duolog.log.compaction.job import NEXT, Answer, CleanedGroup, Done, Failed
+from duolog.log.cleaner_checkpoint import CleanerCheckpoint
+from duolog.log.compaction.job import NEXT, Answer, CleanedGroup, CompactionJob, Done, Failed
 from duolog.log.compaction.policy import Cleanable
-from duolog.log.disk import DiskFile
-from duolog.log.segment import LOG_SUFFIX, Segment, segment_name
-from duolog.log.segment_swap import (
-    Swap,
-    cleaned_segment,
-    drop_cleaned,
-    end_swap,
-    promise_swap,
-    recall_swap,
-)
+from duolog.log.compaction_run import CompactionRun, Promised
+from duolog.log.errors import LogDirOffline
 
 Result = TypeVar("Result")
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
+    from duolog.broker.event_loop.loop import Loop
     from duolog.broker.topics.topics import Partition
     from duolog.log.partition_log import PartitionLog
 
@@ -54,29 +47,49 @@ _IDLE_ROUNDS_MAX: Final = 4
 """The process costs 50 MB: it goes after so many looks that found no work."""
 
 
-@dataclass
-class _Run:
-    """One run over one log."""
+FAILURES_MAX: Final = 2
+"""A log whose compaction has failed so often is left alone."""
 
-    partition: "Partition"
-    found: Cleanable
-    held: list[DiskFile] = field(default_factory=list)
-    """The files of replaced segments: their space is given back beside the loop."""
+
+class Process(Protocol):
+    """Who does jobs: `CleanerProcess`, or what a test has in its place."""
 
     @property
-    def log(self) -> "PartitionLog":
-        return self.partition.log
+    def pid(self) -> int | None: ...
+    def run(self, job: CompactionJob) -> None: ...
+    def say(self, line: str) -> None: ...
+    def finished(self) -> None: ...
+    def cancel(self) -> None: ...
+    def close(self) -> None: ...
+
+
+MakeProcess = Callable[["Loop", Callable[[Answer], None], Callable[[], None]], Process]
+
+
+class _Run(CompactionRun):
+    """One run over the log of a partition."""
+
+    log: "PartitionLog"
+
+    def __init__(self, partition: "Partition", found: Cleanable) -> None:
+        super().__init__(partition.log, found)
+        self.partition = partition
 
 
 class Cleaner:
     """The cleaner of one broker."""
 
-    def __init__(self, broker: "Broker", run_beside: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self,
+        broker: "Broker",
+        run_beside: Callable[[Callable[[], None]], None],
+        make_process: MakeProcess = CleanerProcess,
+    ) -> None:
         self._broker = broker
         self._run_beside = run_beside
-        self._process = CleanerProcess(broker.loop, self._on_answer, self._on_death)
+        self._process = make_process(broker.loop, self._on_answer, self._on_death)
         self._run: _Run | None = None
-        self._uncleanable: set[PartitionLog] = set()
+        self._failures: dict[PartitionLog, int] = {}
         self._idle_rounds = 0
         self._stopped = False
         self.runs_done = 0
@@ -135,20 +148,36 @@ class Cleaner:
 
     def _cleanable(self, partition: "Partition", *, saved_only: bool = False) -> Cleanable | None:
         log = partition.log
-        if log in self._uncleanable or not log.config.compacted:
+        if self._failures.get(log, 0) >= FAILURES_MAX or not log.config.compacted:
             return None
         try:
             return log.cleanable(self._broker.clock.now_ms(), saved_only=saved_only)
         except (OSError, DuologError) as error:
-            self._give_up(log, str(error))
+            self._note_failure(log, str(error))
             return None
 
-    def _give_up(self, log: "PartitionLog", reason: str) -> None:
-        self._uncleanable.add(log)
-        logger.error(
-            "log is not compacted any more, until the broker starts again",
-            extra={"topic_partition": str(log.topic_partition), "reason": reason},
-        )
+    @property
+    def uncleanable(self) -> list[TopicPartition]:
+        """The logs that are not compacted any more, because it failed too often."""
+        if not self._failures:
+            return []
+        return [
+            partition.topic_partition
+            for topic in self._broker.topics
+            for partition in topic.served
+            if self._failures.get(partition.log, 0) >= FAILURES_MAX
+        ]
+
+    def _note_failure(self, log: "PartitionLog", reason: str) -> None:
+        """Count a failure; a log that fails again is left alone, and others have their turn."""
+        self._failures[log] = times = self._failures.get(log, 0) + 1
+        facts = {"topic_partition": str(log.topic_partition), "reason": reason}
+        if times < FAILURES_MAX:
+            logger.warning("compaction of a log failed; it is tried once more", extra=facts)
+        else:
+            logger.error(
+                "log is not compacted any more, until the broker starts again", extra=facts
+            )
 
     # A run.
 
@@ -164,7 +193,7 @@ class Cleaner:
             )
             found = self._cleanable(partition, saved_only=True)
         except (OSError, DuologError) as error:
-            logger.warning("cleaner cannot save a log", extra={"reason": str(error)})
+            self._note_failure(partition.log, str(error))
             self._plan()
             return
         if not taken or found is None:
@@ -180,22 +209,13 @@ class Cleaner:
         if not self._wanted(run):
             self._abandon()
             return
-        checkpoint = run.log.checkpoint._replace(
-            holes_below=max(run.log.checkpoint.holes_below, run.found.end_offset)
-        )
-        self._beside(partial(self._write_checkpoint, run.log, checkpoint), self._begin)
-
-    @staticmethod
-    def _write_checkpoint(log: "PartitionLog", checkpoint: CleanerCheckpoint) -> CleanerCheckpoint:
-        drop_cleaned(log.disk, log.directory)
-        write_checkpoint(log.disk, log.directory, checkpoint)
-        return checkpoint
+        self._beside(run.prepare, self._begin)
 
     def _begin(self, checkpoint: CleanerCheckpoint) -> None:
         run = self._run
         assert run is not None
         log, settings = run.log, self._broker.settings
-        log.allow_holes(checkpoint)
+        run.announce(checkpoint)
         buffer_bytes = settings.integer("log.cleaner.dedupe.buffer.size")
         load_factor = settings.number("log.cleaner.io.buffer.load.factor")
         bytes_per_second = settings.number("log.cleaner.io.max.bytes.per.second")
@@ -219,7 +239,7 @@ class Cleaner:
         if not self._wanted(run):
             self._abandon()
         elif isinstance(answer, CleanedGroup):
-            self._beside(partial(_promise, run.log, answer), partial(self._swap, answer))
+            self._beside(partial(run.promise, answer), self._swap)
         elif isinstance(answer, Done):
             self._finish(run, answer)
         else:
@@ -231,35 +251,27 @@ class Cleaner:
         topic = self._broker.topics.get(partition.topic.name)
         return topic is partition.topic and run.log.config.compacted
 
-    def _swap(self, group: CleanedGroup, promised: "_Promised") -> None:
-        """Put the cleaned segment in place: the one step of a run that readers could notice."""
+    def _swap(self, promised: Promised) -> None:
         run = self._run
         assert run is not None
-        run.held = promised.held
         if not self._wanted(run):
             self._abandon()
             return
-        if not run.log.can_swap(promised.swap.base_offsets):
-            # The log start has moved into them.
-            self._beside(partial(recall_swap, run.log.disk, run.log.directory), self._recalled)
-            return
         try:
-            run.log.swap(promised.swap, promised.segment)
-        except DuologError:  # The directory is offline. Its next start completes the swap.
+            swapped = run.swap(promised)
+        except LogDirOffline:
             self.stop()
             return
-        held, run.held = run.held, []
-        self._beside(partial(_end, run.log, held), self._swapped)
+        if swapped:
+            self._beside(run.end, self._swapped)
+        else:
+            self._abandon()
 
     def _swapped(self, _nothing: None) -> None:
         self._process.say(NEXT)
 
-    def _recalled(self, _nothing: None) -> None:
-        self._abandon()
-
     def _finish(self, run: _Run, done: Done) -> None:
         self._process.finished()
-        checkpoint = run.log.checkpoint._replace(clean_offset=done.clean_offset)
         logger.info(
             "compacted a log",
             extra={
@@ -271,23 +283,26 @@ class Cleaner:
                 "seconds": round(done.seconds, 3),
             },
         )
-        self._beside(partial(self._write_checkpoint, run.log, checkpoint), self._finished)
+        self._beside(partial(run.finish, done.clean_offset), self._finished)
 
     def _finished(self, checkpoint: CleanerCheckpoint) -> None:
         run, self._run = self._run, None
         assert run is not None
-        run.log.allow_holes(checkpoint)
+        run.announce(checkpoint)
+        self._failures.pop(run.log, None)
         self.runs_done += 1
         self._plan(at_once=True)
 
     def _failed(self, run: _Run, failed: Failed) -> None:
         self._process.finished()
         if not failed.vanished:
-            self._give_up(run.log, failed.message)
+            self._note_failure(run.log, failed.message)
         self._abandon()
 
     def _on_death(self) -> None:
         logger.warning("the process that compacts has died; it is started anew")
+        if self._run is not None:
+            self._note_failure(self._run.log, "the process that compacts has died of it")
         self._abandon()
 
     def _abandon(self) -> None:
@@ -295,8 +310,7 @@ class Cleaner:
         run, self._run = self._run, None
         self._process.cancel()
         if run is not None:
-            held = run.held
-            self._run_beside(partial(_drop, run.log, held))
+            self._run_beside(run.drop)
         self._plan()
 
     def _beside(self, work: Callable[[], Result], then: Callable[[Result], None]) -> None:
@@ -308,57 +322,21 @@ class Cleaner:
                 then(result)
 
         def failed(error: Exception) -> None:
-            if self._run is run and run is not None:
+            if isinstance(error, LogDirOffline):  # As final as any other: nothing is taken back.
+                self.stop()
+            elif self._run is run and run is not None:
                 if self._wanted(run):
-                    self._give_up(run.log, str(error))
+                    self._note_failure(run.log, str(error))
                 self._abandon()
+            if not isinstance(error, OSError | DuologError):
+                raise error  # Nobody expected it: the loop says so, and the stop is not a clean one.
 
         def call() -> None:
             try:
                 result = work()
-            except (OSError, DuologError) as error:
+            except Exception as error:  # noqa: BLE001 - the edge of the thread; see above
                 loop.call_soon_threadsafe(partial(failed, error))
             else:
                 loop.call_soon_threadsafe(partial(done, result))
 
         self._run_beside(call)
-
-
-@dataclass
-class _Promised:
-    """A swap that is promised on disk, and all that it needs in memory."""
-
-    swap: Swap
-    segment: Segment
-    held: list[DiskFile]
-
-
-def _promise(log: "PartitionLog", group: CleanedGroup) -> _Promised:
-    held = [
-        log.disk.open(f"{log.directory}/{segment_name(base_offset)}{LOG_SUFFIX}")
-        for base_offset in group.base_offsets
-    ]
-    segment = cleaned_segment(
-        log.disk,
-        log.directory,
-        group.base_offsets[0],
-        group.size_bytes,
-        group.max_timestamp,
-        aborted=group.aborted,
-    )
-    swap = Swap(group.base_offsets, group.aborted)
-    promise_swap(log.disk, log.directory, swap)
-    return _Promised(swap, segment, held)
-
-
-def _end(log: "PartitionLog", held: list[DiskFile]) -> None:
-    end_swap(log.disk, log.directory)
-    for file in held:
-        file.close()
-
-
-def _drop(log: "PartitionLog", held: list[DiskFile]) -> None:
-    for file in held:
-        file.close()
-    if log.disk.exists(log.directory):
-        recall_swap(log.disk, log.directory)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final, TextIO
 
@@ -17,12 +18,13 @@ from duolog.log.compaction.compactor import Compactor
 from duolog.log.compaction.job import (
     NEXT,
     Answer,
+    CleanedGroup,
     CompactionJob,
     Done,
     Failed,
     encode_answer,
 )
-from duolog.log.disk import RealDisk
+from duolog.log.disk import Disk, RealDisk
 from duolog.log.errors import CorruptLog
 from duolog.record.errors import CorruptBatch
 
@@ -55,27 +57,34 @@ class Pace:
             time.sleep(self._free_at - now)
 
 
-def run_job(job: CompactionJob, commands: TextIO, answers: TextIO) -> None:
-    """Run one job to its end, or until the broker says that it is not wanted any more."""
+def answers(
+    disk: Disk,
+    job: CompactionJob,
+    random_bytes: Callable[[int], bytes],
+    pace: Callable[[int], None] = lambda _bytes: None,
+) -> Iterator[Answer]:
+    """Run one job: yield each group that is written, then how it ended."""
     began = time.monotonic()
-    compactor = Compactor(RealDisk(), job, random_bytes=os.urandom, pace=Pace(job.bytes_per_second))
+    compactor = Compactor(disk, job, random_bytes=random_bytes, pace=pace)
     try:
-        for group in compactor.run():
-            _say(answers, group)
-            if commands.readline().strip() != NEXT:
-                return
+        yield from compactor.run()
     except (CorruptLog, CorruptBatch) as error:
-        _say(answers, Failed(f"{error.message} {error.detail}".strip(), vanished=False))
+        yield Failed(f"{error.message} {error.detail}".strip(), vanished=False)
     except FileNotFoundError as error:
-        _say(answers, Failed(str(error), vanished=True))
-    except OSError as error:
-        _say(answers, Failed(str(error), vanished=False))
+        yield Failed(str(error), vanished=True)
+    except Exception as error:  # noqa: BLE001 - the broker says it, and goes on with other logs
+        yield Failed(f"{type(error).__name__}: {error}", vanished=False)
     else:
         seconds = time.monotonic() - began
-        _say(
-            answers,
-            Done(compactor.clean_offset, compactor.bytes_read, compactor.bytes_written, seconds),
-        )
+        yield Done(compactor.clean_offset, compactor.bytes_read, compactor.bytes_written, seconds)
+
+
+def run_job(job: CompactionJob, commands: TextIO, told: TextIO) -> None:
+    """Run one job to its end, or until the broker says that it is not wanted any more."""
+    for answer in answers(RealDisk(), job, os.urandom, Pace(job.bytes_per_second)):
+        _say(told, answer)
+        if isinstance(answer, CleanedGroup) and commands.readline().strip() != NEXT:
+            return
 
 
 def _say(answers: TextIO, answer: Answer) -> None:
