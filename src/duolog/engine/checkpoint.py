@@ -10,11 +10,11 @@ pinned at the first start and compared at each later one. What a shape is stands
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from duolog.engine.durable import make_durable_dir, write_durably
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.shape_difference import MAY_CHANGE, first_difference
 
@@ -105,14 +105,9 @@ class Checkpoint:
         return pin
 
     def _write(self, pin: Json) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_durable_dir(self.directory)
         content = {"format": FORMAT_VERSION, "fingerprint": fingerprint(pin["shape"])} | pin
-        arriving = self.directory / f".{PIN_FILE}.new"
-        with arriving.open("w") as file:
-            json.dump(content, file, indent=1, sort_keys=True)
-            file.flush()
-            os.fsync(file.fileno())
-        arriving.replace(self.directory / PIN_FILE)
+        write_durably(self.directory / PIN_FILE, json.dumps(content, indent=1, sort_keys=True))
 
 
 def _other_format(directory: Path, found: int) -> CheckpointMismatch:

@@ -83,11 +83,11 @@ class Engine:
             checkpoint = self._checkpoint(application_id)
             _ensure_not_running(checkpoint.directory, application_id)
             session = self._session()
-            claim(checkpoint.directory, session.java_pid, application_id)
+            claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             try:
                 query = self._start(plan, application_id, mode, checkpoint, session)
             except BaseException:
-                release(checkpoint.directory, session.java_pid)
+                release(checkpoint.directory, session.holder, session.java_pid)
                 raise
             self._queries[application_id] = _by_checkpoint[checkpoint.directory] = query
             return query
@@ -135,7 +135,7 @@ class Engine:
 
         def renewed() -> Launcher:
             session = self._session()
-            claim(checkpoint.directory, session.java_pid, application_id)
+            claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             return Launcher(session, self.config, checkpoint, spec)
 
         launcher = Launcher(session, self.config, checkpoint, spec)

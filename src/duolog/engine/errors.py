@@ -10,6 +10,7 @@ DuologError
    ├─ SourceTopicMissing     a topic that the topology reads does not exist
    ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
    ├─ CheckpointInUse        the application runs already, in this process or another
+   ├─ CheckpointNotWritable  this user may not write there, or there is no space
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
 """
@@ -43,6 +44,10 @@ class CheckpointMismatch(QueryError):
 
 class CheckpointInUse(QueryError):
     """The application runs already on this checkpoint, in this process or another."""
+
+
+class CheckpointNotWritable(QueryError):
+    """Nothing can be written to the checkpoint."""
 
 
 class SlotsMissing(QueryError):

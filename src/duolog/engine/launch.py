@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -108,8 +108,9 @@ class Launcher:
 
     def release(self) -> None:
         """Let another process run the application."""
-        with contextlib.suppress(OSError):
-            release(self.checkpoint.directory, self.session.java_pid)
+        # Of a JVM that has gone the system has freed the lock.
+        with contextlib.suppress(OSError, Py4JError):
+            release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
 
     def _read(self, topic: str, trigger: Trigger, records_max: int) -> Any:
         # One Kafka source for each topic: maxOffsetsPerTrigger is shared out within a source, and

@@ -1,101 +1,191 @@
 """Which JVM runs an application: one at a time may write to its checkpoint.
 
-    CHECKPOINTS/<application id>/owner.json    pid of the JVM, and when that process began
+    CHECKPOINTS/<application id>/owner.lock     locked by the JVM for as long as it lives
+    CHECKPOINTS/<application id>/owner.json     number and name of the claim; machine, pid; for people too
+    CHECKPOINTS/<application id>/owner.N.beat   touched every two seconds by the owner numbered N
 
-A JVM outlives a Python process that was killed for a moment, and would still write to the checkpoint
-when the next one reads it. So a start waits until the owner is gone, and refuses where it stays.
+    who holds it                          what a start finds         what it does
+    a process of this machine, in any     the lock is held           waits, and refuses where it stays
+    container; also one that is paused
+    a JVM that has just been killed       the lock is free           goes on at once
+    another host, over a shared file      the lock is free or not    watches the beat for LEASE_S; refuses
+    system                                supported                  where it goes on, else takes over
+    an owner that was paused, taken for   owner.json is another's    its next write fails: `Checkpoint` in
+    dead and replaced, and comes back                                the kernel looks before each one
+
+The JVM holds the lock and not Python, because it outlives a Python process that was killed for a moment,
+and would still write. A pid tells nothing: it comes back, and in another container it is another process.
 """
 
 import json
-import os
+import socket
 import time
-from dataclasses import dataclass
+import uuid
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, Protocol
 
-from duolog.engine.errors import CheckpointInUse
+from duolog.engine.durable import make_durable_dir, write_durably
+from duolog.engine.errors import CheckpointInUse, CheckpointNotWritable
 
 OWNER_FILE: Final = "owner.json"
+LOCK_FILE: Final = "owner.lock"
 WAIT_S: Final = 30.0
+LEASE_S: Final = 15.0
+"""How long the beat of an owner on another host must be still before it is taken for dead."""
+_SETTLE_S: Final = 1.0
 _POLL_S: Final = 0.1
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+Locked = Literal["locked", "held", "unsupported"]
+
+
+class Holder(Protocol):
+    """The JVM's side of a claim: the kernel's class `Checkpoint`."""
+
+    def lock(self, directory: str) -> Locked: ...
+    def own(self, directory: str, owner: str, number: int) -> None: ...
+    def release(self, directory: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process, by its number and its beginning: a number comes back, a beginning does not."""
+    """A claim: each is of its own, and its number is above those before it."""
 
+    number: int
+    claim: str
+    machine: str
+    host: str
     pid: int
-    began: str
+    released: bool = False
 
-    @classmethod
-    def of(cls, pid: int) -> "Owner":
-        return cls(pid, _began(pid))
-
-    def is_alive(self) -> bool:
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return _began(self.pid) == self.began and not _is_zombie(self.pid)
+    def __str__(self) -> str:
+        return f"process {self.pid} on host {self.host}"
 
 
-def claim(directory: Path, pid: int, application_id: str, *, wait_s: float = WAIT_S) -> None:
+def claim(
+    directory: Path,
+    holder: Holder,
+    application_id: str,
+    *,
+    pid: int,
+    wait_s: float = WAIT_S,
+    lease_s: float = LEASE_S,
+) -> None:
     """Make the JVM `pid` the owner of the checkpoint in `directory`.
 
     Raises:
-        CheckpointInUse: another JVM runs the application, and still does after `wait_s`.
+        CheckpointInUse: another process runs the application, and still does after `wait_s`.
     """
-    deadline = time.monotonic() + wait_s
-    while (owner := _read(directory)) is not None and owner.pid != pid and owner.is_alive():
-        if time.monotonic() > deadline:
-            raise CheckpointInUse(
-                f'application "{application_id}" runs in another process',
-                query_id=application_id,
-                detail=f"The JVM {owner.pid} holds checkpoint {directory}.",
-                hint="Stop it first, or use another application id or data directory.",
-            )
-        time.sleep(_POLL_S)
-    directory.mkdir(parents=True, exist_ok=True)
-    mine = Owner.of(pid)
-    arriving = directory / f".{OWNER_FILE}.{pid}"
-    arriving.write_text(json.dumps({"pid": mine.pid, "began": mine.began}))
-    arriving.replace(directory / OWNER_FILE)
+    _ensure_writable(directory, application_id)
+    locked = _lock(directory, holder, application_id, wait_s)
+    try:
+        found = _read(directory)
+        if found is not None and not _is_gone(found, locked):
+            _wait_for_end_of_lease(directory, found, application_id, lease_s)
+        number = 1 if found is None else found.number + 1
+        mine = Owner(number, uuid.uuid4().hex, _machine(), socket.gethostname(), pid)
+        content = _write(directory, mine)
+        if locked == "unsupported":
+            # Of two that claim at once the last one stays, and the other one sees it here.
+            time.sleep(_SETTLE_S)
+            _ensure_mine(directory, mine, application_id)
+        holder.own(str(directory), content, number)
+    except BaseException:
+        holder.release(str(directory))
+        raise
+    for beat in directory.glob("owner.*.beat"):
+        if beat.name != f"owner.{number}.beat":
+            beat.unlink(missing_ok=True)
 
 
-def release(directory: Path, pid: int) -> None:
+def release(directory: Path, holder: Holder, pid: int) -> None:
     """Give the checkpoint up; does nothing where another process owns it."""
-    owner = _read(directory)
-    if owner is not None and owner.pid == pid:
-        (directory / OWNER_FILE).unlink(missing_ok=True)
+    found = _read(directory)
+    if found is not None and found.machine == _machine() and found.pid == pid:
+        _write(directory, Owner(**asdict(found) | {"released": True}))
+    holder.release(str(directory))
+
+
+def _ensure_writable(directory: Path, application_id: str) -> None:
+    try:
+        make_durable_dir(directory)
+        (directory / LOCK_FILE).touch()
+    except OSError as error:
+        raise CheckpointNotWritable(
+            f'the checkpoint of application "{application_id}" cannot be written',
+            query_id=application_id,
+            detail=f"{error.filename or directory}: {error.strerror}.",
+            hint="Give this user the right to write there, free space, or use another data directory.",
+        ) from error
+
+
+def _lock(directory: Path, holder: Holder, application_id: str, wait_s: float) -> Locked:
+    deadline = time.monotonic() + wait_s
+    while (locked := holder.lock(str(directory))) == "held":
+        if time.monotonic() > deadline:
+            raise _in_use(directory, application_id, _read(directory))
+        time.sleep(_POLL_S)
+    return locked
+
+
+def _ensure_mine(directory: Path, mine: Owner, application_id: str) -> None:
+    if (now := _read(directory)) != mine:
+        raise _in_use(directory, application_id, now)
+
+
+def _is_gone(found: Owner, locked: Locked) -> bool:
+    # The lock of this machine's processes was free; one of another machine proves nothing here.
+    return found.released or (locked == "locked" and found.machine == _machine())
+
+
+def _wait_for_end_of_lease(
+    directory: Path, found: Owner, application_id: str, lease_s: float
+) -> None:
+    """Watch the beat of an owner that no lock tells of. Clocks of hosts are not compared."""
+    beat = directory / f"owner.{found.number}.beat"
+    first, deadline = _touched_at(beat), time.monotonic() + lease_s
+    while time.monotonic() < deadline:
+        if _touched_at(beat) != first or _read(directory) != found:
+            now = _read(directory)
+            if now is not None and now.released:
+                return
+            raise _in_use(directory, application_id, now)
+        time.sleep(_POLL_S)
+
+
+def _touched_at(beat: Path) -> int:
+    try:
+        return beat.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _in_use(directory: Path, application_id: str, owner: Owner | None) -> CheckpointInUse:
+    return CheckpointInUse(
+        f'application "{application_id}" runs in another process',
+        query_id=application_id,
+        detail=f"Checkpoint {directory} is held by {owner or 'it'}.",
+        hint="Stop it first, or use another application id or data directory.",
+    )
 
 
 def _read(directory: Path) -> Owner | None:
     try:
-        written = json.loads((directory / OWNER_FILE).read_text())
-        return Owner(int(written["pid"]), str(written["began"]))
-    except (FileNotFoundError, ValueError, KeyError):
+        return Owner(**json.loads((directory / OWNER_FILE).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
         return None
 
 
-def _began(pid: int) -> str:
-    """Return when a process began, where the system tells; empty elsewhere."""
-    return _stat(pid, 19)
+def _write(directory: Path, owner: Owner) -> str:
+    content = json.dumps(asdict(owner), indent=1)
+    write_durably(directory / OWNER_FILE, content)
+    return content
 
 
-def _is_zombie(pid: int) -> bool:
-    """Tell whether a process has ended and only its number is left, as nobody has asked for it.
-
-    In a container whose first process takes no care of orphans, it stays so for ever.
-    """
-    return _stat(pid, 0) == "Z"
-
-
-def _stat(pid: int, index: int) -> str:
-    """Return a field of Linux's process status, from the state on; empty on other systems."""
+def _machine() -> str:
+    """Return what all processes that share a kernel, and so its locks, have in common."""
     try:
-        # They stand behind the name, which may hold anything.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[index]
-    except (OSError, IndexError):
-        return ""
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return f"{socket.gethostname()} {uuid.getnode():x}"

@@ -41,6 +41,7 @@ from duolog.engine.class_archive import ClassArchive
 from duolog.engine.errors import KernelMissing
 from duolog.engine.jars import cache_dir, connector_jars, kernel_jar
 from duolog.engine.java import ensure_java
+from duolog.engine.owner import Holder
 from duolog.engine.settings import EngineConfig
 
 _ROCKSDB: Final = "spark.sql.streaming.stateStore.rocksdb"
@@ -118,6 +119,13 @@ class Session:
     @property
     def spark(self) -> SparkSession:
         return self._running.spark
+
+    @property
+    def holder(self) -> Holder:
+        """The JVM as what holds checkpoints."""
+        jvm: Any = self.spark.sparkContext._jvm  # noqa: SLF001 - as in _register_kernel
+        holder: Holder = jvm.org.duolog.kernel.Checkpoint
+        return holder
 
     @property
     def java_pid(self) -> int:

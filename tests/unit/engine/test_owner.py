@@ -1,64 +1,214 @@
+"""Who may start on a checkpoint. The JVM's side is played by `fcntl`, whose locks Java uses too."""
+
+import fcntl
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
-from duolog.engine.errors import CheckpointInUse
-from duolog.engine.owner import claim, release
+from duolog.engine import owner
+from duolog.engine.errors import CheckpointInUse, CheckpointNotWritable
+from duolog.engine.owner import Locked, Owner, claim, release
+
+HOLDS_THE_LOCK = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+input()
+"""
+BEAT_S = 0.05
 
 
-def test_a_checkpoint_of_a_process_that_lives_is_refused(tmp_path: Path) -> None:
-    claim(tmp_path, os.getppid(), "flights")
+class PlayedHolder:
+    """Holds locks, and beats until it is told to pause."""
 
-    with pytest.raises(CheckpointInUse, match="runs in another process"):
-        claim(tmp_path, os.getpid(), "flights", wait_s=0)
+    def __init__(self, *, supported: bool = True) -> None:
+        self._supported = supported
+        self._files: dict[str, IO[str]] = {}
+        self.owned: dict[str, str] = {}
+        self.released = threading.Event()
+
+    def lock(self, directory: str) -> Locked:
+        if not self._supported:
+            return "unsupported"
+        file = Path(directory, "owner.lock").open("w")  # noqa: SIM115 - a lock is kept open
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return "held"
+        self._files[directory] = file
+        return "locked"
+
+    def own(self, directory: str, owner: str, number: int) -> None:
+        self.owned[directory] = owner
+        threading.Thread(target=self._beat, args=[Path(directory, f"owner.{number}.beat")]).start()
+
+    def release(self, directory: str) -> None:
+        self.released.set()
+        if directory in self._files:
+            self._files.pop(directory).close()
+
+    def _beat(self, file: Path) -> None:
+        while not self.released.wait(BEAT_S):
+            file.touch()
 
 
-def test_a_checkpoint_of_a_process_that_is_gone_is_free(tmp_path: Path) -> None:
-    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    claim(tmp_path, other.pid, "flights")
-    other.communicate(b"\n")
-
-    claim(tmp_path, os.getpid(), "flights", wait_s=0)
+def on_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is claimed from here on is claimed by a machine whose locks nobody else sees."""
+    monkeypatch.setattr(owner, "_machine", lambda: "another machine")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
-def test_a_checkpoint_of_a_process_that_ended_and_was_never_waited_for_is_free(
-    tmp_path: Path,
+def start(directory: Path, holder: PlayedHolder, **more: Any) -> None:
+    waits = {"wait_s": 0.2, "lease_s": 0.5} | more
+    claim(directory, holder, "flights", pid=os.getpid(), **waits)
+
+
+def number_of(directory: Path) -> int:
+    return int(json.loads((directory / "owner.json").read_text())["number"])
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Another process that holds the lock, as the JVM of an application does."""
+    words = [sys.executable, "-c", HOLDS_THE_LOCK, str(tmp_path / "owner.lock")]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_live_owner_of_this_machine_is_refused_by_name(
+    tmp_path: Path, other: "subprocess.Popen[str]"
 ) -> None:
-    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    claim(tmp_path, other.pid, "flights")
-    os.kill(other.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+    """Its pid said nothing: in another container it is another process, and both ran."""
+    held = Owner(7, "x", "whatever", "north", other.pid)
+    (tmp_path / "owner.json").write_text(json.dumps(asdict(held)))
 
-    claim(tmp_path, os.getpid(), "flights", wait_s=0)
+    with pytest.raises(CheckpointInUse, match="runs in another process") as caught:
+        start(tmp_path, PlayedHolder())
 
-    other.communicate()
+    assert caught.value.detail.endswith(f"is held by process {other.pid} on host north.")
 
 
-def test_the_owner_may_start_again_and_gives_up_only_its_own(tmp_path: Path) -> None:
-    claim(tmp_path, os.getppid(), "flights")
-    claim(tmp_path, os.getppid(), "flights", wait_s=0)
+def test_an_owner_that_is_paused_is_still_the_owner(
+    tmp_path: Path, other: "subprocess.Popen[str]"
+) -> None:
+    other.send_signal(signal.SIGSTOP)
 
-    release(tmp_path, os.getpid())
     with pytest.raises(CheckpointInUse):
-        claim(tmp_path, os.getpid(), "flights", wait_s=0)
-
-    release(tmp_path, os.getppid())
-    claim(tmp_path, os.getpid(), "flights", wait_s=0)
-    assert [path.name for path in tmp_path.iterdir()] == ["owner.json"]
+        start(tmp_path, PlayedHolder())
 
 
-def test_a_number_that_came_back_is_another_process(tmp_path: Path) -> None:
-    (tmp_path / "owner.json").write_text(f'{{"pid": {os.getppid()}, "began": "long ago"}}')
+def test_a_killed_owner_of_this_machine_is_replaced_at_once(
+    tmp_path: Path, other: "subprocess.Popen[str]"
+) -> None:
+    held = Owner(7, "x", owner._machine(), "here", other.pid)  # noqa: SLF001
+    (tmp_path / "owner.json").write_text(json.dumps(asdict(held)))
+    other.send_signal(signal.SIGKILL)
+    holder = PlayedHolder()
 
-    claim(tmp_path, os.getpid(), "flights", wait_s=0)
+    began = time.monotonic()
+    start(tmp_path, holder, wait_s=30, lease_s=30)
+    holder.release(str(tmp_path))
+
+    assert time.monotonic() - began < 10
+    assert number_of(tmp_path) == 8
+
+
+def test_an_owner_that_is_ending_is_waited_for(
+    tmp_path: Path, other: "subprocess.Popen[str]"
+) -> None:
+    threading.Timer(0.3, other.kill).start()
+    holder = PlayedHolder()
+
+    start(tmp_path, holder, wait_s=30)
+    holder.release(str(tmp_path))
+
+
+@pytest.mark.parametrize("supported", [True, False])
+def test_a_live_owner_on_another_host_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, supported: bool
+) -> None:
+    there = PlayedHolder(supported=False)
+    start(tmp_path, there)
+    on_another_host(monkeypatch)
+
+    with pytest.raises(CheckpointInUse):
+        start(tmp_path, PlayedHolder(supported=supported))
+    there.release(str(tmp_path))
+
+    assert there.owned[str(tmp_path)] == (tmp_path / "owner.json").read_text()
+
+
+def test_an_owner_on_another_host_that_beats_no_more_is_replaced_and_sees_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = PlayedHolder(supported=False), PlayedHolder()
+    start(tmp_path, there)
+    there.release(str(tmp_path))
+    on_another_host(monkeypatch)
+
+    start(tmp_path, here)
+    here.release(str(tmp_path))
+
+    assert number_of(tmp_path) == 2
+    # What the kernel compares before each write.
+    assert there.owned[str(tmp_path)] != (tmp_path / "owner.json").read_text()
+
+
+def test_of_two_that_claim_at_once_without_locks_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def settle(_s: float) -> None:
+        (tmp_path / "owner.json").write_text(json.dumps(asdict(Owner(2, "y", "m", "h", 1))))
+
+    monkeypatch.setattr(time, "sleep", settle)
+
+    with pytest.raises(CheckpointInUse):
+        start(tmp_path, PlayedHolder(supported=False))
+
+
+def test_a_checkpoint_that_was_given_up_is_free_for_every_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = PlayedHolder(supported=False), PlayedHolder(supported=False)
+    start(tmp_path, first)
+    release(tmp_path, first, os.getpid())
+    on_another_host(monkeypatch)
+
+    start(tmp_path, second, lease_s=1000)
+    release(tmp_path, first, os.getpid() + 1)
+    second.release(str(tmp_path))
+
+    assert number_of(tmp_path) == 2
+    assert not json.loads((tmp_path / "owner.json").read_text())["released"]
 
 
 def test_half_an_owner_file_is_no_owner(tmp_path: Path) -> None:
-    (tmp_path / "owner.json").write_text('{"pid": 1')
+    (tmp_path / "owner.json").write_text('{"number": 1')
+    holder = PlayedHolder()
 
-    claim(tmp_path, os.getpid(), "flights", wait_s=0)
+    start(tmp_path, holder)
+    holder.release(str(tmp_path))
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(CheckpointNotWritable) as caught:
+        start(tmp_path / "file" / "flights", PlayedHolder())
+
+    assert str(tmp_path / "file") in caught.value.detail

@@ -36,7 +36,11 @@ public final class Launcher {
             .trigger(trigger(spec, options))
             .foreach(
                 new Sink(
-                    spec.applicationId(), topics, producerSettings(options), spec.realTime()));
+                    spec.applicationId(),
+                    required(options, "checkpointLocation"),
+                    topics,
+                    producerSettings(options),
+                    spec.realTime()));
     if (options.containsKey("queryName")) {
       writer = writer.queryName(options.get("queryName"));
     }

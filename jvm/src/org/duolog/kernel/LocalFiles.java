@@ -1,11 +1,15 @@
 package org.duolog.kernel;
 
+import java.io.File;
+import java.io.FilterOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.ChecksumFs;
 import org.apache.hadoop.fs.DelegateToFileSystem;
@@ -17,7 +21,11 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Hadoop's local file system, without a child process for each file.
+ * Hadoop's local file system: durable, fenced, and without a child process for each file.
+ *
+ * <p>Hadoop's own syncs nothing. Here what was written is durable before the entry in Spark's offset
+ * or commit log that makes it matter, in a {@link Checkpoint} that this JVM owns; elsewhere as a file
+ * is closed or renamed. A checkpoint that another process has taken over is not written to.
  *
  * <p>Without Hadoop's native library (PySpark has none) it runs {@code chmod} for each file that it
  * creates and {@code readlink} for each that it renames: 50 processes at each commit of a query
@@ -60,6 +68,76 @@ public final class LocalFiles extends LocalFileSystem {
   }
 
   private static final class Raw extends RawLocalFileSystem {
+    /** The logs whose entries make a micro-batch planned, and done. */
+    private static final Set<String> LOGS = Set.of("offsets", "commits");
+
+    @Override
+    protected OutputStream createOutputStream(Path path, boolean append) throws IOException {
+      ensureOwned(path);
+      return new Synced(super.createOutputStream(path, append), local(path));
+    }
+
+    @Override
+    protected OutputStream createOutputStreamWithMode(
+        Path path, boolean append, FsPermission permission) throws IOException {
+      ensureOwned(path);
+      return new Synced(
+          super.createOutputStreamWithMode(path, append, permission), local(path));
+    }
+
+    @Override
+    public boolean rename(Path from, Path to) throws IOException {
+      Checkpoint checkpoint = Checkpoint.of(local(to));
+      if (checkpoint == null) {
+        boolean renamed = super.rename(from, to);
+        Unsynced.sync(local(to).getParent());
+        return renamed;
+      }
+      boolean isEntry = LOGS.contains(to.getParent().getName());
+      if (isEntry) {
+        checkpoint.unsynced().sync();
+      }
+      // Last, as little time as can be before the rename.
+      checkpoint.ensureOwned();
+      boolean renamed = super.rename(from, to);
+      checkpoint.unsynced().remove(local(from));
+      written(checkpoint, local(to));
+      if (isEntry) {
+        checkpoint.unsynced().sync();
+      }
+      return renamed;
+    }
+
+    @Override
+    public boolean delete(Path path, boolean recursive) throws IOException {
+      ensureOwned(path);
+      Checkpoint checkpoint = Checkpoint.of(local(path));
+      if (checkpoint != null) {
+        checkpoint.unsynced().remove(local(path));
+      }
+      return super.delete(path, recursive);
+    }
+
+    @Override
+    protected boolean mkOneDirWithMode(Path path, File directory, FsPermission permission)
+        throws IOException {
+      boolean made = super.mkOneDirWithMode(path, directory, permission);
+      if (made) {
+        madeIn(directory.toPath().toAbsolutePath().getParent());
+      }
+      return made;
+    }
+
+    private void ensureOwned(Path path) throws IOException {
+      Checkpoint checkpoint = Checkpoint.of(local(path));
+      if (checkpoint != null) {
+        checkpoint.ensureRecentlyOwned();
+      }
+    }
+
+    private java.nio.file.Path local(Path path) {
+      return pathToFile(path).toPath();
+    }
 
     @Override
     public void setPermission(Path path, FsPermission permission) throws IOException {
@@ -77,6 +155,46 @@ public final class LocalFiles extends LocalFileSystem {
       return Files.isSymbolicLink(pathToFile(path).toPath())
           ? super.getFileLinkStatus(path)
           : getFileStatus(path);
+    }
+  }
+
+  /** A file that is durable, or on the list of what is to be, once it is closed. */
+  private static final class Synced extends FilterOutputStream {
+    private final java.nio.file.Path path;
+
+    Synced(OutputStream out, java.nio.file.Path path) {
+      super(out);
+      this.path = path;
+    }
+
+    @Override
+    public void write(byte[] bytes, int from, int length) throws IOException {
+      out.write(bytes, from, length);
+    }
+
+    @Override
+    public void close() throws IOException {
+      out.close();
+      Checkpoint checkpoint = Checkpoint.of(path);
+      if (checkpoint != null) {
+        written(checkpoint, path);
+      } else {
+        Unsynced.sync(path);
+      }
+    }
+  }
+
+  private static void written(Checkpoint checkpoint, java.nio.file.Path path) {
+    checkpoint.unsynced().add(path);
+    checkpoint.unsynced().add(path.getParent());
+  }
+
+  private static void madeIn(java.nio.file.Path directory) throws IOException {
+    Checkpoint checkpoint = Checkpoint.of(directory);
+    if (checkpoint != null) {
+      checkpoint.unsynced().add(directory);
+    } else {
+      Unsynced.sync(directory);
     }
   }
 }

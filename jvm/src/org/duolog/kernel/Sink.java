@@ -1,5 +1,8 @@
 package org.duolog.kernel;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,19 +27,27 @@ final class Sink extends ForeachWriter<Envelope> {
       new ConcurrentHashMap<>();
 
   private final String applicationId;
+  private final String checkpointLocation;
   private final String[] topics;
   private final HashMap<String, Object> producerConfig;
   private transient KafkaProducer<byte[], byte[]> producer;
   private transient AtomicReference<Exception> failure;
   private transient Metrics metrics;
+  private transient Checkpoint checkpoint;
 
   /**
+   * @param checkpointLocation asked whether this JVM still owns it, where it ever did
    * @param topics by sink id
    * @param settings of the producer; the rest has defaults that suit the mode
    */
   Sink(
-      String applicationId, String[] topics, Map<String, String> settings, boolean realTime) {
+      String applicationId,
+      String checkpointLocation,
+      String[] topics,
+      Map<String, String> settings,
+      boolean realTime) {
     this.applicationId = applicationId;
+    this.checkpointLocation = checkpointLocation;
     this.topics = topics;
     producerConfig = new HashMap<>();
     producerConfig.put("linger.ms", realTime ? "0" : "50");
@@ -49,6 +60,7 @@ final class Sink extends ForeachWriter<Envelope> {
   public boolean open(long partition, long epoch) {
     failure = new AtomicReference<>();
     metrics = Metrics.of(applicationId);
+    checkpoint = Checkpoint.of(Path.of(checkpointLocation));
     producer = PRODUCERS.computeIfAbsent(producerConfig, Sink::create);
     return true;
   }
@@ -59,6 +71,7 @@ final class Sink extends ForeachWriter<Envelope> {
       throw new IllegalStateException("no level took the records of edge " + record.getEdge());
     }
     throwFailure();
+    ensureOwned();
     ProducerRecord<byte[], byte[]> produced = produced(record, topics);
     producer.send(
         produced,
@@ -106,6 +119,17 @@ final class Sink extends ForeachWriter<Envelope> {
 
   private static KafkaProducer<byte[], byte[]> create(Map<String, Object> config) {
     return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+  }
+
+  /** What an owner that was paused still has to write is older than what its successor has written. */
+  private void ensureOwned() {
+    if (checkpoint != null) {
+      try {
+        checkpoint.ensureRecentlyOwned();
+      } catch (IOException lost) {
+        throw new UncheckedIOException(lost);
+      }
+    }
   }
 
   private void throwFailure() {

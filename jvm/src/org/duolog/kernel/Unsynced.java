@@ -1,0 +1,100 @@
+package org.duolog.kernel;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/**
+ * Files and directories of a checkpoint that a power cut could still take, synced together.
+ *
+ * <p>A commit writes some twenty files, and only the entry in the commit log makes them matter. One
+ * sync for each would cost more than the rest of the commit; together, from several threads, they
+ * share the journal of the file system.
+ *
+ * <p>Invariant: a path leaves the set before its sync begins, and comes back when that fails. So
+ * nothing that is written meanwhile is taken for durable. Threads: any.
+ */
+final class Unsynced {
+  private static final int THREADS = 4;
+  private static final ExecutorService SYNCS =
+      Executors.newFixedThreadPool(
+          THREADS,
+          task -> {
+            Thread thread = new Thread(task, "duolog-checkpoint-sync");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  private final Set<Path> paths = ConcurrentHashMap.newKeySet();
+
+  void add(Path path) {
+    paths.add(path);
+  }
+
+  /** Forgets what was deleted or has another name now. */
+  void remove(Path path) {
+    paths.remove(path);
+  }
+
+  /** Syncs all that was added; nothing of it is in the set any more where this returns. */
+  void sync() throws IOException {
+    List<Future<?>> running = new ArrayList<>();
+    for (Path path : paths) {
+      running.add(SYNCS.submit(() -> syncOne(path)));
+    }
+    for (Future<?> one : running) {
+      await(one);
+    }
+  }
+
+  private void syncOne(Path path) {
+    if (!paths.remove(path)) {
+      return;
+    }
+    try {
+      sync(path);
+    } catch (IOException failed) {
+      paths.add(path);
+      throw new UncheckedIOException(failed);
+    }
+  }
+
+  private static void await(Future<?> one) throws IOException {
+    try {
+      one.get();
+    } catch (ExecutionException failed) {
+      if (failed.getCause() instanceof UncheckedIOException cause) {
+        throw new IOException("cannot make the checkpoint durable", cause.getCause());
+      }
+      throw new IOException(failed.getCause());
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("stopped while a checkpoint was made durable");
+    }
+  }
+
+  /** Makes the content of a file, or the names in a directory, durable. */
+  static void sync(Path path) throws IOException {
+    try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+      channel.force(true);
+    } catch (NoSuchFileException deleted) {
+      // Nothing is left of it that could be lost.
+      if (Files.exists(path)) {
+        throw deleted;
+      }
+    }
+  }
+}
