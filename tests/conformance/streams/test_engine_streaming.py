@@ -276,8 +276,8 @@ def test_a_stream_joins_a_count_as_it_is_now_whatever_the_mode(bench: Bench, mod
     asking = topology.stream(bench.topic("asking"), key="id STRING", value="x INT")
     often = counted.group_by_key().count("n").filter(col("n") > 1)
     asking.join(often).map_values("n").to(bench.topic("joined"))
-    bench.produce([("counted", 0, 1 + number, "a", {"x": 0}) for number in range(3)])
-    bench.produce([("asking", 0, 2 + number, "a", {"x": 0}) for number in range(3)])
+    bench.produce([("counted", 0, 1 + 2 * number, "a", {"x": 0}) for number in range(3)])
+    bench.produce([("asking", 0, 4 + 2 * number, "a", {"x": 0}) for number in range(3)])
 
     query = Engine(bench.config).start(topology.build(), f"joined-{bench.prefix}", mode)
     assert query.wait_until_caught_up(WAIT_S)
@@ -286,9 +286,9 @@ def test_a_stream_joins_a_count_as_it_is_now_whatever_the_mode(bench: Bench, mod
     assert query.exception() is None
     rows = [row for partition in range(TASKS) for row in bench.read("joined", partition)]
     assert [(ts, json.loads(value)["n"]) for ts, _, value in rows if value] == [
-        (2, 2),
-        (3, 3),
-        (4, 3),
+        (4, 2),
+        (6, 3),
+        (8, 3),
     ]
 
 
