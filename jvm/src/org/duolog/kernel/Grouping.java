@@ -11,6 +11,9 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
  * <pre>  grouping = (slot * tasks + task) << 20 | salt      slot = sub-topology + 1, or 0 = to a sink
  * </pre>
  *
+ * <pre>  bucket of a task = 1 << 63 | (slot * tasks + task) << 43 | bucket
+ * </pre>
+ *
  * <p>Spark hashes the grouping number to choose the Spark partition. The salt is searched so that
  * task {@code t} always lands in Spark partition {@code t % shufflePartitions}: otherwise three of
  * four tasks may share one partition. {@link #check} asserts it where the records arrive.
@@ -21,6 +24,7 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 final class Grouping implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final int SALT_BITS = 20;
+  private static final int BUCKET_BITS = 43;
   private static final int SPARK_HASH_SEED = 42;
   static final int TO_SINK = -1;
 
@@ -32,6 +36,9 @@ final class Grouping implements Serializable {
     this.tasks = tasks;
     this.sparkPartitions = sparkPartitions;
     this.values = new long[(subtopologies + 1) * tasks];
+    if (values.length > 1 << Long.SIZE - 1 - BUCKET_BITS) {
+      throw new IllegalArgumentException(values.length + " tasks are too many for one query");
+    }
     for (int i = 0; i < values.length; i++) {
       values[i] = salted(i, i % tasks % sparkPartitions);
     }
@@ -47,6 +54,14 @@ final class Grouping implements Serializable {
 
   int task(long grouping) {
     return (int) (grouping >>> SALT_BITS) % tasks;
+  }
+
+  /** The number that Spark keeps a bucket of a task's store under; no task has it. */
+  long bucket(long grouping, long bucket) {
+    if (bucket < 0 || bucket >> BUCKET_BITS != 0) {
+      throw new IllegalArgumentException("a bucket is from 0 to 2^43 - 1, not " + bucket);
+    }
+    return Long.MIN_VALUE | (grouping >>> SALT_BITS) << BUCKET_BITS | bucket;
   }
 
   /** The task of a record key in its internal format, as Kafka's partitioner counts. */

@@ -3,7 +3,9 @@ package org.duolog.kernel;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.Encoder;
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
 import org.apache.spark.sql.streaming.ListState;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.QueryInfo;
@@ -22,11 +24,10 @@ final class MemoryHandle implements StatefulProcessorHandle {
   private static final long serialVersionUID = 1L;
 
   private final HashMap<String, Bytes> states = new HashMap<>();
-  private long grouping;
 
-  /** The task that the next accesses belong to. */
+  /** The task that the next accesses belong to, where Spark tells it its own states. */
   void select(long grouping) {
-    this.grouping = grouping;
+    ImplicitGroupingKeyTracker.setImplicitKey(grouping);
   }
 
   @Override
@@ -90,10 +91,11 @@ final class MemoryHandle implements StatefulProcessorHandle {
   private final class Bytes implements MapState<byte[], byte[]> {
     private static final long serialVersionUID = 1L;
 
-    private final HashMap<Long, Map<ByteBuffer, byte[]>> tasks = new HashMap<>();
+    private final HashMap<Object, Map<ByteBuffer, byte[]>> tasks = new HashMap<>();
 
     private Map<ByteBuffer, byte[]> entries() {
-      return tasks.computeIfAbsent(grouping, unused -> new HashMap<>());
+      Object grouping = ImplicitGroupingKeyTracker.getImplicitKeyOption().get();
+      return tasks.computeIfAbsent(grouping, unused -> new TreeMap<>());
     }
 
     @Override
@@ -130,7 +132,8 @@ final class MemoryHandle implements StatefulProcessorHandle {
     @Override
     public scala.collection.Iterator<Tuple2<byte[], byte[]>> iterator() {
       return CollectionConverters.asScala(
-          entries().entrySet().stream()
+          new TreeMap<>(entries())
+              .entrySet().stream()
               .map(entry -> Tuple2.apply(entry.getKey().array(), entry.getValue()))
               .iterator());
     }

@@ -1,0 +1,118 @@
+package org.duolog.kernel;
+
+import java.util.function.Supplier;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
+import org.apache.spark.sql.streaming.MapState;
+import scala.Tuple2;
+import scala.collection.Iterator;
+
+/**
+ * Rows by bucket and key, of which a whole bucket can be scanned: for what is found by its time or by
+ * another table's key, and not by its own key alone.
+ *
+ * <pre>  (task, bucket), key bytes of an UnsafeRow  ->  {@link StoredRow}
+ * </pre>
+ *
+ * <p>Spark keeps the entries of a map under the grouping key that it holds in a thread-local, and
+ * iterates over them by a scan of that prefix. Here that key is {@link Grouping#bucket}, set around
+ * each access. Everything goes through to Spark's state, in both modes.
+ *
+ * <p>Threads: one at a time. Source: Kafka Streams SegmentedBytesStore.
+ */
+final class BucketStore implements Store {
+  private static final long serialVersionUID = 1L;
+
+  private final String name;
+  private final int keyColumns;
+  private final int rowColumns;
+  private final Grouping grouping;
+  private transient MapState<byte[], byte[]> state;
+  private transient long task;
+
+  BucketStore(String name, int keyColumns, int rowColumns, Grouping grouping) {
+    this.name = name;
+    this.keyColumns = keyColumns;
+    this.rowColumns = rowColumns;
+    this.grouping = grouping;
+  }
+
+  /** Takes what a scan finds; it may keep the rows, and may change the store. */
+  interface Visitor {
+    void visit(UnsafeRow key, UnsafeRow row, long ts);
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public void attach(MapState<byte[], byte[]> state) {
+    this.state = state;
+  }
+
+  @Override
+  public void open(Scope scope) {}
+
+  @Override
+  public void select(long task) {
+    this.task = task;
+  }
+
+  @Override
+  public void flush() {}
+
+  /** The row of a key in a bucket, or null. A bucket is a number from 0 to 2^43 - 1. */
+  UnsafeRow get(long bucket, UnsafeRow key) {
+    byte[] bytes = within(bucket, () -> state.getValue(key.getBytes()));
+    return bytes == null ? null : StoredRow.row(bytes, rowColumns);
+  }
+
+  void put(long bucket, UnsafeRow key, UnsafeRow row, long ts) {
+    within(
+        bucket,
+        () -> {
+          state.updateValue(key.getBytes(), StoredRow.encode(row, ts));
+          return null;
+        });
+  }
+
+  void delete(long bucket, UnsafeRow key) {
+    within(
+        bucket,
+        () -> {
+          state.removeKey(key.getBytes());
+          return null;
+        });
+  }
+
+  /**
+   * Visits the rows of a bucket as they are now, always in the same order, which says nothing.
+   *
+   * <p>It goes to the end, because Spark closes a scan that was left before only with the task.
+   */
+  void scan(long bucket, Visitor visitor) {
+    Iterator<Tuple2<byte[], byte[]>> entries = within(bucket, state::iterator);
+    while (entries.hasNext()) {
+      Tuple2<byte[], byte[]> entry = entries.next();
+      UnsafeRow key = new UnsafeRow(keyColumns);
+      key.pointTo(entry._1(), entry._1().length);
+      visitor.visit(key, StoredRow.row(entry._2(), rowColumns), StoredRow.ts(entry._2()));
+    }
+  }
+
+  private <T> T within(long bucket, Supplier<T> access) {
+    ImplicitGroupingKeyTracker.setImplicitKey(grouping.bucket(task, bucket));
+    try {
+      return access.get();
+    } finally {
+      ImplicitGroupingKeyTracker.setImplicitKey(task);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "store " + name;
+  }
+}
