@@ -52,7 +52,7 @@ def topology(prefix: str) -> Topology:
     airlines = made.table(f"{prefix}airlines", key="code STRING", value="name STRING")
     people = made.table(f"{prefix}people", key="person STRING", value="city STRING")
 
-    joined = flights.select_key("carrier").left_join(airlines)
+    joined = flights.left_join(airlines, on="carrier")
     joined.group_by_key().aggregate(
         name=max_("name"),
         flights=count(),

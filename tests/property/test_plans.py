@@ -58,9 +58,9 @@ def topology(*, filter_first: bool = False, group_again: bool = False) -> Topolo
     flights = found.stream("flights", key="carrier STRING", value="dest STRING, delay BIGINT")
     on_time = col("delay") < 10
     if filter_first:
-        joined = flights.filter(on_time).left_join(airlines, prefix="home_")
+        joined = flights.filter(on_time).left_join(airlines, on="carrier", prefix="home_")
     else:
-        joined = flights.left_join(airlines, prefix="home_").filter(on_time)
+        joined = flights.left_join(airlines, on="carrier", prefix="home_").filter(on_time)
     aggregates = [
         count().alias("n"),
         sum_("delay").alias("total"),
@@ -225,7 +225,7 @@ def test_no_sub_topology_reads_one_of_its_own_level_or_deeper(steps: list[str]) 
                 stream = stream.group_by(texts[0]).aggregate(text, c=count()).to_stream()
             case _:
                 table = built.table(f"t{number}", key="k STRING", value=f"x{number} STRING")
-                stream = stream.left_join(table)
+                stream = stream.left_join(table, on=stream.schema.key[0].name)
     stream.to("out")
 
     levels = find_levels(built.build())

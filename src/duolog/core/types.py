@@ -129,6 +129,19 @@ def numeric(of: Type) -> bool:
     return of in {INT, BIGINT, DOUBLE} or isinstance(of, Decimal)
 
 
+def map_in(of: Type) -> bool:
+    """Tell if a type is a MAP, or has one inside."""
+    match of:
+        case Map():
+            return True
+        case Array(element=element):
+            return map_in(element)
+        case Struct(fields=fields):
+            return any(map_in(field.type) for field in fields)
+        case _:
+            return False
+
+
 def quote(name: str) -> str:
     """Return a column name as it is written: a word as it is, anything else in backquotes."""
     return name if _WORD.match(name) else "`" + name.replace("`", "``") + "`"

@@ -1,6 +1,6 @@
 """What the handles of one topology share: its nodes in order, their names, its sinks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from duolog.plan.errors import InvalidPlan
@@ -25,6 +25,10 @@ class Builder:
         self._nodes.append(node)
         return node
 
+    def nodes(self, kind: type[NodeT]) -> Iterator[NodeT]:
+        """Yield the nodes of one kind, in order."""
+        return (node for node in self._nodes if isinstance(node, kind))
+
     def ensure_own(self, node: Node) -> None:
         if node not in self._nodes:
             raise InvalidPlan(
@@ -34,6 +38,6 @@ class Builder:
 
     def build(self) -> Plan:
         """Return the plan of all sinks. What no sink reads is left out."""
-        sinks = tuple(node for node in self._nodes if isinstance(node, Sink))
+        sinks = tuple(self.nodes(Sink))
         needed = {node for sink in sinks for node in ancestors(sink)}
         return Plan(sinks, tuple(node for node in self._nodes if node in needed))

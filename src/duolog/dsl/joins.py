@@ -6,9 +6,29 @@ from duolog.dsl.columns import Columns, Expr, named, to_expression
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.expressions import ColumnRef, Expression, Named, TableColumnRef, rewrite
 from duolog.plan.nodes import Node
+from duolog.plan.types import render_columns
 
 Select = Sequence[str | Expr] | Columns
 """The columns of a join's value: names and expressions, or expressions by name."""
+
+On = str | Expr | Sequence[str | Expr]
+"""What is matched with the key of a table: one column, or several in the order of its key."""
+
+
+def ensure_keys_named_alike(stream: Node, table: Node) -> None:
+    """Raise a StatementError where only a user can know that two keys mean the same."""
+    left = [column.name for column in stream.schema.key]
+    right = [column.name for column in table.schema.key]
+    if left != right:
+        on = (f'"{name}"' for name in left or ["..."])
+        said = next(on) if len(right) == 1 else f"[{', '.join(on)}]"
+        raise InvalidPlan(
+            f'the keys of stream "{stream}" and table "{table}" have different names',
+            detail=f"The stream's key is ({render_columns(stream.schema.key)}), the "
+            f"table's ({render_columns(table.schema.key)}).",
+            hint=f"Say what is matched with {', '.join(right)}: join(table, on={said}), "
+            "or another column of the stream, which becomes its key.",
+        )
 
 
 class JoinedNames:

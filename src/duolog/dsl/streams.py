@@ -10,11 +10,11 @@ from typing import Literal as OneOf
 
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Columns, Expr, count, named
-from duolog.dsl.joins import JoinedNames, Select
+from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.records import Records
 from duolog.plan.aggregates import Fold, custom_fold, fold
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import PlainValue, Scope
+from duolog.plan.expressions import ColumnRef, Named, PlainValue, Scope
 from duolog.plan.nodes import AggregateNode, GroupBy, SelectKey, StreamTableJoin, ToStream
 
 
@@ -33,46 +33,84 @@ class Stream(Records):
         new = named(keys, named_keys)
         return self._then("select-key", lambda name: SelectKey(name, self.node, new))
 
-    def join(self, table: "Table", *, prefix: str = "", select: Select | None = None) -> "Stream":
-        """Look each record's key up in `table`; a record without a match is dropped.
+    def join(
+        self,
+        table: "Table",
+        *,
+        on: On | None = None,
+        prefix: str = "",
+        select: Select | None = None,
+    ) -> "Stream":
+        """Look each record up in `table` by its key; a record without a match is dropped.
 
         The value becomes the stream's columns and then the table's. A record sees the rows that
         came before it; a change of the table by itself emits nothing.
 
         Args:
-            table: keyed by the same types as this stream.
+            table: keyed by the same types as this stream is, or as `on` is.
+            on: what is matched with the table's key columns, in their order: columns of this
+                stream, or expressions with a name. If they are not its key, they become it, as by
+                `select_key`. May be left out where both keys have the same names.
             prefix: put before the names of the table's columns.
             select: the columns of the new value instead: names or expressions over the columns
                 of both, the table's under their prefix.
 
         Raises:
-            StatementError: the keys do not fit, or names clash.
+            StatementError: the keys do not fit, or have other names and `on` is not given, or
+                names clash.
+
+        Example:
+            >>> from duolog import Topology
+            >>> topology = Topology("shop")
+            >>> orders = topology.stream("orders", key="id BIGINT", value="customer STRING")
+            >>> customers = topology.table("customers", key="name STRING", value="city STRING")
+            >>> print(orders.join(customers, on="customer").schema)
+            key (customer STRING) value (id BIGINT, city STRING)
         """
-        return self._join("inner", table, prefix, select)
+        return self._join("inner", table, on, prefix, select)
 
     def left_join(
-        self, table: "Table", *, prefix: str = "", select: Select | None = None
+        self,
+        table: "Table",
+        *,
+        on: On | None = None,
+        prefix: str = "",
+        select: Select | None = None,
     ) -> "Stream":
         """Do as `join` does, with nulls for the table's columns where there is no match."""
-        return self._join("left", table, prefix, select)
+        return self._join("left", table, on, prefix, select)
 
     def group_by(self, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
         """Group by columns or expressions, for `count` or `aggregate`.
 
         A record with a null among them is in no group.
         """
-        new = named(keys, named_keys)
-        group = self.builder.add("group-by", lambda name: GroupBy(name, self.node, new))
-        return Grouped(self.builder, group)
+        return _grouped(self, named(keys, named_keys))
 
     def group_by_key(self) -> "Grouped":
         """Group by the key that records have."""
         return self.group_by(*(column.name for column in self.schema.key))
 
     def _join(
-        self, kind: OneOf["inner", "left"], table: "Table", prefix: str, select: Select | None
+        self,
+        kind: OneOf["inner", "left"],
+        table: "Table",
+        on: On | None,
+        prefix: str,
+        select: Select | None,
     ) -> "Stream":
         self.builder.ensure_own(table.node)
+        if on is None:
+            ensure_keys_named_alike(self.node, table.node)
+            return self._join_by_key(kind, table, prefix, select)
+        keys = named([on] if isinstance(on, str | Expr) else on, {})
+        by_key = [ColumnRef(column.name) for column in self.schema.key]
+        keyed = self if [of for _, of in keys] == by_key else self.select_key(**_columns(keys))
+        return keyed._join_by_key(kind, table, prefix, select)  # noqa: SLF001 - of this class
+
+    def _join_by_key(
+        self, kind: OneOf["inner", "left"], table: "Table", prefix: str, select: Select | None
+    ) -> "Stream":
         scope = JoinedNames(self.node, table.node, prefix)
         values = scope.all_columns() if select is None else scope.select(select)
         return self._then(
@@ -90,14 +128,26 @@ class Table(Records):
         When a row changes, its old form is taken back from its group and its new one added to
         the group where it belongs now. A row with a null among the keys is in no group.
         """
-        new = named(keys, named_keys)
-        group = self.builder.add("group-by", lambda name: GroupBy(name, self.node, new))
-        return Grouped(self.builder, group)
+        return _grouped(self, named(keys, named_keys))
 
     def to_stream(self) -> Stream:
         """Return the changes as a stream of new rows; a deleted row is a null value."""
         node = self.builder.add("to-stream", lambda name: ToStream(name, self.node))
         return Stream(self.builder, node)
+
+
+def _grouped(records: Records, keys: tuple[Named, ...]) -> "Grouped":
+    """Group records, in the group that there is already if it is the same: it shares its shuffle."""
+    builder, node = records.builder, records.node
+    known = (
+        group
+        for group in builder.nodes(GroupBy)
+        if group.parent is node and group.keys == keys and group.rekeys
+    )
+    group = next(known, None)
+    return Grouped(
+        builder, group or builder.add("group-by", lambda name: GroupBy(name, node, keys))
+    )
 
 
 class Grouped:
@@ -178,3 +228,7 @@ class Grouped:
             ),
         )
         return Table(self._builder, node)
+
+
+def _columns(keys: tuple[Named, ...]) -> dict[str, Expr]:
+    return {name: Expr(expression, name) for name, expression in keys}

@@ -24,12 +24,11 @@ class Topology:
         Topology: visits
         Ingress
           stream-1: stream of topic visits, key KAFKA (user STRING) value JSON (place STRING)
-            group-by-2: by user
-              → edge 0
+            → edge 0
         Level 0
           Sub-topology 0, stores aggregate-3-store
-            edge 0 from group-by-2
-              aggregate-3: visits = count(*), kept in aggregate-3-store
+            edge 0 from stream-1
+              aggregate-3: by user: visits = count(*), kept in aggregate-3-store
                 sink-4: to topic visits-by-user, key KAFKA (user STRING) value JSON (visits BIGINT)
     """
 

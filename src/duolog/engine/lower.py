@@ -13,16 +13,13 @@ from typing import Any, Final
 
 from duolog.engine.lowering.aggregates import lower_aggregate
 from duolog.engine.lowering.keys import lower_edge, lower_group_by, lower_select_key
-from duolog.engine.lowering.required import Required, required_columns
-from duolog.engine.lowering.rows import Json, Lowered, Row
+from duolog.engine.lowering.required import required_columns
+from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_to_stream
-from duolog.engine.lowering.tables import (
-    lower_getter,
-    lower_join,
-    lower_table_source,
-)
+from duolog.engine.lowering.tables import lower_join, lower_table
 from duolog.engine.lowering.topics import lower_sink, lower_source
 from duolog.engine.sql import spark_types
+from duolog.plan.cuts import TableCopy
 from duolog.plan.levels import Edge, Levels, SubTopology
 from duolog.plan.nodes import (
     AggregateNode,
@@ -32,27 +29,32 @@ from duolog.plan.nodes import (
     Project,
     SelectKey,
     Sink,
+    Source,
     StreamTableJoin,
     TableSource,
     ToStream,
-    has_store,
 )
 
-Rule = Callable[[Any, Row, frozenset[str]], Lowered]
+Rule = Callable[[Any, Row, Surroundings], Lowered]
 
 RULES: Final[dict[type[Node], Rule]] = {
+    TableSource: lower_table,
+    TableCopy: lower_table,
     Filter: lower_filter,
     Project: lower_project,
     ToStream: lower_to_stream,
     SelectKey: lower_select_key,
     GroupBy: lower_group_by,
+    StreamTableJoin: lower_join,
     AggregateNode: lower_aggregate,
+    Sink: lower_sink,
 }
+"""One row for each kind of node."""
 
 
 def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
     """Return the kernel's spec of a plan that was cut into `levels`."""
-    walk = _Walk(levels, required_columns(levels.plan))
+    walk = _Walk(levels, Surroundings(levels, required_columns(levels.plan)))
     for index, ingress in enumerate(levels.ingresses):
         walk.lower_ingress(ingress.source, index)
     for subtopology in levels.subtopologies:
@@ -75,71 +77,51 @@ def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
 @dataclass(slots=True)
 class _Walk:
     levels: Levels
-    required: Required
+    around: Surroundings
     nodes: dict[str, Json] = field(default_factory=dict)
     sources: list[Json] = field(default_factory=list)
     edges: dict[int, Json] = field(default_factory=dict)
     arriving: dict[Edge, Row] = field(default_factory=dict)
 
-    def lower_ingress(self, source: Any, source_id: int) -> None:
+    def lower_ingress(self, source: Source, source_id: int) -> None:
         described, row = lower_source(source, source_id)
         self.sources.append(described)
-        if isinstance(source, TableSource):
-            own = [edge for edge in self.levels.edges if edge.parent is source]
-            described["children"] = [self._edge(edge, row) for edge in own]
-        else:
-            described["children"] = self._successors(source, row)
+        feeds = [self._edge(edge, row) for edge in self.levels.feeds(source)]
+        described["children"] = feeds or self._successors(source, row)
 
     def lower_subtopology(self, subtopology: SubTopology) -> None:
         for edge in subtopology.inputs:
-            readers = [self._node(node, self.arriving[edge]) for node in edge.consumers]
+            row = self.arriving[edge]
+            readers = [first for node in edge.consumers for first in self._node(node, row)]
             self.edges[edge.id]["node"] = self._one_reader(edge, readers)
 
-    def _node(self, node: Node, row: Row) -> int:
-        needed = self.required[node]
-        if isinstance(node, Sink):
-            return self._chain(lower_sink(node, row, self.levels.sinks.index(node)), node)
-        if isinstance(node, StreamTableJoin):
-            table = lower_getter(node.table, self.required)
-            return self._chain(lower_join(node, row, needed, table), node)
-        if isinstance(node, TableSource):
-            return self._chain(lower_table_source(node, row), node)
-        return self._chain(RULES[type(node)](node, row, needed), node)
-
-    def _chain(self, lowered: Lowered, node: Node) -> int:
-        """Add the kernel nodes of `node`, and all that follows; return the id of the first."""
+    def _node(self, node: Node, row: Row) -> list[int]:
+        """Add the kernel nodes of `node`, and all that follows; return those that come first."""
+        lowered = RULES[type(node)](node, row, self.around)
+        if not lowered.entries:
+            return self._successors(node, lowered.row)
         ids = self._link(lowered.entries)
         last = lowered.entries[-1]
         last["children"] += self._successors(node, lowered.row)
-        return ids[0]
+        return ids[:1]
 
     def _successors(self, node: Node, row: Row) -> list[int]:
         children: list[int] = []
         for successor in self.levels.successors(node):
             if isinstance(successor, Edge):
                 children.append(self._edge(successor, row))
-            elif isinstance(successor, GroupBy):
-                children += self._group_by(successor, row)
             elif self._leads_on(successor):
-                children.append(self._node(successor, row))
+                children += self._node(successor, row)
         return children
 
-    def _group_by(self, node: GroupBy, row: Row) -> list[int]:
-        """Lower each way out of a group: to other tasks, or to the aggregates beside it."""
-        ways = self.levels.successors(node)
-        if any(isinstance(way, Edge) for way in ways):
-            return [self._edge(way, row) for way in ways if isinstance(way, Edge)]
-        lowered = lower_group_by(node, row, self.required[node])
-        if lowered.entries:
-            return [self._chain(lowered, node)]
-        return self._successors(node, lowered.row)
-
     def _edge(self, edge: Edge, row: Row) -> int:
-        lowered = lower_edge(edge, row, self.required[edge.parent])
+        lowered = lower_edge(edge, row, self.around)
         self.arriving[edge] = lowered.row
         self.edges[edge.id] = {
             "id": edge.id,
             "subtopology": edge.target,
+            "queue": edge.queue,
+            "rekeyed": edge.rekeyed,
             "key_types": spark_types(lowered.row.key),
             "value_types": spark_types(lowered.row.value),
         }
@@ -168,7 +150,7 @@ class _Walk:
 
         A filter of a table that is only looked up is computed when it is looked up.
         """
-        if isinstance(node, Sink) or has_store(node):
+        if isinstance(node, Sink) or node.stores:
             return True
         successors = self.levels.successors(node)
         return any(isinstance(way, Edge) or self._leads_on(way) for way in successors)

@@ -9,7 +9,9 @@ Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStrea
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
+from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import Named, Scope
 from duolog.plan.nodes import (
     AggregateNode,
@@ -63,32 +65,30 @@ def is_null(key: Row) -> bool:
     return all(column is None for column in key)
 
 
-def compile_node(node: Node) -> Run:  # noqa: PLR0911 - a table of cases
+LookedUp = Callable[[Node, Node], Node]
+"""Where a node finds the rows of a table: `Levels.looked_up`."""
+
+
+def compile_node(node: Node, looked_up: LookedUp) -> Run:
     """Return the function that runs `node` on one record and the stores of its task."""
-    match node:
-        case StreamSource() | Sink():
-            return lambda entry, _stores: [entry]
-        case TableSource():
-            return _table(node)
-        case Filter():
-            return _filter(node)
-        case Project():
-            return _project(node)
-        case SelectKey():
-            return _select_key(node)
-        case GroupBy():
-            return _group_table(node) if node.is_table else _group_stream(node)
-        case StreamTableJoin():
-            return _join(node)
-        case AggregateNode():
-            return _aggregate(node)
-        case ToStream():
-            return lambda entry, _stores: [replace(entry, old=None)]
-        case _:
-            raise AssertionError(f"no operator for {node}")
+    if isinstance(node, StreamTableJoin):
+        return _join(node, looked_up(node, node.table))
+    return _OPERATORS[type(node)](node)
 
 
-def _table(node: TableSource) -> Run:
+def _pass(_node: Node) -> Run:
+    return lambda entry, _stores: [entry]
+
+
+def _to_stream(_node: ToStream) -> Run:
+    return lambda entry, _stores: [replace(entry, old=None)]
+
+
+def _group(node: GroupBy) -> Run:
+    return _group_table(node) if node.is_table else _group_stream(node)
+
+
+def _table(node: TableSource | TableCopy) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key):
             return []
@@ -181,12 +181,12 @@ def _group_table(node: GroupBy) -> Run:
     return run
 
 
-def _join(node: StreamTableJoin) -> Run:
+def _join(node: StreamTableJoin, table: Node) -> Run:
     left = node.stream.schema
     right = node.table.schema.value
     scope = Scope(left.columns, table_columns=right)
     values = [compile_expression(expression, scope) for _, expression in node.values]
-    look_up = _lookup(node.table)
+    look_up = _lookup(table)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if entry.value is None:
@@ -218,7 +218,7 @@ def _lookup(table: Node) -> Callable[[Row, Stores], Row | None]:
 
 def _kept(table: Node) -> Callable[[Row, Stores], Kept | None]:
     match table:
-        case TableSource():
+        case TableSource() | TableCopy():
             return lambda key, stores: stores[table.store].get(key)
         case AggregateNode():
             results = _results(table)
@@ -230,7 +230,7 @@ def _kept(table: Node) -> Callable[[Row, Stores], Kept | None]:
             return of_aggregate
         case Filter() | Project():
             parent = _kept(table.parent)
-            run = compile_node(table)
+            run = _OPERATORS[type(table)](table)
 
             def derived(key: Row, stores: Stores) -> Kept | None:
                 kept = parent(key, stores)
@@ -244,6 +244,16 @@ def _kept(table: Node) -> Callable[[Row, Stores], Kept | None]:
 
 
 def _aggregate(node: AggregateNode) -> Run:
+    fold = _fold(node)
+    if node.group.rekeys:
+        return fold
+    group = _group(node.group)
+    return lambda entry, stores: [
+        result for grouped in group(entry, stores) for result in fold(grouped, stores)
+    ]
+
+
+def _fold(node: AggregateNode) -> Run:
     scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns)
     initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
     add = [compile_expression(kept.add, scope) for kept in node.accumulators]
@@ -328,3 +338,18 @@ def _row_function(
 def _named(schema: Schema, key: Row, value: Row | None) -> dict[str, object]:
     row = key + (value if value is not None else (None,) * len(schema.value))
     return dict(zip(schema.names, row, strict=True))
+
+
+_OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
+    StreamSource: _pass,
+    TableSource: _table,
+    TableCopy: _table,
+    Filter: _filter,
+    Project: _project,
+    SelectKey: _select_key,
+    GroupBy: _group,
+    AggregateNode: _aggregate,
+    ToStream: _to_stream,
+    Sink: _pass,
+}
+"""One row for each kind of node, but for joins, which must know where their table is."""

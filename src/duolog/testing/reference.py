@@ -4,10 +4,11 @@
     evaluator.run([SourceRecord("flights", 0, 0, 1000, b"UA", b'{"dest":"SFO"}')])
 
 Each `run` is one micro-batch: every ingress, then level by level every task. A task takes its
-records in Kafka Streams' order. Its queues are one for each edge and source partition (or
-upstream task); again and again the queue goes whose head has the smallest timestamp, then the
+records in Kafka Streams' order. Its queues are one for each source partition (or upstream task)
+that sends to it; again and again the queue goes whose head has the smallest timestamp, then the
 smallest edge id, then the smallest source partition or task. Records that a node sends to
-several others go all the way down to the first, then to the second.
+several others go all the way down to the first, then to the second. What leaves under a new key
+is sent when the record that caused it is done.
 
 With `cache`, an aggregate forwards only the last update of each key, at the end of the task's
 micro-batch, in the order in which the keys were first touched: Kafka Streams' record cache.
@@ -24,7 +25,7 @@ from typing import NamedTuple
 from duolog.core.errors import SerdeError
 from duolog.plan.formats import internal_key_format
 from duolog.plan.levels import Edge, Ingress, SubTopology, find_levels
-from duolog.plan.nodes import AggregateNode, Node, Plan, Sink, StreamSource, TableSource
+from duolog.plan.nodes import AggregateNode, Node, Plan, Sink, Source
 from duolog.plan.partitioner import partition_of
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
@@ -53,16 +54,17 @@ class SinkRecord(NamedTuple):
 
 
 class _Queued(NamedTuple):
-    """A record in a queue of a task. Heads of two queues compare by time, edge and source."""
+    """A record in a queue of a task. Heads of two queues compare by time, queue and source."""
 
     timestamp_ms: int
-    edge: int
+    queue: int
     source: int
+    edge: Edge
     entry: Entry
 
 
 Queues = dict[tuple[int, int], list[_Queued]]
-"""The queues of a task: by edge, and by source partition or upstream task."""
+"""The queues of a task: by their first edge, and by source partition or upstream task."""
 
 
 class _Compiled:
@@ -70,15 +72,17 @@ class _Compiled:
 
     def __init__(self, plan: Plan, tasks: int) -> None:
         self.levels = find_levels(plan, tasks)
-        self.runs: dict[Node, Run] = {node: compile_node(node) for node in plan.nodes}
-        self.successors = {node: self.levels.successors(node) for node in plan.nodes}
+        nodes = self.levels.nodes
+        self.runs: dict[Node, Run] = {n: compile_node(n, self.levels.looked_up) for n in nodes}
+        self.successors = {node: self.levels.successors(node) for node in nodes}
+        self.feeds = {source: self.levels.feeds(source) for source in plan.sources}
         self.serdes: dict[Node, tuple[Serde, Serde]] = {
             node: (
                 key_serde(node.key_format.name, node.schema.key),
                 value_serde(node.value_format.name, node.schema.value),
             )
             for node in plan.nodes
-            if isinstance(node, StreamSource | TableSource | Sink)
+            if isinstance(node, Source | Sink)
         }
         self.edge_keys = [
             key_serde(internal_key_format(edge.key).name, edge.key) for edge in self.levels.edges
@@ -122,14 +126,14 @@ class ReferenceEvaluator:
             entry = self._read(source, record)
             if entry is None:
                 self.dropped += 1
-            elif isinstance(source, TableSource):
-                for edge in self._compiled.levels.edges:
-                    if edge.parent is source:
-                        pass_on.route(edge, entry)
+            elif feeds := self._compiled.feeds[source]:
+                for edge in feeds:
+                    pass_on.route(edge, entry)
             else:
                 pass_on.forward(source, [entry], {})
+                pass_on.release()
 
-    def _read(self, source: StreamSource | TableSource, record: SourceRecord) -> Entry | None:
+    def _read(self, source: Source, record: SourceRecord) -> Entry | None:
         keys, values = self._compiled.serdes[source]
         try:
             key = keys.deserialize(record.key) or (None,) * len(source.schema.key)
@@ -143,10 +147,12 @@ class ReferenceEvaluator:
             pass_on.cached = {node: {} for node in part.nodes if isinstance(node, AggregateNode)}
         # The queues are not sorted by time: a merge that looks at heads only is the rule itself.
         for queued in heapq.merge(*queues.values()):
-            for consumer in self._compiled.levels.edges[queued.edge].consumers:
+            for consumer in queued.edge.consumers:
                 pass_on.process(consumer, queued.entry, stores)
+            pass_on.release()
         for node in list(pass_on.cached):
             pass_on.flush(node, stores)
+        pass_on.release()
 
 
 class _Pass:
@@ -164,6 +170,7 @@ class _Pass:
         self._queues = queues
         self._written = written
         self.cached: dict[Node, dict[Row, Entry]] = {}
+        self._rekeyed: list[tuple[Edge, Entry]] = []
 
     def process(self, node: Node, entry: Entry, stores: Stores) -> None:
         """Run `node` on a record, and then what follows it."""
@@ -179,14 +186,22 @@ class _Pass:
     def forward(self, node: Node, entries: Sequence[Entry], stores: Stores) -> None:
         for entry in entries:
             for successor in self._compiled.successors[node]:
-                if isinstance(successor, Edge):
-                    self.route(successor, entry)
-                else:
+                if not isinstance(successor, Edge):
                     self.process(successor, entry, stores)
+                elif successor.rekeyed:
+                    self._rekeyed.append((successor, entry))
+                else:
+                    self.route(successor, entry)
 
     def flush(self, node: Node, stores: Stores) -> None:
         """Forward what the cache has kept back."""
         self.forward(node, list(self.cached.pop(node).values()), stores)
+
+    def release(self) -> None:
+        """Send what goes on under a new key: the record that caused it is done."""
+        for edge, entry in self._rekeyed:
+            self.route(edge, entry)
+        self._rekeyed.clear()
 
     def route(self, edge: Edge, entry: Entry) -> None:
         """Put a record into the queue of the task that its key belongs to."""
@@ -195,8 +210,8 @@ class _Pass:
             None if is_null(entry.key) else entry.key
         )
         task = self._task % tasks if data is None else partition_of(data, tasks)
-        queue = self._queues[edge.target, task][edge.id, self._task]
-        queue.append(_Queued(entry.timestamp_ms, edge.id, self._task, entry))
+        queue = self._queues[edge.target, task][edge.queue, self._task]
+        queue.append(_Queued(entry.timestamp_ms, edge.queue, self._task, edge, entry))
 
     def _write(self, sink: Sink, entry: Entry) -> None:
         keys, values = self._compiled.serdes[sink]

@@ -33,7 +33,7 @@ def test_headers_go_from_the_streams_record_into_the_join_and_the_count(
     topology = Topology("headers")
     flights = topology.stream("flights", key="id STRING", value="carrier STRING")
     airlines = topology.table("airlines", key="code STRING", value="name STRING")
-    joined = flights.select_key("carrier").join(airlines)
+    joined = flights.join(airlines, on="carrier")
     joined.to("joined")
     joined.group_by("name").count().to("counted")
 

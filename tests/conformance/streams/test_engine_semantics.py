@@ -32,7 +32,7 @@ def enriched(topology: Topology) -> None:
     """A join that feeds two aggregates, one of them counting only."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
-    joined = flights.filter(col("delay") != 13).select_key("carrier").join(airlines)
+    joined = flights.filter(col("delay") != 13).join(airlines, on="carrier")
     joined.group_by("name").aggregate(
         flights=count(), mean=avg("delay"), worst=max_("delay"), first=min_("dest")
     ).to("by_name")
@@ -74,7 +74,7 @@ def joined_with_derived_tables(topology: Topology) -> None:
     """Joins that look up a filtered table and an aggregate."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
-    flights.select_key("carrier").join(airlines.filter(col("seats") > 1)).to("with_large")
+    flights.join(airlines.filter(col("seats") > 1), on="carrier").to("with_large")
     by_carrier = flights.select_key("carrier")
     counted = by_carrier.group_by_key().count("flights")
     by_carrier.join(counted).map_values("id", "flights").to("with_count")
@@ -89,7 +89,7 @@ def joined_with_computed_tables(topology: Topology) -> None:
     by_carrier.left_join(often.filter(col("twice") > 2)).map_values("id", "twice", "at").to("often")
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     small = airlines.filter(col("seats") < 3).map_values(twice=col("seats") * 2, at=row_time())
-    by_carrier.join(small).map_values("id", "twice", "at").to("small")
+    by_carrier.join(small, on="carrier").map_values("id", "twice", "at").to("small")
     small.group_by("twice").count().to("by_seats")
 
 
@@ -115,6 +115,33 @@ def rekeyed_deletions(topology: Topology) -> None:
     ).map_values("at", "name").to("again")
 
 
+def joined_with_its_own_counts(topology: Topology) -> None:
+    """A stream and what is counted of it, in each order, filtered and under a new key."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    totals = flights.group_by_key().count("n")
+    early = flights.filter(col("delay") < 5).group_by_key().count("early")
+    flights.left_join(totals).left_join(early).to("counted")
+    flights.filter(col("delay") > 2).left_join(early).to("some_counted")
+    by_carrier = flights.group_by("carrier").count("flights")
+    flights.select_key("carrier").left_join(by_carrier).to("by_carrier")
+    flights.left_join(by_carrier, on="id").to("as_carrier")
+
+
+def looked_up_twice(topology: Topology) -> None:
+    """Tables before and after a change of key, and one that needs what stands before its join."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    totals = flights.group_by_key().count("n")
+    once = flights.left_join(airlines, on="id").left_join(totals)
+    again = once.select_key("carrier")
+    again.left_join(airlines, on="carrier", prefix="c_").left_join(
+        totals, on="carrier", prefix="t_"
+    ).to("twice")
+    again.left_join(airlines.filter(col("seats") > 1), on="carrier", prefix="large_").to("large")
+    counts = once.group_by("dest").count("of_dest")
+    once.left_join(counts, on="id").to("fed_back")
+
+
 def several_keys(topology: Topology) -> None:
     """A group of two columns, and a count of its changes."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
@@ -134,6 +161,8 @@ TOPOLOGIES: list[Define] = [
     grouped_by_its_own_key,
     joined_with_derived_tables,
     joined_with_computed_tables,
+    joined_with_its_own_counts,
+    looked_up_twice,
     several_keys,
 ]
 

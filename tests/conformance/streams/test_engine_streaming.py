@@ -75,7 +75,7 @@ class Bench:
             value="carrier STRING, dest STRING, delay BIGINT",
         )
         airlines = topology.table(self.topic("airlines"), key="code STRING", value="name STRING")
-        joined = flights.select_key("carrier").join(airlines)
+        joined = flights.join(airlines, on="carrier")
         joined.group_by("name").aggregate(
             flights=count(), mean=avg("delay"), worst=max_("delay")
         ).to(self.topic("by_airline"))

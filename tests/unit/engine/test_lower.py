@@ -15,7 +15,7 @@ def flights(topology: Topology) -> None:
         "flights", key="id STRING", value="carrier STRING, dest STRING, delay BIGINT, tail STRING"
     )
     airlines = topology.table("airlines", key="code STRING", value="name STRING")
-    joined = events.select_key("carrier").join(airlines)
+    joined = events.select_key("carrier").join(airlines, on="carrier")
     joined.group_by("name").aggregate(flights=count(), total=sum_("delay")).to("by_airline")
     joined.group_by("dest").count().to("by_dest")
 

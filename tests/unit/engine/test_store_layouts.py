@@ -76,7 +76,7 @@ def joined(*select: str, late: int = 0) -> Build:
     def build(_topology: Topology, flights: Stream, airlines: Table) -> None:
         some = airlines.filter(col("size") > 5).map_values(*select)
         late_ones = flights.filter(col("delay") > late).select_key("carrier")
-        late_ones.join(some).to("out")
+        late_ones.join(some, on="carrier").to("out")
 
     return build
 
@@ -86,7 +86,7 @@ def by_joined(column: str, *, of: str | None = None) -> Build:
 
     def build(_topology: Topology, flights: Stream, airlines: Table) -> None:
         table = airlines if of is None else airlines.map_values(**{column: col(of)})
-        wide = flights.select_key("carrier").join(table)
+        wide = flights.join(table, on="carrier")
         wide.group_by("dest").materialized("wide").aggregate(top=max_(column)).to("out")
 
     return build
@@ -178,7 +178,7 @@ def test_a_reader_that_is_added_may_move_columns_of_what_it_shares() -> None:
 )
 def test_the_columns_of_a_table_that_is_kept_are_fixed(columns: str, told: str) -> None:
     def build(_topology: Topology, flights: Stream, airlines: Table) -> None:
-        flights.select_key("carrier").join(airlines.filter(col("name") > "a")).to("out")
+        flights.join(airlines.filter(col("name") > "a"), on="carrier").to("out")
 
     assert told in difference(build, build, airlines=columns)
 

@@ -29,14 +29,14 @@ def test_a_new_key_takes_its_columns_out_of_the_value_and_leaves_the_old_key_the
     node = SelectKey("s", FLIGHTS, (("dest", ColumnRef("dest")),))
 
     assert node.schema == parse_schema("dest STRING", "carrier STRING, delay BIGINT")
-    assert node.changes_key
+    assert node.rekeys
 
 
 def test_a_group_by_the_current_key_changes_nothing() -> None:
     node = GroupBy("g", FLIGHTS, (("carrier", ColumnRef("carrier")),))
 
     assert node.schema == FLIGHTS.schema
-    assert not node.changes_key
+    assert not node.rekeys
 
 
 def test_a_filter_must_be_a_condition() -> None:

@@ -79,7 +79,7 @@ def joined(kind: str) -> Topology:
     airlines = topology.table("airlines", key="id STRING", value="name STRING")
     flights = topology.stream("flights", key="carrier STRING", value="delay BIGINT")
     join = flights.join if kind == "inner" else flights.left_join
-    join(airlines).to("out")
+    join(airlines, on="carrier").to("out")
     return topology
 
 
@@ -111,7 +111,9 @@ def test_a_join_looks_into_a_filtered_and_mapped_table() -> None:
     topology = Topology("derived")
     airlines = topology.table("airlines", key="id STRING", value="name STRING")
     big = airlines.filter(col("name") != "Tiny").map_values(label=col("name").upper())
-    topology.stream("flights", key="carrier STRING", value="delay BIGINT").left_join(big).to("out")
+    topology.stream("flights", key="carrier STRING", value="delay BIGINT").left_join(
+        big, on="carrier"
+    ).to("out")
 
     found = evaluate(
         topology,

@@ -35,7 +35,7 @@ def flights_topology() -> Topology:
     by_airline = with_airline.group_by_key()
     delays(by_airline, "airline_name").to(BY_AIRLINE)
 
-    with_airport = with_airline.select_key("dest").left_join(airports, prefix="airport_")
+    with_airport = with_airline.left_join(airports, on="dest", prefix="airport_")
     by_destination = with_airport.group_by_key()
     delays(by_destination, "airport_name").to(BY_DESTINATION)
     return topology

@@ -1,14 +1,18 @@
 """The fold: accumulators by key, with undo where a table is grouped."""
 
 from duolog.engine.expressions import Names, lower_as_declared, lower_expression
-from duolog.engine.lowering.rows import Lowered, Row
+from duolog.engine.lowering.keys import lower_group
+from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.sql import spark_type
 from duolog.plan.aggregates import Accumulator
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.nodes import AggregateNode
 
 
-def lower_aggregate(node: AggregateNode, row: Row, _needed: frozenset[str]) -> Lowered:
+def lower_aggregate(node: AggregateNode, row: Row, _around: Surroundings) -> Lowered:
+    """Fold records. What crossed an edge of the group has its key already."""
+    grouped = Lowered([], row) if node.group.rekeys else lower_group(node.group, row)
+    row = grouped.row
     kept = node.accumulators
     accumulators = {accumulator.name: f"a{index}" for index, accumulator in enumerate(kept)}
     scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns)
@@ -30,7 +34,9 @@ def lower_aggregate(node: AggregateNode, row: Row, _needed: frozenset[str]) -> L
         else None,
         results=[lower_as_declared(expression, naming) for _, expression in node.results],
     )
-    return Lowered([entry], Row.of(node.schema.key, node.schema.value, changes=True))
+    return Lowered(
+        [*grouped.entries, entry], Row.of(node.schema.key, node.schema.value, changes=True)
+    )
 
 
 def _as_kept(accumulator: Accumulator, expression: Expression, naming: Names) -> str:

@@ -13,21 +13,26 @@ from dataclasses import replace
 
 from duolog.engine.expressions import key_names, lower_as_declared
 from duolog.engine.formats import encode
-from duolog.engine.lowering.rows import Lowered, Row, reshape
+from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.plan.expressions import ColumnRef, column_names
 from duolog.plan.formats import internal_key_format
 from duolog.plan.levels import Edge
 from duolog.plan.nodes import GroupBy, SelectKey, TableSource
 
 
-def lower_select_key(node: SelectKey, row: Row, needed: frozenset[str]) -> Lowered:
-    carrying, carried = _carry(node, row, needed)
+def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered:
+    carrying, carried = _carry(node, row, around.needed(node))
     keys = _keys(node, row, carried)
     entry = carried.entry("select_key", node.name, keys=keys)
     return Lowered([*carrying, entry], _rekeyed(node, _without_key(carried)))
 
 
-def lower_group_by(node: GroupBy, row: Row, _needed: frozenset[str]) -> Lowered:
+def lower_group_by(_node: GroupBy, row: Row, _around: Surroundings) -> Lowered:
+    """Lower a group on a new key to nothing: the edges that leave it give records their key."""
+    return Lowered([], row)
+
+
+def lower_group(node: GroupBy, row: Row) -> Lowered:
     """Lower a group on the key that records have already: only names change."""
     grouped = _rekeyed(node, row)
     if len(node.keys) == 1:
@@ -37,9 +42,12 @@ def lower_group_by(node: GroupBy, row: Row, _needed: frozenset[str]) -> Lowered:
     return Lowered([row.entry("filter", node.name, predicate=predicate)], grouped)
 
 
-def lower_edge(edge: Edge, row: Row, needed: frozenset[str]) -> Lowered:
+def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
     """Return the nodes that send records to the tasks of `edge`; the row is what arrives."""
     parent = edge.parent
+    needed = around.needed(parent)
+    if not edge.carries_changes:
+        row = replace(row, changes=False)
     if isinstance(parent, GroupBy):
         entries, narrow = _carry(parent, row, needed)
         keys = _keys(parent, row, narrow)

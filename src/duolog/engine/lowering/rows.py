@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from duolog.engine.expressions import Names
+from duolog.engine.lowering.required import Required
 from duolog.engine.sql import spark_types
 from duolog.plan.expressions import Scope
+from duolog.plan.levels import Levels
+from duolog.plan.nodes import Node
 from duolog.plan.schema import Schema
 from duolog.plan.types import Column
 
@@ -57,6 +60,18 @@ class Lowered:
 
     entries: list[Json]
     row: Row = field(default_factory=lambda: Row((), (), {}, changes=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a rule may ask beyond its node and the row that arrives there."""
+
+    levels: Levels
+    required: Required
+
+    def needed(self, node: Node) -> frozenset[str]:
+        """Return the columns of `node` that are needed behind it."""
+        return self.required[node]
 
 
 def reshape(row: Row, schema: Schema, wanted: Iterable[str], name: str) -> tuple[list[Json], Row]:

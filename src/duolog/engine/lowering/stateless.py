@@ -6,16 +6,17 @@ Of a table's change the kernel filters and projects old and new alike.
 from dataclasses import replace
 
 from duolog.engine.expressions import lower_as_declared, lower_expression
-from duolog.engine.lowering.rows import Lowered, Row
+from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.plan.nodes import Filter, Project, ToStream
 
 
-def lower_filter(node: Filter, row: Row, _needed: frozenset[str]) -> Lowered:
+def lower_filter(node: Filter, row: Row, _around: Surroundings) -> Lowered:
     predicate = lower_expression(node.predicate, row.naming(node.parent.schema))
     return Lowered([row.entry("filter", node.name, predicate=predicate)], row)
 
 
-def lower_project(node: Project, row: Row, needed: frozenset[str]) -> Lowered:
+def lower_project(node: Project, row: Row, around: Surroundings) -> Lowered:
+    needed = around.needed(node)
     naming = row.naming(node.parent.schema)
     computed = [(name, expression) for name, expression in node.values if name in needed]
     values = [lower_as_declared(expression, naming) for _, expression in computed]
@@ -25,5 +26,5 @@ def lower_project(node: Project, row: Row, needed: frozenset[str]) -> Lowered:
     return Lowered([entry], Row.of(node.schema.key, columns, changes=row.changes))
 
 
-def lower_to_stream(node: ToStream, row: Row, _needed: frozenset[str]) -> Lowered:
+def lower_to_stream(node: ToStream, row: Row, _around: Surroundings) -> Lowered:
     return Lowered([row.entry("to_stream", node.name)], replace(row, changes=False))

@@ -2,7 +2,7 @@
 
 A table that a join looks up is found where it is kept: a source's rows and an aggregate's accumulators
 have a store. What is computed from these (an aggregate's results, a filter, a projection) is computed
-again for the key that is looked up.
+again for the key that is looked up. A copy of a table in another sub-topology holds its rows.
 
 Source: Kafka Streams `KTableValueGetter`.
 """
@@ -10,10 +10,10 @@ Source: Kafka Streams `KTableValueGetter`.
 from dataclasses import dataclass
 
 from duolog.engine.expressions import Names, lower_as_declared
-from duolog.engine.lowering.required import Required
-from duolog.engine.lowering.rows import Json, Lowered, Row
+from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.lowering.stateless import lower_filter, lower_project
 from duolog.engine.sql import spark_types
+from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import Scope
 from duolog.plan.nodes import AggregateNode, Filter, Node, Project, StreamTableJoin, TableSource
 
@@ -27,25 +27,29 @@ class Getter:
     row: Row
 
 
-def lower_table_source(source: TableSource, row: Row) -> Lowered:
+def lower_table(table: TableSource | TableCopy, row: Row, _around: Surroundings) -> Lowered:
     """Turn upserts into changes: the old row beside the new one."""
-    entry = row.entry("table", source.name, store=source.store)
+    entry = row.entry("table", table.name, store=table.store)
     return Lowered([entry], Row(row.key, row.value, row.names, changes=True))
 
 
-def lower_getter(table: Node, required: Required) -> Getter:
+def lower_getter(table: Node, around: Surroundings) -> Getter:
     """Return how a row of `table` is found by its key."""
     match table:
         case TableSource():
             return Getter(table.store, (), _row_of(table))
+        case TableCopy():
+            needed = around.needed(table.table)
+            columns = tuple(column for column in table.schema.value if column.name in needed)
+            return Getter(table.store, (), Row.of(table.schema.key, columns, changes=True))
         case AggregateNode():
             return Getter(table.store, (_results(table),), _row_of(table))
         case Filter():
-            parent = lower_getter(table.parent, required)
-            return _after(parent, lower_filter(table, parent.row, required[table]))
+            parent = lower_getter(table.parent, around)
+            return _after(parent, lower_filter(table, parent.row, around))
         case Project():
-            parent = lower_getter(table.parent, required)
-            return _after(parent, lower_project(table, parent.row, required[table]))
+            parent = lower_getter(table.parent, around)
+            return _after(parent, lower_project(table, parent.row, around))
         case _:
             raise AssertionError(f"{table} is no table")
 
@@ -69,8 +73,10 @@ def _results(node: AggregateNode) -> Json:
     return stored.entry("project", f"{node.name}-results", values=values)
 
 
-def lower_join(node: StreamTableJoin, row: Row, needed: frozenset[str], table: Getter) -> Lowered:
-    """Look the stream's records up in `table`."""
+def lower_join(node: StreamTableJoin, row: Row, around: Surroundings) -> Lowered:
+    """Look the stream's records up in the table, or in its copy beside the join."""
+    table = lower_getter(around.levels.looked_up(node, node.table), around)
+    needed = around.needed(node)
     naming = row.naming(node.stream.schema, table_columns=table.row.value)
     computed = [(name, expression) for name, expression in node.values if name in needed]
     types = {column.name: column for column in node.schema.value}

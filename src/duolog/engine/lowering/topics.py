@@ -1,12 +1,12 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes."""
 
 from duolog.engine.formats import FALSE, decode, encode
-from duolog.engine.lowering.rows import Json, Lowered, Row
+from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.sql import spark_types
-from duolog.plan.nodes import Sink, StreamSource, TableSource
+from duolog.plan.nodes import Sink, Source
 
 
-def lower_source(source: StreamSource | TableSource, source_id: int) -> tuple[Json, Row]:
+def lower_source(source: Source, source_id: int) -> tuple[Json, Row]:
     """Return the kernel's source, without children, and the row that leaves it."""
     schema = source.schema
     key = decode(source.key_format, schema.key, "key", first=0)
@@ -28,7 +28,7 @@ def lower_source(source: StreamSource | TableSource, source_id: int) -> tuple[Js
     return described, Row.of(schema.key, schema.value, changes=False)
 
 
-def lower_sink(sink: Sink, row: Row, sink_id: int) -> Lowered:
+def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
     """Return the kernel's sink: a table's new rows are written, with tombstones."""
     schema = sink.schema
     keys = [row.names[column.name] for column in schema.key]
@@ -36,7 +36,7 @@ def lower_sink(sink: Sink, row: Row, sink_id: int) -> Lowered:
     entry = row.entry(
         "sink",
         sink.name,
-        sink=sink_id,
+        sink=around.levels.sinks.index(sink),
         key_bytes=encode(sink.key_format, schema.key, keys, "key"),
         value_bytes=encode(sink.value_format, schema.value, values, "value"),
     )

@@ -174,6 +174,7 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
       for (Node child : children) {
         child.process(change);
       }
+      scope.release();
     }
 
     private void drop(SourceRecord record) {

@@ -64,7 +64,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     int id = grouping.subtopology(group);
     SubTopology subtopology = subtopologies.get(id);
     if (subtopology == null) {
-      return id == Grouping.TO_SINK && !realTime ? new Merge(records) : records;
+      return id == Grouping.TO_SINK && !realTime ? new Merge(records, edge -> edge) : records;
     }
     if (scope == null) {
       open();
@@ -111,6 +111,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
       while (scope.outputs.isEmpty() && !finished) {
         if (records.hasNext()) {
           subtopology.process(records.next());
+          scope.release();
         } else {
           finish();
         }
@@ -126,13 +127,14 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     private void start() {
       scope.enter(task);
       subtopology.select(task.grouping);
-      records = realTime ? unordered : new Merge(unordered);
+      records = realTime ? unordered : new Merge(unordered, subtopology::queue);
     }
 
     private void finish() {
       finished = true;
       if (!realTime) {
         subtopology.finish();
+        scope.release();
       }
     }
   }

@@ -7,13 +7,14 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.function.IntUnaryOperator;
 import scala.collection.AbstractIterator;
 
 /**
  * The records of one task in one micro-batch, in Kafka Streams' order.
  *
- * <p>One queue for each (edge, source), ordered by position. The next record is the head with the
- * smallest timestamp; ties go to the smaller edge, then source. So a slow input waits for none and
+ * <p>One queue for each (queue of edges, source), ordered by position, then edge. The next record is
+ * the head with the smallest timestamp; ties go to the smaller queue, then source. So a slow input waits for none and
  * overtakes none, whatever the shuffle did: Spark hands over one source partition after the other,
  * and a sort that spills breaks even the order within one.
  *
@@ -26,15 +27,17 @@ final class Merge extends AbstractIterator<Envelope> {
   private final PriorityQueue<Queue> others = new PriorityQueue<>(BY_HEAD);
   private Queue current;
 
-  Merge(scala.collection.Iterator<Envelope> records) {
+  /** @param queueOf the queue of an edge */
+  Merge(scala.collection.Iterator<Envelope> records, IntUnaryOperator queueOf) {
     Map<Long, Queue> queues = new HashMap<>();
     Queue last = null;
     long lastId = 0;
     while (records.hasNext()) {
       Envelope record = records.next();
-      long id = (long) record.getEdge() << 32 | record.getSource() & 0xFFFFFFFFL;
+      int rank = queueOf.applyAsInt(record.getEdge());
+      long id = (long) rank << 32 | record.getSource() & 0xFFFFFFFFL;
       if (last == null || id != lastId) {
-        last = queues.computeIfAbsent(id, unused -> new Queue());
+        last = queues.computeIfAbsent(id, unused -> new Queue(rank));
         lastId = id;
       }
       last.add(record);
@@ -68,27 +71,35 @@ final class Merge extends AbstractIterator<Envelope> {
     Envelope b = right.head();
     int order = Long.compare(a.getTs(), b.getTs());
     if (order == 0) {
-      order = Integer.compare(a.getEdge(), b.getEdge());
+      order = Integer.compare(left.rank, right.rank);
     }
     return order == 0 ? Integer.compare(a.getSource(), b.getSource()) : order;
   }
 
   private static final class Queue {
+    private static final Comparator<Envelope> IN_QUEUE =
+        Comparator.comparingLong(Envelope::getPosition).thenComparingInt(Envelope::getEdge);
+
+    private final int rank;
     private final List<Envelope> waiting = new ArrayList<>();
-    private long lastPosition = Long.MIN_VALUE;
+    private Envelope last;
     private boolean sorted = true;
     private Iterator<Envelope> rest;
     private Envelope head;
 
+    Queue(int rank) {
+      this.rank = rank;
+    }
+
     void add(Envelope record) {
-      sorted &= record.getPosition() >= lastPosition;
-      lastPosition = record.getPosition();
+      sorted &= last == null || IN_QUEUE.compare(last, record) <= 0;
+      last = record;
       waiting.add(record);
     }
 
     void start() {
       if (!sorted) {
-        waiting.sort(Comparator.comparingLong(Envelope::getPosition));
+        waiting.sort(IN_QUEUE);
       }
       rest = waiting.iterator();
       take();

@@ -15,6 +15,7 @@ final class RouteNode extends Node {
 
   private final int edge;
   private final int subtopology;
+  private final boolean rekeyed;
   private final boolean table;
   private final Program keys;
   private final Program oldKeys;
@@ -28,6 +29,7 @@ final class RouteNode extends Node {
   RouteNode(
       int edge,
       int subtopology,
+      boolean rekeyed,
       boolean table,
       Program keys,
       Program keyBytes,
@@ -36,6 +38,7 @@ final class RouteNode extends Node {
       int newKeyColumns) {
     this.edge = edge;
     this.subtopology = subtopology;
+    this.rekeyed = rekeyed;
     this.table = table;
     this.keys = keys == null ? null : own(keys);
     this.oldKeys = keys == null || !table ? null : own(keys.twin());
@@ -98,7 +101,7 @@ final class RouteNode extends Node {
     byte[] partitionedBy =
         key == null ? null : keyBytes.bytes(keyOperands.of(key, null, null, of.ts));
     Envelope envelope = Envelope.toEdge(edge, bytes(key), bytes(value), bytes(old), of);
-    scope.emit(edge, subtopology, partitionedBy, envelope);
+    scope.emit(subtopology, partitionedBy, rekeyed, envelope);
   }
 
   private static byte[] bytes(UnsafeRow row) {

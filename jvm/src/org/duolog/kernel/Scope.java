@@ -6,10 +6,13 @@ import java.util.ArrayDeque;
  * Where the nodes of a running task stand: which task it is, and where their output goes.
  *
  * <p>In a level the outputs are restamped: source = task, position = running number of that task.
- * At the ingress they keep the source's partition and offset. Threads: not shared.
+ * At the ingress they keep the source's partition and offset. What goes on under a new key waits
+ * until {@link #release}: in Kafka Streams it would go through a repartition topic, which is read
+ * when the record that caused it is done. Threads: not shared.
  */
 final class Scope {
   final ArrayDeque<Envelope> outputs = new ArrayDeque<>();
+  private final ArrayDeque<Envelope> rekeyed = new ArrayDeque<>();
   final boolean realTime;
   final long cacheBytesMax;
   private final Grouping grouping;
@@ -41,19 +44,31 @@ final class Scope {
     return task == null ? 0 : task.grouping;
   }
 
-  void emit(int edge, int subtopology, byte[] keyBytes, Envelope envelope) {
+  /** Sends a record to the task of its key, now or at the next release. */
+  void emit(int subtopology, byte[] keyBytes, boolean later, Envelope envelope) {
     int target =
         keyBytes == null ? grouping.taskOfSource(source) : grouping.taskOfKey(keyBytes);
-    envelope.setEdge(edge);
-    emit(grouping.of(subtopology, target), envelope);
+    envelope.setGrouping(grouping.of(subtopology, target));
+    if (later) {
+      rekeyed.add(envelope);
+    } else {
+      send(envelope);
+    }
   }
 
   void emitToSink(Envelope envelope) {
-    emit(grouping.of(Grouping.TO_SINK, grouping.taskOfSource(source)), envelope);
+    envelope.setGrouping(grouping.of(Grouping.TO_SINK, grouping.taskOfSource(source)));
+    send(envelope);
   }
 
-  private void emit(long target, Envelope envelope) {
-    envelope.setGrouping(target);
+  /** A record is done: sends what it caused under new keys. */
+  void release() {
+    for (Envelope envelope; (envelope = rekeyed.poll()) != null; ) {
+      send(envelope);
+    }
+  }
+
+  private void send(Envelope envelope) {
     envelope.setSource(source);
     envelope.setPosition(task == null ? position : task.sequence++);
     outputs.add(envelope);

@@ -88,10 +88,23 @@ record Spec(
     }
   }
 
-  /** A way into a sub-topology. The order of ids is the rank of inputs with equal timestamps. */
+  /**
+   * A way into a sub-topology. The order of queues is the rank of inputs with equal timestamps.
+   *
+   * @param queue the first edge of those that come from the same source or sub-topology; its own
+   *     id if there is no other
+   * @param rekeyed records leave when the record that caused them is done
+   */
   record Edge(
-      int id, int subtopology, List<String> keyTypes, List<String> valueTypes, int node) {
+      int id,
+      int subtopology,
+      Integer queue,
+      boolean rekeyed,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      int node) {
     Edge {
+      queue = queue == null ? id : queue;
       keyTypes = orEmpty(keyTypes);
       valueTypes = orEmpty(valueTypes);
     }

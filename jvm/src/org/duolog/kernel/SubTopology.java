@@ -48,6 +48,11 @@ final class SubTopology implements Serializable {
     }
   }
 
+  /** The queue of an edge: edges from one source, or from one sub-topology, are one queue. */
+  int queue(int edge) {
+    return inputs.get(edge).queue;
+  }
+
   void process(Envelope record) {
     inputs.get(record.getEdge()).process(record);
   }
@@ -69,6 +74,7 @@ final class SubTopology implements Serializable {
   static final class Input implements Serializable {
     private static final long serialVersionUID = 1L;
 
+    private final int queue;
     private final int keyColumns;
     private final int valueColumns;
     private final Node node;
@@ -77,7 +83,8 @@ final class SubTopology implements Serializable {
     private transient UnsafeRow old;
     private transient Change change;
 
-    Input(int keyColumns, int valueColumns, Node node) {
+    Input(int queue, int keyColumns, int valueColumns, Node node) {
+      this.queue = queue;
       this.keyColumns = keyColumns;
       this.valueColumns = valueColumns;
       this.node = node;

@@ -107,6 +107,7 @@ final class Topology {
       inputs.put(
           edge.id(),
           new SubTopology.Input(
+              edge.queue(),
               edge.keyTypes().size(),
               edge.valueTypes().size(),
               graph.nodes.get(edge.node())));
@@ -319,6 +320,7 @@ final class Topology {
       return new RouteNode(
           edge.id(),
           edge.subtopology(),
+          edge.rekeyed(),
           of.table(),
           keys,
           binder.bind(owner, newKey, List.of(of.keyBytes())),

@@ -1,0 +1,236 @@
+"""Where a plan is cut: which nodes stand behind an edge, and which nodes belong together.
+
+Nodes that look at keys must see all records of a key in one task, so records are shuffled on
+their way to them, unless they were since their key was last set. What no edge parts belongs
+together.
+
+**One edge for one key.** Consumers behind one and the same key share an edge where that shuffles
+no record more: it leaves the last node that their ways have in common, and what stands between it
+and them is done behind it. A consumer that reads only some records brings an edge of its own,
+unless another takes all of them anyway.
+
+    s ─┬─────────────────────► JOIN        s ══ edge ══►┬─────────────► JOIN
+       └─ filter ─ edge ► AGGREGATE    ─▶               └─ filter ─► AGGREGATE
+
+**A join and its table** share a store, so they belong together, unless that would make a part of
+the plan read itself. Then
+
+- the table is kept once more where the join is, fed by its own changes (a `TableCopy`), if the
+  table does not need what the join's part computes;
+- else the join leaves its part: its records cross an edge under the key that they have.
+
+One of the two is always possible, as the plan itself has no circle.
+
+Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its parts may read themselves
+through a repartition topic; a level cannot.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from duolog.plan.nodes import Node, Plan, Source
+from duolog.plan.schema import Schema
+
+Part = int
+"""A connected part of the plan, by a number that means nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableCopy(Node):
+    """The rows of a table once more, in another sub-topology, for the joins there.
+
+    It is made by the cut and has no children: joins read its store.
+    """
+
+    name: str
+    table: Node
+    store: str
+    is_table: bool = field(default=True, init=False)
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.table,)
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.table.schema
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @property
+    def action(self) -> str:
+        return f"a copy of {self.table}, kept in {self.store}"
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A plan in parts. Nodes stand in the plan's order, copies behind them."""
+
+    plan: Plan
+    nodes: tuple[Node, ...]
+    crossing: frozenset[Node]
+    """The nodes whose records are shuffled right before them."""
+    parts: Mapping[Node, Part]
+    depths: Mapping[Part, int]
+    """The longest path of edges to each part with state. The others belong to ingress."""
+    copies: Mapping[tuple[Node, Node], TableCopy]
+    """Which copy a node looks up, by the node and the table that it means."""
+
+
+def cut_plan(plan: Plan) -> Cut:
+    """Find the parts of `plan`."""
+    cutter = _Cutter(plan)
+    for node in plan.nodes:
+        for table in node.tables:
+            cutter.bring_together(node, table)
+    cutter.share_edges()
+    nodes = (*plan.nodes, *dict.fromkeys(cutter.copies.values()))
+    parts = {node: cutter.part(node) for node in nodes}
+    depths = _depths(parts, cutter.links(), cutter.crossing)
+    return Cut(plan, nodes, frozenset(cutter.crossing), parts, depths, cutter.copies)
+
+
+def path_of(node: Node) -> tuple[Node, ...]:
+    """Return the nodes that drive `node`, from the source on, and itself."""
+    above = node.driver
+    return (node,) if above is None else (*path_of(above), node)
+
+
+class _Cutter:
+    """The parts while they grow. Which node leads a part tells nothing."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.crossing = _first_crossing(plan)
+        self.copies: dict[tuple[Node, Node], TableCopy] = {}
+        self._leader: dict[Node, Node] = {}
+        self._number = {node: number for number, node in enumerate(plan.nodes)}
+        for node in plan.nodes:
+            self._leader[node] = node if node in self.crossing else node.driver or node
+
+    def part(self, node: Node) -> Part:
+        return self._number[self._find(node)]
+
+    def bring_together(self, reader: Node, table: Node) -> None:
+        """Let `reader` share a part with `table`, or with a copy of it."""
+        if self._unite(reader, table):
+            return
+        if self._reaches(reader, table) and not isinstance(table, Source):
+            # The table needs what the reader's part computes, but not the reader itself.
+            self.crossing.add(reader)
+            self._leader[reader] = reader
+            united = self._unite(reader, table)
+            assert united, f"{reader} and {table} are in a circle"
+            return
+        known = (copy for copy in self.copies.values() if copy.table is table)
+        copy = next((c for c in known if self._find(c) is self._find(reader)), None)
+        if copy is None:
+            copy = self._copy(table)
+            self._unite(reader, copy)
+        self.copies[reader, table] = copy
+
+    def share_edges(self) -> None:
+        """Unite the readers of one node, where that closes no circle."""
+        first: dict[Node, list[Node]] = {}
+        for node in [node for node in self._leader if node in self.crossing]:
+            others = first.setdefault(node.driver or node, [])
+            if not any(self._unite(node, other) for other in others):
+                others.append(node)
+
+    def links(self) -> set[tuple[Part, Part]]:
+        """The edges from part to part. A copy of a source's table is fed by the source itself."""
+        return {
+            (self.part(node.driver), self.part(node))
+            for node in self.crossing
+            if node.driver is not None and not isinstance(node.driver, Source)
+        }
+
+    def _copy(self, table: Node) -> TableCopy:
+        number = 2 + len({copy for copy in self.copies.values() if copy.table is table})
+        store = table.stores[0] if table.stores else f"{table.name}-rows"
+        copy = TableCopy(f"{table.name}-copy-{number}", table, f"{store}-{number}")
+        self.crossing.add(copy)
+        self._leader[copy] = copy
+        self._number[copy] = len(self._number)
+        return copy
+
+    def _find(self, node: Node) -> Node:
+        while (above := self._leader[node]) is not node:
+            node = above
+        return node
+
+    def _unite(self, one: Node, other: Node) -> bool:
+        """Make one part of two, unless one reads the other."""
+        if self._find(one) is not self._find(other):
+            if self._reaches(one, other) or self._reaches(other, one):
+                return False
+            self._leader[self._find(other)] = self._find(one)
+        return True
+
+    def _reaches(self, one: Node, other: Node) -> bool:
+        """Tell if records go from the part of `one` over edges to the part of `other`."""
+        links = self.links()
+        reached: set[Part] = set()
+        fresh = {self.part(one)}
+        while fresh := {to for start, to in links if start in reached | fresh} - reached:
+            reached |= fresh
+        return self.part(other) in reached
+
+
+def _first_crossing(plan: Plan) -> set[Node]:
+    """Return the nodes right behind an edge, before it is known which parts they make."""
+    ways = {node: way for node in plan.nodes if node.by_key and (way := _way(node)) is not None}
+    crossing = {node for node, way in ways.items() if not way}
+    tops = {_top(way) for way in ways.values() if way}
+    consumers: dict[Node, list[Node]] = {}
+    for node, way in ways.items():
+        if way:
+            root = next(above for above in reversed(way) if above in tops)
+            consumers.setdefault(root, []).append(node)
+    for together in consumers.values():
+        first = ways[together[0]]
+        leaving = next(above for above in first if all(above in ways[node] for node in together))
+        for node in together:
+            way = (node, *ways[node])
+            crossing.add(way[way.index(leaving) - 1])
+    return crossing
+
+
+def _way(node: Node) -> tuple[Node, ...] | None:
+    """Return what `node` reads, nearest first, up to where its key was set.
+
+    None where records were shuffled since.
+    """
+    way: list[Node] = []
+    above = node.driver
+    while above is not None:
+        way.append(above)
+        if above.rekeys:
+            break
+        if above.by_key:
+            return None
+        above = above.driver
+    return tuple(way)
+
+
+def _top(way: tuple[Node, ...]) -> Node:
+    """Return the furthest node of a way all of whose records come to its end."""
+    return next((above for above in way if above.may_drop), way[-1])
+
+
+def _depths(
+    parts: Mapping[Node, Part], links: Iterable[tuple[Part, Part]], crossing: Iterable[Node]
+) -> dict[Part, int]:
+    depths = {parts[node]: 0 for node in crossing}
+    while deeper := {
+        to: depths[start] + 1
+        for start, to in links
+        if start in depths and depths[start] >= depths[to]
+    }:
+        depths |= deeper
+    return depths

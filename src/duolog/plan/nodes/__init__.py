@@ -1,0 +1,55 @@
+"""Nodes of the logical plan: frozen, typed, each with its parents inside.
+
+    StreamSource ──► Filter ──► SelectKey ──► StreamTableJoin ──► GroupBy ──► AggregateNode ──► Sink
+    TableSource ─────────────────────────────────┘                                  └► ToStream ──► Sink
+
+A node checks itself when it is made, so a plan cannot be built wrong. Nodes compare by identity:
+one node that two others read is computed once, two equal nodes are two.
+
+    node             records                  key, value
+    StreamSource     stream                   as declared
+    TableSource      table (keeps a store)    as declared; null key ignored, null value deletes
+    Filter           as its parent            as its parent
+    Project          as its parent            key as its parent's, value anew; null value stays null
+    SelectKey        stream                   key anew; the other columns are the value
+    StreamTableJoin  stream                   key of the stream, value anew
+    GroupBy          as its parent            key anew; the other columns are the value
+    AggregateNode    table (keeps a store)    key of the group, value = results
+    ToStream         stream                   as its parent
+    Sink             as its parent            as its parent
+
+A table's records are changes: the old row and the new one, either of them null.
+
+Start with `node`, which says what every node tells of itself: a new kind of node is a class with
+these traits, a row in `engine/lower.py` and one in `testing/operators.py`; cutting, describing and
+finding the needed columns follow from the traits.
+
+Source: Kafka Streams `kstream/internals/graph`.
+"""
+
+from duolog.plan.nodes.aggregate import AggregateNode
+from duolog.plan.nodes.join import StreamTableJoin
+from duolog.plan.nodes.keyed import GroupBy, SelectKey
+from duolog.plan.nodes.node import Node, ancestors
+from duolog.plan.nodes.plan import Plan, ensure_distinct_names, plan_of
+from duolog.plan.nodes.stateless import Filter, Project, ToStream
+from duolog.plan.nodes.topics import Sink, Source, StreamSource, TableSource
+
+__all__ = [
+    "AggregateNode",
+    "Filter",
+    "GroupBy",
+    "Node",
+    "Plan",
+    "Project",
+    "SelectKey",
+    "Sink",
+    "Source",
+    "StreamSource",
+    "StreamTableJoin",
+    "TableSource",
+    "ToStream",
+    "ancestors",
+    "ensure_distinct_names",
+    "plan_of",
+]

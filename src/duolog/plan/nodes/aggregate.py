@@ -1,0 +1,110 @@
+"""The aggregate: records of a group folded into a row of a table."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from duolog.plan.aggregates import Accumulator
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import Expression, Named, Scope, type_of
+from duolog.plan.nodes.keyed import GroupBy
+from duolog.plan.nodes.node import (
+    Names,
+    Node,
+    ensure_some,
+    names_in,
+    render_named,
+    typed_columns,
+)
+from duolog.plan.schema import Schema
+from duolog.plan.types import NULL, Column
+
+
+@dataclass(frozen=True, eq=False)
+class AggregateNode(Node):
+    """Folds the records of each group into a row: a table.
+
+    For a record, `add` of every accumulator (over a table also `subtract`, for the old row)
+    gives the new accumulators; all read the ones before. `results` read the new accumulators by
+    `AccumulatorRef` and the group's key by `ColumnRef`. Its scope of columns is the group's
+    schema. The row's timestamp is the greatest of all records that went into it.
+    """
+
+    name: str
+    group: GroupBy
+    store: str
+    accumulators: tuple[Accumulator, ...]
+    results: tuple[Named, ...]
+    is_table: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_some(self.results, "an aggregate")
+        scope = Scope(self.group.schema.columns, accumulators=self.accumulator_columns)
+        for accumulator in self.accumulators:
+            _check_accumulator(accumulator, scope)
+            if self.group.is_table and accumulator.subtract is None:
+                raise InvalidPlan(
+                    f'cannot take rows back from accumulator "{accumulator.name}"',
+                    detail=f'"{self.group.parent}" is a table: its rows change.',
+                    hint="Give the aggregation a subtractor.",
+                )
+        assert self.schema is not None
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.group,) if self.group.rekeys else (self.group.parent,)
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @property
+    def accumulator_columns(self) -> tuple[Column, ...]:
+        return tuple(Column(kept.name, kept.type) for kept in self.accumulators)
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        key = self.group.schema.key
+        scope = Scope(key, accumulators=self.accumulator_columns)
+        return Schema(key, typed_columns(self.results, scope))
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True  # What is stored must not depend on who reads it.
+
+    @property
+    def action(self) -> str:
+        by = "" if self.group.rekeys else f"{self.group.action}: "
+        return f"{by}{render_named(self.results)}, kept in {self.store}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        steps: list[Expression] = []
+        for accumulator in self.accumulators:
+            steps.append(accumulator.add)
+            if accumulator.subtract is not None:
+                steps.append(accumulator.subtract)
+        read = names_in(steps)
+        return read if parent is self.group else self.group.reads(parent, read)
+
+
+def _check_accumulator(accumulator: Accumulator, scope: Scope) -> None:
+    steps = [
+        ("initializer", accumulator.initial, Scope(())),
+        ("adder", accumulator.add, scope),
+        ("subtractor", accumulator.subtract, scope),
+    ]
+    for step, expression, visible in steps:
+        found = NULL if expression is None else type_of(expression, visible)
+        if found not in {accumulator.type, NULL}:
+            raise TypeMismatch(
+                f'the {step} of "{accumulator.name}" gives {found}',
+                detail=f"The accumulator is {accumulator.type}; the {step} is {expression}.",
+                hint="Cast one of them.",
+            )

@@ -1,0 +1,85 @@
+"""Joins: a stream's records, each looked up in a table."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal as OneOf
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import Named, Scope, TableColumnRef, walk
+from duolog.plan.nodes.node import (
+    Names,
+    Node,
+    ensure_stream,
+    key_behind,
+    names_in,
+    needed_of,
+    typed_columns,
+)
+from duolog.plan.schema import Schema
+from duolog.plan.types import render_columns
+
+
+@dataclass(frozen=True, eq=False)
+class StreamTableJoin(Node):
+    """Looks each record of a stream up in a table by its key; a table's changes emit nothing.
+
+    Keys are matched by position, whatever their columns are called. `values` read the stream's
+    columns by `ColumnRef` and the table's value columns by `TableColumnRef`. A null stream value
+    is dropped. Without a match, "inner" drops the record and "left" sees nulls; "left" also lets
+    a null key through, with nulls.
+    """
+
+    name: str
+    stream: Node
+    table: Node
+    kind: OneOf["inner", "left"]
+    values: tuple[Named, ...]
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_stream(self.stream, "join, on the left side,")
+        if not self.table.is_table:
+            raise InvalidPlan(f'"{self.table}" is a stream', hint="Join a stream with a table.")
+        left = [column.type for column in self.stream.schema.key]
+        right = [column.type for column in self.table.schema.key]
+        if left != right or not left:
+            raise InvalidPlan(
+                f'cannot join stream "{self.stream}" with table "{self.table}"',
+                detail=f"The stream's key is ({render_columns(self.stream.schema.key)}), the "
+                f"table's ({render_columns(self.table.schema.key)}).",
+                hint="Give the stream the table's key with select_key(...).",
+            )
+        assert self.schema is not None
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.stream, self.table)
+
+    @property
+    def tables(self) -> tuple[Node, ...]:
+        return (self.table,)
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        of = self.stream.schema
+        scope = Scope(of.columns, table_columns=self.table.schema.value)
+        return Schema(of.key, typed_columns(self.values, scope))
+
+    @property
+    def action(self) -> str:
+        return f"{self.kind} join with {self.table.name}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        read = needed_of(self.values, behind)
+        if parent is self.stream:
+            return names_in(read) | key_behind(self, behind)
+        parts = (part for expression in read for part in walk(expression))
+        return frozenset(part.name for part in parts if isinstance(part, TableColumnRef))

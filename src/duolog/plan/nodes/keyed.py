@@ -1,0 +1,109 @@
+"""Records under a new key: select_key, and group_by before an aggregate."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import ColumnRef, Named, Scope
+from duolog.plan.nodes.node import (
+    Names,
+    Node,
+    ensure_some,
+    ensure_stream,
+    names_in,
+    needed_of,
+    render_named,
+    typed_columns,
+)
+from duolog.plan.schema import Schema
+from duolog.plan.types import map_in
+
+
+class _Keyed(Node):
+    """What `SelectKey` and `GroupBy` share: a new key, and the columns that are left as value."""
+
+    parent: Node
+    keys: tuple[Named, ...]
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        scope = Scope(self.parent.schema.columns)
+        return Schema(typed_columns(self.keys, scope), typed_columns(self.values, scope))
+
+    @cached_property
+    def values(self) -> tuple[Named, ...]:
+        """The parent's columns, old key first, without those whose names the new key takes."""
+        taken = {name for name, _ in self.keys}
+        names = self.parent.schema.names
+        return tuple((name, ColumnRef(name)) for name in names if name not in taken)
+
+    @property
+    def rekeys(self) -> bool:
+        """False if the new key has the same values as the old one, in the same order."""
+        same = [ColumnRef(column.name) for column in self.parent.schema.key]
+        return [expression for _, expression in self.keys] != same
+
+    @property
+    def action(self) -> str:
+        return f"by {render_named(self.keys)}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        keys = names_in(expression for _, expression in self.keys)
+        return keys | names_in(needed_of(self.values, behind))
+
+    def _check_key(self) -> None:
+        for column in self.schema.key:
+            if map_in(column.type):
+                raise InvalidPlan(
+                    f'column "{column.name}" cannot be a key',
+                    detail=f"It is a {column.type}. The entries of a MAP have no order, so that "
+                    "equal maps may have different bytes.",
+                    hint="Take the entries that make the key.",
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class SelectKey(_Keyed):
+    """Gives each record of a stream a new key. The old key's columns move into the value."""
+
+    name: str
+    parent: Node
+    keys: tuple[Named, ...]
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_stream(self.parent, "select a new key for")
+        ensure_some(self.keys, "a key")
+        self._check_key()
+
+
+@dataclass(frozen=True, eq=False)
+class GroupBy(_Keyed):
+    """Groups by `keys`, for an aggregate. A record with a null among its group keys is dropped.
+
+    A table's change leaves as one change if old and new have the same group key, else as two:
+    the old row taken back from its group, then the new row added to its own (KIP-904).
+
+    A group on the key that records have already is no step of a plan: its aggregate reads the
+    group's parent, and the group only tells it how columns are called.
+    """
+
+    name: str
+    parent: Node
+    keys: tuple[Named, ...]
+
+    def __post_init__(self) -> None:
+        ensure_some(self.keys, "a group")
+        self._check_key()
+
+    @property
+    def is_table(self) -> bool:  # type: ignore[override]
+        return self.parent.is_table
+
+    @property
+    def may_drop(self) -> bool:
+        return True

@@ -1,0 +1,58 @@
+"""A plan: sinks, and all that they read, in order."""
+
+from dataclasses import dataclass
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.node import Node
+from duolog.plan.nodes.topics import Sink, Source
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Sinks and all that they read.
+
+    `nodes` stand in the order in which they were made: parents before children. Where a record
+    goes to several children, it goes to them in this order, each time all the way down.
+    """
+
+    sinks: tuple[Sink, ...]
+    nodes: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        if not self.sinks:
+            raise InvalidPlan("the topology writes nothing", hint="End it with to(topic).")
+        ensure_distinct_names("node", [node.name for node in self.nodes])
+        ensure_distinct_names("store", [store for node in self.nodes for store in node.stores])
+        position = {node: index for index, node in enumerate(self.nodes)}
+        for node in self.nodes:
+            assert all(position[parent] < position[node] for parent in node.parents), node.name
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, Source))
+
+    def children(self, node: Node) -> tuple[Node, ...]:
+        """Return the nodes that read `node`, in order."""
+        return tuple(child for child in self.nodes if node in child.parents)
+
+
+def plan_of(*sinks: Sink) -> Plan:
+    """Return the plan of `sinks`, its nodes ordered as a walk from them finds them."""
+    found: dict[Node, None] = {}
+
+    def visit(node: Node) -> None:
+        if node not in found:
+            for parent in node.parents:
+                visit(parent)
+            found[node] = None
+
+    for sink in sinks:
+        visit(sink)
+    return Plan(sinks, tuple(found))
+
+
+def ensure_distinct_names(kind: str, names: list[str]) -> None:
+    """Raise a StatementError if a name of this `kind` stands twice."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidPlan(f'two {kind}s are called "{name}"', hint="Name one differently.")

@@ -1,0 +1,116 @@
+"""Nodes that look at one record at a time and keep its key: filter, project, to_stream."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import Expression, Named, Scope, column_names, type_of
+from duolog.plan.nodes.node import (
+    Names,
+    Node,
+    key_behind,
+    names_in,
+    needed_of,
+    render_named,
+    typed_columns,
+)
+from duolog.plan.schema import Schema
+from duolog.plan.types import BOOLEAN, NULL
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Node):
+    """Keeps the records for which `predicate` is true; null counts as false.
+
+    Of a table's change, old and new are filtered each; nothing goes on if neither is left.
+    """
+
+    name: str
+    parent: Node
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        found = type_of(self.predicate, self.parent.schema)
+        if found not in {BOOLEAN, NULL}:
+            raise TypeMismatch(f"{self.predicate} is no condition", detail=f"It is a {found}.")
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.parent.schema
+
+    @property
+    def is_table(self) -> bool:  # type: ignore[override]
+        return self.parent.is_table
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def action(self) -> str:
+        return f"where {self.predicate}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return behind | column_names(self.predicate)
+
+
+@dataclass(frozen=True, eq=False)
+class Project(Node):
+    """Replaces the value by `values`. A null value stays null."""
+
+    name: str
+    parent: Node
+    values: tuple[Named, ...]
+
+    def __post_init__(self) -> None:
+        assert self.schema is not None  # Types are checked here, where the user made the mistake.
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        of = self.parent.schema
+        return Schema(of.key, typed_columns(self.values, Scope(of.columns)))
+
+    @property
+    def is_table(self) -> bool:  # type: ignore[override]
+        return self.parent.is_table
+
+    @property
+    def action(self) -> str:
+        return render_named(self.values) or "no columns"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        # A project never reads a key for its own sake, but what is behind it may.
+        return names_in(needed_of(self.values, behind)) | key_behind(self, behind)
+
+
+@dataclass(frozen=True, eq=False)
+class ToStream(Node):
+    """The changes of a table as a stream of its new rows; a deleted row is a null value."""
+
+    name: str
+    table: Node
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        if not self.table.is_table:
+            raise InvalidPlan(f'"{self.table}" is a stream already')
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.table,)
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.table.schema
+
+    @property
+    def action(self) -> str:
+        return "the table's changes"

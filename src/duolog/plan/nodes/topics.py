@@ -1,0 +1,120 @@
+"""Where records come from and where they go: sources and sinks."""
+
+from dataclasses import dataclass, field
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.formats import Format
+from duolog.plan.nodes.node import Node
+from duolog.plan.schema import Schema
+from duolog.plan.types import render_columns
+
+
+class _Topic(Node):
+    """What sources and sinks share: a topic and its formats."""
+
+    topic: str
+    key_format: Format
+    value_format: Format
+
+    def __post_init__(self) -> None:
+        self.key_format.check(self.schema.key, f'key of "{self.topic}"')
+        self.value_format.check(self.schema.value, f'value of "{self.topic}"')
+
+    @property
+    def topic_columns(self) -> str:
+        return (
+            f"key {self.key_format} ({render_columns(self.schema.key)}) "
+            f"value {self.value_format} ({render_columns(self.schema.value)})"
+        )
+
+
+class Source(_Topic):
+    """A node that reads a topic."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSource(Source):
+    """A stream: each record of a topic is an event of its own."""
+
+    name: str
+    topic: str
+    schema: Schema
+    key_format: Format
+    value_format: Format
+    is_table: bool = field(default=False, init=False)
+
+    @property
+    def action(self) -> str:
+        return f"stream of topic {self.topic}, {self.topic_columns}"
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource(Source):
+    """A table: each record of a topic is the new row of its key; a null value deletes it.
+
+    Records with a null key are ignored. `store` keeps the rows.
+    """
+
+    name: str
+    topic: str
+    schema: Schema
+    key_format: Format
+    value_format: Format
+    store: str
+    is_table: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        if not self.schema.key:
+            raise InvalidPlan(f'table "{self.topic}" has no key', hint='Declare one: key="...".')
+        super().__post_init__()
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True  # What is stored must not depend on who reads it.
+
+    @property
+    def action(self) -> str:
+        return f"table of topic {self.topic}, {self.topic_columns}"
+
+
+@dataclass(frozen=True, eq=False)
+class Sink(_Topic):
+    """Writes records to a topic; a table's new rows, with a null value for a deleted one.
+
+    `partitions` is for the topic's creation; None leaves it to the number of tasks.
+    """
+
+    name: str
+    parent: Node
+    topic: str
+    key_format: Format
+    value_format: Format
+    partitions: int | None = None
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.parent.schema
+
+    @property
+    def is_table(self) -> bool:  # type: ignore[override]
+        return self.parent.is_table
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True
+
+    @property
+    def action(self) -> str:
+        return f"to topic {self.topic}, {self.topic_columns}"
