@@ -5,7 +5,7 @@
 The names are ksqlDB's. A column name is a word, or anything between backquotes. Types compare by
 value. `NULL` is the type of the literal null alone: it fits everywhere, and no column has it.
 
-Values in Python (reference evaluator, serdes): bool, int, int, float, str, bytes, date, time,
+Values in Python (reference evaluator, serdes): bool, int, int, float, str, bytes, date,
 datetime (aware, UTC), Decimal, list, dict, and a dict by field name for STRUCT.
 """
 
@@ -113,12 +113,11 @@ DOUBLE: Final = Type("DOUBLE")
 STRING: Final = Type("STRING")
 BYTES: Final = Type("BYTES")
 DATE: Final = Type("DATE")
-TIME: Final = Type("TIME")
 TIMESTAMP: Final = Type("TIMESTAMP")
 NULL: Final = Type("NULL")
 
 _PLAIN: Final = {
-    **{t.name: t for t in (BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)},
+    **{t.name: t for t in (BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIMESTAMP)},
     "INTEGER": INT,
     "VARCHAR": STRING,
 }
@@ -287,6 +286,12 @@ def _decimal(tokens: _Tokens) -> Decimal:
 
 def _unknown_type(word: str) -> StatementError:
     known = (*_PLAIN, *_WITH_PARAMETERS)
+    if word.upper() == "TIME":
+        return StatementError(
+            "there is no type TIME",
+            detail="Spark cannot read a time of day from a topic yet.",
+            hint='Keep it as STRING ("10:00:01"), which has the same order, or as INT milliseconds.',
+        )
     nearest = get_close_matches(word.upper(), known, n=1, cutoff=0.5)
     return StatementError(
         f'unknown type "{word}"',

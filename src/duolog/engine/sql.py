@@ -105,7 +105,6 @@ _LITERALS: Final[dict[type, Callable[[Any], str]]] = {
     str: text,
     bytes: lambda value: f"X'{value.hex()}'",
     dt.date: lambda value: text(value.isoformat()),
-    dt.time: lambda value: text(value.isoformat()),
     list: _array,
     tuple: _array,
     dict: _map,

@@ -29,7 +29,6 @@ from duolog.plan.types import (
     INT,
     NULL,
     STRING,
-    TIME,
     TIMESTAMP,
     Column,
     Decimal,
@@ -38,9 +37,7 @@ from duolog.plan.types import (
     quote,
 )
 
-PlainValue = (
-    bool | int | float | str | bytes | PythonDecimal | dt.datetime | dt.date | dt.time | None
-)
+PlainValue = bool | int | float | str | bytes | PythonDecimal | dt.datetime | dt.date | None
 
 _INT_MAX: Final = 2**31 - 1
 _BIGINT_MAX: Final = 2**63 - 1
@@ -275,7 +272,7 @@ def _call_type(function: str, types: tuple[Type, ...], call: Expression) -> Type
         raise
 
 
-_CASTS_TO_TEXT: Final = {BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP}
+_CASTS_TO_TEXT: Final = {BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIMESTAMP}
 _CASTS_FROM_TEXT: Final = {BOOLEAN, INT, BIGINT, DOUBLE, BYTES, DATE, TIMESTAMP}
 
 
@@ -315,13 +312,11 @@ def _type_of_value(value: PlainValue) -> Type:  # noqa: PLR0911 - a table of cas
             return TIMESTAMP
         case dt.date():
             return DATE
-        case dt.time():
-            return TIME
         case _:
             raise TypeMismatch(
                 f"no type for the literal {value!r}",
                 detail="Literals are bool, int of 64 bits, float, str, bytes, Decimal, date, "
-                "time, datetime and None.",
+                "datetime and None.",
             )
 
 

@@ -3,7 +3,7 @@
     BOOLEAN true          DECIMAL   1.50                 TIMESTAMP "2013-01-01T10:00:00.123Z"
     INT     15            BYTES     base64               ARRAY     [...]
     DOUBLE  15.0, 1.0E7   DATE      "2013-01-01"         MAP       {...}, keys as texts
-    STRING  "SFO"         TIME      "10:00:01.5"         STRUCT    {...}
+    STRING  "SFO"         STRUCT    {...}
 
 Byte for byte what the engine writes, which is what Spark's Jackson writes. Reading takes fields
 in any order, a missing one as null, and passes over unknown ones and over text behind the object;
@@ -37,7 +37,6 @@ from duolog.core.types import (
     DOUBLE,
     INT,
     STRING,
-    TIME,
     TIMESTAMP,
     Array,
     Column,
@@ -232,12 +231,6 @@ def _double(value: object) -> str:
     return f'"{text}"' if text in _NOT_NUMBERS else text
 
 
-def _time(value: object) -> str:
-    time = cast("dt.time", value)
-    text = time.isoformat()
-    return f'"{text.rstrip("0") if time.microsecond else text}"'
-
-
 def _timestamp(value: object) -> str:
     in_utc = cast("dt.datetime", value).astimezone(dt.UTC).replace(tzinfo=None)
     return f'"{in_utc.isoformat(timespec="milliseconds")}Z"'
@@ -251,7 +244,6 @@ _SCALAR_WRITERS: Final[dict[Type, Writer]] = {
     STRING: _text,
     BYTES: lambda value: f'"{base64.b64encode(cast("bytes", value)).decode()}"',
     DATE: lambda value: f'"{cast("dt.date", value).isoformat()}"',
-    TIME: _time,
     TIMESTAMP: _timestamp,
 }
 
@@ -433,6 +425,5 @@ _SCALAR_READERS: Final[dict[Type, Reader]] = {
     STRING: _read_text,
     BYTES: _read_bytes,
     DATE: _read_date,
-    TIME: lambda value: dt.time.fromisoformat(_expect(str, value)),
     TIMESTAMP: _read_timestamp,
 }

@@ -135,7 +135,7 @@ def _to_text(value: object, _of: Type) -> str:
         case dt.datetime():
             text = value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(" ")
             return text.rstrip("0") if value.microsecond else text
-        case dt.date() | dt.time():
+        case dt.date():
             return value.isoformat()
         case _:
             return str(value)

@@ -93,6 +93,80 @@ def test_a_join_with_an_unknown_column_names_those_of_both_sides() -> None:
     assert caught.value.hint == 'Did you mean "a_name"?'
 
 
+def orders_and_customers() -> tuple[Stream, Table]:
+    topology = Topology("shop")
+    orders = topology.stream("orders", key="id STRING", value="customer STRING, amount INT")
+    return orders, topology.table("customers", key="customer STRING", value="city STRING")
+
+
+@pytest.mark.parametrize("kind", ["join", "left_join"])
+def test_keys_with_different_names_are_joined_only_where_it_is_said(kind: str) -> None:
+    orders, customers = orders_and_customers()
+
+    with pytest.raises(StatementError, match=r"keys of .* have different names") as caught:
+        getattr(orders, kind)(customers)
+
+    assert "(id STRING)" in caught.value.detail
+    assert "(customer STRING)" in caught.value.detail
+    assert 'join(table, on="id")' in caught.value.hint
+
+
+def test_a_join_on_the_key_under_another_name_changes_no_key() -> None:
+    orders, customers = orders_and_customers()
+
+    joined = orders.join(customers, on="id")
+
+    assert str(joined.schema) == "key (id STRING) value (customer STRING, amount INT, city STRING)"
+    assert [parent.name for parent in joined.node.parents] == ["stream-1", "table-2"]
+
+
+def test_a_join_on_another_column_makes_it_the_key() -> None:
+    orders, customers = orders_and_customers()
+
+    joined = orders.left_join(customers, on="customer")
+    shouted = orders.join(customers, on=col("customer").upper().alias("who"), select=["city"])
+
+    assert str(joined.schema) == "key (customer STRING) value (id STRING, amount INT, city STRING)"
+    assert str(shouted.schema) == "key (who STRING) value (city STRING)"
+
+
+def test_a_join_on_several_columns_takes_them_in_the_order_of_the_tables_key() -> None:
+    topology = Topology("several")
+    stream = topology.stream("s", key="a STRING, b INT", value="v INT")
+    table = topology.table("t", key="x INT, y STRING", value="w INT")
+
+    assert (
+        str(stream.join(table, on=["b", "a"]).schema)
+        == "key (b INT, a STRING) value (v INT, w INT)"
+    )
+    with pytest.raises(StatementError, match="cannot join stream"):
+        stream.join(table, on=["a", "b"])
+
+
+def test_a_key_must_not_hold_a_map() -> None:
+    topology = Topology("maps")
+    stream = topology.stream(
+        "s", key="k STRING", value="m MAP<STRING, INT>, l ARRAY<MAP<INT, INT>>"
+    )
+
+    for refused in (stream.group_by, stream.select_key):
+        for column in ("m", "l"):
+            with pytest.raises(StatementError, match=f'"{column}" cannot be a key') as caught:
+                refused(column)
+            assert "no order" in caught.value.detail
+    for form in ("stream", "table"):
+        with pytest.raises(StatementError, match="cannot be a key"):
+            getattr(topology, form)("t", key="m MAP<STRING, INT>", value="v INT")
+
+
+def test_two_groups_by_the_same_columns_are_one() -> None:
+    stream = flights(Topology("t"))
+
+    one, other = stream.group_by("dest").count("n"), stream.group_by("dest").count("m")
+
+    assert one.node.parents == other.node.parents
+
+
 def test_a_table_of_another_topology_is_refused() -> None:
     with pytest.raises(StatementError, match="belongs to another topology"):
         flights(Topology("t")).join(airlines(Topology("u")), prefix="a_")

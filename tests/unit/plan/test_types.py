@@ -58,3 +58,10 @@ def test_no_columns_are_fine() -> None:
 def test_a_decimal_has_at_most_38_digits() -> None:
     with pytest.raises(StatementError, match=r"no type DECIMAL\(39,0\)"):
         parse_type("DECIMAL(39)")
+
+
+def test_a_time_of_day_is_refused_where_it_is_written() -> None:
+    with pytest.raises(StatementError, match="no type TIME") as caught:
+        parse_type("ARRAY<TIME>")
+
+    assert "STRING" in caught.value.hint

@@ -10,18 +10,18 @@ from duolog.serde.json import JsonSerde
 from duolog.serde.serde import key_serde, value_serde
 
 EVERY_TYPE = parse_columns(
-    "flag BOOLEAN, i INT, b BIGINT, d DOUBLE, s STRING, raw BYTES, day DATE, at TIME, "
+    "flag BOOLEAN, i INT, b BIGINT, d DOUBLE, s STRING, raw BYTES, day DATE, "
     "ts TIMESTAMP, price DECIMAL(10,2), list ARRAY<INT>, by_name MAP<STRING, DOUBLE>, "
     "place STRUCT<faa STRING, tz INT>"
 )
 ROW = (
-    True, -5, 2**40, 0.1, 'a "b"\n\\é', b"\x00\xff", dt.date(2013, 1, 1), dt.time(10, 0, 1, 500_000),
+    True, -5, 2**40, 0.1, 'a "b"\n\\é', b"\x00\xff", dt.date(2013, 1, 1),
     dt.datetime(2013, 1, 1, 10, tzinfo=dt.UTC), Decimal("1.50"), [1, None], {"x": 1.0},
     {"faa": "SFO", "tz": None},
 )  # fmt: skip
 TEXT = (
     '{"flag":true,"i":-5,"b":1099511627776,"d":0.1,"s":"a \\"b\\"\\n\\\\é","raw":"AP8=",'
-    '"day":"2013-01-01","at":"10:00:01.5","ts":"2013-01-01T10:00:00.000Z","price":1.50,'
+    '"day":"2013-01-01","ts":"2013-01-01T10:00:00.000Z","price":1.50,'
     '"list":[1,null],"by_name":{"x":1.0},"place":{"faa":"SFO","tz":null}}'
 ).encode()
 

@@ -17,7 +17,7 @@ def lower_source(source: Source, source_id: int) -> tuple[Json, Row]:
         "topic": source.topic,
         "parse": {"columns": key.parsed + value.parsed},
         "corrupt": " OR ".join(unreadable) or FALSE,
-        "key_null": key.is_null,
+        "key_null": _or_nulls_only(key.is_null, key.columns),
         "value_null": value.is_null,
         "keys": key.columns,
         "values": value.columns,
@@ -26,6 +26,13 @@ def lower_source(source: Source, source_id: int) -> tuple[Json, Row]:
         "children": [],
     }
     return described, Row.of(schema.key, schema.value, changes=False)
+
+
+def _or_nulls_only(is_null: str, columns: list[str]) -> str:
+    """A key of several columns is null too where it is an object of nulls."""
+    if len(columns) < 2:
+        return is_null
+    return f"({is_null} OR ({' AND '.join(f'{column} IS NULL' for column in columns)}))"
 
 
 def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:

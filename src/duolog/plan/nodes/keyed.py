@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named, Scope
 from duolog.plan.nodes.node import (
     Names,
     Node,
+    ensure_key,
     ensure_some,
     ensure_stream,
     names_in,
@@ -16,7 +16,6 @@ from duolog.plan.nodes.node import (
     typed_columns,
 )
 from duolog.plan.schema import Schema
-from duolog.plan.types import map_in
 
 
 class _Keyed(Node):
@@ -55,16 +54,6 @@ class _Keyed(Node):
         keys = names_in(expression for _, expression in self.keys)
         return keys | names_in(needed_of(self.values, behind))
 
-    def _check_key(self) -> None:
-        for column in self.schema.key:
-            if map_in(column.type):
-                raise InvalidPlan(
-                    f'column "{column.name}" cannot be a key',
-                    detail=f"It is a {column.type}. The entries of a MAP have no order, so that "
-                    "equal maps may have different bytes.",
-                    hint="Take the entries that make the key.",
-                )
-
 
 @dataclass(frozen=True, eq=False)
 class SelectKey(_Keyed):
@@ -78,7 +67,7 @@ class SelectKey(_Keyed):
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "select a new key for")
         ensure_some(self.keys, "a key")
-        self._check_key()
+        ensure_key(self.schema)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +87,7 @@ class GroupBy(_Keyed):
 
     def __post_init__(self) -> None:
         ensure_some(self.keys, "a group")
-        self._check_key()
+        ensure_key(self.schema)
 
     @property
     def is_table(self) -> bool:  # type: ignore[override]

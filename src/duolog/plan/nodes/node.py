@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, Named, Scope, column_names, type_of
 from duolog.plan.schema import Schema
-from duolog.plan.types import NULL, Column, quote
+from duolog.plan.types import NULL, Column, map_in, quote
 
 Names = frozenset[str]
 
@@ -135,3 +135,15 @@ def ensure_stream(node: Node, action: str) -> None:
 def ensure_some(named: tuple[Named, ...], what: str) -> None:
     if not named:
         raise InvalidPlan(f"{what} needs at least one column")
+
+
+def ensure_key(schema: Schema) -> None:
+    """Check that equal keys of this schema have equal bytes."""
+    for column in schema.key:
+        if map_in(column.type):
+            raise InvalidPlan(
+                f'column "{column.name}" cannot be a key',
+                detail=f"It is a {column.type}. The entries of a MAP have no order, so that "
+                "equal maps may have different bytes.",
+                hint="Take the entries that make the key.",
+            )

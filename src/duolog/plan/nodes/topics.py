@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.formats import Format
-from duolog.plan.nodes.node import Node
+from duolog.plan.nodes.node import Node, ensure_key
 from duolog.plan.schema import Schema
 from duolog.plan.types import render_columns
 
@@ -17,6 +17,7 @@ class _Topic(Node):
     value_format: Format
 
     def __post_init__(self) -> None:
+        ensure_key(self.schema)
         self.key_format.check(self.schema.key, f'key of "{self.topic}"')
         self.value_format.check(self.schema.value, f'value of "{self.topic}"')
 

@@ -1,0 +1,46 @@
+"""Keys at the edge of what a topic can carry, in the kernel and in the reference evaluator."""
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.streams.test_engine_semantics import drive, driver_of
+from duolog import Topology
+from duolog.testing.reference import ReferenceEvaluator, SourceRecord
+
+pytestmark = pytest.mark.spark
+
+Written = list[tuple[bytes | None, bytes | None]]
+
+
+def both(
+    spark: SparkSession, topology: Topology, *rows: tuple[Any, Any]
+) -> tuple[Written, Written]:
+    """What the kernel writes and what the reference writes, of records of the first source."""
+    plan = topology.build()
+    (source, *_) = plan.sources
+    records = [
+        SourceRecord(source.topic, 0, offset, offset, _json(key), _json(value))
+        for offset, (key, value) in enumerate(rows)
+    ]
+    kernel = drive(driver_of(spark, plan, 0), records)
+    reference = ReferenceEvaluator(plan, tasks=2).run(records)
+    return [(w.key, w.value) for w in kernel], [(w.key, w.value) for w in reference]
+
+
+def test_a_key_of_several_columns_that_are_all_null_is_no_key(spark: SparkSession) -> None:
+    topology = Topology("nulls")
+    table = topology.table("t", key="a STRING, b BIGINT", value="v BIGINT")
+    table.to("out")
+
+    kernel, reference = both(
+        spark, topology, ({"a": None, "b": None}, {"v": 1}), ({"a": None, "b": 2}, {"v": 2})
+    )
+
+    assert kernel == reference == [(b'{"a":null,"b":2}', b'{"v":2}')]
+
+
+def _json(value: Any) -> bytes | None:
+    return None if value is None else json.dumps(value).encode()
