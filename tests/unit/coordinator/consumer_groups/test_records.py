@@ -60,7 +60,7 @@ RECORDS: list[ConsumerGroupRecord] = [
 ]
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=str)
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 def test_every_record_is_read_back(record: ConsumerGroupRecord) -> None:
     assert decode_record(record.encode_key(), record.encode_value()) == record
 
