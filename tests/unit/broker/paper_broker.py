@@ -171,7 +171,7 @@ class PaperBroker:
                 producer_id, epoch, commit=commit, coordinator_epoch=0, timestamp_ms=0
             )
             self._put(partition, marker)
-            self.groups.complete_transaction(partition, producer_id, epoch, commit)
+            self.groups.complete_transaction(partition, producer_id, epoch, commit, lambda: None)
 
     # Timers
 
@@ -195,6 +195,9 @@ class PaperBroker:
 
     # Requests
 
+    def refuse(self, _: object, error: Exception) -> None:
+        raise error
+
     def send(self, key: int, version: int, /, **fields: Any) -> list[Any]:
         """Send a request; the list holds the answer once there is one."""
         header = RequestHeader(key, version, 1, "client", 0)
@@ -205,12 +208,14 @@ class PaperBroker:
         def reply(values: Any) -> None:
             frame = self.messages.encode_response(header, values)
             flexible = entity_type(key, version, "response").__flexible__
-            start = 9 if flexible else 8
-            entity, size = entity_reader(entity_type(key, version, "response"))(
-                memoryview(frame)[start:], 0
-            )
-            assert start + size == len(frame)
+            reply_pieces([frame[9 if flexible else 8 :]])
+
+        def reply_pieces(pieces: list[bytes]) -> None:
+            body = b"".join(pieces)
+            entity, size = entity_reader(entity_type(key, version, "response"))(body, 0)
+            assert size == len(body)
             answers.append(entity)
+            context.replied = True
 
         context: Any = SimpleNamespace(
             broker=self,
@@ -218,7 +223,9 @@ class PaperBroker:
             client_id="client",
             client_host="/127.0.0.1",
             advertised=self.advertised,
+            replied=False,
             reply=reply,
+            reply_pieces=reply_pieces,
             encode_item=lambda path, item: self.messages.encode_item(header, path, item),
         )
         request = self.messages.decode_request(header, memoryview(body))

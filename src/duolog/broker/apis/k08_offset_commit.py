@@ -16,23 +16,17 @@ Source: Kafka OffsetCommitRequest.json; OffsetMetadataManager.commitOffset.
 from datetime import timedelta
 from typing import Any
 
-from duolog.broker.groups.offset_fields import committed_offsets, offset_codes
+from duolog.broker.groups.offset_fields import Answer, commit_in_slices
 from duolog.broker.requests.api import Api, RequestContext
-from duolog.coordinator.errors import GroupError
-from duolog.coordinator.messages import CommitRequest, CommittedOffset, OffsetsReply
+from duolog.coordinator.messages import CommitRequest, CommittedOffset
 from duolog.core.ids import TopicPartition
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    offsets = committed_offsets(request, context.broker.topics)
-
-    def answer(reply: OffsetsReply) -> None:
-        context.reply(offset_codes(request, reply.error_codes))
-
-    try:
+    def commit(offsets: dict[TopicPartition, CommittedOffset], answer: Answer) -> None:
         context.broker.groups.commit(_commit_request(request, context, offsets), answer)
-    except GroupError as error:
-        answer(OffsetsReply(dict.fromkeys(offsets, error.code)))
+
+    commit_in_slices(context, request, commit, lambda error: error.code)
 
 
 def _commit_request(

@@ -4,6 +4,7 @@ Behaviour: a partition without an offset gets -1 and no error, also in a group t
 Null topics mean all offsets of the group. Only durable offsets are shown. With `require_stable`, a
 partition whose offset an open transaction may replace gets UNSTABLE_OFFSET_COMMIT: clients ask again.
 
+The answer is written by hand and in time slices: a request may name a million partitions.
 An offset of a topic that was deleted does not count for one that was made under its name later.
 
 v2  null topics; error code of the group
@@ -16,83 +17,136 @@ v9  member id and epoch, for groups of the consumer protocol
 Source: Kafka OffsetFetchRequest.json; OffsetMetadataManager.fetchOffsets.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from duolog.broker.groups.offset_fields import PARTITIONS_A_STEP
 from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import do_nothing, work_in_slices
 from duolog.coordinator.errors import NONE, UNSTABLE_OFFSET_COMMIT, GroupError
 from duolog.coordinator.records import OffsetRecord
 from duolog.core.ids import TopicPartition
+from duolog.protocol.wire import INT16, INT32, INT64, write_array_length, write_string
 
-if TYPE_CHECKING:
-    from duolog.broker.groups.coordinator_service import GroupCoordinatorService
-
-Fields = Mapping[str, Any]
+Offsets = Mapping[TopicPartition, OffsetRecord]
+Topics = Sequence[tuple[str, Sequence[int]]]
 
 _GROUP_ERROR_VERSION: Final = 2
+_THROTTLE_VERSION: Final = 3
+_EPOCH_VERSION: Final = 5
+_FLEXIBLE_VERSION: Final = 6
+_GROUPS_VERSION: Final = 8
+_NO_THROTTLE: Final = INT32.pack(0)
 _NO_OFFSET: Final = OffsetRecord(offset=-1, leader_epoch=-1, metadata="", committed_at_ms=-1)
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    groups = context.broker.groups
-    stable = getattr(request, "require_stable", False)
-    if context.version >= 8:
-        found = [_fetch(groups, group, context.version, stable=stable) for group in request.groups]
-        context.reply({"throttle_time": 0, "groups": found})
-        return
-    one = _fetch(groups, request, context.version, stable=stable)
-    context.reply({"throttle_time": 0, **one})
+    answer = _Answer(context, stable=getattr(request, "require_stable", False))
+    steps = answer.write(request)
+    work_in_slices(context, steps, do_nothing, lambda: context.reply_pieces(answer.pieces))
 
 
-def _fetch(groups: "GroupCoordinatorService", asked: Any, version: int, *, stable: bool) -> Fields:
-    member_id = getattr(asked, "member_id", None)
-    try:
-        offsets = groups.offsets(asked.group_id, member_id, getattr(asked, "member_epoch", -1))
-    except GroupError as error:
+class _Answer:
+    """The body of the answer, piece by piece."""
+
+    def __init__(self, context: RequestContext, *, stable: bool) -> None:
+        self.pieces: list[bytes] = []
+        self._groups = context.broker.groups
+        self._version = context.version
+        self._stable = stable
+        self._flexible = context.version >= _FLEXIBLE_VERSION
+        self._end = b"\0" if self._flexible else b""
+        """The tagged fields of every struct: none."""
+
+    def write(self, request: Any) -> Iterator[None]:
+        """Write the whole body, in steps."""
+        if self._version >= _THROTTLE_VERSION:
+            self.pieces.append(_NO_THROTTLE)
+        if self._version < _GROUPS_VERSION:
+            yield from self._write_group(request)
+            return
+        self.pieces.append(self._length(len(request.groups)))
+        for group in request.groups:
+            self.pieces.append(write_string(group.group_id, flexible=True))
+            yield from self._write_group(group)
+        self.pieces.append(self._end)
+
+    def _write_group(self, asked: Any) -> Iterator[None]:
+        group_id, code = asked.group_id, NONE
+        offsets: Offsets = {}
+        topics: Topics = ()
+        unstable: frozenset[TopicPartition] = frozenset()
+        try:
+            offsets = self._groups.offsets(
+                group_id, getattr(asked, "member_id", None), getattr(asked, "member_epoch", -1)
+            )
+        except GroupError as error:
+            code = error.code
+        else:
+            unstable = self._groups.unstable_offsets(group_id) if self._stable else unstable
+            if asked.topics is None:
+                topics = yield from self._all_of(offsets)
         # Version 1 has no place for the group's error but the partitions.
-        keys = _asked(asked.topics or ()) if version < _GROUP_ERROR_VERSION else ()
-        rows = [(key, _NO_OFFSET, error.code) for key in keys]
-        return _group(asked.group_id, rows, error.code)
-    unstable = groups.unstable_offsets(asked.group_id) if stable else frozenset()
-    keys = sorted(offsets) if asked.topics is None else _asked(asked.topics)
-    alive = {name: groups.topic_ids(name) for name in {key.topic for key in keys}}
-    rows = []
-    for key in keys:
-        value = offsets.get(key, _NO_OFFSET)
-        if key in unstable:
-            rows.append((key, _NO_OFFSET, UNSTABLE_OFFSET_COMMIT))
-        elif value.topic_id in alive[key.topic]:
-            rows.append((key, value, NONE))
-        elif asked.topics is not None:
-            rows.append((key, _NO_OFFSET, NONE))
-    return _group(asked.group_id, rows, NONE)
+        if asked.topics is not None and (not code or self._version < _GROUP_ERROR_VERSION):
+            topics = [(topic.name, topic.partition_indexes) for topic in asked.topics]
+        self.pieces.append(self._length(len(topics)))
+        for name, indexes in topics:
+            name_bytes = write_string(name, flexible=self._flexible)
+            self.pieces.append(name_bytes + self._length(len(indexes)))
+            for start in range(0, len(indexes), PARTITIONS_A_STEP):
+                some = indexes[start : start + PARTITIONS_A_STEP]
+                self.pieces.append(self._rows(name, some, offsets, unstable, code))
+                yield
+            self.pieces.append(self._end)
+        if self._version >= _GROUP_ERROR_VERSION:
+            self.pieces.append(INT16.pack(code))
+        self.pieces.append(self._end)
 
+    def _all_of(self, offsets: Offsets) -> Generator[None, None, Topics]:
+        """Return the partitions of a group that have an offset, by topic."""
+        found: dict[str, list[int]] = defaultdict(list)
+        keys = list(offsets)
+        for start in range(0, len(keys), PARTITIONS_A_STEP):
+            for key in keys[start : start + PARTITIONS_A_STEP]:
+                value = offsets.get(key)
+                if value is not None and value.topic_id in self._groups.topic_ids(key.topic):
+                    found[key.topic].append(key.partition)
+            yield
+        return [(name, sorted(indexes)) for name, indexes in sorted(found.items())]
 
-def _asked(topics: Iterable[Any]) -> list[TopicPartition]:
-    return [
-        TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes
-    ]
+    def _rows(
+        self,
+        name: str,
+        indexes: Iterable[int],
+        offsets: Offsets,
+        unstable: frozenset[TopicPartition],
+        code: int,
+    ) -> bytes:
+        """Return some partitions of a topic."""
+        alive = self._groups.topic_ids(name)
+        nothing = self._row(_NO_OFFSET, code)
+        rows: list[bytes] = []
+        for index in indexes:
+            key = TopicPartition(name, index)
+            value = offsets.get(key)
+            if key in unstable:
+                row = self._row(_NO_OFFSET, UNSTABLE_OFFSET_COMMIT)
+            elif value is None or value.topic_id not in alive:
+                row = nothing
+            else:
+                row = self._row(value, code)
+            rows += (INT32.pack(index), row)
+        return b"".join(rows)
 
+    def _row(self, value: OffsetRecord, code: int) -> bytes:
+        """Return a partition, but for its index."""
+        epoch = INT32.pack(value.leader_epoch) if self._version >= _EPOCH_VERSION else b""
+        metadata = write_string(value.metadata, flexible=self._flexible)
+        return INT64.pack(value.offset) + epoch + metadata + INT16.pack(code) + self._end
 
-def _group(
-    group_id: str, rows: Iterable[tuple[TopicPartition, OffsetRecord, int]], error_code: int
-) -> Fields:
-    topics: dict[str, list[Fields]] = {}
-    for key, value, code in rows:
-        topics.setdefault(key.topic, []).append(
-            {
-                "partition_index": key.partition,
-                "committed_offset": value.offset,
-                "committed_leader_epoch": value.leader_epoch,
-                "metadata": value.metadata,
-                "error_code": code,
-            }
-        )
-    return {
-        "group_id": group_id,
-        "error_code": error_code,
-        "topics": [{"name": name, "partitions": found} for name, found in topics.items()],
-    }
+    def _length(self, count: int) -> bytes:
+        return write_array_length(count, flexible=self._flexible)
 
 
 API = Api(key=9, name="OffsetFetch", versions=range(1, 10), handle=handle)

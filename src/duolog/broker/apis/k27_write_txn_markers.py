@@ -14,10 +14,13 @@ v1  flexible       v2  transaction version (KIP-1228)
 Source: Kafka `KafkaApis.handleWriteTxnMarkersRequest`.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from duolog.broker.errors import kafka_code
+from duolog.broker.event_loop.time_slices import WRITE_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import do_nothing, work_in_slices
 from duolog.broker.transactions.markers import EndedTransaction, append_marker
 from duolog.core.errors import DuologError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
@@ -76,37 +79,40 @@ class _Markers:
     def done(self) -> None:
         """Answer when this was the last that was waited for."""
         self._waiting -= 1
-        if self._waiting:
-            return
-        self._context.reply(
-            {
-                "markers": [
-                    {
-                        "producer_id": producer_id,
-                        "topics": [
-                            {
-                                "name": topic,
-                                "partitions": [
-                                    {"partition_index": index, "error_code": code}
-                                    for index, code in partitions.items()
-                                ],
-                            }
-                            for topic, partitions in topics.items()
-                        ],
-                    }
-                    for producer_id, topics in self._results.items()
-                ]
-            }
-        )
+        if not self._waiting:
+            told: list[Mapping[str, Any]] = []
+            work_in_slices(
+                self._context,
+                self._encode(told),
+                do_nothing,
+                lambda: self._context.reply({"markers": told}),
+            )
+
+    def _encode(self, told: list[Mapping[str, Any]]) -> Iterator[None]:
+        encode = self._context.encode_item
+        for producer_id, topics in self._results.items():
+            rows = []
+            for topic, partitions in topics.items():
+                codes = []
+                for index, code in partitions.items():
+                    row = {"partition_index": index, "error_code": code}
+                    codes.append(encode("markers.topics.partitions", row))
+                    yield
+                rows.append({"name": topic, "partitions": codes})
+            told.append({"producer_id": producer_id, "topics": rows})
 
 
 def handle(request: Any, context: RequestContext) -> None:
     markers = _Markers(context)
-    for marker in request.markers:
-        for topic in marker.topics:
-            for partition in topic.partition_indexes:
-                markers.append(marker, topic.name, partition)
-    markers.done()
+    asked = (
+        (marker, topic.name, partition)
+        for marker in request.markers
+        for topic in marker.topics
+        for partition in topic.partition_indexes
+    )
+    work_in_slices(
+        context, asked, lambda one: markers.append(*one), markers.done, slice_s=WRITE_SLICE_S
+    )
 
 
 API = Api(key=27, name="WriteTxnMarkers", versions=range(1, 3), handle=handle)

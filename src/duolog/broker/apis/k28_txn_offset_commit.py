@@ -14,10 +14,10 @@ Source: Kafka TxnOffsetCommitRequest.json; OffsetMetadataManager.commitTransacti
 
 from typing import Any, Final
 
-from duolog.broker.groups.offset_fields import committed_offsets, offset_codes
+from duolog.broker.groups.offset_fields import Answer, commit_in_slices
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import CoordinatorLoadInProgress, InvalidGroupId
-from duolog.coordinator.messages import CommitRequest, CommittedOffset, OffsetsReply, Producer
+from duolog.coordinator.messages import CommitRequest, CommittedOffset, Producer
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode
@@ -28,28 +28,23 @@ _IMPLICIT_VERSION: Final = 5
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    offsets = committed_offsets(request, context.broker.topics)
-
-    def answer(reply: OffsetsReply) -> None:
-        context.reply(offset_codes(request, reply.error_codes))
-
-    if not offsets:
-        answer(OffsetsReply({}))
-        return
-    try:
+    def commit(offsets: dict[TopicPartition, CommittedOffset], answer: Answer) -> None:
         _commit(request, context, offsets, answer)
-    except KafkaError as error:
-        code = error.code
-        if code == CoordinatorLoadInProgress.CODE and context.version < _LOADING_KNOWN_VERSION:
-            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        answer(OffsetsReply(dict.fromkeys(offsets, code)))
+
+    def code_of(error: KafkaError) -> int:
+        loading = error.code == CoordinatorLoadInProgress.CODE
+        if loading and context.version < _LOADING_KNOWN_VERSION:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return error.code
+
+    commit_in_slices(context, request, commit, code_of)
 
 
 def _commit(
     request: Any,
     context: RequestContext,
     offsets: dict[TopicPartition, CommittedOffset],
-    answer: Any,
+    answer: Answer,
 ) -> None:
     group_id, version = request.group_id, context.version
     if not group_id:

@@ -9,29 +9,16 @@ Source: Kafka OffsetDeleteRequest.json; OffsetMetadataManager.deleteOffsets; KIP
 
 from typing import Any
 
-from duolog.broker.groups.offset_fields import offset_codes, partition_exists
+from duolog.broker.groups.offset_fields import Answer, delete_in_slices
 from duolog.broker.requests.api import Api, RequestContext
-from duolog.coordinator.errors import NONE, GroupError
-from duolog.coordinator.messages import OffsetsReply
 from duolog.core.ids import TopicPartition
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    topics = context.broker.topics
-    asked = [
-        TopicPartition(topic.name, partition.partition_index)
-        for topic in request.topics
-        for partition in topic.partitions
-        if partition_exists(topic.name, partition.partition_index, topics)
-    ]
-
-    def answer(reply: OffsetsReply) -> None:
-        context.reply({"error_code": NONE, **offset_codes(request, reply.error_codes)})
-
-    try:
+    def delete(asked: list[TopicPartition], answer: Answer) -> None:
         context.broker.groups.delete_offsets(request.group_id, asked, answer)
-    except GroupError as error:
-        context.reply({"throttle_time": 0, "error_code": error.code, "topics": []})
+
+    delete_in_slices(context, request, delete)
 
 
 API = Api(key=47, name="OffsetDelete", versions=range(1), handle=handle)

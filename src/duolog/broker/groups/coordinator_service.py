@@ -22,7 +22,7 @@ from uuid import UUID, uuid4
 
 from duolog.broker.configs.group_resource import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
 from duolog.broker.errors import kafka_code
-from duolog.broker.event_loop.time_slices import run_in_slices
+from duolog.broker.event_loop.time_slices import OrderedWork, run_in_slices
 from duolog.broker.groups.offsets_topic import Marker, OffsetsTopic, batches
 from duolog.broker.groups.topic_view import BrokerTopics
 from duolog.broker.settings.consumer_groups import consumer_group_settings
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FIRST_SLICE_S: Final = 0.25
-_KEYS_A_STEP: Final = 500
+_KEYS_A_STEP: Final = 250
 _FREEZE_AFTER: Final = 10_000
 """Records. What was loaded stays: a collection that looks at all of it would hold the loop."""
 
@@ -83,6 +83,8 @@ class GroupCoordinatorService:
         self._timers: dict[str, Timer] = {}
         self._expiry_timer: Timer | None = None
         self._ended_while_loading: list[Marker] = []
+        self._landed = OrderedWork(broker.clock, broker.timers)
+        """What became durable, in the order of the log."""
         self._deleted: dict[str, int] = {}
         """Topics that were deleted and whose offsets were not looked for since, with their order."""
         self._deletions = count()
@@ -121,8 +123,9 @@ class GroupCoordinatorService:
         producer_id: int,
         producer_epoch: int,
         commit: bool,  # noqa: FBT001
+        done: Callable[[], None],
     ) -> None:
-        """Take a marker that is durable in a partition of `__consumer_offsets`.
+        """Take a marker that is durable in a partition of `__consumer_offsets`; say when it is done.
 
         A repetition changes nothing.
         """
@@ -133,8 +136,14 @@ class GroupCoordinatorService:
         marker = Marker((partition, producer_id), commit)
         if self._coordinator.loading:
             self._ended_while_loading.append(marker)
+            done()
         else:
-            self._coordinator.end_transaction(marker.transaction, committed=marker.committed)
+            self._landed.add(self._ended(marker, done))
+
+    def _ended(self, marker: Marker, done: Callable[[], None]) -> Iterator[None]:
+        self._coordinator.end_transaction(marker.transaction, committed=marker.committed)
+        done()
+        yield
 
     def topic_ids(self, name: str) -> frozenset[UUID]:
         """Return the topic ids under which offsets of this name count; none if there is no such topic.
@@ -246,7 +255,7 @@ class GroupCoordinatorService:
             if not staged:
                 early.append(error)
             elif error is None:
-                self._accepted(outcome, transaction)
+                self._landed.add(self._accepted(outcome, transaction))
             else:
                 self._refused(outcome, error)
 
@@ -261,21 +270,22 @@ class GroupCoordinatorService:
         for result in early:
             on_durable(result)
 
-    def _accepted(self, outcome: Outcome, transaction: OffsetsTransaction | None) -> None:
+    def _accepted(self, outcome: Outcome, transaction: OffsetsTransaction | None) -> Iterator[None]:
         now = self._now()
-        for record in outcome.records:
+        late: dict[str, list[TopicPartition]] = defaultdict(list)
+        for number, record in enumerate(outcome.records, start=1):
             self._coordinator.replay(record, now, transaction)
+            if isinstance(record, OffsetChange) and record.value is not None:
+                # A topic may have been deleted while its offsets were on the way to the disk.
+                key = record.topic_partition
+                if record.value.topic_id not in self.topic_ids(key.topic):
+                    late[record.group_id].append(key)
+            if number % _KEYS_A_STEP == 0:
+                yield
         _send(self._coordinator.settle(outcome, now))
         for group_id in {record.group_id for record in outcome.records}:
             self._carry_out(self._coordinator.change_protocol(group_id, now))
             self._plan(group_id)
-        # A topic may have been deleted while its offsets were on the way to the disk.
-        late: dict[str, list[TopicPartition]] = defaultdict(list)
-        for record in outcome.records:
-            if isinstance(record, OffsetChange) and record.value is not None:
-                key = record.topic_partition
-                if record.value.topic_id not in self.topic_ids(key.topic):
-                    late[record.group_id].append(key)
         for group_id, keys in late.items():
             self._carry_out(self._coordinator.forget_offsets(group_id, keys, self.topic_ids, now))
 

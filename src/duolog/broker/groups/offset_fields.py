@@ -1,53 +1,183 @@
-"""Offsets of partitions as requests name them, and the error codes that answers give for them."""
+"""Offsets of partitions as requests name them, and the error codes that answers give for them.
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+A request may name many thousands of partitions, so all of it is done in time slices: a commit is
+handed to the group some partitions at a time, and answered when the last of them is durable.
+"""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from duolog.broker.requests.many_items import do_nothing, work_in_slices
 from duolog.coordinator.errors import UNKNOWN_TOPIC_OR_PARTITION
-from duolog.coordinator.messages import CommittedOffset
+from duolog.coordinator.messages import CommittedOffset, OffsetsReply
+from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
 
 if TYPE_CHECKING:
+    from duolog.broker.requests.api import RequestContext
     from duolog.broker.topics.topics import Topics
 
+PARTITIONS_A_STEP: Final = 250
 
-def partition_exists(name: str, index: int, topics: "Topics") -> bool:
+Item = TypeVar("Item")
+Answer = Callable[[OffsetsReply], None]
+
+
+class NamedPartition(Protocol):
+    """A partition in a request."""
+
+    @property
+    def partition_index(self) -> int: ...
+
+
+class NamedTopic(Protocol):
+    """A topic in a request, with some of its partitions."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def partitions(self) -> Iterable[Any]: ...
+
+
+class NamesTopics(Protocol):
+    """A request that names partitions of topics."""
+
+    @property
+    def topics(self) -> Iterable[NamedTopic]: ...
+
+
+def commit_in_slices(
+    context: "RequestContext",
+    request: NamesTopics,
+    commit: Callable[[dict[TopicPartition, CommittedOffset], Answer], None],
+    code_of: Callable[[KafkaError], int],
+) -> None:
+    """Hand what a request commits to `commit`, and answer with what each partition is told.
+
+    An error that `commit` raises is told to each partition; one that does not exist is unknown.
+    """
+    answers = _Answers(context, request)
+
+    def step(some: list[tuple[TopicPartition, CommittedOffset]]) -> None:
+        offsets = dict(some)
+        answers.expect()
+        try:
+            commit(offsets, answers.add)
+        except KafkaError as error:
+            answers.add(OffsetsReply(dict.fromkeys(offsets, code_of(error))))
+
+    found = _committed(request, context.broker.topics)
+    work_in_slices(context, in_chunks(found), step, answers.all_asked)
+
+
+def delete_in_slices(
+    context: "RequestContext",
+    request: NamesTopics,
+    delete: Callable[[list[TopicPartition], Answer], None],
+) -> None:
+    """Hand the partitions of a request to `delete`, and answer as `commit_in_slices` does.
+
+    An error that `delete` raises for the first of them is the error of the request.
+    """
+    answers = _Answers(context, request)
+
+    def step(some: list[TopicPartition]) -> None:
+        answers.expect()
+        try:
+            delete(some, answers.add)
+        except KafkaError as error:
+            answers.refuse(error.code)
+
+    topics = context.broker.topics
+    found = (
+        TopicPartition(topic.name, partition.partition_index)
+        for topic in request.topics
+        for partition in topic.partitions
+        if _exists(topic.name, partition.partition_index, topics)
+    )
+    # The group is asked also when nothing is left to delete: it may refuse.
+    first = list(islice(found, PARTITIONS_A_STEP))
+    work_in_slices(context, chain([first], in_chunks(found)), step, answers.all_asked)
+
+
+def in_chunks(items: Iterator[Item]) -> Iterator[list[Item]]:
+    """Yield the items in lists that one step takes."""
+    while some := list(islice(items, PARTITIONS_A_STEP)):
+        yield some
+
+
+class _Answers:
+    """What partitions were told so far, and how many answers are still to come."""
+
+    def __init__(self, context: "RequestContext", request: NamesTopics) -> None:
+        self._context = context
+        self._request = request
+        self._codes: dict[TopicPartition, int] = {}
+        self._left = 1
+
+    def expect(self) -> None:
+        self._left += 1
+
+    def add(self, reply: OffsetsReply) -> None:
+        self._codes.update(reply.error_codes)
+        self._answered()
+
+    def refuse(self, error_code: int) -> None:
+        """Answer the request with one error."""
+        if not self._context.replied:
+            self._context.reply({"error_code": error_code})
+        self._answered()
+
+    def all_asked(self) -> None:
+        """Say that no more is expected."""
+        self._answered()
+
+    def _answered(self) -> None:
+        self._left -= 1
+        if not self._left and not self._context.replied:
+            topics: list[Mapping[str, Any]] = []
+            work_in_slices(
+                self._context,
+                self._encode(topics),
+                do_nothing,
+                lambda: self._context.reply({"topics": topics}),
+            )
+
+    def _encode(self, topics: list[Mapping[str, Any]]) -> Iterator[None]:
+        for topic in self._request.topics:
+            rows: list[bytes] = []
+            for some in in_chunks(iter(topic.partitions)):
+                rows += (self._row(topic.name, partition.partition_index) for partition in some)
+                yield
+            topics.append({"name": topic.name, "partitions": rows})
+
+    def _row(self, topic: str, partition: int) -> bytes:
+        code = self._codes.get(TopicPartition(topic, partition), UNKNOWN_TOPIC_OR_PARTITION)
+        row = {"partition_index": partition, "error_code": code}
+        return self._context.encode_item("topics.partitions", row)
+
+
+def _committed(
+    request: NamesTopics, topics: "Topics"
+) -> Iterator[tuple[TopicPartition, CommittedOffset]]:
+    """Yield what a request commits to partitions that exist."""
+    for topic in request.topics:
+        found = topics.get(topic.name)
+        for partition in topic.partitions if found else ():
+            if found is not None and found.partition(partition.partition_index) is not None:
+                yield (
+                    TopicPartition(topic.name, partition.partition_index),
+                    CommittedOffset(
+                        partition.committed_offset,
+                        getattr(partition, "committed_leader_epoch", -1),
+                        partition.committed_metadata or "",
+                        found.id,
+                    ),
+                )
+
+
+def _exists(name: str, index: int, topics: "Topics") -> bool:
     topic = topics.get(name)
     return topic is not None and topic.partition(index) is not None
-
-
-def committed_offsets(request: Any, topics: "Topics") -> dict[TopicPartition, CommittedOffset]:
-    """Return what a request commits to partitions that exist."""
-    return {
-        TopicPartition(topic.name, partition.partition_index): CommittedOffset(
-            partition.committed_offset,
-            getattr(partition, "committed_leader_epoch", -1),
-            partition.committed_metadata or "",
-            found.id,
-        )
-        for topic in request.topics
-        if (found := topics.get(topic.name)) is not None
-        for partition in topic.partitions
-        if found.partition(partition.partition_index) is not None
-    }
-
-
-def offset_codes(request: Any, error_codes: Mapping[TopicPartition, int]) -> Mapping[str, Any]:
-    """Return the answer for each partition that was asked for; one without a code is unknown."""
-    topics = [
-        {
-            "name": topic.name,
-            "partitions": [
-                {
-                    "partition_index": partition.partition_index,
-                    "error_code": error_codes.get(
-                        TopicPartition(topic.name, partition.partition_index),
-                        UNKNOWN_TOPIC_OR_PARTITION,
-                    ),
-                }
-                for partition in topic.partitions
-            ],
-        }
-        for topic in request.topics
-    ]
-    return {"throttle_time": 0, "topics": topics}

@@ -13,12 +13,12 @@ becomes an error answer to that request, never a dropped connection.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from duolog.broker.requests.in_flight import InFlightRequest
-from duolog.protocol.headers import RequestHeader, read_request_header
+from duolog.broker.requests.in_flight import Data, InFlightRequest
+from duolog.protocol.headers import RequestHeader, read_request_header, response_header
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
@@ -123,7 +123,15 @@ class RequestContext:
         self.replied = True
         self._complete(frame)
 
-    def _complete(self, frame: bytes) -> None:
+    def reply_pieces(self, body: Iterable[bytes]) -> None:
+        """Answer with a body that lies in pieces, which are not put together."""
+        assert not self.replied, f"{self.api.name} was answered twice"
+        self.replied = True
+        head = response_header(self.api.key, self.version, self.header.correlation_id)
+        size = len(head) + sum(map(len, body))
+        self._complete([size.to_bytes(4) + head, *body])
+
+    def _complete(self, frame: Data) -> None:
         took_s = self.broker.clock.monotonic() - self._came_at
         self.broker.counters.cold[self.api.name].observe(took_s)
         self.connection.complete(self._in_flight_request, frame)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
+def do_nothing(_: object) -> None:
+    """Do nothing: for steps that do their work when they are asked for."""
+
+
 def work_in_slices(
     context: "RequestContext",
     items: Iterable[Item],

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.errors import kafka_code
-from duolog.broker.event_loop.time_slices import run_in_slices
+from duolog.broker.event_loop.time_slices import WRITE_SLICE_S, run_in_slices
 from duolog.broker.groups.offsets_topic import partition_of
 from duolog.broker.topics.topic_names import OFFSETS_TOPIC
 from duolog.broker.transactions.markers import Done, EndedTransaction, write_markers
@@ -315,7 +315,8 @@ class TransactionCoordinatorService:
             except (DuologError, OSError) as refused:
                 done(refused)
 
-        self._in_slices(write_markers(self._broker, ended, sorted(prepared.partitions), written))
+        markers = write_markers(self._broker, ended, sorted(prepared.partitions), written)
+        self._in_slices(markers, WRITE_SLICE_S, slice_s=WRITE_SLICE_S)
 
     def _partition_of(self, transactional_id: str) -> int:
         """Return the partition that holds a transactional id; the topic is made."""
@@ -398,8 +399,11 @@ class TransactionCoordinatorService:
 
     # Loading
 
-    def _in_slices(self, steps: Iterator[None], *first_slice_s: float) -> None:
-        run_in_slices(self._broker.clock, self._broker.timers, steps, *first_slice_s)
+    def _in_slices(
+        self, steps: Iterator[None], *first_slice_s: float, slice_s: float | None = None
+    ) -> None:
+        broker = self._broker
+        run_in_slices(broker.clock, broker.timers, steps, *first_slice_s, slice_s=slice_s)
 
     def _load(self) -> Iterator[None]:
         topic = self._broker.topics.get(TRANSACTIONS_TOPIC)

@@ -66,9 +66,14 @@ def append_marker(
     def durable(error: Exception | None) -> None:
         if error is None and topic == OFFSETS_TOPIC:
             broker.groups.complete_transaction(
-                partition, ended.producer_id, ended.producer_epoch, ended.commit
+                partition,
+                ended.producer_id,
+                ended.producer_epoch,
+                ended.commit,
+                lambda: on_durable(None),
             )
-        on_durable(error)
+        else:
+            on_durable(error)
 
     rounds.dirty.add(found)
     rounds.pending.append(Callback(durable))

@@ -206,7 +206,9 @@ def test_a_marker_that_comes_while_groups_are_loaded_counts() -> None:
         commit(before, "other")
     after = PaperBroker(before.logs, slow_reads_s=0.2)
 
-    after.groups.complete_transaction(after.groups.partition_of("g"), P, 0, commit=True)
+    after.groups.complete_transaction(
+        after.groups.partition_of("g"), P, 0, commit=True, done=lambda: None
+    )
     after.pass_time(5)
 
     assert fetched(after) == (5, 0)

@@ -1,0 +1,170 @@
+"""Requests of groups and transactions that name thousands of partitions hold nobody up."""
+
+import gc
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from unit.broker.conftest import Client, Harness, OpenHarness
+from unit.broker.transactional_producer import TransactionalProducer, coordinate
+
+OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT, OFFSET_DELETE = 8, 9, 28, 47
+ADD_PARTITIONS, END_TXN, WRITE_TXN_MARKERS = 24, 26, 27
+CONSUMER_HEARTBEAT = 68
+PARTITIONS: Final = 2_000
+HELD_S_MAX: Final = 0.02
+TRIES: Final = 2
+
+
+class Watched:
+    """A client that knows how long one turn of the loop has kept the processor for it."""
+
+    def __init__(self, harness: Harness, client: Client) -> None:
+        self.client = client
+        self._harness = harness
+
+    def ask(self, key: int, version: int, **fields: Any) -> tuple[Any, float]:
+        """Send a request; return the answer, and the longest turn in seconds."""
+        longest_s = 0.0
+        turn = self._harness.turn
+
+        def watched_turn() -> None:
+            nonlocal longest_s
+            began = time.thread_time()
+            turn()
+            longest_s = max(longest_s, time.thread_time() - began)
+
+        self._harness.turn = watched_turn  # type: ignore[method-assign]
+        try:
+            self.client.send(key, version, **fields)
+            for _ in range(5_000):
+                answer = self.client._take()  # noqa: SLF001
+                if answer is not None:
+                    return answer, longest_s
+                watched_turn()
+        finally:
+            self._harness.turn = turn  # type: ignore[method-assign]
+        raise AssertionError("no answer came")
+
+    def held_s(self, key: int, version: int, **fields: Any) -> float:
+        """Return the longest turn of the quietest of a few tries."""
+        return min(self.ask(key, version, **fields)[1] for _ in range(TRIES))
+
+
+@pytest.fixture
+def large(open_harness: OpenHarness) -> Iterator[Harness]:
+    harness = coordinate(open_harness())
+    harness.topic("t", PARTITIONS)
+    gc.collect()
+    gc.freeze()
+    yield harness
+    gc.unfreeze()
+
+
+def rows(offset: int = 5) -> list[dict[str, Any]]:
+    fields = {
+        "committed_offset": offset,
+        "committed_leader_epoch": -1,
+        "committed_metadata": "",
+    }
+    return [
+        {"name": "t", "partitions": [{"partition_index": i, **fields} for i in range(PARTITIONS)]}
+    ]
+
+
+def committed(offset: int = 5) -> dict[str, Any]:
+    return {
+        "group_id": "g",
+        "generation_id_or_member_epoch": -1,
+        "member_id": "",
+        "topics": rows(offset),
+    }
+
+
+def test_offsets_of_thousands_of_partitions_are_committed_fetched_and_deleted_in_slices(
+    large: Harness,
+) -> None:
+    watched = Watched(large, large.client())
+    every = [{"name": "t", "partition_indexes": range(PARTITIONS)}]
+    indexes = [{"partition_index": index} for index in range(PARTITIONS)]
+    many = [{"name": "t", "partition_indexes": range(100_000)}]
+
+    commit_s = watched.held_s(OFFSET_COMMIT, 8, **committed())
+    fetch_s = watched.held_s(OFFSET_FETCH, 7, group_id="g", topics=every)
+    fetch_all_s = watched.held_s(OFFSET_FETCH, 7, group_id="g", topics=None)
+    fetch_many_s = watched.held_s(OFFSET_FETCH, 7, group_id="g", topics=many)
+    fetched, _ = watched.ask(OFFSET_FETCH, 7, group_id="g", topics=None)
+    deleted, _ = watched.ask(
+        OFFSET_DELETE, 0, group_id="g", topics=[{"name": "t", "partitions": indexes}]
+    )
+    left, _ = watched.ask(OFFSET_FETCH, 7, group_id="g", topics=None)
+
+    held = {"commit": commit_s, "fetch": fetch_s, "all": fetch_all_s, "many": fetch_many_s}
+    assert max(held.values()) < HELD_S_MAX, held
+    assert {row.committed_offset for row in fetched.topics[0].partitions} == {5}
+    assert len(fetched.topics[0].partitions) == PARTITIONS
+    assert {row.error_code for row in deleted.topics[0].partitions} == {0}
+    assert left.topics == ()
+
+
+def test_a_commit_of_thousands_in_a_transaction_counts_as_a_whole(large: Harness) -> None:
+    producer = TransactionalProducer(large)
+    producer.init()
+    watched = Watched(large, producer.client)
+    names = {
+        "transactional_id": "tx",
+        "producer_id": producer.me.producer_id,
+        "producer_epoch": producer.me.epoch,
+    }
+    fields = {"group_id": "g", "generation_id": -1, "member_id": "", "topics": rows()}
+
+    held_s = watched.held_s(TXN_OFFSET_COMMIT, 5, **fields, **names)
+    before, _ = watched.ask(OFFSET_FETCH, 7, group_id="g", topics=None)
+    producer.end(commit=True)
+    after, _ = watched.ask(OFFSET_FETCH, 7, group_id="g", topics=None)
+
+    assert held_s < HELD_S_MAX
+    assert before.topics == ()
+    assert len(after.topics[0].partitions) == PARTITIONS
+
+
+def test_a_transaction_of_thousands_of_partitions_is_ended_in_slices(large: Harness) -> None:
+    producer = TransactionalProducer(large)
+    watched = Watched(large, producer.client)
+    held = []
+    for _ in range(TRIES):
+        producer.init()
+        names = {
+            "producer_id": producer.me.producer_id,
+            "producer_epoch": producer.me.epoch,
+        }
+        below = {f"v3_and_below_{name}": value for name, value in names.items()}
+        _, added_s = watched.ask(
+            ADD_PARTITIONS,
+            3,
+            v3_and_below_transactional_id="tx",
+            v3_and_below_topics=[{"name": "t", "partitions": range(PARTITIONS)}],
+            **below,
+        )
+        ended, ended_s = watched.ask(END_TXN, 4, transactional_id="tx", committed=True, **names)
+        assert ended.error_code == 0
+        held.append(max(added_s, ended_s))
+
+    assert min(held) < HELD_S_MAX, held
+
+
+def test_markers_for_thousands_of_partitions_are_written_in_slices(large: Harness) -> None:
+    watched = Watched(large, large.client())
+    marker = {
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "transaction_result": True,
+        "coordinator_epoch": 0,
+        "topics": [{"name": "t", "partition_indexes": range(PARTITIONS)}],
+    }
+
+    held_s = watched.held_s(WRITE_TXN_MARKERS, 1, markers=[marker])
+
+    assert held_s < HELD_S_MAX
