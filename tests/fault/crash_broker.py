@@ -9,9 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from duolog.broker.broker import Broker
-from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.settings import BrokerSettings
-from duolog.broker.transactions.coordinator_service import TransactionCoordinatorService
 from duolog.log.group_commit import Durability, GroupCommit
 from duolog.log.log_manager import LogManager
 from duolog.record.batch import whole_batches
@@ -54,11 +52,8 @@ class CrashBroker(Harness):
         self.manager = _StillLogManager(disk, "/data", clock, values.values)
         self.broker = Broker(log_manager=self.manager, clock=clock, settings=values)
         self._sockets = []
-        broker = self.broker
-        broker.groups = GroupCoordinatorService(broker)
-        broker.groups.start()
-        broker.transactions = TransactionCoordinatorService(broker)
-        broker.transactions.start()
+        self.broker.groups.start()
+        self.broker.transactions.start()
         self.settle()
 
     def turn(self) -> None:

@@ -10,7 +10,7 @@ Threads: all of it runs on the loop's thread; the group commit has its own.
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from duolog.broker.cleaning.cleaner import Cleaner
 from duolog.broker.cleaning.recovery_point_task import RecoveryPoints
@@ -105,10 +105,8 @@ class Broker:
         self.endpoints: Sequence[OpenEndpoint] = ()
         self.advertised: tuple[str, int] = ("127.0.0.1", 0)
         """What clients of the first listener are told; see `Connection.advertised`."""
-        self.groups: Any = None
-        """The group coordinator's shell, `GroupCoordinatorService`; made by `start`."""
-        self.transactions: Any = None
-        """The transaction coordinator's shell, `TransactionCoordinatorService`; made by `start`."""
+        self.groups = GroupCoordinatorService(self)
+        self.transactions = TransactionCoordinatorService(self)
         log_manager.use_beside(self._background.run)
         self._log_manager = log_manager
         self.cleaner = Cleaner(self, self._background.run)
@@ -120,8 +118,7 @@ class Broker:
     @property
     def coordinators_loaded(self) -> bool:
         """Whether groups and transactions have read their logs."""
-        shells = (self.groups, self.transactions)
-        return not any(shell is None or shell.loading for shell in shells)
+        return not (self.groups.loading or self.transactions.loading)
 
     @property
     def timers(self) -> Timers:
@@ -139,9 +136,7 @@ class Broker:
         """Load what is kept in logs and begin to accept; the loop must then be run."""
         self.endpoints = endpoints
         self.advertised = endpoints[0].advertised
-        self.groups = GroupCoordinatorService(self)
         self.groups.start()
-        self.transactions = TransactionCoordinatorService(self)
         self.transactions.start()
         self.retention.start()
         self.cleaner.start()
@@ -164,10 +159,8 @@ class Broker:
             listener.close()
         self.cleaner.stop()
         self.controller.close()
-        if self.groups is not None:
-            self.groups.stop()
-        if self.transactions is not None:
-            self.transactions.stop()
+        self.groups.stop()
+        self.transactions.stop()
         for connection in self.connections:
             connection.close("broker stops")
         self.rounds.finish()
@@ -247,8 +240,7 @@ class Broker:
 
         def apply() -> Iterator[None]:
             yield from change.apply()
-            if self.groups is not None:
-                self.groups.topic_deleted(name)
+            self.groups.topic_deleted(name)
             logger.info("deleted topic", extra={"topic": name})
 
         return change._replace(apply=apply)

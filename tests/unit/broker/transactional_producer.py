@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from duolog.broker.groups.coordinator_service import GroupCoordinatorService
-from duolog.broker.transactions.coordinator_service import TransactionCoordinatorService
 from duolog.coordinator.transactions.records import TransactionRecord
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.record.batch import whole_batches
@@ -18,11 +16,8 @@ NOBODY = Producer(-1, -1)
 
 def coordinate(harness: Harness) -> Harness:
     """Start the coordinators of a harness's broker."""
-    broker = harness.broker
-    broker.groups = GroupCoordinatorService(broker)
-    broker.groups.start()
-    broker.transactions = TransactionCoordinatorService(broker)
-    broker.transactions.start()
+    harness.broker.groups.start()
+    harness.broker.transactions.start()
     harness.turn()
     return harness
 

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID, uuid4
 
 from duolog.broker.configs.group_resource import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
@@ -26,21 +26,30 @@ from duolog.broker.event_loop.time_slices import OrderedWork, run_in_slices
 from duolog.broker.groups.offsets_topic import Marker, OffsetsTopic, batches
 from duolog.broker.groups.topic_view import BrokerTopics
 from duolog.broker.settings.consumer_groups import consumer_group_settings
-from duolog.coordinator.consumer_groups.messages import DescribedConsumerGroup, MemberHeartbeat
+from duolog.coordinator.consumer_groups.messages import (
+    DescribedConsumerGroup,
+    HeartbeatReply,
+    MemberHeartbeat,
+)
 from duolog.coordinator.coordinator import GroupCoordinator
 from duolog.coordinator.errors import NOT_COORDINATOR
 from duolog.coordinator.messages import (
     CommitRequest,
+    DeletedReply,
     DescribedGroup,
     HeartbeatRequest,
+    JoinReply,
     JoinRequest,
     LeavingMember,
     LeftMember,
     Letter,
     ListedGroup,
     Moment,
+    OffsetsReply,
     OffsetsTransaction,
     Outcome,
+    Reply,
+    SyncReply,
     SyncRequest,
 )
 from duolog.coordinator.records import NO_TOPIC_ID, CoordinatorRecord, OffsetChange, OffsetRecord
@@ -62,7 +71,7 @@ _KEYS_A_STEP: Final = 250
 _FREEZE_AFTER: Final = 10_000
 """Records. What was loaded stays: a collection that looks at all of it would hold the loop."""
 
-Answer = Callable[[Any], None]
+Answer = Callable[[Reply], None]
 """Takes the coordinator's reply and sends it to whoever asked."""
 
 
@@ -162,13 +171,13 @@ class GroupCoordinatorService:
 
     # Requests: each may raise a GroupError, or answers once
 
-    def join(self, request: JoinRequest, answer: Answer) -> None:
+    def join(self, request: JoinRequest, answer: Callable[[JoinReply], None]) -> None:
         try:
             self._carry_out(self._coordinator.join(request, answer, self._now()))
         finally:
             self._plan(request.group_id)
 
-    def sync(self, request: SyncRequest, answer: Answer) -> None:
+    def sync(self, request: SyncRequest, answer: Callable[[SyncReply], None]) -> None:
         self._carry_out(self._coordinator.sync(request, answer, self._now()))
         self._plan(request.group_id)
 
@@ -182,7 +191,9 @@ class GroupCoordinatorService:
         self._plan(group_id)
         return left
 
-    def consumer_heartbeat(self, request: MemberHeartbeat, answer: Answer) -> None:
+    def consumer_heartbeat(
+        self, request: MemberHeartbeat, answer: Callable[[HeartbeatReply], None]
+    ) -> None:
         outcome = self._coordinator.consumer_heartbeat(request, answer, self._now())
         self._carry_out(outcome)
         if outcome.records:
@@ -191,7 +202,7 @@ class GroupCoordinatorService:
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
         return self._coordinator.describe_consumer(group_id)
 
-    def commit(self, request: CommitRequest, answer: Answer) -> None:
+    def commit(self, request: CommitRequest, answer: Callable[[OffsetsReply], None]) -> None:
         self._carry_out(self._coordinator.commit(request, answer, self._now()))
 
     def offsets(
@@ -203,11 +214,14 @@ class GroupCoordinatorService:
         return self._coordinator.unstable_offsets(group_id)
 
     def delete_offsets(
-        self, group_id: str, asked: Iterable[TopicPartition], answer: Answer
+        self,
+        group_id: str,
+        asked: Iterable[TopicPartition],
+        answer: Callable[[OffsetsReply], None],
     ) -> None:
         self._carry_out(self._coordinator.delete_offsets(group_id, asked, answer, self._now()))
 
-    def delete(self, group_id: str, answer: Answer) -> None:
+    def delete(self, group_id: str, answer: Callable[[DeletedReply], None]) -> None:
         self._carry_out(self._coordinator.delete(group_id, answer, self._now()))
 
     def describe(self, group_id: str) -> DescribedGroup | None:

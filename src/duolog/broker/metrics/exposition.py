@@ -202,7 +202,7 @@ def _connections(broker: "Broker") -> Iterator[str]:
 
 
 def _groups(broker: "Broker") -> Iterator[str]:
-    if broker.groups is None:
+    if broker.groups.loading:
         return
     states: Counter[str] = Counter()
     for group in broker.groups.list_groups():

@@ -57,14 +57,16 @@ def test_a_broker_is_ready_when_its_coordinators_are_and_its_directory_is_online
     endpoint.attach(harness.broker)
     assert get(endpoint, "/ready", harness)[0] == 503
 
-    harness.broker.groups = harness.broker.transactions = SimpleNamespace(
+    broker = harness.broker
+    coordinators = broker.groups, broker.transactions
+    broker.groups = broker.transactions = SimpleNamespace(
         loading=False, stop=int, topic_deleted=int, list_groups=list
     )
     assert get(endpoint, "/ready", harness)[0] == 200
     harness.broker.rounds.failure = LogDirOffline("sync failed")
     status, body = get(endpoint, "/ready", harness)
     harness.broker.rounds.failure = None
-    harness.broker.groups = harness.broker.transactions = None
+    broker.groups, broker.transactions = coordinators
 
     assert status == 503
     assert json.loads(body) == {
