@@ -38,8 +38,10 @@ from duolog.log.validation import LARGEST_CODEC, checked_attributes, ensure_appe
 from duolog.record.batch import (
     CRC_START,
     HEADER,
+    HEADER_BYTES,
     LENGTH_END,
     MAGIC,
+    RECORD_BYTES_MIN,
     TRANSACTIONAL_BIT,
     patch_batch,
     read_header,
@@ -150,6 +152,7 @@ class PartitionLog(CompactableLog):
             or crc32c(batch[CRC_START:]) != crc
             or count != last_delta + 1
             or count < 1
+            or count * RECORD_BYTES_MIN > size - HEADER_BYTES
             or attributes & self._checked_attributes > LARGEST_CODEC
         ):
             config = self.config

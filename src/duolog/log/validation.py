@@ -10,12 +10,13 @@ from duolog.record.batch import (
     CONTROL_BIT,
     HEADER_BYTES,
     MAGIC,
+    RECORD_BYTES_MIN,
     TIMESTAMP_TYPE_BIT,
     Buffer,
     crc_matches,
     read_header,
 )
-from duolog.record.compression import CODEC_MASK, Compression
+from duolog.record.compression import CODEC_MASK, Compression, plain_bytes_max
 from duolog.record.errors import CorruptBatch, InvalidRecord
 
 MESSAGE_TOO_LARGE: Final = 10
@@ -76,6 +77,12 @@ def ensure_appendable(batch: Buffer, bytes_max: int, *, log_append_time: bool = 
         raise InvalidRecord(
             f"record batch with {header.records_count} records ends at offset delta "
             f"{header.last_offset_delta}"
+        )
+    plain_bytes = plain_bytes_max(header.compression, len(batch) - HEADER_BYTES)
+    if header.records_count * RECORD_BYTES_MIN > plain_bytes:
+        raise InvalidRecord(
+            f"record batch claims {header.records_count} records, which its bytes cannot hold",
+            detail=f"{len(batch)} bytes",
         )
     if header.control:
         raise InvalidRecord("record batch of a client has the control bit")

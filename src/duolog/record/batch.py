@@ -22,6 +22,8 @@ from duolog.record.errors import CorruptBatch
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = 61
+RECORD_BYTES_MIN: Final = 7
+"""A record without key, value and headers: seven varints and flags of one byte."""
 LENGTH_END: Final = 12
 """Bytes before those that the length field counts."""
 CRC_START: Final = 21

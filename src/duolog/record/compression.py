@@ -56,13 +56,20 @@ def compress(codec: Compression, data: bytes | bytearray) -> bytes:
             return bytes(cramjam.zstd.compress(data))
 
 
+def plain_bytes_max(codec: int, size_bytes: int) -> int:
+    """Return how large records of a batch may be that are so large as they are stored."""
+    if codec == Compression.NONE:
+        return size_bytes
+    return max(PLAIN_BYTES_MAX, PLAIN_RATIO_USUAL * size_bytes)
+
+
 def decompress(codec: int, data: bytes | memoryview) -> bytes | memoryview:
     """Return the records' bytes.
 
     Raises:
         CorruptBatch: the codec is unknown, or the data is not of this codec, or too large.
     """
-    bytes_max = max(PLAIN_BYTES_MAX, PLAIN_RATIO_USUAL * len(data))
+    bytes_max = plain_bytes_max(codec, len(data))
     try:
         match codec:
             case Compression.NONE:

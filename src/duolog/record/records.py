@@ -27,6 +27,8 @@ from duolog.record.errors import CorruptBatch
 
 RecordHeaders = tuple[tuple[str, bytes | None], ...]
 
+RECORDS_READ_MAX: Final = 200_000
+"""Records of one batch that the broker itself reads; a few kilobytes may claim millions."""
 _VARINT_BITS_MAX: Final = 63
 
 

@@ -8,6 +8,9 @@ from duolog.core.settings import Value
 from duolog.log import LogManager, PartitionLog
 from duolog.log.errors import CorruptLog, LogDirOffline, OffsetOutOfRange
 from duolog.record import Record, encode_batch, whole_batches
+from duolog.record.batch import HEADER, read_header, seal_batch
+from duolog.record.compression import Compression
+from duolog.record.errors import InvalidRecord
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 
@@ -421,3 +424,22 @@ def test_what_was_taken_to_be_synced_is_not_taken_again(log: PartitionLog) -> No
 
     size = len(batch_of())
     assert spans == [(0, size), (size, 2 * size), (2 * size, 3 * size)]
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
+def test_a_batch_that_claims_more_records_than_its_bytes_hold_is_refused(
+    codec: Compression,
+) -> None:
+    batch = encode_batch([Record(0, 1, b"k", b"v" * 30)], compression=codec)
+    claimed = 8 if codec is Compression.NONE else 2**31 - 1
+    header = read_header(batch)._replace(records_count=claimed, last_offset_delta=claimed - 1)
+    HEADER.pack_into(batch, 0, *header)
+    seal_batch(batch)
+    manager = open_manager(CrashDisk())
+    manager.create_topic("orders", 1)
+    log = manager.log("orders", 0)
+
+    with pytest.raises(InvalidRecord, match="cannot hold"):
+        log.append(memoryview(batch))
+
+    assert log.log_end_offset == 0

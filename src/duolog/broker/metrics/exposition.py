@@ -54,6 +54,7 @@ def exposition(broker: "Broker") -> Iterator[str]:
 
 def _singles(broker: "Broker", topics: int, partitions: int) -> Iterator[str]:
     offline = broker.rounds.failure is not None
+    refused = sum(row.refused is not None for topic in broker.topics for row in topic.partitions)
     sessions = broker.fetch_sessions
     rows: tuple[tuple[str, Kind, str, float], ...] = (
         ("kafka_server_kafkaserver_brokerstate", "gauge", "3 is running.", _RUNNING),
@@ -74,8 +75,8 @@ def _singles(broker: "Broker", topics: int, partitions: int) -> Iterator[str]:
         (
             "kafka_server_replicamanager_offlinereplicacount",
             "gauge",
-            "Partitions in a log directory that is offline.",
-            partitions if offline else 0,
+            "Partitions whose log is damaged, or in a log directory that is offline.",
+            partitions if offline else refused,
         ),
         (
             "kafka_log_logmanager_offlinelogdirectorycount",
@@ -95,7 +96,13 @@ def _singles(broker: "Broker", topics: int, partitions: int) -> Iterator[str]:
             "kafka_controller_kafkacontroller_offlinepartitionscount",
             "gauge",
             "Partitions that cannot be written.",
-            partitions if offline else 0,
+            partitions if offline else refused,
+        ),
+        (
+            "kafka_log_logcleanermanager_uncleanable_partitions_count",
+            "gauge",
+            "Partitions that are not compacted any more, because it failed twice.",
+            len(broker.cleaner.uncleanable),
         ),
         (
             "kafka_server_fetchsessioncache_numincrementalfetchsessions",

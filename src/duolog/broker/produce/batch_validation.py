@@ -28,7 +28,7 @@ from duolog.record.batch import (
 )
 from duolog.record.compression import CODEC_MASK, Compression
 from duolog.record.errors import CorruptBatch, InvalidRecord
-from duolog.record.records import decode_records, keyless_records
+from duolog.record.records import RECORDS_READ_MAX, decode_records, keyless_records
 
 NO_TIMESTAMP: Final = -1
 _FIRST_ZSTD: Final = 7
@@ -87,6 +87,12 @@ def stamp_with_append_time(batch: memoryview, now_ms: int) -> None:
 
 
 def _check_records(batch: memoryview, config: TopicConfig, now_ms: int) -> None:
+    count = read_header(batch).records_count
+    if count > RECORDS_READ_MAX:
+        raise InvalidRecord(
+            f"record batch has {count} records, and the broker reads {RECORDS_READ_MAX} at most",
+            hint="Send smaller batches to a topic that is compacted.",
+        )
     try:
         keyless = keyless_records(batch) if config.compacted else []
         wrong_times = [] if config.log_append_time else _wrong_times(batch, config, now_ms)

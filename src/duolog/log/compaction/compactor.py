@@ -14,7 +14,6 @@ Source: Kafka `Cleaner.doClean`, `cleanSegments`, `shouldRetainRecord`.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
 
 import numpy as np
 from crc32c import crc32c
@@ -27,16 +26,13 @@ from duolog.log.compaction.key_map import KeyHasher, KeyHashes, KeyMap
 from duolog.log.compaction.markers import Transactions
 from duolog.log.compaction.policy import group_segments
 from duolog.log.compaction.rewrite import delete_horizon_ms, emptied, rewritten
-from duolog.log.compaction.scan import Integers, Records, StoredBatch, scan
+from duolog.log.compaction.scan import Integers, Records, StoredBatch, open_batch, scan
 from duolog.log.disk import Disk
 from duolog.log.errors import CorruptLog
 from duolog.log.segment import Segment
-from duolog.record.batch import CRC_START, HEADER_BYTES, BatchHeader, whole_batches
+from duolog.record.batch import CRC_START, BatchHeader, whole_batches
 
 Mask = NDArray[np.bool_]
-
-_EXPANSION: Final = 8
-"""Payloads are uncompressed together while they are at most so much larger than stored."""
 
 
 class Compactor:
@@ -233,7 +229,7 @@ class Compactor:
             while position < segment.size_bytes:
                 wanted = min(size_bytes, segment.size_bytes - position)
                 data = file.pread(position, wanted)
-                batches, used = _whole(data, plain_bytes=job.plain_bytes)
+                batches, used = _whole(data, segment, position, plain_bytes=job.plain_bytes)
                 if not batches:
                     if size_bytes >= segment.size_bytes - position:
                         raise _broken(segment, position)
@@ -242,25 +238,30 @@ class Compactor:
                 size_bytes = job.chunk_bytes
                 self.bytes_read += used
                 self._pace(used)
-                for batch in batches:
-                    if crc32c(batch.data[CRC_START:]) != batch.header.crc:
-                        raise _broken(segment, position)
                 yield batches
                 position += used
         finally:
             file.close()
 
 
-def _whole(data: bytes, *, plain_bytes: int) -> tuple[list[StoredBatch], int]:
-    """Return whole batches at the start of `data`, and how many bytes they are."""
+def _whole(
+    data: bytes, segment: Segment, position: int, *, plain_bytes: int
+) -> tuple[list[StoredBatch], int]:
+    """Return whole batches at the start of `data`, and how many bytes they are.
+
+    They are so many that their records take `plain_bytes` uncompressed, or there is one only: what
+    a batch decompresses to is known when that is done, and a few kilobytes may claim megabytes.
+    """
     batches: list[StoredBatch] = []
-    used = expected = 0
+    used = plain = 0
     for header, batch in whole_batches(data):
-        stored = header.size_bytes - HEADER_BYTES
-        expected += stored * (_EXPANSION if header.compression else 1)
-        if batches and expected > plain_bytes:
+        if crc32c(batch[CRC_START:]) != header.crc:
+            raise _broken(segment, position)
+        opened = open_batch(header, batch)
+        plain += len(opened.plain)
+        if batches and plain > plain_bytes:
             break
-        batches.append(StoredBatch(header, batch))
+        batches.append(opened)
         used += header.size_bytes
     return batches, used
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from duolog.record.batch import HEADER_BYTES, BatchHeader
 from duolog.record.compression import decompress
 from duolog.record.errors import CorruptBatch
+from duolog.record.records import RECORDS_READ_MAX
 
 Integers = NDArray[np.int64]
 
@@ -27,10 +28,27 @@ _VARINT_BYTES_MAX: Final = 10
 
 
 class StoredBatch(NamedTuple):
-    """A batch as it stands in a segment."""
+    """A batch as it stands in a segment, and its records' bytes uncompressed."""
 
     header: BatchHeader
     data: memoryview
+    plain: bytes | memoryview
+
+
+def open_batch(header: BatchHeader, data: memoryview) -> StoredBatch:
+    """Return a batch with its records uncompressed.
+
+    Raises:
+        CorruptBatch: it holds more records than are read, or cannot be decompressed.
+    """
+    if header.records_count > RECORDS_READ_MAX:
+        raise CorruptBatch(
+            f"record batch at {header.base_offset} has {header.records_count} records, "
+            f"more than the {RECORDS_READ_MAX} that are read"
+        )
+    if not header.records_count:
+        return StoredBatch(header, data, b"")
+    return StoredBatch(header, data, decompress(header.compression, data[HEADER_BYTES:]))
 
 
 class Records(NamedTuple):
@@ -60,14 +78,9 @@ def scan(batches: Sequence[StoredBatch]) -> Records:
     """Find the records of `batches`.
 
     Raises:
-        CorruptBatch: a payload cannot be decompressed, or does not hold what the header says.
+        CorruptBatch: a payload does not hold what the header says.
     """
-    payloads = [
-        decompress(batch.header.compression, batch.data[HEADER_BYTES:])
-        if batch.header.records_count
-        else b""
-        for batch in batches
-    ]
+    payloads = [batch.plain for batch in batches]
     plain = b"".join([*payloads, _PAD])
     starts: list[int] = []
     first_rows = [0]
@@ -116,10 +129,13 @@ def _fields(
     deltas, after_timestamps = _varints(data, bodies + 1)
     offset_deltas, position = _varints(data, after_timestamps)
     key_lengths, key_starts = _varints(data, position)
-    value_at = key_starts + np.maximum(key_lengths, 0)
-    if np.any((value_at >= ends) | (lengths < 0)):
+    # Compared so that nothing overflows: a key may claim to have 2**63 - 1 bytes.
+    if np.any((key_lengths >= ends - key_starts) | (key_starts >= ends) | (lengths < 0)):
         raise CorruptBatch("key of a record is cut off")
-    value_lengths, _ = _varints(data, value_at)
+    value_lengths, _ = _varints(data, key_starts + np.maximum(key_lengths, 0))
+    last_deltas = np.array([batch.header.last_offset_delta for batch in batches], np.int64)
+    if np.any((offset_deltas < 0) | (offset_deltas > np.repeat(last_deltas, counts))):
+        raise CorruptBatch("record has an offset that is not within its batch")
     base_offsets = np.array([batch.header.base_offset for batch in batches], np.int64)
     base_times = np.array([batch.header.base_timestamp for batch in batches], np.int64)
     timestamps = np.repeat(base_times, counts) + deltas

@@ -1,5 +1,6 @@
 """What a run leaves of single batches; random logs are in `tests/property/test_compaction.py`."""
 
+import tracemalloc
 from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
@@ -12,9 +13,11 @@ from duolog.log.compaction.job import CompactionJob
 from duolog.log.compaction.rewrite import DELETE_HORIZON_BIT
 from duolog.log.errors import CorruptLog
 from duolog.record import Compression, Record, decode_records, encode_batch, whole_batches
-from duolog.record.batch import HEADER, BatchHeader, seal_batch
+from duolog.record.batch import HEADER, HEADER_BYTES, BatchHeader, read_header, seal_batch
+from duolog.record.compression import PLAIN_BYTES_MAX, compress
 from duolog.record.control import encode_marker
 from duolog.record.errors import CorruptBatch
+from duolog.record.records import write_varint
 from duolog.testing.disk import CrashDisk
 
 DIRECTORY: Final = "/log"
@@ -183,3 +186,71 @@ def test_a_batch_whose_records_are_not_what_it_says_is_refused() -> None:
 
     with pytest.raises(CorruptBatch, match="3 records, not 2"):
         run([good, lying])
+
+
+# Batches with a right checksum and nonsense inside.
+
+
+def poisoned(payload: bytes, *, records: int = 1) -> bytearray:
+    """Return a batch that was sealed by somebody with other ideas of its records."""
+    made = batch((b"k", b"v"))[:HEADER_BYTES]
+    header = read_header(made)._replace(records_count=records, last_offset_delta=records - 1)
+    HEADER.pack_into(made, 0, *header)
+    made += payload
+    seal_batch(made)
+    return made
+
+
+def record(body: bytes) -> bytes:
+    payload = bytearray()
+    write_varint(payload, len(body))
+    return bytes(payload + body)
+
+
+def varint(value: int) -> bytes:
+    target = bytearray()
+    write_varint(target, value)
+    return bytes(target)
+
+
+@pytest.mark.parametrize(
+    ("payload", "problem"),
+    [
+        (record(b"\0\0\0" + varint(2**63 - 1) + b"key"), "key of a record is cut off"),
+        (record(b"\0\0\0" + varint(4) + b"key"), "key of a record is cut off"),
+        (record(b"\0\0" + varint(2**40) + b"\2k\2v\0"), "not within its batch"),
+        (record(b"\0\0" + varint(-1) + b"\2k\2v\0"), "not within its batch"),
+    ],
+)
+def test_a_record_that_lies_about_itself_is_told(payload: bytes, problem: str) -> None:
+    with pytest.raises(CorruptBatch, match=problem):
+        run([poisoned(payload)])
+
+
+def test_a_batch_of_millions_of_records_in_a_few_kilobytes_is_told_before_it_is_opened() -> None:
+    records = 8_000_000
+    small = compress(Compression.ZSTD, record(bytes(6)) * records)
+    made = poisoned(small, records=records)
+    made[22] |= Compression.ZSTD
+    seal_batch(made)
+    assert len(made) < 10_000
+    tracemalloc.start()
+
+    with pytest.raises(CorruptBatch, match="8000000 records"):
+        run([made])
+
+    assert tracemalloc.get_traced_memory()[1] < 20 * 1024 * 1024
+    tracemalloc.stop()
+
+
+def test_batches_that_decompress_to_much_are_read_one_after_the_other() -> None:
+    large = [batch((b"k%d" % i, bytes(10**6)), compression=Compression.ZSTD) for i in range(40)]
+    assert sum(map(len, large)) < 100_000
+    tracemalloc.start()
+
+    kept = run(large, plain_bytes=2 * 10**6)
+
+    assert len(kept) == 40
+    # The buffer for one is as large as one may be, and the system gives what is written of it.
+    assert tracemalloc.get_traced_memory()[1] < PLAIN_BYTES_MAX + 20 * 1024 * 1024
+    tracemalloc.stop()

@@ -1,0 +1,144 @@
+"""What becomes of the cleaner when one log, or the disk, fails."""
+
+import errno
+import logging
+from typing import Any
+
+import pytest
+
+from duolog.log import LogManager, PartitionLog
+from duolog.log.compaction_run import CompactionRun
+from duolog.record import Record, encode_batch
+from duolog.record.batch import HEADER_BYTES, seal_batch
+from duolog.record.records import write_varint
+from duolog.testing import FakeClock
+from duolog.testing.disk import CrashDisk
+from property.cleaned_log import CONFIGS
+from property.driven_cleaner import DrivenCleaner
+
+
+class Desk:
+    """Two compacted logs with much to clean."""
+
+    def __init__(self, poison: str = "") -> None:
+        self.disk = CrashDisk()
+        self.clock = FakeClock()
+        self.manager = LogManager(self.disk, "/data", self.clock, {})
+        self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
+        for name in ("a", "b"):
+            self.manager.create_topic(name, 1, CONFIGS)
+            if name == poison:
+                self.write(name, key_of_impossible_length())
+            for _ in range(30):
+                self.write(name, encode_batch([Record(0, 1, b"k", b"v" * 200)]))
+            self.log(name).roll()
+        self.driven = DrivenCleaner(
+            self.disk, self.clock, self.commit, [self.log("a"), self.log("b")]
+        )
+
+    def log(self, name: str) -> PartitionLog:
+        return self.manager.log(name, 0)
+
+    def write(self, name: str, batch: bytearray) -> None:
+        log = self.log(name)
+        log.append(memoryview(batch))
+        log.write_staged()
+        self.commit.request([log])
+        self.commit.run_pending()
+        log.high_watermark = log.log_end_offset
+
+    def look(self, times: int = 6) -> None:
+        for _ in range(times):
+            self.driven.look()
+
+
+def key_of_impossible_length() -> bytearray:
+    batch = encode_batch([Record(0, 1, b"k", b"v" * 20)])[:HEADER_BYTES]
+    body = bytearray(3)
+    write_varint(body, 2**63 - 1)
+    write_varint(batch, len(body) + 20)
+    batch += body + bytes(20)
+    seal_batch(batch)
+    return batch
+
+
+@pytest.mark.parametrize("poison", ["a", "b"])
+def test_a_log_that_cannot_be_compacted_is_left_alone_after_two_tries_and_others_go_on(
+    poison: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(poison)
+
+    desk.look()
+
+    whole = "b" if poison == "a" else "a"
+    assert desk.log(whole).checkpoint.clean_offset > 0
+    assert [str(name) for name in desk.driven.cleaner.uncleanable] == [f"{poison}-0"]
+    errors = [row for row in caplog.records if row.levelno == logging.ERROR]
+    assert [row.message for row in errors] == [
+        "log is not compacted any more, until the broker starts again"
+    ]
+    assert desk.commit.failed is None
+    jobs = [job.directory for job in desk.driven.jobs]
+    assert jobs.count(desk.log(poison).directory) == 2
+
+
+def test_a_log_whose_compaction_ends_the_process_is_left_alone_too() -> None:
+    desk = Desk()
+    run = desk.driven.cleaner._process.run  # noqa: SLF001
+
+    def dying(job: Any) -> None:
+        run(job)
+        if job.directory == desk.log("a").directory:
+            desk.driven.steps.clear()
+            desk.driven.cleaner._on_death()  # noqa: SLF001
+
+    desk.driven.cleaner._process.run = dying  # type: ignore[method-assign]  # noqa: SLF001
+
+    desk.look()
+
+    assert [str(name) for name in desk.driven.cleaner.uncleanable] == ["a-0"]
+    assert desk.log("b").checkpoint.clean_offset > 0
+
+
+@pytest.mark.parametrize("step", ["prepare", "promise", "end", "finish"])
+def test_a_sync_that_fails_in_a_run_is_final(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    real = getattr(CompactionRun, step)
+
+    def failing(self: CompactionRun, *args: Any) -> Any:
+        desk.disk.fail("sync", OSError(errno.EIO, "the disk is broken"))
+        desk.disk.fail("sync_dir", OSError(errno.EIO, "the disk is broken"))
+        return real(self, *args)
+
+    monkeypatch.setattr(CompactionRun, step, failing)
+    desk.look(1)
+    desk.disk.heal()
+    before = desk.disk.operations
+    desk.look()
+
+    assert desk.commit.failed is not None, "a disk that forgot what it said is used on"
+    assert desk.disk.operations == before
+    monkeypatch.undo()
+    for seed in range(6):
+        again = LogManager(desk.disk.crash(seed), "/data", FakeClock(), {}).log("a", 0)
+        last = again.read_bytes(29, 1000, up_to_offset=30)
+        assert int.from_bytes(last[:8], "big") == 29
+
+
+def test_an_error_that_nobody_expected_does_not_stop_the_cleaner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+
+    def surprise(*_: Any) -> Any:
+        raise AssertionError("nobody expected this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CompactionRun, "promise", surprise)
+        for _ in range(2):
+            with pytest.raises(AssertionError):
+                desk.look(1)
+            desk.driven.steps.clear()
+    desk.look()
+
+    assert desk.log("a").checkpoint.clean_offset > 0 or desk.log("b").checkpoint.clean_offset > 0
