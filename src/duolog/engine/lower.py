@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from duolog.engine.lowering.aggregates import lower_aggregate
 from duolog.engine.lowering.keys import lower_edge, lower_group_by, lower_select_key
+from duolog.engine.lowering.operators import FilterOperator
 from duolog.engine.lowering.required import required_columns
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_to_stream
@@ -132,7 +133,7 @@ class _Walk:
         if len(readers) == 1:
             return readers[0]
         row = self.arriving[edge]
-        everything = row.entry("filter", f"edge-{edge.id}", predicate="true")
+        everything = row.entry(f"edge-{edge.id}", FilterOperator(predicate="true"))
         everything["children"] = readers
         return self._link([everything])[0]
 

@@ -1,6 +1,7 @@
 """One file for each family of plan nodes: node and input row in, kernel nodes and output row out.
 
     required.py    which columns are needed behind a node, so that the rest is not shuffled
+    operators.py   the kernel's operators: a class for each kind
     rows.py        where the columns of a record stand between two kernel nodes
     topics.py      sources and sinks: bytes <-> columns
     stateless.py   filter, project, to_stream

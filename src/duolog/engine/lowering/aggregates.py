@@ -2,6 +2,7 @@
 
 from duolog.engine.expressions import Names, lower_as_declared, lower_expression
 from duolog.engine.lowering.keys import lower_group
+from duolog.engine.lowering.operators import FoldOperator
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.sql import spark_type
 from duolog.plan.aggregates import Accumulator
@@ -19,20 +20,21 @@ def lower_aggregate(node: AggregateNode, row: Row, _around: Surroundings) -> Low
     naming = Names(scope, dict(row.names), {}, accumulators)
     undo = node.group.is_table
     entry = row.entry(
-        "fold",
         node.name,
-        store=node.store,
-        acc_types=[spark_type(accumulator.type) for accumulator in kept],
-        init=[_as_kept(accumulator, accumulator.initial, naming) for accumulator in kept],
-        add=[_as_kept(accumulator, accumulator.add, naming) for accumulator in kept],
-        subtract=[
-            _as_kept(accumulator, accumulator.subtract, naming)
-            for accumulator in kept
-            if undo and accumulator.subtract is not None
-        ]
-        if undo
-        else None,
-        results=[lower_as_declared(expression, naming) for _, expression in node.results],
+        FoldOperator(
+            store=node.store,
+            acc_types=[spark_type(accumulator.type) for accumulator in kept],
+            init=[_as_kept(accumulator, accumulator.initial, naming) for accumulator in kept],
+            add=[_as_kept(accumulator, accumulator.add, naming) for accumulator in kept],
+            subtract=[
+                _as_kept(accumulator, accumulator.subtract, naming)
+                for accumulator in kept
+                if undo and accumulator.subtract is not None
+            ]
+            if undo
+            else None,
+            results=[lower_as_declared(expression, naming) for _, expression in node.results],
+        ),
     )
     return Lowered(
         [*grouped.entries, entry], Row.of(node.schema.key, node.schema.value, changes=True)

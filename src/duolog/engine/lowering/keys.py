@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from duolog.engine.expressions import key_names, lower_as_declared
 from duolog.engine.formats import encode
+from duolog.engine.lowering.operators import FilterOperator, RouteOperator, SelectKeyOperator
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.plan.expressions import ColumnRef, column_names
 from duolog.plan.formats import internal_key_format
@@ -23,7 +24,7 @@ from duolog.plan.nodes import GroupBy, SelectKey, TableSource
 def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered:
     carrying, carried = _carry(node, row, around.needed(node))
     keys = _keys(node, row, carried)
-    entry = carried.entry("select_key", node.name, keys=keys)
+    entry = carried.entry(node.name, SelectKeyOperator(keys=keys))
     return Lowered([*carrying, entry], _rekeyed(node, _without_key(carried)))
 
 
@@ -39,7 +40,7 @@ def lower_group(node: GroupBy, row: Row) -> Lowered:
         return Lowered([], grouped)  # The fold drops null keys.
     # A key of several columns is null only if all are; a group wants each of them.
     predicate = " AND ".join(f"({name} IS NOT NULL)" for name in key_names(row.key))
-    return Lowered([row.entry("filter", node.name, predicate=predicate)], grouped)
+    return Lowered([row.entry(node.name, FilterOperator(predicate=predicate))], grouped)
 
 
 def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
@@ -60,11 +61,12 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
         arriving = narrow
     key = arriving.key
     route = narrow.entry(
-        "route",
         f"{parent.name}-to-{edge.target}",
-        edge=edge.id,
-        keys=keys,
-        key_bytes=encode(internal_key_format(key), key, key_names(key), "key"),
+        RouteOperator(
+            edge=edge.id,
+            keys=keys,
+            key_bytes=encode(internal_key_format(key), key, key_names(key), "key"),
+        ),
     )
     return Lowered([*entries, route], arriving)
 

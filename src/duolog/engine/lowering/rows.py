@@ -5,10 +5,11 @@ maps the one to the other. It may lack columns that nobody behind needs.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from duolog.engine.expressions import Names
+from duolog.engine.lowering.operators import Operator, ProjectOperator
 from duolog.engine.lowering.required import Required
 from duolog.engine.sql import spark_types
 from duolog.plan.expressions import Scope
@@ -41,16 +42,16 @@ class Row:
         looked_up = {column.name: f"r{index}" for index, column in enumerate(table_columns)}
         return Names(Scope(schema.columns, table_columns), dict(self.names), looked_up, {})
 
-    def entry(self, kind: str, name: str, **fields: object) -> Json:
+    def entry(self, name: str, operator: Operator) -> Json:
         """Return a kernel node whose input is this row."""
         return {
-            "kind": kind,
+            "kind": operator.kind,
             "name": name,
             "key_types": spark_types(self.key),
             "value_types": spark_types(self.value),
             "table": self.changes,
             "children": [],
-            **fields,
+            **asdict(operator),
         }
 
 
@@ -89,4 +90,4 @@ def reshape(row: Row, schema: Schema, wanted: Iterable[str], name: str) -> tuple
     names = {known: at for known, at in names.items() if at.startswith("k")}
     names |= {column.name: f"v{index}" for index, column in enumerate(columns)}
     reshaped = Row(row.key, columns, names, row.changes)
-    return [row.entry("project", name, values=sources)], reshaped
+    return [row.entry(name, ProjectOperator(values=sources))], reshaped

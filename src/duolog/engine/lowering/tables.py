@@ -10,6 +10,7 @@ Source: Kafka Streams `KTableValueGetter`.
 from dataclasses import dataclass
 
 from duolog.engine.expressions import Names, lower_as_declared
+from duolog.engine.lowering.operators import LookupOperator, ProjectOperator, TableOperator
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.lowering.stateless import lower_filter, lower_project
 from duolog.engine.sql import spark_types
@@ -29,7 +30,7 @@ class Getter:
 
 def lower_table(table: TableSource | TableCopy, row: Row, _around: Surroundings) -> Lowered:
     """Turn upserts into changes: the old row beside the new one."""
-    entry = row.entry("table", table.name, store=table.store)
+    entry = row.entry(table.name, TableOperator(store=table.store))
     return Lowered([entry], Row(row.key, row.value, row.names, changes=True))
 
 
@@ -70,7 +71,7 @@ def _results(node: AggregateNode) -> Json:
     naming = Names(Scope(node.schema.key, accumulators=kept), key, {}, accumulators)
     values = [lower_as_declared(expression, naming) for _, expression in node.results]
     stored = Row(node.schema.key, kept, {}, changes=True)
-    return stored.entry("project", f"{node.name}-results", values=values)
+    return stored.entry(f"{node.name}-results", ProjectOperator(values=values))
 
 
 def lower_join(node: StreamTableJoin, row: Row, around: Surroundings) -> Lowered:
@@ -81,13 +82,14 @@ def lower_join(node: StreamTableJoin, row: Row, around: Surroundings) -> Lowered
     computed = [(name, expression) for name, expression in node.values if name in needed]
     types = {column.name: column for column in node.schema.value}
     entry: Json = row.entry(
-        "lookup",
         node.name,
-        store=table.store,
-        getter=list(table.steps),
-        left=node.kind == "left",
-        right_types=spark_types(table.row.value),
-        values=[lower_as_declared(expression, naming) for _, expression in computed],
+        LookupOperator(
+            store=table.store,
+            getter=list(table.steps),
+            left=node.kind == "left",
+            right_types=spark_types(table.row.value),
+            values=[lower_as_declared(expression, naming) for _, expression in computed],
+        ),
     )
     columns = tuple(types[name] for name, _ in computed)
     return Lowered([entry], Row.of(node.schema.key, columns, changes=False))

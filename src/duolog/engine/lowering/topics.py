@@ -1,6 +1,7 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes."""
 
 from duolog.engine.formats import FALSE, decode, encode
+from duolog.engine.lowering.operators import SinkOperator
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.sql import spark_types
 from duolog.plan.nodes import Sink, Source
@@ -41,10 +42,11 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
     keys = [row.names[column.name] for column in schema.key]
     values = [row.names[column.name] for column in schema.value]
     entry = row.entry(
-        "sink",
         sink.name,
-        sink=around.levels.sinks.index(sink),
-        key_bytes=encode(sink.key_format, schema.key, keys, "key"),
-        value_bytes=encode(sink.value_format, schema.value, values, "value"),
+        SinkOperator(
+            sink=around.levels.sinks.index(sink),
+            key_bytes=encode(sink.key_format, schema.key, keys, "key"),
+            value_bytes=encode(sink.value_format, schema.value, values, "value"),
+        ),
     )
     return Lowered([entry])

@@ -3,6 +3,7 @@ package org.duolog.kernel;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.jsontype.NamedType;
 import java.util.List;
 import java.util.Map;
 
@@ -26,6 +27,10 @@ record Spec(
 
   private static final ObjectMapper MAPPER =
       new ObjectMapper().setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE);
+
+  static {
+    Operator.KINDS.forEach((kind, type) -> MAPPER.registerSubtypes(new NamedType(type, kind)));
+  }
 
   Spec {
     sources = orEmpty(sources);
@@ -54,7 +59,7 @@ record Spec(
     return operator;
   }
 
-  private static <T> List<T> orEmpty(List<T> list) {
+  static <T> List<T> orEmpty(List<T> list) {
     return list == null ? List.of() : list;
   }
 
@@ -107,42 +112,6 @@ record Spec(
       queue = queue == null ? id : queue;
       keyTypes = orEmpty(keyTypes);
       valueTypes = orEmpty(valueTypes);
-    }
-  }
-
-  /** One node; a kind uses the fields that the README lists for it. */
-  record Operator(
-      String kind,
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
-      String predicate,
-      List<String> keys,
-      List<String> values,
-      String store,
-      boolean left,
-      List<String> rightTypes,
-      List<Operator> getter,
-      List<String> accTypes,
-      List<String> init,
-      List<String> add,
-      List<String> subtract,
-      List<String> results,
-      Integer edge,
-      Integer sink,
-      String keyBytes,
-      String valueBytes,
-      String topic,
-      String partition) {
-    Operator {
-      children = orEmpty(children);
-      keyTypes = orEmpty(keyTypes);
-      valueTypes = orEmpty(valueTypes);
-      rightTypes = orEmpty(rightTypes);
-      accTypes = orEmpty(accTypes);
-      getter = orEmpty(getter);
     }
   }
 

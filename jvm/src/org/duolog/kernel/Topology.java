@@ -161,11 +161,11 @@ final class Topology {
       if (!reached.add(id)) {
         return;
       }
-      Spec.Operator operator = spec.node(id);
-      switch (operator.kind()) {
-        case "table" -> declare(operator.store(), operator.valueTypes().size());
-        case "fold" -> declare(operator.store(), operator.accTypes().size());
-        default -> {}
+      Operator operator = spec.node(id);
+      if (operator instanceof Operator.Table table) {
+        declare(table.store(), table.valueTypes().size());
+      } else if (operator instanceof Operator.Fold fold) {
+        declare(fold.store(), fold.accTypes().size());
       }
       operator.children().forEach(child -> declareStores(child, reached));
     }
@@ -179,7 +179,7 @@ final class Topology {
     private Node build(int id) {
       Node built = nodes.get(id);
       if (built == null) {
-        Spec.Operator operator = spec.node(id);
+        Operator operator = spec.node(id);
         List<Node> children = operator.children().stream().map(this::build).toList();
         built = node(id, operator);
         built.setChildren(children);
@@ -189,45 +189,55 @@ final class Topology {
       return built;
     }
 
-    private Node node(int id, Spec.Operator of) {
+    private Node node(int id, Operator of) {
       String owner = of.kind() + " " + (of.name() == null ? id : of.name());
       int keys = of.keyTypes().size();
       int values = of.valueTypes().size();
       StructType key = Binder.with(new StructType(), "k", of.keyTypes());
       StructType record = Binder.with(key, "v", of.valueTypes());
       StructType input = Binder.withTs(record);
-      return switch (of.kind()) {
-        case "filter" ->
-            new FilterNode(
-                binder.bind(owner, input, List.of(of.predicate())), of.table(), keys, values);
-        case "project" ->
-            new ProjectNode(
-                typed(owner, input, of.values(), valuesOut(owner, of)),
-                of.table(),
-                keys,
-                values);
-        case "select_key" ->
-            new SelectKeyNode(
-                typed(owner, input, of.keys(), child(owner, of).keyTypes()), keys, values);
-        case "to_stream" -> new ToStreamNode();
-        case "table" -> new TableNode(stores.get(of.store()));
-        case "lookup" -> lookup(owner, of, record);
-        case "fold" -> fold(owner, of, record);
-        case "route" -> route(owner, of, input);
-        case "sink" ->
-            new SinkNode(
-                of.sink(),
-                binder.bind(owner, input, List.of(of.keyBytes())),
-                binder.bind(owner, input, List.of(of.valueBytes())),
-                target(owner, input, of),
-                keys,
-                values);
-        default -> throw new IllegalArgumentException("unknown kind of node: " + of.kind());
-      };
+      if (of instanceof Operator.Filter filter) {
+        Program predicate = binder.bind(owner, input, List.of(filter.predicate()));
+        return new FilterNode(predicate, of.table(), keys, values);
+      }
+      if (of instanceof Operator.Project project) {
+        Program computed = typed(owner, input, project.values(), valuesOut(owner, of));
+        return new ProjectNode(computed, of.table(), keys, values);
+      }
+      if (of instanceof Operator.SelectKey rekey) {
+        Program computed = typed(owner, input, rekey.keys(), child(owner, of).keyTypes());
+        return new SelectKeyNode(computed, keys, values);
+      }
+      if (of instanceof Operator.Table table) {
+        return new TableNode(stores.get(table.store()));
+      }
+      if (of instanceof Operator.Lookup lookup) {
+        return lookup(owner, lookup, record);
+      }
+      if (of instanceof Operator.Fold fold) {
+        return fold(owner, fold, record);
+      }
+      if (of instanceof Operator.Route route) {
+        return route(owner, route, input);
+      }
+      if (of instanceof Operator.Sink sink) {
+        return sink(owner, sink, input);
+      }
+      return new ToStreamNode();
+    }
+
+    private Node sink(String owner, Operator.Sink of, StructType input) {
+      return new SinkNode(
+          of.sink(),
+          binder.bind(owner, input, List.of(of.keyBytes())),
+          binder.bind(owner, input, List.of(of.valueBytes())),
+          target(owner, input, of),
+          of.keyTypes().size(),
+          of.valueTypes().size());
     }
 
     /** What chooses a record's own topic and partition; null where nothing does. */
-    private Program target(String owner, StructType input, Spec.Operator of) {
+    private Program target(String owner, StructType input, Operator.Sink of) {
       if (of.topic() == null && of.partition() == null) {
         return null;
       }
@@ -236,18 +246,18 @@ final class Topology {
     }
 
     /** The value columns that a node computes: those that its children read. */
-    private List<String> valuesOut(String owner, Spec.Operator of) {
+    private List<String> valuesOut(String owner, Operator of) {
       return child(owner, of).valueTypes();
     }
 
-    private Spec.Operator child(String owner, Spec.Operator of) {
+    private Operator child(String owner, Operator of) {
       if (of.children().isEmpty()) {
         throw new IllegalArgumentException(owner + ": nothing reads what it computes");
       }
       return spec.node(of.children().get(0));
     }
 
-    private Node lookup(String owner, Spec.Operator of, StructType record) {
+    private Node lookup(String owner, Operator.Lookup of, StructType record) {
       StructType layout = Binder.withTs(Binder.with(record, "r", of.rightTypes()));
       return new LookupNode(
           getter(owner, of),
@@ -259,7 +269,7 @@ final class Topology {
     }
 
     /** The table's row: as the store has it, then through the steps that compute it. */
-    private ValueGetter getter(String owner, Spec.Operator of) {
+    private ValueGetter getter(String owner, Operator.Lookup of) {
       KeyValueStore store = stores.get(of.store());
       if (store == null) {
         throw new IllegalArgumentException(
@@ -275,23 +285,23 @@ final class Topology {
     }
 
     private ValueGetter step(
-        String owner, ValueGetter parent, Spec.Operator of, List<String> types) {
+        String owner, ValueGetter parent, Operator of, List<String> types) {
       int keys = of.keyTypes().size();
       int values = of.valueTypes().size();
       StructType key = Binder.with(new StructType(), "k", of.keyTypes());
       StructType input = Binder.withTs(Binder.with(key, "v", of.valueTypes()));
-      return switch (of.kind()) {
-        case "filter" ->
-            ValueGetter.filtered(
-                parent, binder.bind(owner, input, List.of(of.predicate())), keys, values);
-        case "project" ->
-            ValueGetter.projected(
-                parent, typed(owner, input, of.values(), types), keys, values);
-        default -> throw new IllegalArgumentException(owner + ": cannot look through " + of.kind());
-      };
+      if (of instanceof Operator.Filter filter) {
+        Program predicate = binder.bind(owner, input, List.of(filter.predicate()));
+        return ValueGetter.filtered(parent, predicate, keys, values);
+      }
+      if (of instanceof Operator.Project project) {
+        Program computed = typed(owner, input, project.values(), types);
+        return ValueGetter.projected(parent, computed, keys, values);
+      }
+      throw new IllegalArgumentException(owner + ": cannot look through " + of.kind());
     }
 
-    private Node fold(String owner, Spec.Operator of, StructType record) {
+    private Node fold(String owner, Operator.Fold of, StructType record) {
       if (of.table() && of.subtract() == null) {
         throw new IllegalArgumentException(owner + ": a table needs subtract expressions");
       }
@@ -311,7 +321,7 @@ final class Topology {
           of.accTypes().size());
     }
 
-    private Node route(String owner, Spec.Operator of, StructType input) {
+    private Node route(String owner, Operator.Route of, StructType input) {
       Spec.Edge edge = edge(of.edge());
       StructType newKey =
           Binder.withTs(Binder.with(new StructType(), "k", edge.keyTypes()));

@@ -1,0 +1,215 @@
+package org.duolog.kernel;
+
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * One node of a spec, of the class of its {@code kind}. An unknown field is an error, as everywhere.
+ *
+ * <p>All have a name for people, the nodes that they feed, the types of their input, and whether
+ * this input carries a table's changes.
+ */
+@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
+sealed interface Operator {
+  /** One row for each kind. */
+  Map<String, Class<? extends Operator>> KINDS =
+      Map.of(
+          "filter", Filter.class,
+          "project", Project.class,
+          "select_key", SelectKey.class,
+          "to_stream", ToStream.class,
+          "table", Table.class,
+          "lookup", Lookup.class,
+          "fold", Fold.class,
+          "route", Route.class,
+          "sink", Sink.class);
+
+  String name();
+
+  List<Integer> children();
+
+  List<String> keyTypes();
+
+  List<String> valueTypes();
+
+  boolean table();
+
+  default String kind() {
+    return KINDS.entrySet().stream()
+        .filter(row -> row.getValue() == getClass())
+        .findFirst()
+        .orElseThrow()
+        .getKey();
+  }
+
+  /** Keeps the records for which the predicate holds. */
+  record Filter(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String predicate)
+      implements Operator {
+    public Filter {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /** Computes a new value. */
+  record Project(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      List<String> values)
+      implements Operator {
+    public Project {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      values = Spec.orEmpty(values);
+    }
+  }
+
+  /** Gives records of a stream a new key. */
+  record SelectKey(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      List<String> keys)
+      implements Operator {
+    public SelectKey {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      keys = Spec.orEmpty(keys);
+    }
+  }
+
+  /** Makes a stream of the changes of a table. */
+  record ToStream(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table)
+      implements Operator {
+    public ToStream {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /** Keeps rows, and makes changes of upserts. */
+  record Table(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store)
+      implements Operator {
+    public Table {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /**
+   * Joins a stream with the rows of a table: those of a store, through the steps of its
+   * getter.
+   */
+  record Lookup(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store,
+      List<Operator> getter,
+      boolean left,
+      List<String> rightTypes,
+      List<String> values)
+      implements Operator {
+    public Lookup {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      getter = Spec.orEmpty(getter);
+      rightTypes = Spec.orEmpty(rightTypes);
+      values = Spec.orEmpty(values);
+    }
+  }
+
+  /** Aggregates by key; without subtract only records of a stream. */
+  record Fold(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store,
+      List<String> accTypes,
+      List<String> init,
+      List<String> add,
+      List<String> subtract,
+      List<String> results)
+      implements Operator {
+    public Fold {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      accTypes = Spec.orEmpty(accTypes);
+      init = Spec.orEmpty(init);
+      add = Spec.orEmpty(add);
+      results = Spec.orEmpty(results);
+    }
+  }
+
+  /** Sends records over an edge, under new keys if there are any. */
+  record Route(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      int edge,
+      List<String> keys,
+      String keyBytes)
+      implements Operator {
+    public Route {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /** Writes records to a topic; topic and partition, if given, choose for each record. */
+  record Sink(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      int sink,
+      String keyBytes,
+      String valueBytes,
+      String topic,
+      String partition)
+      implements Operator {
+    public Sink {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+}

@@ -1,0 +1,102 @@
+"""The kernel's operators: one class for each kind, with the fields that it has beside its input.
+
+The kernel's side is `Operator.java`, with the same kinds and fields; `jvm/README.md` says what they
+mean.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A kind of kernel node."""
+
+    kind: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOperator(Operator):
+    """Keeps the records for which the predicate holds."""
+
+    kind: ClassVar[str] = "filter"
+    predicate: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectOperator(Operator):
+    """Computes a new value."""
+
+    kind: ClassVar[str] = "project"
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectKeyOperator(Operator):
+    """Gives records of a stream a new key."""
+
+    kind: ClassVar[str] = "select_key"
+    keys: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ToStreamOperator(Operator):
+    """Makes a stream of a table's changes."""
+
+    kind: ClassVar[str] = "to_stream"
+
+
+@dataclass(frozen=True, slots=True)
+class TableOperator(Operator):
+    """Keeps rows, and makes changes of upserts."""
+
+    kind: ClassVar[str] = "table"
+    store: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookupOperator(Operator):
+    """Joins a stream with rows of a store, seen through the steps of `getter`."""
+
+    kind: ClassVar[str] = "lookup"
+    store: str
+    getter: Sequence[dict[str, Any]]
+    left: bool
+    right_types: Sequence[str]
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldOperator(Operator):
+    """Aggregates by key; `subtract` is None over a stream."""
+
+    kind: ClassVar[str] = "fold"
+    store: str
+    acc_types: Sequence[str]
+    init: Sequence[str]
+    add: Sequence[str]
+    subtract: Sequence[str] | None
+    results: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteOperator(Operator):
+    """Sends records over an edge, under new keys if there are any."""
+
+    kind: ClassVar[str] = "route"
+    edge: int
+    keys: Sequence[str] | None
+    key_bytes: str
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOperator(Operator):
+    """Writes records; `topic` and `partition`, if given, choose for each record."""
+
+    kind: ClassVar[str] = "sink"
+    sink: int
+    key_bytes: str
+    value_bytes: str
+    topic: str | None = None
+    partition: str | None = None
