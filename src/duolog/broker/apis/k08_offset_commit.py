@@ -14,15 +14,19 @@ Source: Kafka OffsetCommitRequest.json; OffsetMetadataManager.commitOffset.
 """
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.groups.offset_fields import Answer, commit_in_slices
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.messages import CommitRequest, CommittedOffset
 from duolog.core.ids import TopicPartition
 
+if TYPE_CHECKING:
+    from kio.schema.offset_commit.v2.request import OffsetCommitRequest as Oldest
+    from kio.schema.offset_commit.v9.request import OffsetCommitRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def commit(offsets: dict[TopicPartition, CommittedOffset], answer: Answer) -> None:
         context.broker.groups.commit(_commit_request(request, context, offsets), answer)
 
@@ -30,7 +34,7 @@ def handle(request: Any, context: RequestContext) -> None:
 
 
 def _commit_request(
-    request: Any,
+    request: "Oldest | Newest",
     context: RequestContext,
     offsets: dict[TopicPartition, CommittedOffset],
 ) -> CommitRequest:

@@ -19,7 +19,7 @@ Source: Kafka OffsetFetchRequest.json; OffsetMetadataManager.fetchOffsets.
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.groups.offset_fields import PARTITIONS_A_STEP
 from duolog.broker.requests.api import Api, RequestContext
@@ -29,6 +29,11 @@ from duolog.coordinator.records import OffsetRecord
 from duolog.core.ids import TopicPartition
 from duolog.protocol.wire import INT16, INT32, INT64, write_array_length, write_string
 
+if TYPE_CHECKING:
+    from kio.schema.offset_fetch.v1.request import OffsetFetchRequest as Oldest
+    from kio.schema.offset_fetch.v9.request import OffsetFetchRequest as Newest
+    from kio.schema.offset_fetch.v9.request import OffsetFetchRequestGroup as Group
+
 Offsets = Mapping[TopicPartition, OffsetRecord]
 Topics = Sequence[tuple[str, Sequence[int]]]
 
@@ -36,12 +41,11 @@ _GROUP_ERROR_VERSION: Final = 2
 _THROTTLE_VERSION: Final = 3
 _EPOCH_VERSION: Final = 5
 _FLEXIBLE_VERSION: Final = 6
-_GROUPS_VERSION: Final = 8
 _NO_THROTTLE: Final = INT32.pack(0)
 _NO_OFFSET: Final = OffsetRecord(offset=-1, leader_epoch=-1, metadata="", committed_at_ms=-1)
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     answer = _Answer(context, stable=getattr(request, "require_stable", False))
     steps = answer.write(request)
     work_in_slices(context, steps, do_nothing, lambda: context.reply_pieces(answer.pieces))
@@ -59,11 +63,11 @@ class _Answer:
         self._end = b"\0" if self._flexible else b""
         """The tagged fields of every struct: none."""
 
-    def write(self, request: Any) -> Iterator[None]:
+    def write(self, request: "Oldest | Newest") -> Iterator[None]:
         """Write the whole body, in steps."""
         if self._version >= _THROTTLE_VERSION:
             self.pieces.append(_NO_THROTTLE)
-        if self._version < _GROUPS_VERSION:
+        if not hasattr(request, "groups"):
             yield from self._write_group(request)
             return
         self.pieces.append(self._length(len(request.groups)))
@@ -72,7 +76,7 @@ class _Answer:
             yield from self._write_group(group)
         self.pieces.append(self._end)
 
-    def _write_group(self, asked: Any) -> Iterator[None]:
+    def _write_group(self, asked: "Oldest | Group") -> Iterator[None]:
         group_id, code = asked.group_id, NONE
         offsets: Offsets = {}
         topics: Topics = ()

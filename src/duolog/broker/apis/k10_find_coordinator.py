@@ -12,20 +12,24 @@ Source: Kafka FindCoordinatorRequest.json; KafkaApis.handleFindCoordinatorReques
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import NONE
 from duolog.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kio.schema.find_coordinator.v0.request import FindCoordinatorRequest as Oldest
+    from kio.schema.find_coordinator.v5.request import FindCoordinatorRequest as Newest
 
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
 _NOWHERE: Final = {"node_id": -1, "host": "", "port": -1}
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     found = _coordinator(getattr(request, "key_type", _GROUP), context)
-    if context.version >= 4:
+    if hasattr(request, "coordinator_keys"):
         coordinators = [{"key": key, **found} for key in request.coordinator_keys]
         context.reply({"throttle_time": 0, "coordinators": coordinators})
     else:

@@ -15,17 +15,21 @@ Source: Kafka JoinGroupRequest.json; GroupMetadataManager.classicGroupJoin.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.groups.coordinator_service import new_member_suffix
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import JoinReply, JoinRequest, MemberProtocol
 
+if TYPE_CHECKING:
+    from kio.schema.join_group.v0.request import JoinGroupRequest as Oldest
+    from kio.schema.join_group.v9.request import JoinGroupRequest as Newest
+
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(reply: JoinReply) -> None:
         context.reply(_fields(reply, context.version))
 
@@ -35,7 +39,7 @@ def handle(request: Any, context: RequestContext) -> None:
         answer(JoinReply(error_code=error.code, member_id=request.member_id))
 
 
-def _join_request(request: Any, context: RequestContext) -> JoinRequest:
+def _join_request(request: "Oldest | Newest", context: RequestContext) -> JoinRequest:
     session_timeout = request.session_timeout
     rebalance_timeout = getattr(request, "rebalance_timeout", session_timeout)
     return JoinRequest(

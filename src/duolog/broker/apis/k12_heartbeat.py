@@ -11,14 +11,18 @@ v4  flexible
 Source: Kafka HeartbeatRequest.json; GroupMetadataManager.classicGroupHeartbeat.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import NONE, CoordinatorLoadInProgress, GroupError
 from duolog.coordinator.messages import HeartbeatRequest
 
+if TYPE_CHECKING:
+    from kio.schema.heartbeat.v0.request import HeartbeatRequest as Oldest
+    from kio.schema.heartbeat.v4.request import HeartbeatRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     heartbeat = HeartbeatRequest(
         group_id=request.group_id,
         generation=request.generation_id,

@@ -10,18 +10,24 @@ v5  reason (not used)
 Source: Kafka LeaveGroupRequest.json; GroupMetadataManager.classicGroupLeave.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import NONE, GroupError, UnknownMemberId
 from duolog.coordinator.messages import LeavingMember, LeftMember
 
+if TYPE_CHECKING:
+    from kio.schema.leave_group.v0.request import LeaveGroupRequest as Oldest
+    from kio.schema.leave_group.v5.request import LeaveGroupRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
-    batched = context.version >= 3
+_FIRST_BATCHED: Final = 3
+
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    batched = context.version >= _FIRST_BATCHED
     leaving = (
         [LeavingMember(member.member_id, member.group_instance_id) for member in request.members]
-        if batched
+        if hasattr(request, "members")
         else [LeavingMember(request.member_id)]
     )
     try:

@@ -9,14 +9,18 @@ v5  protocol type and name, checked against the group's
 Source: Kafka SyncGroupRequest.json; GroupMetadataManager.classicGroupSync.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import SyncReply, SyncRequest
 
+if TYPE_CHECKING:
+    from kio.schema.sync_group.v0.request import SyncGroupRequest as Oldest
+    from kio.schema.sync_group.v5.request import SyncGroupRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(reply: SyncReply) -> None:
         context.reply(
             {

@@ -13,7 +13,7 @@ Source: Kafka DescribeGroupsRequest.json; GroupMetadataManager.describeGroups.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
@@ -22,10 +22,14 @@ from duolog.coordinator.errors import GROUP_ID_NOT_FOUND, NONE, GroupError
 from duolog.coordinator.messages import DescribedGroup
 from duolog.protocol.operations import GROUP_OPERATIONS, OPERATIONS_NOT_ASKED
 
+if TYPE_CHECKING:
+    from kio.schema.describe_groups.v0.request import DescribeGroupsRequest as Oldest
+    from kio.schema.describe_groups.v6.request import DescribeGroupsRequest as Newest
+
 Fields = Mapping[str, Any]
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     asked = getattr(request, "include_authorized_operations", False)
     operations = GROUP_OPERATIONS if asked else OPERATIONS_NOT_ASKED
     rows: list[bytes] = []

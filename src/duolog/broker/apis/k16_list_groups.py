@@ -10,7 +10,7 @@ Rows are made in time slices: a broker may have very many groups.
 Source: Kafka ListGroupsRequest.json; GroupMetadataManager.listGroups.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
@@ -18,8 +18,12 @@ from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import NONE, GroupError
 from duolog.coordinator.messages import ListedGroup
 
+if TYPE_CHECKING:
+    from kio.schema.list_groups.v0.request import ListGroupsRequest as Oldest
+    from kio.schema.list_groups.v5.request import ListGroupsRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     states = {state.strip().lower() for state in getattr(request, "states_filter", ())}
     types = {name.lower() for name in getattr(request, "types_filter", ())}
     rows: list[bytes] = []

@@ -15,7 +15,7 @@ v5  TRANSACTION_ABORTABLE is known to the client
 Source: Kafka `TransactionCoordinator.handleInitProducerId`, `RPCProducerIdManager`.
 """
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.transactions.fencing import fenced_by_version
@@ -24,10 +24,14 @@ from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.units import SECOND_MS
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.init_producer_id.v0.request import InitProducerIdRequest as Oldest
+    from kio.schema.init_producer_id.v5.request import InitProducerIdRequest as Newest
+
 _FIRST_FENCED: Final = 4
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(found: Answer) -> None:
         context.reply(
             {

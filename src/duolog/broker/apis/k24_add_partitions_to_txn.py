@@ -11,7 +11,7 @@ Source: Kafka `KafkaApis.handleAddPartitionsToTxnRequest`.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.transactions.fencing import fenced_by_version
@@ -19,10 +19,14 @@ from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.add_partitions_to_txn.v0.request import AddPartitionsToTxnRequest as Oldest
+    from kio.schema.add_partitions_to_txn.v3.request import AddPartitionsToTxnRequest as Newest
+
 _FIRST_FENCED: Final = 2
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     asked = [
         TopicPartition(topic.name, partition)
         for topic in request.v3_and_below_topics

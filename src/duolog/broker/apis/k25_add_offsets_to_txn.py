@@ -9,7 +9,7 @@ v4  TRANSACTION_ABORTABLE is known to the client
 Source: Kafka `KafkaApis.handleAddOffsetsToTxnRequest`.
 """
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.topics.topic_names import OFFSETS_TOPIC
@@ -17,10 +17,14 @@ from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.ids import TopicPartition
 
+if TYPE_CHECKING:
+    from kio.schema.add_offsets_to_txn.v0.request import AddOffsetsToTxnRequest as Oldest
+    from kio.schema.add_offsets_to_txn.v4.request import AddOffsetsToTxnRequest as Newest
+
 _FIRST_FENCED: Final = 2
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     partition = context.broker.groups.partition_of(request.group_id)
     context.broker.transactions.add(
         request.transactional_id,

@@ -11,18 +11,22 @@ v4  TRANSACTION_ABORTABLE is known to the client            v5  producer id and 
 Source: Kafka `TransactionCoordinator.endTransaction`.
 """
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.coordinator import Answer
 from duolog.coordinator.transactions.transitions import Producer
 
+if TYPE_CHECKING:
+    from kio.schema.end_txn.v0.request import EndTxnRequest as Oldest
+    from kio.schema.end_txn.v5.request import EndTxnRequest as Newest
+
 _FIRST_FENCED: Final = 2
 _FIRST_BUMPING: Final = 5
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(found: Answer) -> None:
         context.reply(
             {

@@ -15,7 +15,7 @@ Source: Kafka `KafkaApis.handleWriteTxnMarkersRequest`.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.errors import kafka_code
 from duolog.broker.event_loop.time_slices import WRITE_SLICE_S
@@ -24,6 +24,10 @@ from duolog.broker.requests.many_items import do_nothing, work_in_slices
 from duolog.broker.transactions.markers import EndedTransaction, append_marker
 from duolog.core.errors import DuologError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kio.schema.write_txn_markers.v1.request import WriteTxnMarkersRequest as Oldest
+    from kio.schema.write_txn_markers.v2.request import WriteTxnMarkersRequest as Newest
 
 _BUMPS_EPOCH: Final = 2
 """The first transaction version whose markers have a new epoch."""
@@ -102,7 +106,7 @@ class _Markers:
             told.append({"producer_id": producer_id, "topics": rows})
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     markers = _Markers(context)
     asked = (
         (marker, topic.name, partition)

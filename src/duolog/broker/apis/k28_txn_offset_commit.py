@@ -12,7 +12,7 @@ v5  the offsets' partition joins the transaction with the first commit, KIP-890
 Source: Kafka TxnOffsetCommitRequest.json; OffsetMetadataManager.commitTransactionalOffset.
 """
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.groups.offset_fields import Answer, commit_in_slices
 from duolog.broker.requests.api import Api, RequestContext
@@ -22,12 +22,16 @@ from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.txn_offset_commit.v0.request import TxnOffsetCommitRequest as Oldest
+    from kio.schema.txn_offset_commit.v5.request import TxnOffsetCommitRequest as Newest
+
 _LOADING_KNOWN_VERSION: Final = 2
 _ABORTABLE_VERSION: Final = 4
 _IMPLICIT_VERSION: Final = 5
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def commit(offsets: dict[TopicPartition, CommittedOffset], answer: Answer) -> None:
         _commit(request, context, offsets, answer)
 
@@ -41,7 +45,7 @@ def handle(request: Any, context: RequestContext) -> None:
 
 
 def _commit(
-    request: Any,
+    request: "Oldest | Newest",
     context: RequestContext,
     offsets: dict[TopicPartition, CommittedOffset],
     answer: Answer,

@@ -9,7 +9,7 @@ v2  flexible
 Source: Kafka DeleteGroupsRequest.json; GroupCoordinatorShard.deleteGroups.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
@@ -17,8 +17,12 @@ from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import DeletedReply
 
+if TYPE_CHECKING:
+    from kio.schema.delete_groups.v0.request import DeleteGroupsRequest as Oldest
+    from kio.schema.delete_groups.v2.request import DeleteGroupsRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     group_ids = list(dict.fromkeys(request.groups_names))
     error_codes: dict[str, int] = {}
 

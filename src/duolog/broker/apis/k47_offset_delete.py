@@ -7,14 +7,17 @@ without an offset no error. What the group refuses is one error for the request.
 Source: Kafka OffsetDeleteRequest.json; OffsetMetadataManager.deleteOffsets; KIP-496.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.groups.offset_fields import Answer, delete_in_slices
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.core.ids import TopicPartition
 
+if TYPE_CHECKING:
+    from kio.schema.offset_delete.v0.request import OffsetDeleteRequest as Request
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Request", context: RequestContext) -> None:
     def delete(asked: list[TopicPartition], answer: Answer) -> None:
         context.broker.groups.delete_offsets(request.group_id, asked, answer)
 

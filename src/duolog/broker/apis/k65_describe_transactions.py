@@ -8,13 +8,16 @@ Source: Kafka `TransactionCoordinator.handleDescribeTransactions`; KIP-664.
 """
 
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.core.errors import KafkaError
 
+if TYPE_CHECKING:
+    from kio.schema.describe_transactions.v0.request import DescribeTransactionsRequest as Request
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Request", context: RequestContext) -> None:
     names = request.transactional_ids
     context.reply({"transaction_states": [_described(name, context) for name in names]})
 

@@ -11,7 +11,7 @@ Source: Kafka `TransactionStateManager.listTransactionStates`; KIP-664, KIP-994,
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.coordinator.transactions.records import TransactionRecord
@@ -19,10 +19,14 @@ from duolog.coordinator.transactions.states import TransactionState
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.list_transactions.v0.request import ListTransactionsRequest as Oldest
+    from kio.schema.list_transactions.v2.request import ListTransactionsRequest as Newest
+
 _NAMES = frozenset(state.value for state in TransactionState) | {"Dead", "PrepareEpochFence"}
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     unknown = [name for name in request.state_filters if name not in _NAMES]
     try:
         matches = _matcher(getattr(request, "transactional_id_pattern", None))
@@ -47,7 +51,7 @@ def handle(request: Any, context: RequestContext) -> None:
     )
 
 
-def _filter(request: Any, now_ms: int) -> Callable[[TransactionRecord], bool]:
+def _filter(request: "Oldest | Newest", now_ms: int) -> Callable[[TransactionRecord], bool]:
     states, producer_ids = set(request.state_filters), set(request.producer_id_filters)
     duration_ms = getattr(request, "duration_filter", -1)
 

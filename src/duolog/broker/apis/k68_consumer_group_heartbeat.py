@@ -13,7 +13,7 @@ KIP-848.
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from duolog.broker.groups.coordinator_service import new_member_suffix
@@ -22,10 +22,18 @@ from duolog.coordinator.consumer_groups.messages import HeartbeatReply, MemberHe
 from duolog.coordinator.consumer_groups.records import Assignment
 from duolog.coordinator.errors import GroupError
 
+if TYPE_CHECKING:
+    from kio.schema.consumer_group_heartbeat.v0.request import (
+        ConsumerGroupHeartbeatRequest as Oldest,
+    )
+    from kio.schema.consumer_group_heartbeat.v1.request import (
+        ConsumerGroupHeartbeatRequest as Newest,
+    )
+
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(reply: HeartbeatReply) -> None:
         context.reply(_fields(reply))
 
@@ -35,7 +43,7 @@ def handle(request: Any, context: RequestContext) -> None:
         answer(HeartbeatReply(error_code=error.code, error_message=error.message))
 
 
-def _heartbeat(request: Any, context: RequestContext) -> MemberHeartbeat:
+def _heartbeat(request: "Oldest | Newest", context: RequestContext) -> MemberHeartbeat:
     names = request.subscribed_topic_names
     return MemberHeartbeat(
         group_id=request.group_id,

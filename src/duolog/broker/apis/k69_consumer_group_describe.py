@@ -20,6 +20,9 @@ from duolog.coordinator.errors import NONE, GroupError
 from duolog.protocol.operations import GROUP_OPERATIONS, OPERATIONS_NOT_ASKED
 
 if TYPE_CHECKING:
+    from kio.schema.consumer_group_describe.v0.request import ConsumerGroupDescribeRequest as Oldest
+    from kio.schema.consumer_group_describe.v1.request import ConsumerGroupDescribeRequest as Newest
+
     from duolog.broker.topics.topics import Topics
 
 Fields = Mapping[str, Any]
@@ -27,7 +30,7 @@ Fields = Mapping[str, Any]
 _CLASSIC, _CONSUMER = 0, 1
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     operations = GROUP_OPERATIONS if request.include_authorized_operations else OPERATIONS_NOT_ASKED
     rows: list[bytes] = []
 
