@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from duolog import Topology, avg, col, count, max_, min_, sum_
 from duolog.dsl.columns import Expr
+from duolog.engine.lower import lower
+from duolog.engine.store_layouts import Names as StoreNames
+from duolog.engine.store_layouts import shape_of
 from duolog.plan.expressions import Scope
 from duolog.plan.levels import find_levels
 from duolog.plan.types import STRING, parse_columns
@@ -203,15 +206,23 @@ def test_integers_stay_in_64_bits_and_add_as_a_ring(left: int | None, right: int
         assert quotient is None if right == 0 else isinstance(quotient, float)
 
 
-STEPS = st.lists(st.sampled_from(["filter", "map", "select", "group", "join"]), max_size=7)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["filter", "map", "select", "group", "join", "again", "own", "regrouped"]),
+        st.integers(0, 9),
+    ),
+    max_size=9,
+)
 
 
-@given(steps=STEPS)
-def test_no_sub_topology_reads_one_of_its_own_level_or_deeper(steps: list[str]) -> None:
-    """Whatever is built: edges go down, every node is in one place, every input has an edge."""
+def grown(steps: list[tuple[str, int]]) -> Topology:
+    """A topology of streams that branch, and look up each other's tables."""
     built = Topology("any")
     stream = built.stream("s", key="a STRING", value="b STRING, c BIGINT")
-    for number, step in enumerate(steps):
+    streams, tables = [stream], [built.table("t", key="k STRING", value="x STRING")]
+    for number, (step, choice) in enumerate(steps):
+        stream = streams[-1 if choice < 6 else choice % len(streams)]
+        key = stream.schema.key[0].name
         texts = [column.name for column in stream.schema.value if column.type == STRING]
         match step:
             case "filter":
@@ -221,14 +232,37 @@ def test_no_sub_topology_reads_one_of_its_own_level_or_deeper(steps: list[str]) 
             case "select":
                 stream = stream.select_key(texts[0])
             case "group":
-                text = max_(stream.schema.key[0].name).alias(f"text{number}")
-                stream = stream.group_by(texts[0]).aggregate(text, c=count()).to_stream()
+                tables.append(
+                    stream.group_by(texts[0]).aggregate(max_(key).alias(f"x{number}"), c=count())
+                )
+                stream = tables[-1].to_stream()
+            case "own" | "regrouped":
+                group = stream.group_by(key if step == "own" else texts[0])
+                tables.append(group.aggregate(max_("c").alias(f"x{number}")))
+                stream = stream.left_join(tables[-1], on=key, prefix=f"p{number}_")
             case _:
-                table = built.table(f"t{number}", key="k STRING", value=f"x{number} STRING")
-                stream = stream.left_join(table, on=stream.schema.key[0].name)
-    stream.to("out")
+                if step == "join":
+                    tables.append(built.table("t", key="k STRING", value="x STRING"))
+                table = tables[choice % len(tables)]
+                x = table.schema.value[0].name
+                looked_up = table if choice % 2 else table.filter(col(x).is_not_null())
+                stream = stream.left_join(looked_up, on=key, prefix=f"p{number}_")
+        streams.append(stream)
+    for number, each in enumerate(streams):
+        each.to(f"out{number}")
+    return built
 
-    levels = find_levels(built.build())
+
+@given(steps=STEPS)
+def test_no_sub_topology_reads_one_of_its_own_level_or_deeper(
+    steps: list[tuple[str, int]],
+) -> None:
+    """Whatever is built, nothing is refused.
+
+    Edges go down, every node is in one place, every input has an edge and a reader, and every
+    table is where it is looked up.
+    """
+    levels = find_levels(grown(steps).build())
 
     level_of = {part.id: part.level for part in levels.subtopologies}
     for edge in levels.edges:
@@ -236,6 +270,14 @@ def test_no_sub_topology_reads_one_of_its_own_level_or_deeper(steps: list[str]) 
     placed = [node for part in levels.subtopologies for node in part.nodes]
     placed += [node for ingress in levels.ingresses for node in ingress.nodes]
     placed += [i.source for i in levels.ingresses if i.source not in placed]
-    assert sorted(node.name for node in placed) == sorted(n.name for n in levels.plan.nodes)
+    assert sorted(node.name for node in placed) == sorted(n.name for n in levels.nodes)
+    for part in levels.subtopologies:
+        for reader in part.nodes:
+            for table in reader.tables:
+                assert levels.looked_up(reader, table) in part.nodes
     deepest = max((part.level for part in levels.subtopologies), default=-1)
     assert len(levels.levels) == deepest + 1
+    spec = lower(levels, "any", cache_bytes_max=0)
+    assert all("node" in edge for edge in spec["edges"])
+    kept = {store for part in levels.subtopologies for store in part.stores}
+    assert shape_of(spec, StoreNames.of(levels))["stores"].keys() == kept
