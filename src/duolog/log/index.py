@@ -45,15 +45,13 @@ class OffsetIndex:
         self.offsets.append(relative_offset)
         self.positions.append(position)
 
-    def position_for(self, relative_offset: int) -> int:
-        """Return the position of a batch at or before this offset; 0 where none is known."""
-        found = bisect_right(self.offsets, relative_offset) - 1
-        return self.positions[found] if found >= 0 else 0
+    def entry_for(self, relative_offset: int) -> int:
+        """Return the number of the last entry at or before this offset; -1 where there is none."""
+        return bisect_right(self.offsets, relative_offset) - 1
 
-    def position_within(self, low: int, high: int) -> int:
-        """Return the last known position that is at most `high`, or `low` if none is above it."""
-        found = bisect_right(self.positions, high) - 1
-        return max(low, self.positions[found]) if found >= 0 else low
+    def entry_within(self, high: int) -> int:
+        """Return the number of the last entry whose position is at most `high`; -1 for none."""
+        return bisect_right(self.positions, high) - 1
 
     def cut(self, size_bytes: int) -> None:
         """Forget entries at or after this position of the segment."""
@@ -106,10 +104,12 @@ class TimeIndex:
             self.timestamps.append(timestamp_ms)
             self.offsets.append(relative_offset)
 
-    def offset_before(self, timestamp_ms: int) -> int:
-        """Return a relative offset before which no record has this timestamp or a later one."""
-        found = bisect_left(self.timestamps, timestamp_ms) - 1
-        return self.offsets[found] if found >= 0 else 0
+    def entry_before(self, timestamp_ms: int) -> int:
+        """Return the number of the last entry before a time; -1 where there is none.
+
+        No record before its offset has the timestamp asked for, or a later one.
+        """
+        return bisect_left(self.timestamps, timestamp_ms) - 1
 
     def cut(self, relative_offset: int) -> None:
         """Forget entries at or after this offset."""

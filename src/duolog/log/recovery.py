@@ -303,7 +303,7 @@ class _Recovery:
             self._truncate(segment, scan.position)
         self._scanned.append(segment)
         builder.seal()
-        segment.use_indexes(builder.offset_index, builder.time_index)
+        segment.use_indexes(builder.offset_index, builder.time_index, from_disk=saved is not None)
         segment.use_aborted(self._aborted, aborted_saved)
         segment.max_timestamp = builder.max_timestamp
         if saved is not None:

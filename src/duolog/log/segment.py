@@ -9,8 +9,9 @@ A sealed segment opens its file and loads its indexes at the first read. Only th
 appends to the log uses a segment; the group commit sees its file, and nothing else of it.
 """
 
+import logging
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
@@ -22,6 +23,8 @@ from duolog.log.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES, OffsetIndex, 
 from duolog.log.recovery_point import IndexTail
 from duolog.log.transactions import Ended
 from duolog.record.batch import HEADER_BYTES, LENGTH_END
+
+logger = logging.getLogger(__name__)
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
@@ -58,10 +61,12 @@ class Segment:
     """A file of batches. `size_bytes` is what reads may see of it."""
 
     __slots__ = (
+        "_checked",
         "_created",
         "_disk",
         "_end_checked",
         "_file",
+        "_from_disk",
         "_indexes",
         "_max_timestamp",
         "aborted",
@@ -80,6 +85,10 @@ class Segment:
         self._created = False
         self._indexes = None if size_bytes else (OffsetIndex(), TimeIndex())
         self._end_checked = not size_bytes
+        self._from_disk = (0, 0)
+        """How many entries of both indexes came from the disk: those are held against batches."""
+        self._checked: set[int] = set()
+        """Entries of the offset index that were seen to be right."""
         self.directory = directory
         self.base_offset = base_offset
         self.size_bytes = size_bytes
@@ -141,24 +150,66 @@ class Segment:
     def max_timestamp(self, timestamp_ms: int) -> None:
         self._max_timestamp = timestamp_ms
 
-    def use_indexes(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
-        """Take indexes that are known to be right, of which no entry is saved."""
+    def use_indexes(
+        self, offset_index: OffsetIndex, time_index: TimeIndex, *, from_disk: bool = False
+    ) -> None:
+        """Take indexes of which no entry is saved; their last batch is known to be whole.
+
+        Entries that were read `from_disk` are held against the segment as they are used.
+        """
         self._indexes = (offset_index, time_index)
+        self._from_disk = (len(offset_index), len(time_index)) if from_disk else (0, 0)
+        self._checked.clear()
         self._end_checked = True
         self.index_entries_saved = 0
         self.time_entries_saved = 0
 
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         if self._indexes is None:
-            self._indexes = self.read_indexes() or self._rebuild_indexes()
+            found = self.read_indexes()
+            self._from_disk = (len(found[0]), len(found[1])) if found else (0, 0)
+            self._indexes = found or self._rebuild_indexes()
         return self._indexes
 
     def _ensure_whole_end(self, offset_index: OffsetIndex) -> None:
         # A start reads no sealed segment. A file that was cut since must not give a torn batch.
-        position = offset_index.positions[-1] if offset_index else 0
-        for _ in self.places(position):
+        entry = len(offset_index) - 1
+        if not self._is_right(offset_index, entry):
+            entry = len(self._build_anew()) - 1
+            offset_index = self._load_indexes()[0]
+        for _ in self.places(offset_index.positions[entry] if entry >= 0 else 0):
             pass
         self._end_checked = True
+
+    def _position_of(self, find: Callable[[OffsetIndex], int]) -> int:
+        """Return the position of the entry that `find` chooses; 0 where it chooses none.
+
+        An index has no checksum. So an entry is held against the batch that it speaks of, which is
+        read next anyway, and an index that says something else is built anew.
+        """
+        index = self.offset_index
+        entry = find(index)
+        if not self._is_right(index, entry):
+            index = self._build_anew()
+            entry = find(index)
+        return index.positions[entry] if entry >= 0 else 0
+
+    def _is_right(self, index: OffsetIndex, entry: int) -> bool:
+        if not 0 <= entry < self._from_disk[0] or entry in self._checked:
+            return True
+        try:
+            place = next(self.places(index.positions[entry]), None)
+        except CorruptLog:
+            return False
+        if place is None or place.last_offset - self.base_offset != index.offsets[entry]:
+            return False
+        self._checked.add(entry)
+        return True
+
+    def _build_anew(self) -> OffsetIndex:
+        logger.warning("built a damaged index anew", extra={"segment": self.path})
+        self.use_indexes(*self._rebuild_indexes())
+        return self._load_indexes()[0]
 
     def read_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:
         """Return the saved indexes; None where one is missing or damaged."""
@@ -265,7 +316,7 @@ class Segment:
 
     def locate(self, offset: int) -> Place | None:
         """Return the first batch that ends at or after `offset`, or None past the last one."""
-        start = self.offset_index.position_for(offset - self.base_offset)
+        start = self._position_of(lambda index: index.entry_for(offset - self.base_offset))
         for place in self.places(start):
             if place.last_offset >= offset:
                 return place
@@ -279,14 +330,31 @@ class Segment:
         limit = position + max_bytes
         if limit >= end:
             return end, None
-        start = self.offset_index.position_within(position, limit)
+        start = max(position, self._position_of(lambda index: index.entry_within(limit)))
         for place in self.places(start, end):
             if place.position + place.size_bytes > limit and place.position > position:
                 return place.position, place.base_offset
         return end, None
 
+    def position_for_time(self, timestamp_ms: int) -> int:
+        """Return where to begin to look for the first record with this timestamp or a later one."""
+        entry = self.time_index.entry_before(timestamp_ms)
+        if not self._is_right_time(entry):
+            self._build_anew()
+            entry = self.time_index.entry_before(timestamp_ms)
+        relative_offset = self.time_index.offsets[entry] if entry >= 0 else 0
+        return self._position_of(lambda index: index.entry_for(relative_offset))
+
+    def _is_right_time(self, entry: int) -> bool:
+        if not 0 <= entry < self._from_disk[1]:
+            return True
+        times = self.time_index
+        place = self.locate(self.base_offset + times.offsets[entry])
+        return place is not None and place.max_timestamp == times.timestamps[entry]
+
     def offset_bound(self, position: int) -> int | None:
         """Return an offset that is at or above all before `position`, or None for the end."""
+        self._position_of(lambda index: min(bisect_left(index.positions, position), len(index) - 1))
         index = self.offset_index
         found = bisect_left(index.positions, position)
         return self.base_offset + index.offsets[found] if found < len(index) else None

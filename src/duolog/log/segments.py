@@ -232,8 +232,7 @@ class Segments:
         for segment in self._items[self._index(log_start_offset) :]:
             if segment.max_timestamp < timestamp_ms:
                 continue
-            start = segment.time_index.offset_before(timestamp_ms)
-            for place in segment.places(segment.offset_index.position_for(start)):
+            for place in segment.places(segment.position_for_time(timestamp_ms)):
                 if place.max_timestamp < timestamp_ms:
                     continue
                 found = _first_record(segment, place, timestamp_ms, log_start_offset)
