@@ -151,10 +151,18 @@ class Broker:
 
     def run(self) -> None:
         """Serve until `loop.stop` is called."""
-        self.loop.run()
+        try:
+            self.loop.run()
+        except BaseException:
+            self.loop.timers.failures += 1
+            raise
 
     def stop(self) -> None:
-        """Close everything; when this returns, all that was acknowledged or staged is synced."""
+        """Close everything; when this returns, all that was acknowledged or staged is synced.
+
+        After an error that nobody expected, such as a failed assertion, what is in memory may be
+        wrong. Then the stop does not count as a clean one, and the next start looks for itself.
+        """
         for listener in self._listeners:
             listener.close()
         self.cleaner.stop()
@@ -167,7 +175,9 @@ class Broker:
         self.group_commit.close()
         self.rounds.finish()
         self._background.close()
-        self._log_manager.close()
+        self._log_manager.close(
+            clean=not (self.loop.timers.failures or self.counters.errors.total())
+        )
         self.loop.close()
 
     def append_internal(

@@ -7,9 +7,12 @@ and nothing of it is changed. What is damaged for all of them refuses the start.
 Thread: the broker's loop. `group_commit` starts the one other thread.
 """
 
+import errno
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
+from typing import Final
 
 from duolog.core.clock import Clock
 from duolog.core.ids import TopicPartition
@@ -18,14 +21,14 @@ from duolog.log.checked_file import read_checked, write_checked
 from duolog.log.config import LogConfig
 from duolog.log.data_dir import DataDir
 from duolog.log.disk import Disk
-from duolog.log.errors import CorruptLog, PartitionRefused, UnknownTopic
+from duolog.log.errors import CorruptLog, DataDirRefused, PartitionRefused, UnknownTopic
 from duolog.log.group_commit import Durability, GroupCommit
 from duolog.log.health import DirHealth
 from duolog.log.journal import JOURNAL_BYTES_MAX, Journal
 from duolog.log.partition_log import PartitionLog
 from duolog.log.recovery import recover
 from duolog.log.spare_descriptors import SpareDescriptors
-from duolog.log.topics import CatalogChange, TopicCatalog, TopicEntry
+from duolog.log.topics import TOPICS_DIRECTORY, CatalogChange, TopicCatalog, TopicEntry
 
 logger = logging.getLogger(__name__)
 
@@ -59,15 +62,19 @@ class LogManager:
         self.health = DirHealth()
         node_id = settings.get("node.id", 0)
         assert isinstance(node_id, int)
-        self._data_dir = DataDir(disk, data_dir, node_id=node_id)
+        with _told_where(data_dir):
+            self._data_dir = DataDir(disk, data_dir, node_id=node_id)
         try:
             journal_bytes = settings.get("log.journal.bytes", JOURNAL_BYTES_MAX)
             assert isinstance(journal_bytes, int)
             self._journal = Journal(disk, data_dir, bytes_max=journal_bytes)
-            self._journal.replay()
-            self._catalog = TopicCatalog(disk, data_dir)
+            with _told_where(f"{data_dir}/journal"):
+                self._journal.replay()
+            with _told_where(f"{data_dir}/{TOPICS_DIRECTORY}"):
+                self._catalog = TopicCatalog(disk, data_dir)
             for entry in self._catalog.entries():
-                self._open_logs(entry)
+                with _told_where(self._catalog.directory(entry)):
+                    self._open_logs(entry)
         except BaseException:
             self._release()
             raise
@@ -340,8 +347,8 @@ class LogManager:
         now_ms = self._clock.now_ms()
         return sum(log.delete_old_segments(now_ms) for log in self._logs.values())
 
-    def close(self) -> None:
-        """Write and sync everything, mark the stop as clean and give the lock back.
+    def close(self, *, clean: bool = True) -> None:
+        """Write and sync everything, mark the stop as clean, if it is, and give the lock back.
 
         Raises:
             LogDirOffline: the disk refused, now or before; the lock is given back all the same.
@@ -349,8 +356,9 @@ class LogManager:
         try:
             with self.health.guard("closing the logs"):
                 self._sync_all([log.closing() for log in self._logs.values()])
-            with self.health.guard("closing the data directory"):
-                self._data_dir.mark_clean()
+            if clean:
+                with self.health.guard("closing the data directory"):
+                    self._data_dir.mark_clean()
         finally:
             self._release()
 
@@ -378,3 +386,31 @@ class LogManager:
             log.release()
         self._logs.clear()
         self._data_dir.release()
+
+
+_WHAT_HELPS: Final = {
+    errno.ENOSPC: "Make room on its file system, then start the broker again: nothing is lost.",
+    errno.EDQUOT: "Raise the quota or make room, then start the broker again: nothing is lost.",
+    errno.EROFS: "Mount its file system for writing; look in the system's log why it is not.",
+    errno.EIO: "Look in the system's log what is wrong with the disk.",
+}
+
+
+@contextmanager
+def _told_where(path: str) -> Iterator[None]:
+    """Say what to do where the disk refuses a start.
+
+    Raises:
+        DataDirRefused: instead of an OSError that names neither place nor remedy.
+    """
+    try:
+        yield
+    except OSError as error:
+        hint = _WHAT_HELPS.get(error.errno or 0)
+        if hint is None:
+            raise
+        raise DataDirRefused(
+            f'directory "{path}" cannot be opened: {(error.strerror or str(error)).lower()}',
+            detail="A start writes there: its leader epoch, and what a crash has left to be done.",
+            hint=hint,
+        ) from error

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,3 +71,28 @@ def test_everything_acknowledged_is_there_after_a_stop(open_harness: Any, durabi
 
     assert harness.broker.log("orders", 0).high_watermark == 20
     assert harness.client().fetch("orders", 19).error_code == 0
+
+
+def test_a_stop_after_an_assertion_that_failed_is_not_a_clean_one(
+    open_harness: Any, tmp_path: Path
+) -> None:
+    def fail() -> None:
+        raise AssertionError("nobody expected this")
+
+    mark = tmp_path / "data" / "clean-shutdown"
+    for place in ("timer", "call", "loop"):
+        harness = open_harness()
+        if place == "timer":
+            harness.broker.timers.call_later(0.0, fail)
+        elif place == "call":
+            harness.broker.loop.call_soon_threadsafe(fail)
+        else:
+            harness.broker.loop.after_round = fail
+            with pytest.raises(AssertionError):
+                harness.broker.run()
+        harness.turn() if place != "loop" else None
+        harness.stop()
+        assert not mark.exists(), place
+    open_harness().stop()
+    assert mark.exists()
+    open_harness()

@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 from typing import Final
@@ -426,3 +427,26 @@ def test_a_sync_that_fails_in_a_stop_leaves_no_mark_of_a_clean_one() -> None:
     disk.heal()
 
     assert not open_manager(disk).started_clean
+
+
+@pytest.mark.parametrize(
+    ("code", "helps"), [(errno.ENOSPC, "Make room"), (errno.EROFS, "Mount"), (errno.EIO, "disk")]
+)
+@pytest.mark.parametrize("operation", ["append", "sync"])
+def test_a_start_that_the_disk_refuses_says_where_and_what_helps(
+    operation: str, code: int, helps: str
+) -> None:
+    disk = CrashDisk()
+    manager = open_manager(disk)
+    manager.create_topic("orders", 1)
+    fill(manager.log("orders", 0), 30)
+    crashed = killed(disk)
+    crashed.fail(operation, OSError(code, os.strerror(code)))
+
+    with pytest.raises(DataDirRefused, match="/data") as caught:
+        open_manager(crashed)
+
+    assert os.strerror(code).lower() in caught.value.message
+    assert helps in caught.value.hint
+    crashed.heal()
+    assert open_manager(crashed).log("orders", 0).log_end_offset == 30

@@ -57,6 +57,8 @@ class Timers:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._heap: list[Timer] = []
+        self.failures = 0
+        """Calls that ended with an error that nobody expected, those of the loop included."""
         self._cancelled = 0
 
     def call_at(self, at: float, callback: Callable[[], None]) -> Timer:
@@ -90,7 +92,7 @@ class Timers:
             if callback is None:
                 self._cancelled -= 1
                 continue
-            _guarded(callback)
+            self.failures += not _guarded(callback)
 
     def forget_one(self) -> None:
         """Count a cancelled timer, and sweep when they are most of the heap.
@@ -158,7 +160,7 @@ class Loop:
                 callback(events)
         self.timers.run_due()
         while self._calls:
-            _guarded(self._calls.popleft())
+            self.timers.failures += not _guarded(self._calls.popleft())
         self.after_round()
 
     def stop(self) -> None:
@@ -174,11 +176,14 @@ class Loop:
         os.eventfd_read(self._wake_fd)
 
 
-def _guarded(callback: Callable[[], None]) -> None:
+def _guarded(callback: Callable[[], None]) -> bool:
+    """Call it; return whether it did what it should."""
     try:
         callback()
     except Exception:  # A timer's failure must not stop the broker; it is logged with its trace.
         logger.exception("a call on the loop failed")
+        return False
+    return True
 
 
 def _nothing() -> None:
