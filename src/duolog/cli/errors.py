@@ -22,6 +22,7 @@ from duolog.core.errors import (
 )
 from duolog.engine.errors import (
     BrokerUnreachable,
+    CheckpointDamaged,
     CheckpointInUse,
     CheckpointMismatch,
     CheckpointNotWritable,
@@ -29,6 +30,7 @@ from duolog.engine.errors import (
     JavaMissing,
     KernelMissing,
     SourceTopicMissing,
+    SourceTopicRecreated,
 )
 from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
 from duolog.runtime.errors import BrokerUnavailable
@@ -59,6 +61,7 @@ class DatasetMissing(DuologError):
 STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     BrokerUnavailable: UNAVAILABLE,
     BrokerUnreachable: UNAVAILABLE,
+    CheckpointDamaged: FAILED,
     CheckpointInUse: CONFLICT,
     CheckpointMismatch: CONFLICT,
     CheckpointNotWritable: DENIED,
@@ -74,6 +77,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     RegistryError: FAILED,
     SerdeError: FAILED,
     SourceTopicMissing: NOT_FOUND,
+    SourceTopicRecreated: CONFLICT,
     StatementError: USAGE,
     UnsupportedRequest: FAILED,
 }

@@ -1,6 +1,6 @@
 """What the first start fixes for an application, kept beside Spark's checkpoint.
 
-    CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, versions
+    CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, topics, versions
     CHECKPOINTS/<application id>/spark/             Spark's: offsets, commits, state
 
 The number of tasks decides where a key's state lies, and the layouts of the stores decide what the
@@ -10,13 +10,22 @@ pinned at the first start and compared at each later one. What a shape is stands
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from duolog.engine.checkpoint_files import (
+    REMOVE_ALL,
+    damaged,
+    ensure_readable,
+    ensure_unused,
+    read_json,
+)
 from duolog.engine.durable import make_durable_dir, write_durably
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.shape_difference import MAY_CHANGE, first_difference
+from duolog.engine.topic_ids import ensure_same_topics
 
 FORMAT_VERSION: Final = 2
 """Counts this file's form and the bytes that the kernel keeps in a store: raised with either."""
@@ -40,15 +49,29 @@ class Checkpoint:
         pin = self._read()
         return None if pin is None else int(pin["tasks"])
 
-    def pin(self, application_id: str, shape: Json, versions: dict[str, str]) -> None:
-        """Fix `shape` at the first start; compare it at each later one.
+    def topic_ids(self) -> dict[str, str]:
+        """Return the ids of the source topics that were read first."""
+        return dict((self._read() or {"topics": {}})["topics"])
+
+    def pin(
+        self,
+        application_id: str,
+        shape: Json,
+        versions: Mapping[str, str],
+        topic_ids: Mapping[str, str],
+    ) -> None:
+        """Fix `shape` and topics at the first start; compare them at each later one.
 
         Raises:
             CheckpointMismatch: the checkpoint belongs to another shape or number of tasks.
+            CheckpointDamaged: a file that a start depends on cannot be read.
+            SourceTopicRecreated: a source topic is not the one that was read.
         """
         pinned = self._read()
         if pinned is None:
-            self._write({"tasks": shape["tasks"], "shape": shape, "versions": versions})
+            ensure_unused(self.spark_dir, self.directory / PIN_FILE, application_id)
+            pin = {"tasks": shape["tasks"], "shape": shape, "versions": dict(versions)}
+            self._write(pin | {"topics": dict(topic_ids)})
             return
         difference = first_difference(pinned["shape"], shape)
         if difference:
@@ -61,6 +84,11 @@ class Checkpoint:
                 "or remove the checkpoint to compute everything again from the topics.",
             )
 
+        ensure_readable(self.spark_dir, application_id)
+        ensure_same_topics(pinned["topics"], topic_ids, application_id)
+        if not topic_ids.keys() <= pinned["topics"].keys():
+            self._write(pinned | {"topics": dict(topic_ids) | pinned["topics"]})
+
     def forget_planned(self) -> None:
         """Drop the source offsets of a micro-batch that was planned and not committed.
 
@@ -70,7 +98,9 @@ class Checkpoint:
         offsets, commits = self.spark_dir / "offsets", self.spark_dir / "commits"
         planned = max((int(p.name) for p in offsets.glob("[0-9]*") if p.name.isdigit()), default=-1)
         if planned >= 0 and not (commits / str(planned)).exists():
-            (offsets / str(planned)).unlink(missing_ok=True)
+            # With its checksum, which would stand in the way of the next one's.
+            for name in (f".{planned}.crc", str(planned)):
+                (offsets / name).unlink(missing_ok=True)
 
     def committed_positions(self) -> dict[str, dict[int, int]]:
         """Return the offset that each source partition is to be read from, as Spark has committed it.
@@ -99,9 +129,11 @@ class Checkpoint:
         path = self.directory / PIN_FILE
         if not path.is_file():
             return None
-        pin: Json = json.loads(path.read_text())
-        if pin["format"] != FORMAT_VERSION:
+        pin = read_json(path, self.directory.name)
+        if pin.get("format", FORMAT_VERSION) != FORMAT_VERSION:
             raise _other_format(self.directory, pin["format"])
+        if pin.get("fingerprint") != fingerprint(pin.get("shape")):
+            raise damaged(path, self.directory.name, "It is not what was written.", REMOVE_ALL)
         return pin
 
     def _write(self, pin: Json) -> None:
@@ -120,6 +152,6 @@ def _other_format(directory: Path, found: int) -> CheckpointMismatch:
     )
 
 
-def fingerprint(shape: Json) -> str:
+def fingerprint(shape: object) -> str:
     """Return a short name for a shape; equal shapes have equal names."""
     return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]

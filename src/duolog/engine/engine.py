@@ -27,6 +27,7 @@ from duolog.engine.session import Session, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
 from duolog.engine.store_layouts import Names, shape_of
+from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import TopicReader
 from duolog.plan.levels import Levels, find_levels
 from duolog.plan.nodes import Plan
@@ -131,7 +132,8 @@ class Engine:
         counts = self._topics.partition_counts(source.topic for source in plan.sources)
         prepared = self._prepare(plan, checkpoint, mode, slots_of(session.spark), counts)
         spec = self._spec(prepared.levels, application_id)
-        checkpoint.pin(application_id, shape_of(spec, Names.of(prepared.levels)), _versions())
+        shape = shape_of(spec, Names.of(prepared.levels))
+        checkpoint.pin(application_id, shape, _versions(), self._topics.topic_ids(counts))
 
         def renewed() -> Launcher:
             session = self._session()
@@ -142,7 +144,12 @@ class Engine:
         if prepared.chosen.live == "real-time":
             hold_slots(checkpoint.directory, application_id, prepared.needed, prepared.slots_total)
         query = RunningQuery(
-            launcher, self._topics, prepared.chosen, prepared.partition_counts, renewed
+            launcher,
+            self._topics,
+            prepared.chosen,
+            prepared.partition_counts,
+            renewed,
+            TopicWatch(checkpoint.topic_ids(), self._topics.topic_ids, application_id),
         )
         query.start()
         return query

@@ -11,8 +11,10 @@ DuologError
    ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
    ├─ CheckpointInUse        the application runs already, in this process or another
    ├─ CheckpointNotWritable  this user may not write there, or there is no space
+   ├─ CheckpointDamaged      a file of the checkpoint cannot be read
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
+      └─ SourceTopicRecreated  a topic that it reads was deleted and made anew
 """
 
 from duolog.core.errors import ConfigError, QueryError
@@ -50,6 +52,10 @@ class CheckpointNotWritable(QueryError):
     """Nothing can be written to the checkpoint."""
 
 
+class CheckpointDamaged(QueryError):
+    """A file of the checkpoint cannot be read."""
+
+
 class SlotsMissing(QueryError):
     """A real-time query holds its slots all the time, and there are not enough free ones."""
 
@@ -77,3 +83,7 @@ class QueryFailed(QueryError):
         self.error_class = error_class
         self.may_pass = may_pass
         self.out_of_memory = out_of_memory
+
+
+class SourceTopicRecreated(QueryFailed):
+    """A topic that the topology reads was deleted and made anew: its offsets mean other records."""

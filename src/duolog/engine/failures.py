@@ -14,12 +14,35 @@ from pyspark.errors import PySparkException
 from duolog.engine.errors import QueryFailed
 
 _CAUSES_MAX: Final = 20
+_LINES_MAX: Final = 8
+_DAMAGE_HINT: Final = (
+    "A file of the checkpoint is damaged. Bring a copy of the checkpoint back, or remove the "
+    "checkpoint to compute everything again from the topics."
+)
 _DATA_LOSS_HINT: Final = (
     "Records were deleted (retention, or a topic made anew) before the query read them. "
     "Remove the application's checkpoint to start from what is still there."
 )
 # (a part of the error class or of the message, what to do)
 _HINTS: Final = (
+    (
+        "CheckpointLostException",
+        "This process no longer owns the checkpoint. Let the other one go on, or start again.",
+    ),
+    (
+        "CONCURRENT_STREAM_LOG_UPDATE",
+        "Something else writes to the checkpoint. See that one process alone uses it; restart.",
+    ),
+    ("ChecksumException", _DAMAGE_HINT),
+    (
+        "AccessDeniedException",
+        "This user may not write to the checkpoint. Give the right, then start again.",
+    ),
+    (
+        "Permission denied",
+        "This user may not write to the checkpoint. Give the right, and restart.",
+    ),
+    ("Read-only file system", "The checkpoint's file system is read-only. Mount it for writing."),
     ("KAFKA_DATA_LOSS", _DATA_LOSS_HINT),
     ("OffsetOutOfRange", _DATA_LOSS_HINT),
     ("UnknownTopicOrPartition", "A topic was deleted while the query ran. Create it and restart."),
@@ -67,9 +90,21 @@ class Cause:
     error_class: str
 
     def __str__(self) -> str:
-        # The first line: the rest is a stack trace or a plan.
-        line = self.message.strip().splitlines()[0] if self.message.strip() else ""
-        return f"{self.class_name}: {line}" if line else self.class_name
+        text = _sentence(self.message)
+        return f"{self.class_name}: {text}" if text else self.class_name
+
+
+def _sentence(message: str) -> str:
+    """Return the text of a message: its first lines, without the trace or the plan that follows."""
+    lines: list[str] = []
+    for line in message.strip().splitlines():
+        # Spark breaks long sentences; what is indented or set off is something else.
+        if not line.strip() or line[0].isspace() or len(lines) == _LINES_MAX:
+            break
+        # Advice to set an option of Spark's source, which is not the user's to set.
+        if "failOnDataLoss" not in line:
+            lines.append(line.strip())
+    return " ".join(lines)
 
 
 def to_query_failed(error: BaseException, query_id: str) -> QueryFailed:

@@ -37,6 +37,8 @@ _CONSUMER: Final = {
     "max.partition.fetch.bytes": str(4 * MIB),
     "fetch.max.bytes": str(64 * MIB),
     "isolation.level": "read_committed",
+    # A deleted topic would come back by itself, with one partition.
+    "allow.auto.create.topics": "false",
 }
 _PRODUCER: Final = {
     "acks": "all",

@@ -26,13 +26,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from duolog.engine.batch_bounds import records_max_by_topic
-from duolog.engine.errors import BrokerUnreachable, QueryFailed
+from duolog.engine.errors import BrokerUnreachable, QueryFailed, SourceTopicRecreated
 from duolog.engine.failures import to_query_failed
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
 from duolog.engine.progress import Progress, Report, lag_of, merge_positions
 from duolog.engine.restarts import Restarts
 from duolog.engine.slots import release_slots
+from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import EndOffsets, TopicReader
 
 logger: Final = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ class RunningQuery:
     partition_counts: dict[str, int]
     renewed: Callable[[], Launcher] | None = None
     """Gives a launcher on a new JVM, once the JVM of `launcher` is gone."""
+    watch: TopicWatch | None = None
     _state: State = "starting"
     _trigger: Trigger = "micro-batch"
     _failure: QueryFailed | None = None
@@ -233,6 +235,7 @@ class RunningQuery:
         assert self._spark_query is not None
         try:
             while not self._spark_query.awaitTermination(_LOOK_S):
+                self._look_at_topics(self._spark_query)
                 if self._has_outgrown():
                     logger.info("micro-batches are larger than planned: begin with new bounds")
                     self._spark_query.stop()
@@ -244,6 +247,14 @@ class RunningQuery:
         if self._state != "catching-up" or self._stopping.is_set():
             return None
         return self._next_trigger()
+
+    def _look_at_topics(self, spark_query: StreamingQuery) -> None:
+        if self.watch is not None:
+            try:
+                self.watch.look()
+            except SourceTopicRecreated:
+                spark_query.stop()
+                raise
 
     def _restart(self, error: QueryFailed, pause_s: float | None) -> Trigger | None:
         """Wait, and make ready for another start; tell what is to be started.

@@ -4,10 +4,18 @@ Asked through a Kafka client, so that any broker answers. The engine asks at a s
 not on a hot path.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+    Uuid,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.engine.batch_bounds import Backlog
@@ -19,6 +27,8 @@ TIMEOUT_S: Final = 15.0
 _GLANCE_S: Final = 3.0
 # Enough of each partition to know how large its records are.
 _SAMPLE_RECORDS: Final = 200
+
+_NO_ID: Final = str(Uuid(0, 0))
 
 EndOffsets = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> the offset that the next record gets."""
@@ -62,6 +72,20 @@ class TopicReader:
         except BrokerUnreachable:
             return None
         return {topic: found[topic] for topic in topics if topic in found}
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return what tells a topic from an earlier one of its name; of those that exist.
+
+        Empty where no broker answers soon, or where it gives topics no ids (before Kafka 2.8).
+        """
+        found = {}
+        described = self._client().describe_topics(
+            TopicCollection(list(topics)), request_timeout=_GLANCE_S
+        )
+        for topic, answer in described.items():
+            with contextlib.suppress(KafkaException, TimeoutError):
+                found[topic] = str(answer.result(_GLANCE_S).topic_id)
+        return {topic: found[topic] for topic in found if found[topic] != _NO_ID}
 
     def answers(self) -> bool:
         """Tell whether a broker answers soon."""

@@ -5,10 +5,11 @@ import pytest
 
 from duolog import Topology, col, count, sum_
 from duolog.engine.checkpoint import Checkpoint, Json
-from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch, SourceTopicRecreated
 from unit.engine.shapes import shape_of_topology
 
 VERSIONS = {"duolog": "0", "spark": "4"}
+TOPICS = {"flights": "abc"}
 
 
 def shape(*, total: str = "delay", late: int = 15, tasks: int = 2) -> Json:
@@ -25,8 +26,8 @@ def test_the_first_start_fixes_tasks_and_a_later_one_reads_them(tmp_path: Path) 
     checkpoint = Checkpoint(tmp_path / "flights")
     assert checkpoint.pinned_tasks() is None
 
-    checkpoint.pin("flights", shape(), VERSIONS)
-    checkpoint.pin("flights", shape(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
 
     assert checkpoint.pinned_tasks() == 2
     assert [path.name for path in checkpoint.directory.iterdir()] == ["application.json"]
@@ -34,10 +35,10 @@ def test_the_first_start_fixes_tasks_and_a_later_one_reads_them(tmp_path: Path) 
 
 def test_a_change_that_state_depends_on_is_refused_and_named(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.pin("flights", shape(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
 
     with pytest.raises(CheckpointMismatch) as caught:
-        checkpoint.pin("flights", shape(total="air"), VERSIONS)
+        checkpoint.pin("flights", shape(total="air"), VERSIONS, TOPICS)
 
     assert caught.value.detail.startswith(
         'Store "by_airline": what it keeps was count(*), sum(delay) and is count(*), sum(air).'
@@ -48,9 +49,9 @@ def test_a_change_that_state_depends_on_is_refused_and_named(tmp_path: Path) -> 
 
 def test_what_state_does_not_depend_on_may_change(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.pin("flights", shape(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
 
-    checkpoint.pin("flights", shape(late=60), VERSIONS)
+    checkpoint.pin("flights", shape(late=60), VERSIONS, TOPICS)
 
     assert checkpoint.pinned_tasks() == 2
 
@@ -60,12 +61,12 @@ def test_a_checkpoint_of_another_format_is_refused_by_name(
     tmp_path: Path, found: int, told: str
 ) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.pin("flights", shape(), VERSIONS)
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
     path = tmp_path / "application.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": found}))
 
     with pytest.raises(CheckpointMismatch, match=told):
-        checkpoint.pin("flights", shape(), VERSIONS)
+        checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
     with pytest.raises(CheckpointMismatch, match=told):
         checkpoint.pinned_tasks()
 
@@ -83,3 +84,92 @@ def test_committed_positions_are_those_of_the_last_commit_and_not_of_what_is_pla
     (checkpoint.spark_dir / "commits" / ".9.crc").write_text("")
 
     assert checkpoint.committed_positions() == {"flights": {0: 9, 1: 70}, "airlines": {0: 4}}
+
+
+def test_a_source_topic_that_was_made_anew_is_refused(tmp_path: Path) -> None:
+    """Its records before the old offset were skipped, and nothing was said."""
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+
+    with pytest.raises(SourceTopicRecreated, match='"flights" was deleted and made anew') as caught:
+        checkpoint.pin("flights", shape(), VERSIONS, {"flights": "def"})
+
+    assert "abc" in caught.value.detail
+    assert "Remove the checkpoint" in caught.value.hint
+    assert checkpoint.topic_ids() == TOPICS
+
+
+def test_the_id_of_a_topic_is_kept_as_soon_as_it_is_told_and_stays(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    for told in ({}, {"flights": "abc"}, {}, {"airlines": "x"}):
+        checkpoint.pin("flights", shape(), VERSIONS, told)
+
+    assert checkpoint.topic_ids() == {"flights": "abc", "airlines": "x"}
+
+
+def started(tmp_path: Path, *, offsets: int = 2, commits: int = 1) -> Checkpoint:
+    """A checkpoint whose last micro-batch may be planned and not done."""
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+    (checkpoint.spark_dir).mkdir()
+    (checkpoint.spark_dir / "metadata").write_text('{"id":"x"}')
+    for kind, entries in (("offsets", offsets), ("commits", commits)):
+        (checkpoint.spark_dir / kind).mkdir()
+        for number in range(entries):
+            (checkpoint.spark_dir / kind / str(number)).write_text('v1\n{}\n{"flights":{"0":1}}\n-')
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+    return checkpoint
+
+
+@pytest.mark.parametrize("content", ["", "v1\n", 'v1\n{"a', "\x00\x00", "[]"])
+@pytest.mark.parametrize(
+    ("name", "lost", "hint"),
+    [
+        ("application.json", "what the state means", "Bring a copy of the checkpoint back"),
+        ("spark/metadata", "what the state means", "Bring a copy of the checkpoint back"),
+        ("spark/commits/0", "micro-batch 0 is done", "the micro-batch is computed again"),
+        ("spark/offsets/0", "what micro-batch 0 reads", "Bring a copy of the checkpoint back"),
+        ("spark/offsets/1", "That one is not done yet.", "the micro-batch is planned anew"),
+    ],
+)
+def test_a_damaged_file_is_named_with_what_is_lost_and_what_to_do(
+    tmp_path: Path, name: str, lost: str, hint: str, content: str
+) -> None:
+    """They were bare errors of Python and Java."""
+    checkpoint = started(tmp_path)
+    (tmp_path / name).write_text(content)
+
+    with pytest.raises(CheckpointDamaged) as caught:
+        checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+
+    assert str(tmp_path / name) in caught.value.message
+    assert lost in caught.value.detail
+    assert hint in caught.value.hint
+
+
+def test_one_flipped_bit_in_what_tells_the_shape_is_damage(tmp_path: Path) -> None:
+    checkpoint = started(tmp_path)
+    path = tmp_path / "application.json"
+    path.write_text(path.read_text().replace("flights.delay", "flights.delax", 1))
+
+    with pytest.raises(CheckpointDamaged):
+        checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+
+
+def test_state_without_what_tells_its_meaning_is_refused(tmp_path: Path) -> None:
+    checkpoint = started(tmp_path)
+    (tmp_path / "application.json").unlink()
+
+    with pytest.raises(CheckpointDamaged, match="is missing"):
+        checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+
+
+def test_a_micro_batch_that_was_planned_is_forgotten_with_its_checksum(tmp_path: Path) -> None:
+    checkpoint = started(tmp_path)
+    offsets = checkpoint.spark_dir / "offsets"
+    (offsets / ".1.crc").write_text("")
+
+    checkpoint.forget_planned()
+    checkpoint.forget_planned()
+
+    assert [path.name for path in offsets.iterdir()] == ["0"]

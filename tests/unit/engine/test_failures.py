@@ -33,3 +33,30 @@ def test_lost_records_come_with_what_to_do() -> None:
 
 def test_a_failure_without_causes_is_still_an_error_of_ours() -> None:
     assert query_failed("q", []).message == 'application "q" failed: unknown failure'
+
+
+def test_a_sentence_that_spark_breaks_into_lines_is_told_whole() -> None:
+    """It was cut at its semicolon."""
+    said = (
+        "[KAFKA_DATA_LOSS.X] Some data may have been lost because they are not available;\n"
+        "either the data was aged out by Kafka\n"
+        "If you don't want your query to fail, set the source option failOnDataLoss to false.\n"
+        "Reason: Partition flights-0's offset was changed from 100 to 20.\n"
+        "\tat org.apache.spark.Somewhere"
+    )
+
+    error = query_failed("q", [Cause("KafkaIllegalStateException", said, "KAFKA_DATA_LOSS.X")])
+
+    assert error.message == (
+        'application "q" failed: KafkaIllegalStateException: [KAFKA_DATA_LOSS.X] Some data may have '
+        "been lost because they are not available; either the data was aged out by Kafka "
+        "Reason: Partition flights-0's offset was changed from 100 to 20."
+    )
+
+
+def test_a_checkpoint_that_two_write_to_comes_with_what_to_do() -> None:
+    said = "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log."
+
+    error = query_failed("q", [Cause("SparkException", said, "CONCURRENT_STREAM_LOG_UPDATE")])
+
+    assert error.hint.startswith("Something else writes to the checkpoint.")

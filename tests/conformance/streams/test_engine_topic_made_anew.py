@@ -1,0 +1,50 @@
+"""A source topic is deleted and made anew, longer than before, under a query and between two starts."""
+
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from duolog import Topology
+from duolog.engine.errors import QueryFailed, SourceTopicRecreated
+from duolog.runtime.application import Application
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = pytest.mark.spark
+
+WAIT_S = 60
+
+
+def test_a_source_topic_made_anew_ends_the_query_and_refuses_the_next_start(tmp_path: Path) -> None:
+    """Its first records were skipped; a deleted topic came back by itself, with one partition."""
+    topology = Topology("visits")
+    topology.stream("visits", key="page STRING", value="ms BIGINT").group_by_key().count().to("out")
+    with EmbeddedCluster(tmp_path / "broker") as cluster:
+        client, admin = (
+            Client(cluster.bootstrap_servers),
+            AdminClient({"bootstrap.servers": cluster.bootstrap_servers}),
+        )
+        client.create_topic("visits", partitions=2)
+        client.produce("visits", "home", '{"ms": 1}')
+        application = Application(
+            topology,
+            bootstrap_servers=cluster.bootstrap_servers,
+            data_dir=tmp_path,
+            mode="micro-batch",
+        )
+        with application:
+            query = application.start()
+            assert query.wait_until_caught_up(WAIT_S)
+
+            admin.delete_topics(["visits"])["visits"].result(WAIT_S)
+            time.sleep(2)
+            assert "visits" not in admin.list_topics().topics
+            client.create_topic("visits", partitions=2)
+            for number in range(5):
+                client.produce("visits", "home", f'{{"ms": {number}}}')
+            with pytest.raises(QueryFailed):
+                query.wait(WAIT_S)
+
+            with pytest.raises(SourceTopicRecreated, match="was deleted and made anew"):
+                application.start()
