@@ -168,3 +168,24 @@ def test_markers_for_thousands_of_partitions_are_written_in_slices(large: Harnes
     held_s = watched.held_s(WRITE_TXN_MARKERS, 1, markers=[marker])
 
     assert held_s < HELD_S_MAX
+
+
+def test_a_join_of_a_group_of_hundreds_holds_nobody_up(large: Harness) -> None:
+    watched = Watched(large, large.client())
+    held = []
+    for number in range(300):
+        joined, held_s = watched.ask(
+            CONSUMER_HEARTBEAT,
+            0,
+            group_id="g",
+            member_id=f"m{number}",
+            member_epoch=0,
+            subscribed_topic_names=["t"],
+            topic_partitions=[],
+            rebalance_timeout=60_000,
+        )
+        assert joined.error_code == 0
+        held.append(held_s)
+
+    # The first of all loads the schema.
+    assert sorted(held[1:])[-3] < HELD_S_MAX, held
