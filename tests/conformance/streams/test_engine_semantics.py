@@ -4,6 +4,7 @@ Each topology gets random records as several micro-batches. What the sinks get m
 each topic and task: keys, values, timestamps and order. No stream runs, so a case costs milliseconds.
 """
 
+import functools
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -173,8 +174,11 @@ def plan_of(define: Define) -> Plan:
     return topology.build()
 
 
-def driver_of(spark: SparkSession, plan: Plan, cache_bytes_max: int) -> Any:
-    spec = lower(find_levels(plan, TASKS), "test", cache_bytes_max=cache_bytes_max)
+@functools.cache
+def driver_of(spark: SparkSession, define: Define, cache_bytes_max: int) -> Any:
+    """Return the driver of a topology, compiled once: its expressions cost more than a case."""
+    levels = find_levels(plan_of(define), TASKS)
+    spec = lower(levels, "test", cache_bytes_max=cache_bytes_max)
     kernel = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
     return kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
 
@@ -258,7 +262,7 @@ def micro_batches(draw: st.DrawFn) -> list[list[SourceRecord]]:
 
 @pytest.mark.parametrize("cache", [False, True], ids=["every update", "record cache"])
 @pytest.mark.parametrize("define", TOPOLOGIES, ids=lambda define: define.__name__)
-@settings(max_examples=settings().max_examples // 8)  # A case costs what ten others cost.
+@settings(max_examples=settings().max_examples // 2)
 @given(batches=micro_batches())
 def test_the_kernel_writes_what_the_reference_evaluator_writes(
     spark: SparkSession,
@@ -269,7 +273,8 @@ def test_the_kernel_writes_what_the_reference_evaluator_writes(
     plan = plan_of(define)
     read = {source.topic for source in plan.sources}
     reference = ReferenceEvaluator(plan, tasks=TASKS, cache=cache)
-    driver = driver_of(spark, plan, cache_bytes_max=2**30 if cache else 0)
+    driver = driver_of(spark, define, cache_bytes_max=2**30 if cache else 0)
+    driver.reset()
 
     for batch in batches:
         records = [record for record in batch if record.topic in read]

@@ -43,7 +43,16 @@ public final class Driver {
     corruptRecords = topology.corruptRecords();
     sinks = new String[spec.sinks().size()];
     spec.sinks().forEach(sink -> sinks[sink.id()] = sink.topic());
+    reset();
+  }
+
+  /** Forgets all state and what was added; the expressions stay compiled. */
+  public void reset() {
+    handles.clear();
+    waiting.clear();
+    corruptRecords.reset();
     for (Level level : levels) {
+      level.close();
       MemoryHandle handle = new MemoryHandle();
       handles.add(handle);
       level.setHandle(handle);
