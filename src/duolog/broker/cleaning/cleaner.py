@@ -124,7 +124,14 @@ class Cleaner:
             self._process.close()
             self._plan()
             return
-        run_in_slices(self._broker.clock, self._broker.timers, self._choose())
+        run_in_slices(self._broker.clock, self._broker.timers, self._choosing())
+
+    def _choosing(self) -> Iterator[None]:
+        try:
+            yield from self._choose()
+        except Exception:
+            self._plan()  # Whatever happens to one look, there is a next one.
+            raise
 
     def _choose(self) -> Iterator[None]:
         """Find the log that needs it most, one log a step, and begin with it."""

@@ -39,6 +39,11 @@ class RecoveryPoints:
     def _look(self) -> None:
         if self._group_commit.failed is not None:
             return  # The log directory is offline for good.
-        chosen = logs_to_save(self._log_manager.logs(), self._bytes_max)
-        self._group_commit.request_points(chosen)
-        self._timers.call_later(_BUSY_SECONDS if chosen else _LOOK_SECONDS, self._look)
+        seconds = _LOOK_SECONDS
+        try:
+            chosen = logs_to_save(self._log_manager.logs(), self._bytes_max)
+            if chosen:
+                seconds = _BUSY_SECONDS
+            self._group_commit.request_points(chosen)
+        finally:  # Whatever happens to one look, there is a next one.
+            self._timers.call_later(seconds, self._look)

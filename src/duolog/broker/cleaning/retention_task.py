@@ -50,12 +50,14 @@ class Retention:
 
     def _look(self) -> Iterator[None]:
         topics = self._broker.topics
-        for topic in list(topics):
-            for partition in topic.served:
-                if topics.get(topic.name) is topic:
-                    self._retain(partition)
-                yield
-        self.start()
+        try:
+            for topic in list(topics):
+                for partition in topic.served:
+                    if topics.get(topic.name) is topic:
+                        self._retain(partition)
+                    yield
+        finally:  # Whatever happens to one look, there is a next one.
+            self.start()
 
     def _retain(self, partition: "Partition") -> None:
         try:

@@ -80,6 +80,7 @@ class ConnectionQuotas:
             self._timers.call_later(max(idle_ms, _LOOKS) / SECOND_MS / _LOOKS, self._look)
 
     def _look(self) -> None:
+        self.watch_idle()  # First: whatever happens to this look, there is a next one.
         for connection in self:
             if connection.active or connection.waits_for_us:
                 connection.active = False
@@ -88,7 +89,6 @@ class ConnectionQuotas:
             self._open[connection] += 1
             if self._open[connection] >= _LOOKS:
                 connection.close("idle", level=logging.INFO)
-        self.watch_idle()
 
 
 def per_ip_overrides(settings: "BrokerSettings") -> Mapping[str, int]:

@@ -1,0 +1,41 @@
+"""What looks at the logs now and then goes on doing so, whatever happens to one look."""
+
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from duolog.broker.cleaning.cleaner import Cleaner
+from duolog.broker.cleaning.recovery_point_task import RecoveryPoints
+from duolog.broker.cleaning.retention_task import Retention
+from duolog.log.group_commit import GroupCommit
+
+
+@pytest.mark.parametrize(
+    ("task", "part"),
+    [(Retention, "_retain"), (Cleaner, "_cleanable"), (GroupCommit, "request_points")],
+)
+def test_a_look_that_fails_is_followed_by_another(
+    task: type, part: str, open_harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = open_harness(
+        log_retention_check_interval_ms="100", log_cleaner_backoff_ms="0", durability="fsync"
+    )
+    harness.topic("orders", cleanup_policy="compact")
+    broker = harness.broker
+    looks: list[object] = []
+
+    def fail(*_: Any, **__: Any) -> None:
+        looks.append(None)
+        raise AssertionError("nobody expected this")
+
+    monkeypatch.setattr(task, part, fail)
+    monkeypatch.setattr("duolog.broker.cleaning.recovery_point_task._LOOK_SECONDS", 0.001)
+    broker.retention.start()
+    broker.cleaner.start()
+    RecoveryPoints(broker.timers, broker._log_manager, broker.group_commit, 0).start()  # noqa: SLF001
+    until = monotonic() + 10
+    while len(looks) < 3 and monotonic() < until:
+        harness.turn()
+
+    assert len(looks) >= 3
