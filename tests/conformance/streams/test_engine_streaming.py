@@ -292,6 +292,35 @@ def test_a_stream_joins_a_count_as_it_is_now_whatever_the_mode(bench: Bench, mod
     ]
 
 
+@pytest.mark.parametrize("mode", ["micro-batch", "auto"])
+def test_each_record_finds_a_count_that_it_is_part_of_also_after_a_second_start(
+    bench: Bench, mode: Mode
+) -> None:
+    """Several records of one timestamp, in two partitions: joined and counted one by one."""
+    bench.create(visits=2, numbered=TASKS)
+    topology = Topology("numbered")
+    visits = topology.stream(bench.topic("visits"), key="user STRING", value="x INT")
+    counts = visits.filter(col("x") >= 0).group_by_key().count("n")
+    visits.join(counts).to(bench.topic("numbered"))
+    expected: dict[str, list[tuple[int, int]]] = {"ann": [], "bob": []}
+
+    for start in (0, 3):
+        numbers = range(start, start + 3)
+        users = enumerate(expected)
+        bench.produce([("visits", at, 7, user, {"x": x}) for at, user in users for x in numbers])
+        query = Engine(bench.config).start(topology.build(), f"numbered-{bench.prefix}", mode)
+        assert query.wait_until_caught_up(WAIT_S)
+        query.stop()
+        assert query.exception() is None
+        for found in expected.values():
+            found += [(x, x + 1) for x in numbers]
+
+    rows = [row for partition in range(TASKS) for row in bench.read("numbered", partition)]
+    for user, found in expected.items():
+        of_user = [json.loads(value) for _, key, value in rows if key == user.encode() and value]
+        assert [(row["x"], row["n"]) for row in of_user] == found
+
+
 def forget_last_commit(checkpoint_dir: Path) -> None:
     commits = list(checkpoint_dir.glob("*/spark/commits/[0-9]*"))
     last = max(commits, key=lambda path: int(path.name))
