@@ -117,6 +117,11 @@ class Engine:
         """Stop all queries of this engine; the last engine of this process ends the JVM."""
         for query in self._queries.values():
             query.stop()
+        # What an ended query holds: a client's threads and connections, the session of a JVM.
+        for place, query in list(_by_checkpoint.items()):
+            if query.has_ended:
+                del _by_checkpoint[place]
+        self._queries.clear()
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()

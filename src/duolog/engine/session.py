@@ -17,10 +17,8 @@ Thread rule: any thread.
 import atexit
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -42,6 +40,7 @@ from duolog.engine.errors import KernelMissing
 from duolog.engine.jars import cache_dir, connector_jars, kernel_jar
 from duolog.engine.java import ensure_java
 from duolog.engine.owner import Holder
+from duolog.engine.scratch import Scratch, scratch_dir
 from duolog.engine.settings import EngineConfig
 
 _ROCKSDB: Final = "spark.sql.streaming.stateStore.rocksdb"
@@ -223,8 +222,8 @@ def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Running:
     # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with ExitStack() as undo:
-        scratch = Path(tempfile.mkdtemp(prefix="duolog-spark-"))
-        undo.callback(shutil.rmtree, scratch, ignore_errors=True)
+        held = undo.enter_context(scratch_dir())
+        scratch = held.directory
         archive = ClassArchive.of(
             java, (*_spark_jars(), *jars), cache_dir=cache_dir(), scratch=scratch
         )
@@ -232,7 +231,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Running:
         conf = SparkConf(loadDefaults=False)
         settings = session_conf(config, jars, scratch, java_options) | dict(extra)
         conf.setAll(list(settings.items()))
-        gateway = _launch_java(conf, _log_file(config, undo), scratch)
+        gateway = _launch_java(conf, _log_file(config, undo), held)
         # Run in the reverse order: the JVM ends, then what it has written is kept.
         undo.callback(_keep_written, archive, gateway.proc)
         undo.callback(_end_java, gateway.proc)
@@ -277,9 +276,10 @@ def _log_file(config: EngineConfig, undo: ExitStack) -> IO[bytes] | None:
     return undo.enter_context(config.log_path.open("ab"))
 
 
-def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Path) -> JavaGateway:
+def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> JavaGateway:
     # The JVM works in its scratch directory: a stray file (derby.log, …) is removed with it.
-    popen = {"cwd": str(scratch)} | ({"stdout": log, "stderr": log} if log else {})
+    popen: dict[str, Any] = {"cwd": str(scratch.directory), "pass_fds": [scratch.lock_fd]}
+    popen |= {"stdout": log, "stderr": log} if log else {}
     gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
     return gateway
 

@@ -1,0 +1,72 @@
+"""The scratch directory of a session, and those that killed processes have left.
+
+    TMPDIR/duolog-spark-…/.lock     locked by Python and, as it inherits the descriptor, by its JVM
+
+The lock ends with the last process that has the descriptor, however it ends. So a directory whose lock
+is free belongs to nobody, and the next start removes it. It gets its name once it is locked.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from duolog.core.units import DAY_MS
+
+PREFIX: Final = "duolog-spark-"
+_LOCK: Final = ".lock"
+_ARRIVING: Final = ".arriving-"
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A directory of this process; `lock_fd` is for the processes that it starts."""
+
+    directory: Path
+    lock_fd: int
+
+
+@contextlib.contextmanager
+def scratch_dir() -> Iterator[Scratch]:
+    """Give a new directory, and remove it at the end; first remove what others have left."""
+    base = Path(tempfile.gettempdir()).resolve()
+    sweep(base)
+    arriving = Path(tempfile.mkdtemp(prefix=f"{_ARRIVING}{PREFIX}", dir=base))
+    directory = base / arriving.name.removeprefix(_ARRIVING)
+    lock_fd = os.open(arriving / _LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock_fd, fcntl.LOCK_EX)
+        arriving.rename(directory)
+        yield Scratch(directory, lock_fd)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+        os.close(lock_fd)
+
+
+def sweep(base: Path) -> None:
+    """Remove the directories in `base` whose processes have ended."""
+    for directory in base.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if directory.stat().st_uid == os.getuid() and _is_left(directory):
+                shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_left(directory: Path) -> bool:
+    try:
+        lock_fd = os.open(directory / _LOCK, os.O_WRONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        # Of a version that knew no lock: nobody works on one for days.
+        return time.time() - directory.stat().st_mtime > DAY_MS / 1000
+    try:
+        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock_fd)
+    return True
