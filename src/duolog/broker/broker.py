@@ -19,7 +19,7 @@ from duolog.broker.configs.client_quotas import ClientQuotas
 from duolog.broker.configs.resource_types import Configs
 from duolog.broker.controller import Change, Controller, carry_out
 from duolog.broker.errors import kafka_code
-from duolog.broker.event_loop.background import BackgroundThread
+from duolog.broker.event_loop.background import BackgroundThread, BesideTheLoop
 from duolog.broker.event_loop.loop import Loop, Timers
 from duolog.broker.fetch.fetch_sessions import FetchSessions, SessionPartition
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
@@ -84,6 +84,7 @@ class Broker:
         self.messages = Messages()
         self.router = Router(find_apis())
         self._background = BackgroundThread()
+        self.beside = BesideTheLoop(self.loop)
         self.controller = Controller(self.loop, clock)
         self.quotas = ClientQuotas(log_manager)
         self.configs = Configs(log_manager, settings, self._settings_changed, self._computed)
@@ -175,6 +176,7 @@ class Broker:
         self.group_commit.close()
         self.rounds.finish()
         self._background.close()
+        self.beside.close()
         self._log_manager.close(
             clean=not (self.loop.timers.failures or self.counters.errors.total())
         )

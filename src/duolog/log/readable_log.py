@@ -8,6 +8,8 @@ Threads: everything here belongs to the broker's loop.
 Source: Kafka `UnifiedLog.read`, `collectAbortedTransactions`.
 """
 
+from collections.abc import Iterator
+
 from duolog.core.ids import TopicPartition
 from duolog.log.aborted_index import AbortedTransaction
 from duolog.log.errors import OffsetOutOfRange
@@ -140,6 +142,19 @@ class ReadableLog:
         The caller hides what lies above the high watermark.
         """
         return self._segments.find_timestamp(timestamp_ms, self.log_start_offset)
+
+    def batches_from_time(self, timestamp_ms: int) -> Iterator[bytes | None]:
+        """Return what `offset_for_timestamp` looks at, for who looks in steps.
+
+        A batch that claims such a record may have none; see `segments.first_record_from`.
+        """
+        return self._segments.batches_from_time(timestamp_ms, self.log_start_offset)
+
+    @property
+    def largest_timestamp(self) -> int | None:
+        """What batches claim to be the largest timestamp."""
+        largest = self._segments.max_timestamp
+        return None if largest == NO_TIMESTAMP else largest
 
     def max_timestamp(self) -> TimestampOffset | None:
         """Return the first record with the largest timestamp, or None."""

@@ -14,7 +14,7 @@ from duolog.log.aborted_index import AbortedEntry, AbortedTransaction
 from duolog.log.aborted_rebuild import rebuild_aborted
 from duolog.log.disk import DiskFile
 from duolog.log.errors import CorruptLog
-from duolog.log.segment import NO_TIMESTAMP, Place, Segment
+from duolog.log.segment import NO_TIMESTAMP, Segment
 from duolog.record.batch import HEADER_BYTES, read_header
 from duolog.record.records import decode_records
 
@@ -229,22 +229,28 @@ class Segments:
 
     def find_timestamp(self, timestamp_ms: int, log_start_offset: int) -> TimestampOffset | None:
         """Return the first record at or after `timestamp_ms`, from `log_start_offset` on."""
-        for segment in self._items[self._index(log_start_offset) :]:
-            if segment.max_timestamp < timestamp_ms:
-                continue
-            for place in segment.places(segment.position_for_time(timestamp_ms)):
-                if place.max_timestamp < timestamp_ms:
-                    continue
-                found = _first_record(segment, place, timestamp_ms, log_start_offset)
+        for batch in self.batches_from_time(timestamp_ms, log_start_offset):
+            if batch is not None:
+                found = first_record_from(batch, timestamp_ms, log_start_offset)
                 if found is not None:
                     return found
         return None
 
+    def batches_from_time(self, timestamp_ms: int, log_start_offset: int) -> Iterator[bytes | None]:
+        """Return the batches that claim a record at or after a time; None for one that does not."""
+        for segment in self._items[self._index(log_start_offset) :]:
+            if segment.max_timestamp < timestamp_ms:
+                yield None
+                continue
+            for place in segment.places(segment.position_for_time(timestamp_ms)):
+                claims = place.max_timestamp >= timestamp_ms
+                yield segment.file.pread(place.position, place.size_bytes) if claims else None
 
-def _first_record(
-    segment: Segment, place: Place, timestamp_ms: int, log_start_offset: int
+
+def first_record_from(
+    batch: bytes, timestamp_ms: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    batch = segment.file.pread(place.position, place.size_bytes)
+    """Return the first record of a batch at or after a time, if there is one; on any thread."""
     epoch = read_header(batch).partition_leader_epoch
     for record in decode_records(batch):
         if record.timestamp_ms >= timestamp_ms and record.offset >= log_start_offset:

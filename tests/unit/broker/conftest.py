@@ -83,6 +83,10 @@ class Client:
         self.send(key, version, **fields)
         return self.receive()
 
+    def whole_answer(self) -> bool:
+        """Read what has come; return whether it is an answer."""
+        return self.drain() >= 4 and len(self._received) >= 4 + int.from_bytes(self._received[:4])
+
     def drain(self) -> int:
         """Read what has come; return how many bytes are here."""
         try:

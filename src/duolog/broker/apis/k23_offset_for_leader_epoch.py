@@ -12,25 +12,26 @@ Source: Kafka `ReplicaManager.lastOffsetForLeaderEpoch`, KIP-320.
 from typing import Any
 
 from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.broker.topics.leader_epoch import check_leader_epoch
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    context.reply(
-        {
-            "topics": [
-                {
-                    "topic": topic.topic,
-                    "partitions": [
-                        _answer(context, topic.topic, asked) for asked in topic.partitions
-                    ],
-                }
-                for topic in request.topics
-            ]
-        }
-    )
+    run_steps(context, _steps(request, context))
+
+
+def _steps(request: Any, context: RequestContext) -> Steps:
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for asked in topic.partitions:
+            rows.append(_answer(context, topic.topic, asked))
+            yield None
+        topics.append({"topic": topic.topic, "partitions": rows})
+        yield None
+    context.reply({"topics": topics})
 
 
 def _answer(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:

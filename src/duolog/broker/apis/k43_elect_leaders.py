@@ -13,22 +13,26 @@ from typing import Any
 
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    results: list[dict[str, Any]]
+    run_steps(context, _steps(request, context))
+
+
+def _steps(request: Any, context: RequestContext) -> Steps:
+    results: list[dict[str, Any]] = []
     if request.topic_partitions is None:
         results = [{"topic": topic.name, "partition_result": []} for topic in context.broker.topics]
-    else:
-        results = [
-            {
-                "topic": topic.topic,
-                "partition_result": [_result(context, topic.topic, i) for i in topic.partitions],
-            }
-            for topic in request.topic_partitions
-        ]
+    for topic in request.topic_partitions or ():
+        rows = []
+        for index in topic.partitions:
+            rows.append(_result(context, topic.topic, index))
+            yield None
+        results.append({"topic": topic.topic, "partition_result": rows})
+        yield None
     context.reply({"error_code": ErrorCode.NONE, "replica_election_results": results})
 
 

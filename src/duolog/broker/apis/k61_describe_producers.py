@@ -11,24 +11,25 @@ from typing import Any
 
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.broker.topics.topic_names import check_topic_name
 from duolog.core.errors import DuologError
 
 
 def handle(request: Any, context: RequestContext) -> None:
-    context.reply(
-        {
-            "topics": [
-                {
-                    "name": topic.name,
-                    "partitions": [
-                        _describe(context, topic.name, index) for index in topic.partition_indexes
-                    ],
-                }
-                for topic in request.topics
-            ]
-        }
-    )
+    run_steps(context, _steps(request, context))
+
+
+def _steps(request: Any, context: RequestContext) -> Steps:
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for index in topic.partition_indexes:
+            rows.append(_describe(context, topic.name, index))
+            yield None
+        topics.append({"name": topic.name, "partitions": rows})
+        yield None
+    context.reply({"topics": topics})
 
 
 def _describe(context: RequestContext, topic: str, index: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.many_items import work_in_slices
 from duolog.core.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -18,8 +19,13 @@ if TYPE_CHECKING:
 
 
 def handle(request: "Request", context: RequestContext) -> None:
-    names = request.transactional_ids
-    context.reply({"transaction_states": [_described(name, context) for name in names]})
+    states: list[dict[str, Any]] = []
+    work_in_slices(
+        context,
+        request.transactional_ids,
+        lambda name: states.append(_described(name, context)),
+        lambda: context.reply({"transaction_states": states}),
+    )
 
 
 def _described(transactional_id: str, context: RequestContext) -> dict[str, Any]:

@@ -9,8 +9,14 @@ import logging
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from duolog.broker.event_loop.loop import Loop
 
 logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class BackgroundThread:
@@ -42,3 +48,31 @@ class BackgroundThread:
                 logger.warning("work beside the loop failed", extra={"error": str(error)})
             except Exception:  # The edge of the thread: the work behind this one must go on.
                 logger.exception("work beside the loop failed")
+
+
+class BesideTheLoop:
+    """Computes on a thread of its own what would hold the loop, and tells the loop what came out."""
+
+    def __init__(self, loop: "Loop") -> None:
+        self._loop = loop
+        self._thread = BackgroundThread()
+
+    def call(
+        self,
+        compute: Callable[[], Result],
+        done: Callable[[Result | None, Exception | None], None],
+    ) -> None:
+        """Let the thread call `compute`, and the loop `done` with its result, or what it raised."""
+
+        def work() -> None:
+            result, error = None, None
+            try:
+                result = compute()
+            except Exception as cause:  # noqa: BLE001  The edge of the thread: the loop hears of it.
+                error = cause
+            self._loop.call_soon_threadsafe(lambda: done(result, error))
+
+        self._thread.run(work)
+
+    def close(self) -> None:
+        self._thread.close()

@@ -336,7 +336,14 @@ class Connection:
                     self._rest()
                     return
         except MalformedRequest as error:
+            self.refuse_bytes(error)
+
+    def refuse_bytes(self, error: Exception) -> None:
+        """Close the connection for bytes that are no request."""
+        if isinstance(error, MalformedRequest):
             self.close(f"{error.message} {error.detail}".strip(), level=logging.WARNING)
+        else:
+            self.close(f"request cannot be decoded: {error}", level=logging.ERROR)
 
     def _rest(self) -> None:
         """Let others be served before the next frame is handled."""

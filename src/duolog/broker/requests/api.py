@@ -15,9 +15,10 @@ becomes an error answer to that request, never a dropped connection.
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.requests.in_flight import Data, InFlightRequest
+from duolog.core.units import KIB
 from duolog.protocol.headers import RequestHeader, read_request_header, response_header
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from duolog.broker.network.connection import Connection
 
 logger = logging.getLogger(__name__)
+
+LARGE_BYTES: Final = 4 * KIB
+"""A larger request of a cold API is decoded beside the loop, and so is its answer encoded."""
 
 Handler = Callable[[Any, "RequestContext"], None]
 FrameHandler = Callable[["Connection", memoryview, int, int, int], None]
@@ -65,6 +69,7 @@ class RequestContext:
         "client_id",
         "connection",
         "header",
+        "large",
         "replied",
         "request",
     )
@@ -84,6 +89,8 @@ class RequestContext:
         self.client_id = header.client_id or ""
         self.request: Any = None
         self.replied = False
+        self.large = False
+        """Whether its answer is made beside the loop, as the request was read."""
         self._in_flight_request = in_flight_request
         self._came_at = broker.clock.monotonic()
 
@@ -109,9 +116,23 @@ class RequestContext:
         are left out, fields that are not given take the schema's default.
         """
         assert not self.replied, f"{self.api.name} was answered twice"
+        if self.large:
+            self.replied = True
+            self.broker.beside.call(
+                lambda: self.broker.messages.encode_response(self.header, response), self._encoded
+            )
+            return
         body = self.broker.messages.encode_response(self.header, response)
         self.replied = True
         self._complete(body)
+
+    def _encoded(self, body: bytes | None, error: Exception | None) -> None:
+        if error is None:
+            assert body is not None
+            self._complete(body)
+            return
+        self.replied = self.large = False
+        self.broker.refuse(self, error)
 
     def encode_item(self, path: str, item: Mapping[str, Any]) -> bytes:
         """Return an item of an array of the answer as bytes, which `reply` takes in its place."""
@@ -184,11 +205,30 @@ def answer_failure(
 def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memoryview) -> None:
     """Decode the request and run the handler; what it raises becomes an error answer.
 
+    A large request is decoded beside the loop, and the handler runs in a later round.
+
     Raises:
         MalformedRequest: the bytes are no such request.
     """
+    if len(body) <= LARGE_BYTES:
+        context.request = broker.messages.decode_request(context.header, body)
+        _run_handler(broker, api, context)
+        return
+
+    def decoded(request: Any, error: Exception | None) -> None:
+        if error is not None:
+            context.connection.refuse_bytes(error)
+        elif not context.connection.closed:
+            context.request = request
+            _run_handler(broker, api, context)
+
+    context.large = True
+    data = memoryview(bytes(body))  # The receive buffer is written again.
+    broker.beside.call(lambda: broker.messages.decode_request(context.header, data), decoded)
+
+
+def _run_handler(broker: "Broker", api: Api, context: RequestContext) -> None:
     assert api.handle is not None
-    context.request = broker.messages.decode_request(context.header, body)
     try:
         api.handle(context.request, context)
     except Exception as error:  # noqa: BLE001  One of the four edges: the request.

@@ -4,7 +4,7 @@ What is looked up for each is done in time slices; what changes each is done by 
 which has slices of its own and a thread for the disk.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from duolog.broker.requests.api import RequestContext
 
 Item = TypeVar("Item")
+
+Steps = Generator[Callable[[], Any] | None, Any, None]
 
 
 def do_nothing(_: object) -> None:
@@ -51,6 +53,34 @@ def work_in_slices(
     run_slice()
 
 
+def run_steps(context: "RequestContext", steps: Steps) -> None:
+    """Run a generator to its end, in time slices.
+
+    It yields None where it may be interrupted, or a function to be called beside the loop, whose
+    result it gets. What it raises becomes the error answer of the request.
+    """
+    broker = context.broker
+
+    def go_on(result: Any = None, error: Exception | None = None) -> None:
+        until = broker.clock.monotonic() + SLICE_S
+        try:
+            while True:
+                step = steps.send(result) if error is None else steps.throw(error)
+                result = error = None
+                if step is not None:
+                    broker.beside.call(step, go_on)
+                    return
+                if broker.clock.monotonic() >= until:
+                    broker.timers.call_later(0.0, go_on)
+                    return
+        except StopIteration:
+            return
+        except Exception as unexpected:  # noqa: BLE001  The edge of a request, in a later round.
+            broker.refuse(context, unexpected)
+
+    go_on()
+
+
 def change_each(
     context: "RequestContext",
     items: Sequence[Item],
@@ -78,8 +108,9 @@ def change_each(
         except Exception as unexpected:  # noqa: BLE001  The edge of a request, in a later round.
             context.broker.refuse(context, unexpected)
 
-    if not items:
-        finish(results)
-    for index, item in enumerate(items):
+    def submit(entry: tuple[int, Item]) -> None:
+        index, item = entry
         subject, prepare = task(item)
         context.broker.controller.submit(subject, prepare, partial(answered, index))
+
+    work_in_slices(context, enumerate(items), submit, lambda: None if items else finish(results))

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from duolog.broker.requests.many_items import work_in_slices
 from duolog.protocol.error_codes import ErrorCode
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 3, 19, 20, 37
@@ -134,7 +133,7 @@ def test_one_request_for_metadata_creates_a_bounded_number_of_partitions(open_ha
 def test_times_looked_for_in_many_partitions_do_not_hold_up_other_connections(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work_in_slices, "__kwdefaults__", {"slice_s": 0.0})
+    monkeypatch.setattr("duolog.broker.requests.many_items.SLICE_S", 0.0)
     harness.topic("a", 20)
     busy, other = harness.client(), harness.client()
     rows = [{"partition_index": index, "timestamp": -2} for index in range(20)]
