@@ -81,7 +81,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         timeout=120,
     )
     jars = (*connector_jars(config.connector), kernel, directory)
-    conf = session_conf(config, jars, directory) | {"spark.sql.shuffle.partitions": "2"}
+    conf = session_conf(config, jars, directory) | {"spark.sql.shuffle.partitions": "1"}
     submit = [
         str(PYSPARK / "bin" / "spark-submit"),
         "--class",

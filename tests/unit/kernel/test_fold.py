@@ -55,6 +55,18 @@ def test_a_row_that_moves_leaves_its_old_group_first(spark: SparkSession) -> Non
     ]
 
 
+def test_a_row_is_taken_back_with_the_timestamp_that_it_had(spark: SparkSession) -> None:
+    """A sum of timestamps ended at -19 instead of 20."""
+    spec = regroup_spec()
+    spec["nodes"]["4"] |= {"add": ["a0 + ts", "a1"], "subtract": ["a0 - ts", "a1"]}
+    driver = KernelDriver(spark, spec)
+
+    first = driver.pipe(person("a", '{"city":"Rome","age":30}', ts=1))
+    second = driver.pipe(person("a", '{"city":"Rome","age":31}', ts=20))
+
+    assert [out.value for out in first + second] == ['{"persons":1}', '{"persons":20}']
+
+
 def test_a_row_that_stays_in_its_group_changes_it_once(spark: SparkSession) -> None:
     """KIP-904: subtracting and adding are one update where the group is the same."""
     driver = KernelDriver(spark, regroup_spec())

@@ -36,7 +36,10 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class BucketStoreOnSpark {
   private static final Queue<String> FOUND = new ConcurrentLinkedQueue<>();
-  private static final Grouping GROUPING = new Grouping(1, 2, 2);
+
+  /** Both tasks are in one Spark partition, and so in one of Spark's stores. */
+  private static final Grouping GROUPING = new Grouping(1, 2, 1);
+
   private static final long TIMEOUT_MS = 60_000;
 
   private BucketStoreOnSpark() {}
