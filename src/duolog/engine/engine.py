@@ -9,7 +9,7 @@ Thread rule: any thread; starts go one after the other.
 
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -194,7 +194,8 @@ class Engine:
         return _Prepared(levels, counts, needed, slots_total, chosen)
 
     def _spec(self, levels: Levels, application_id: str) -> Json:
-        return lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)
+        spec = lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)
+        return spec | {"errors": asdict(self.config.errors)}
 
 
 def _ensure_not_running(checkpoint: Path, application_id: str) -> None:

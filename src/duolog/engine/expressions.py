@@ -25,7 +25,7 @@ from duolog.plan.expressions import (
     type_of,
 )
 from duolog.plan.schema import Schema
-from duolog.plan.types import Column
+from duolog.plan.types import Column, Decimal
 
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
 
@@ -83,6 +83,11 @@ def lower_expression(expression: Expression, names: Names) -> str:
             return literal(value, of)
         case Cast(arg, of):
             return f"CAST({lower_expression(arg, names)} AS {spark_type(of)})"
+        case Call("ADD_EXACT", (left, right)):
+            of = type_of(expression, names.scope)
+            assert isinstance(of, Decimal), of
+            terms = f"{lower_expression(left, names)}, {lower_expression(right, names)}"
+            return f"duolog_add_exact({terms}, {of.precision}, {of.scale})"
         case Call(function, args):
             return _call(function, [lower_expression(arg, names) for arg in args])
         case _:

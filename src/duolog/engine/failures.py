@@ -23,8 +23,14 @@ _DATA_LOSS_HINT: Final = (
     "Records were deleted (retention, or a topic made anew) before the query read them. "
     "Remove the application's checkpoint to start from what is still there."
 )
+_GO_ON: Final = (
+    "Such records are passed over with the setting {}.exception.handler=log_and_continue."
+)
 # (a part of the error class or of the message, what to do)
 _HINTS: Final = (
+    ("RecordFailed: cannot read", _GO_ON.format("deserialization")),
+    ("RecordFailed: cannot process", _GO_ON.format("processing")),
+    ("RecordFailed: cannot write", _GO_ON.format("production")),
     (
         "CheckpointLostException",
         "This process no longer owns the checkpoint. Let the other one go on, or start again.",
@@ -114,7 +120,9 @@ def to_query_failed(error: BaseException, query_id: str) -> QueryFailed:
 
 def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
     """Return the error for a chain of causes, the outermost first."""
-    root = causes[-1] if causes else Cause("unknown failure", "", "")
+    # The kernel names the record; what is behind that says only why.
+    named = [cause.message for cause in causes if cause.class_name == "RecordFailed"]
+    root = named[-1] if named else causes[-1] if causes else "unknown failure"
     classes = [cause.error_class for cause in causes if cause.error_class]
     # STREAM_FAILED says nothing: every failed query has it.
     telling = [name for name in classes if name != "STREAM_FAILED"] or classes

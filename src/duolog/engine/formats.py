@@ -5,8 +5,8 @@
 
 One function for each format and direction, in two tables at the end; a new format is a new row.
 
-A record that cannot be read is dropped and counted by the kernel, so `corrupt` must be true only
-where there are bytes and they do not fit the columns.
+A record that cannot be read goes to the handler of such errors, so `corrupt` must be true only where
+there are bytes and they do not fit the columns.
 """
 
 from collections.abc import Callable, Sequence

@@ -23,8 +23,8 @@ class Progress:
     """Number of the last micro-batch or epoch that Spark reported, -1 before the first."""
     records_in: int = 0
     records_out: int = 0
-    records_skipped: int = 0
-    """Records dropped because their bytes could not be read."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Records that were passed over, by what failed: deserialization, processing, production."""
     records_per_second: float = 0.0
     """Input rate of the last micro-batch or epoch that read anything."""
     duration_ms: int = 0
@@ -33,6 +33,10 @@ class Progress:
     """Why the query waits for its next start, while its state is `restarting`."""
     lag_records: Mapping[str, int] = field(default_factory=dict)
     """For each source topic: records that are in it and not yet read."""
+
+    @property
+    def records_skipped(self) -> int:
+        return sum(self.skipped.values())
 
     @property
     def lag_records_total(self) -> int:
@@ -79,7 +83,7 @@ class Counters:
 
     records_in: int = 0
     records_out: int = 0
-    records_skipped: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
     bytes_in: int = 0
     """Bytes of the keys and values of what was read."""
     positions: EndOffsets = field(default_factory=dict)
@@ -90,7 +94,7 @@ class Counters:
         return cls(
             records_in=int(counted.get("records_in", 0)),
             records_out=int(counted.get("records_out", 0)),
-            records_skipped=int(counted.get("skipped", 0)),
+            skipped={what: int(count) for what, count in counted.get("skipped", {}).items()},
             bytes_in=int(counted.get("bytes_in", 0)),
             positions=_positions(counted.get("positions")),
         )

@@ -178,7 +178,7 @@ class RunningQuery:
             epoch_id=report.epoch_id if report else -1,
             records_in=counters.records_in,
             records_out=counters.records_out,
-            records_skipped=counters.records_skipped,
+            skipped=counters.skipped,
             records_per_second=busy.records_per_second if busy else 0.0,
             duration_ms=report.duration_ms if report else 0,
             lag_records=self._lag(),

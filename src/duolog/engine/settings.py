@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from duolog.core.settings import Importance, Kind, Setting, Settings, Value, at_least
+from duolog.core.settings import Importance, Kind, Setting, Settings, Value, at_least, one_of
 from duolog.core.units import GIB, MIB, MINUTE_MS
 
 Mode = Literal["auto", "micro-batch", "real-time"]
@@ -23,6 +23,9 @@ CACHE_BYTES_MAX_DEFAULT: Final = 10 * MIB
 STATE_MEMORY_BYTES_MAX_DEFAULT: Final = 256 * MIB
 DRIVER_MEMORY_BYTES_DEFAULT: Final = 2 * GIB
 AUTO_LAG_RECORDS_MAX_DEFAULT: Final = 10_000
+LOG_AND_CONTINUE: Final = "log_and_continue"
+LOG_AND_FAIL: Final = "log_and_fail"
+HANDLERS: Final = (LOG_AND_CONTINUE, LOG_AND_FAIL)
 # Slots are not cores: a real-time query holds one for each source partition and each task of each
 # level, waiting most of the time. Threads that wait cost nothing.
 MASTER_DEFAULT: Final = "local[64]"
@@ -111,6 +114,37 @@ ENGINE_SETTINGS: Final = Settings(
             at_least(1),
         ),
         Setting(
+            "deserialization.exception.handler",
+            LOG_AND_CONTINUE,
+            Kind.STRING,
+            "What becomes of a record whose bytes cannot be read, or whose timestamp is negative: "
+            "log_and_continue passes it over, log_and_fail ends the query.",
+            one_of(*HANDLERS),
+        ),
+        Setting(
+            "processing.exception.handler",
+            LOG_AND_FAIL,
+            Kind.STRING,
+            "What becomes of a record that cannot be processed: an overflow of a sum, a pattern that "
+            "is none.",
+            one_of(*HANDLERS),
+        ),
+        Setting(
+            "production.exception.handler",
+            LOG_AND_FAIL,
+            Kind.STRING,
+            "What becomes of a result that the broker refuses, such as one that is too large. What "
+            "may succeed later, as when no broker answers, is no matter of this handler.",
+            one_of(*HANDLERS),
+        ),
+        Setting(
+            "errors.dead.letter.queue.topic.name",
+            "",
+            Kind.STRING,
+            "Topic for records that were passed over, as they were read, with what was wrong in "
+            "their headers. Empty: they are logged and counted only.",
+        ),
+        Setting(
             "connector",
             "",
             Kind.STRING,
@@ -120,6 +154,16 @@ ENGINE_SETTINGS: Final = Settings(
     ),
     subject="engine setting",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorHandling:
+    """What becomes of records that cannot be read, processed or written, and of their bytes."""
+
+    deserialization: str = LOG_AND_CONTINUE
+    processing: str = LOG_AND_FAIL
+    production: str = LOG_AND_FAIL
+    dead_letter_topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +183,7 @@ class EngineConfig:
     driver_memory_bytes: int = DRIVER_MEMORY_BYTES_DEFAULT
     auto_lag_records_max: int = AUTO_LAG_RECORDS_MAX_DEFAULT
     connector: str = ""
+    errors: ErrorHandling = ErrorHandling()
     writes_class_archive: bool = False
     """Whether a session that finds no archive of classes makes it as it ends, which takes seconds."""
     log_path: Path | None = None
@@ -178,6 +223,12 @@ class EngineConfig:
             driver_memory_bytes=memory_bytes,
             auto_lag_records_max=_whole(values["auto.lag.records.max"]),
             connector=str(values["connector"]),
+            errors=ErrorHandling(
+                str(values["deserialization.exception.handler"]),
+                str(values["processing.exception.handler"]),
+                str(values["production.exception.handler"]),
+                str(values["errors.dead.letter.queue.topic.name"]) or None,
+            ),
             writes_class_archive=bool(values["class.archive"]),
         )
 

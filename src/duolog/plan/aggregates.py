@@ -11,6 +11,9 @@ count.
     avg(x)     sum(x), count(x)           sum(x), count(x)
     min, max   the value                  cannot be taken back: refused
 
+A sum of DECIMALs that is too wide for its type is an error of the record that brought it there.
+Integers wrap, as in Java: what a table takes back then still leads to the right sum.
+
 Source: Kafka Streams `KGroupedStream` and `KGroupedTable`; the null rules are SQL's.
 """
 
@@ -168,7 +171,7 @@ class _FoldBuilder:
         name, of = f"sum({arg})", _sum_type(type_of(arg, self._scope), arg)
         if not self._undo:
             kept = AccumulatorRef(name)
-            total = Cast(_call("+", kept, arg), of)
+            total = _added(kept, arg, of)
             add = _call("COALESCE", total, kept, Cast(arg, of))
             self.accumulators[name] = Accumulator(name, of, Cast(literal(None), of), add)
             return kept
@@ -203,15 +206,20 @@ class _FoldBuilder:
             name,
             of,
             initial,
-            Cast(_call("+", kept, add), of) if isinstance(of, Decimal) else _call("+", kept, add),
-            _minus(kept, subtract, of) if self._undo else None,
+            _added(kept, add, of),
+            _subtracted(kept, subtract, of) if self._undo else None,
         )
         return kept
 
 
-def _minus(kept: Expression, subtract: Expression, of: Type) -> Expression:
-    difference = _call("-", kept, subtract)
-    return Cast(difference, of) if isinstance(of, Decimal) else difference
+def _added(kept: Expression, add: Expression, of: Type) -> Expression:
+    return _call("ADD_EXACT" if isinstance(of, Decimal) else "+", kept, add)
+
+
+def _subtracted(kept: Expression, subtract: Expression, of: Type) -> Expression:
+    if isinstance(of, Decimal):
+        return _added(kept, _call("-", subtract), of)
+    return _call("-", kept, subtract)
 
 
 def _sum_type(of: Type, arg: Expression) -> Type:
@@ -229,7 +237,14 @@ def _seeing(scope: Scope, types: dict[str, Type]) -> Scope:
 
 
 def _as(of: Type, expression: Expression, scope: Scope) -> Expression:
-    return expression if type_of(expression, scope) == of else Cast(expression, of)
+    given = type_of(expression, scope)
+    if given == of:
+        return expression
+    if isinstance(of, Decimal) and isinstance(given, Decimal):
+        return _call(
+            "ADD_EXACT", Cast(literal(0), of), expression
+        )  # A cast that does not give null.
+    return Cast(expression, of)
 
 
 def _names(columns: dict[str, Expression]) -> str:

@@ -143,6 +143,12 @@ def _arithmetic(name: str, types: Types) -> Type:
     return DOUBLE if name == "/" else common_type(tuple(known), name)
 
 
+def _added_exactly(name: str, types: Types) -> Type:
+    if not all(isinstance(of, Decimal) for of in types):
+        raise _mismatch(name, types, "two DECIMALs")
+    return types[0]
+
+
 def _comparison(name: str, types: Types) -> Type:
     if isinstance(common_type(types, name), Map):
         raise _mismatch(name, types, "values that have an order")
@@ -228,6 +234,8 @@ FUNCTIONS: Final = {
         Function("*", 2, 2, _arithmetic),
         Function("/", 2, 2, _arithmetic),
         Function("%", 2, 2, _arithmetic),
+        # A sum of the first one's type; no value at all, and so an error, where it does not fit.
+        Function("ADD_EXACT", 2, 2, _added_exactly),
         Function("=", 2, 2, _comparison),
         Function("<>", 2, 2, _comparison),
         Function("<", 2, 2, _comparison),

@@ -85,7 +85,9 @@ class Application:
             KafkaError: the broker refuses a result topic.
         """
         engine = self._engine_of_this()
-        create_result_topics(self.plan, self._bootstrap_servers)
+        create_result_topics(
+            self.plan, self._bootstrap_servers, engine.config.errors.dead_letter_topic
+        )
         self._query = engine.start(self.plan, self.application_id, self.mode)
         return self._query
 

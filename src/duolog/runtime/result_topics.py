@@ -1,7 +1,8 @@
 """The topics that a plan writes: made before it starts.
 
 A table's topic is compacted: it holds the latest row of each key for ever. As many partitions as
-the plan says, else as many as the largest source topic, which is the number of tasks.
+the plan says, else as many as the largest source topic, which is the number of tasks. Dead letters
+have one partition: they are few, and read by people.
 """
 
 from collections.abc import Mapping
@@ -20,8 +21,10 @@ _ALREADY_EXISTS: Final = 36
 _TABLE_CONFIG: Final = {"cleanup.policy": "compact"}
 
 
-def create_result_topics(plan: Plan, bootstrap_servers: str) -> None:
-    """Create the topics of the plan's sinks that do not exist.
+def create_result_topics(
+    plan: Plan, bootstrap_servers: str, dead_letter_topic: str | None = None
+) -> None:
+    """Create the topics of the plan's sinks, and of dead letters, that do not exist.
 
     Raises:
         BrokerUnavailable: no broker answers.
@@ -29,7 +32,10 @@ def create_result_topics(plan: Plan, bootstrap_servers: str) -> None:
     """
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     there = _partition_counts(admin, bootstrap_servers)
-    wanted = [topic for topic in result_topics(plan, there) if topic.topic not in there]
+    topics = result_topics(plan, there)
+    if dead_letter_topic is not None:
+        topics.append(NewTopic(dead_letter_topic, 1))
+    wanted = [topic for topic in topics if topic.topic not in there]
     if wanted:
         for name, future in admin.create_topics(wanted).items():
             _wait(name, future)

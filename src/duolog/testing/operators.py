@@ -29,6 +29,7 @@ from duolog.plan.nodes import (
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
 from duolog.testing.evaluation import Evaluate, Values, compile_expression
+from duolog.testing.scalars import RecordError
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,15 @@ def _to_stream(_node: ToStream) -> Run:
 
 def _group(node: GroupBy) -> Run:
     return _group_table(node) if node.is_table else _group_stream(node)
+
+
+def without_failed_old(run: Run, entry: Entry) -> Entry:
+    """Return a change without an old row that failed when it was new: it was not handed on."""
+    try:
+        run(replace(entry, value=None), {})
+    except RecordError:
+        return replace(entry, old=None)
+    return entry
 
 
 def _table(node: TableSource | TableCopy) -> Run:
@@ -234,7 +244,10 @@ def _kept(table: Node) -> Callable[[Row, Stores], Kept | None]:
 
             def derived(key: Row, stores: Stores) -> Kept | None:
                 kept = parent(key, stores)
-                found = run(Entry(key, kept.row, kept.timestamp_ms), stores) if kept else []
+                try:
+                    found = run(Entry(key, kept.row, kept.timestamp_ms), stores) if kept else []
+                except RecordError:  # told when it was new; counts as deleted since
+                    return None
                 row = found[0].value if found else None
                 return None if kept is None or row is None else Kept(row, kept.timestamp_ms)
 
@@ -289,9 +302,12 @@ def _fold(node: AggregateNode) -> Run:
         if row is None:
             return []
         time = max(entry.timestamp_ms, kept.timestamp_ms if kept else entry.timestamp_ms)
-        now = store[entry.key] = Kept(row, time)
+        now = Kept(row, time)
         before = Kept(results(entry.key, kept), kept.timestamp_ms) if kept else None
-        return [_after(Entry(entry.key, results(entry.key, now), time), before)]
+        after = _after(Entry(entry.key, results(entry.key, now), time), before)
+        # Last: a record for which anything has no value leaves the store as it was.
+        store[entry.key] = now
+        return [after]
 
     return run
 

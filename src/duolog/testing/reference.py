@@ -18,18 +18,26 @@ Source: Kafka Streams `PartitionGroup`, `StreamTask`, `CachingKeyValueStore`.
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from duolog.core.errors import SerdeError
 from duolog.plan.formats import internal_key_format
 from duolog.plan.levels import Edge, Ingress, SubTopology, find_levels
-from duolog.plan.nodes import AggregateNode, Node, Plan, Sink, Source
+from duolog.plan.nodes import AggregateNode, Filter, GroupBy, Node, Plan, Project, Sink, Source
 from duolog.plan.partitioner import partition_of
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
-from duolog.testing.operators import Entry, Run, Stores, compile_node, is_null
+from duolog.testing.operators import (
+    Entry,
+    Run,
+    Stores,
+    compile_node,
+    is_null,
+    without_failed_old,
+)
+from duolog.testing.scalars import RecordError
 
 
 class SourceRecord(NamedTuple):
@@ -92,12 +100,25 @@ class _Compiled:
 class ReferenceEvaluator:
     """Evaluates a plan over records, keeping its state from one `run` to the next."""
 
-    def __init__(self, plan: Plan, *, tasks: int = 1, cache: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, *, tasks: int = 1, cache: bool = False, passes_over: bool = False
+    ) -> None:
+        """Make an evaluator.
+
+        Args:
+            plan: what to evaluate.
+            tasks: the number of tasks.
+            cache: whether aggregates forward the last update of a key only.
+            passes_over: whether records that cannot be processed are passed over, and counted.
+        """
         self._compiled = _Compiled(plan, tasks)
         self._cache = cache
+        self._passes_over = passes_over
+        self.failed = 0
+        """Records that were passed over because they could not be processed."""
         self._stores: dict[tuple[int, int], Stores] = {}
         self.dropped = 0
-        """Records that were dropped because their bytes could not be read."""
+        """Records that were dropped because they could not be read."""
 
     def run(self, records: Iterable[SourceRecord]) -> list[SinkRecord]:
         """Process records as one micro-batch; return what sinks write, in order.
@@ -110,13 +131,18 @@ class ReferenceEvaluator:
         by_topic = _by_partition(records)
         for ingress in levels.ingresses:
             for partition, ordered in by_topic.get(ingress.source.topic, {}).items():
-                pass_on = _Pass(self._compiled, partition, queues, written)
+                pass_on = _Pass(self._compiled, partition, queues, written, self._record_failed)
                 self._run_ingress(ingress, ordered, pass_on)
         for part in levels.subtopologies:
             for task in range(levels.tasks):
-                pass_on = _Pass(self._compiled, task, queues, written)
+                pass_on = _Pass(self._compiled, task, queues, written, self._record_failed)
                 self._run_task(part, task, queues[part.id, task], pass_on)
         return written
+
+    def _record_failed(self, error: RecordError) -> None:
+        if not self._passes_over:
+            raise error
+        self.failed += 1
 
     def _run_ingress(
         self, ingress: Ingress, records: Sequence[SourceRecord], pass_on: "_Pass"
@@ -135,6 +161,8 @@ class ReferenceEvaluator:
 
     def _read(self, source: Source, record: SourceRecord) -> Entry | None:
         keys, values = self._compiled.serdes[source]
+        if record.timestamp_ms < 0:
+            return None
         try:
             key = keys.deserialize(record.key) or (None,) * len(source.schema.key)
             return Entry(key, values.deserialize(record.value), record.timestamp_ms)
@@ -164,8 +192,10 @@ class _Pass:
         task: int,
         queues: dict[tuple[int, int], Queues],
         written: list[SinkRecord],
+        record_failed: Callable[[RecordError], None],
     ) -> None:
         self._compiled = compiled
+        self._record_failed = record_failed
         self._task = task
         self._queues = queues
         self._written = written
@@ -177,11 +207,23 @@ class _Pass:
         if isinstance(node, Sink):
             self._write(node, entry)
             return
-        forwarded = self._compiled.runs[node](entry, stores)
+        forwarded = self._run(node, entry, stores)
         if node in self.cached:
             _keep_back(self.cached[node], forwarded)
         else:
             self.forward(node, forwarded, stores)
+
+    def _run(self, node: Node, entry: Entry, stores: Stores) -> Sequence[Entry]:
+        run = self._compiled.runs[node]
+        of_table = isinstance(node, Filter | Project | GroupBy) and node.is_table
+        if of_table and entry.old is not None:
+            entry = without_failed_old(run, entry)
+        try:
+            return run(entry, stores)
+        except RecordError as error:
+            self._record_failed(error)
+            # From here on the row of a table counts as deleted.
+            return run(replace(entry, value=None), stores) if of_table else []
 
     def forward(self, node: Node, entries: Sequence[Entry], stores: Stores) -> None:
         for entry in entries:

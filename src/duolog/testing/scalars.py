@@ -20,6 +20,11 @@ from duolog.testing.casts import BITS, fit, saturate, wrap
 Value = Any
 """A Python value of a column's type; which, the plan has checked."""
 
+
+class RecordError(ArithmeticError):
+    """There is no value for a record: what Kafka Streams calls a processing exception."""
+
+
 Scalar = Callable[[Sequence[Value], Type], Value]
 
 
@@ -110,6 +115,14 @@ def _fitting(value: Value, of: Type) -> Value:
     return wrap(value, of) if of in BITS else value
 
 
+def _add_exact(values: Sequence[Value], of: Type) -> PythonDecimal:
+    assert isinstance(of, Decimal), of
+    total = fit(_decimal_operation("+", values[0], values[1]), of)
+    if total is None:
+        raise RecordError(f"{values[0]} + {values[1]} does not fit {of}")
+    return total
+
+
 def _comparison(holds: Callable[[Value, Value], bool]) -> Scalar:
     return lambda values, _of: holds(order_key(values[0]), order_key(values[1]))
 
@@ -153,6 +166,8 @@ def _extreme(choose: Callable[..., Value]) -> Scalar:
 @cache
 def _like_pattern(pattern: str) -> re.Pattern[str]:
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    if any(part[0] == "\\" and part[1:] not in {"%", "_", "\\"} for part in parts):
+        raise RecordError(f"in the pattern {pattern!r} stands a \\ before another character")
     signs = {"%": ".*", "_": "."}
     text = "".join(signs.get(part) or re.escape(part[-1]) for part in parts)
     return re.compile(text, re.DOTALL)
@@ -214,6 +229,7 @@ NULL_SEES: Final[dict[str, Scalar]] = {
 
 NULL_PASSES: Final[dict[str, Scalar]] = {
     **{sign: _arithmetic(sign) for sign in "+-*/%"},
+    "ADD_EXACT": _add_exact,
     "=": _comparison(lambda left, right: left == right),
     "<>": _comparison(lambda left, right: left != right),
     "<": _comparison(lambda left, right: left < right),

@@ -18,6 +18,22 @@ def test_the_innermost_cause_is_told_and_the_telling_error_class_kept() -> None:
     assert error.query_id == "flights"
 
 
+def test_a_record_that_failed_is_told_by_its_name_and_not_by_what_it_failed_of() -> None:
+    error = query_failed(
+        "flights",
+        [
+            Cause("StreamingQueryException", "[STREAM_FAILED] Query failed", "STREAM_FAILED"),
+            Cause("RecordFailed", 'cannot process the record of topic "t": too wide', ""),
+            Cause("ArithmeticException", "too wide", ""),
+        ],
+    )
+
+    assert error.message == (
+        'application "flights" failed: cannot process the record of topic "t": too wide'
+    )
+    assert "processing.exception.handler=log_and_continue" in error.hint
+
+
 def test_lost_records_come_with_what_to_do() -> None:
     error = query_failed(
         "flights",

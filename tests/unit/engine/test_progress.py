@@ -32,11 +32,11 @@ def test_a_report_without_numbers_reads_as_zeros() -> None:
 
 def test_counters_are_read_from_the_kernel() -> None:
     text = (
-        '{"records_in": 3, "bytes_in": 70, "records_out": 2, "skipped": 1, '
+        '{"records_in": 3, "bytes_in": 70, "records_out": 2, "skipped": {"processing": 1}, '
         '"positions": {"t": {"0": 4}}}'
     )
 
-    assert Counters.parse(text) == Counters(3, 2, 1, 70, {"t": {0: 4}})
+    assert Counters.parse(text) == Counters(3, 2, {"processing": 1}, 70, {"t": {0: 4}})
 
 
 def test_lag_counts_what_no_position_has_passed() -> None:

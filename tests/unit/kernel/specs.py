@@ -21,7 +21,8 @@ def json_source(source_id: int, topic: str, columns: str, children: Sequence[int
         "id": source_id,
         "topic": topic,
         "parse": {"columns": [f"duolog_from_json(value, '{columns}')"]},
-        "corrupt": f"value IS NOT NULL AND (p0 IS NULL OR p0.{names[0]} IS NULL)",
+        "corrupt": f"CASE WHEN value IS NOT NULL AND (p0 IS NULL OR p0.{names[0]} IS NULL) "
+        "THEN 'its value is no JSON' END",
         "keys": ["CAST(key AS STRING)"],
         "key_types": ["STRING"],
         "values": [f"p0.{name}" for name in names],

@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -112,10 +112,23 @@ def watch(application: "Application", *, quiet: bool) -> None:
             now = query.progress()
             click.echo(
                 f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
-                f"lag {now.lag_records_total:,}, skipped {now.records_skipped:,}"
+                f"lag {now.lag_records_total:,}{_skipped(now.skipped)}"
                 + (f"; waits for its next start: {now.trouble}" if now.trouble else ""),
                 err=True,
             )
+
+
+def _skipped(skipped: Mapping[str, int]) -> str:
+    """Return the end of a line about progress.
+
+    Example:
+        >>> _skipped({"deserialization": 1200, "processing": 1}), _skipped({})
+        (', skipped 1,201 (deserialization 1,200, processing 1)', '')
+    """
+    if not skipped:
+        return ""
+    parts = ", ".join(f"{stage} {count:,}" for stage, count in sorted(skipped.items()))
+    return f", skipped {sum(skipped.values()):,} ({parts})"
 
 
 def load_topology(path: Path) -> "Topology":

@@ -1,10 +1,11 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes."""
 
-from duolog.engine.formats import FALSE, decode, encode
+from duolog.engine.formats import FALSE, Decoded, decode, encode
 from duolog.engine.lowering.operators import SinkOperator
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
-from duolog.engine.sql import spark_types
+from duolog.engine.sql import spark_types, text
 from duolog.plan.nodes import Sink, Source
+from duolog.plan.types import render_columns
 
 
 def lower_source(source: Source, source_id: int) -> tuple[Json, Row]:
@@ -12,12 +13,11 @@ def lower_source(source: Source, source_id: int) -> tuple[Json, Row]:
     schema = source.schema
     key = decode(source.key_format, schema.key, "key", first=0)
     value = decode(source.value_format, schema.value, "value", first=len(key.parsed))
-    unreadable = [part.corrupt for part in (key, value) if part.corrupt != FALSE]
     described: Json = {
         "id": source_id,
         "topic": source.topic,
         "parse": {"columns": key.parsed + value.parsed},
-        "corrupt": " OR ".join(unreadable) or FALSE,
+        "corrupt": _problem(source, key, value),
         "key_null": _or_nulls_only(key.is_null, key.columns),
         "value_null": value.is_null,
         "keys": key.columns,
@@ -34,6 +34,20 @@ def _or_nulls_only(is_null: str, columns: list[str]) -> str:
     if len(columns) < 2:
         return is_null
     return f"({is_null} OR ({' AND '.join(f'{column} IS NULL' for column in columns)}))"
+
+
+def _problem(source: Source, key: Decoded, value: Decoded) -> str:
+    """Return the expression of what is wrong with a record's bytes, null where nothing is."""
+    parts = (
+        ("key", key, source.key_format, source.schema.key),
+        ("value", value, source.value_format, source.schema.value),
+    )
+    arms = [
+        f"WHEN {part.corrupt} THEN " + text(f"its {what} is no {of} of ({render_columns(columns)})")
+        for what, part, of, columns in parts
+        if part.corrupt != FALSE
+    ]
+    return f"CASE {' '.join(arms)} END" if arms else "NULL"
 
 
 def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:

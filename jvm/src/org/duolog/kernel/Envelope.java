@@ -29,6 +29,7 @@ public final class Envelope implements Serializable {
   private byte[] headers;
   private String topic;
   private int partition = ANY_PARTITION;
+  private byte[] origin;
 
   public Envelope() {}
 
@@ -164,5 +165,14 @@ public final class Envelope implements Serializable {
 
   public void setPartition(int partition) {
     this.partition = partition;
+  }
+
+  /** The record of a source topic that set this one off, as {@link Origin} writes it. */
+  public byte[] getOrigin() {
+    return origin;
+  }
+
+  public void setOrigin(byte[] origin) {
+    this.origin = origin;
   }
 }

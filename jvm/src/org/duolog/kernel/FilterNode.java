@@ -38,23 +38,23 @@ final class FilterNode extends Node {
   @Override
   void process(Change change) {
     if (!table) {
-      if (holds(change.key, change.value, change.ts)) {
+      if (predicate.test(operands.of(change.key, change.value, null, change.ts))) {
         forward(change);
       }
       return;
     }
-    UnsafeRow value = kept(change.key, change.value, change.ts);
-    UnsafeRow old = kept(change.key, change.old, change.oldTs);
+    UnsafeRow value = change.value;
+    if (value != null) {
+      var row = operands.of(change.key, value, null, change.ts);
+      value = Program.holds(applyToNew(predicate, row, change)) ? value : null;
+    }
+    UnsafeRow old = change.old;
+    if (old != null) {
+      var row = operands.of(change.key, old, null, change.oldTs);
+      old = Program.holds(predicate.applyToOld(row)) ? old : null;
+    }
     if (value != null || old != null) {
       forward(out.set(change.key, value, old, change));
     }
-  }
-
-  private UnsafeRow kept(UnsafeRow key, UnsafeRow row, long ts) {
-    return row != null && holds(key, row, ts) ? row : null;
-  }
-
-  private boolean holds(UnsafeRow key, UnsafeRow row, long ts) {
-    return predicate.test(operands.of(key, row, null, ts));
   }
 }

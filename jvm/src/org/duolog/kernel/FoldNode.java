@@ -10,7 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *   table    old -> subtract, then new -> add, as one update
  * </pre>
  *
- * <p>An accumulator stays when its group is empty. Its timestamp is the largest of its records'. What
+ * <p>A record for which a step or a result has no value leaves the accumulator as it was. An
+ * accumulator stays when its group is empty. Its timestamp is the largest of its records'. What
  * is handed on, and when, is the {@link KeyValueStore}'s business. Source: Kafka Streams
  * KStreamAggregate, KTableAggregate.
  */
@@ -29,6 +30,7 @@ final class FoldNode extends Node {
   private final int accColumns;
   private transient Operands operands;
   private transient boolean withOld;
+  private transient boolean resultsMayFail;
 
   FoldNode(
       KeyValueStore store,
@@ -57,6 +59,7 @@ final class FoldNode extends Node {
     super.open(scope, partition);
     operands = new Operands(keyColumns, valueColumns, accColumns);
     withOld = childNeedsOld();
+    resultsMayFail = results.mayFail();
     store.tell(this::updated);
   }
 
@@ -80,6 +83,9 @@ final class FoldNode extends Node {
     UnsafeRow acc = folded(entry.row, change, takesBack);
     if (acc != null) {
       long ts = entry.row == null ? change.ts : Math.max(entry.ts, change.ts);
+      if (resultsMayFail) {
+        results.apply(operands.of(entry.key, null, acc, ts)); // Before anything is written.
+      }
       store.update(entry, acc, ts, change.headers);
     }
   }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType$;
 import org.apache.spark.sql.types.ObjectType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
@@ -45,9 +46,30 @@ final class Functions {
         DataTypes.BinaryType,
         DataTypes.BooleanType);
     registry.createOrReplaceTempFunction(
+        "duolog_add_exact", Functions::addExact, "scala_udf");
+    registry.createOrReplaceTempFunction(
         "duolog_from_json", arguments -> fromJson(arguments, "read"), "scala_udf");
     registry.createOrReplaceTempFunction(
         "duolog_from_json_value", arguments -> fromJson(arguments, "readAlone"), "scala_udf");
+  }
+
+  /** duolog_add_exact(DECIMAL, DECIMAL, precision, scale) */
+  private static Expression addExact(Seq<Expression> arguments) {
+    int precision = (Integer) ((Literal) arguments.apply(2)).value();
+    int scale = (Integer) ((Literal) arguments.apply(3)).value();
+    AbstractDataType decimal = DecimalType$.MODULE$;
+    List<AbstractDataType> inputs =
+        List.of(decimal, decimal, DataTypes.IntegerType, DataTypes.IntegerType);
+    return new StaticInvoke(
+        DecimalSums.class,
+        DataTypes.createDecimalType(precision, scale),
+        "add",
+        arguments,
+        CollectionConverters.asScala(inputs).toSeq(),
+        true,
+        true,
+        true,
+        Option.empty());
   }
 
   /** duolog_from_json(BINARY, 'name TYPE, …') */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.common.errors.SerializationException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -14,46 +15,49 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.util.LongAccumulator;
 import org.apache.spark.util.TaskCompletionListener;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A source's way in: Kafka's bytes become rows, pass the nodes before the first cut, and leave as
  * envelopes.
  *
- * <p>A record that cannot be read is dropped and counted; the first of each task are logged.
+ * <p>A record that cannot be read, or whose timestamp is negative, goes to the handler of
+ * deserialization errors.
  * Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
  */
 final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
   private static final long serialVersionUID = 1L;
-  private static final Logger LOGGER = LoggerFactory.getLogger(Ingress.class);
-  private static final int LOGGED_MAX = 5;
 
   private final String applicationId;
+  private final int id;
   private final String topic;
   private final Reading reading;
   private final Node[] nodes;
   private final Node[] children;
   private final Grouping grouping;
+  private final ErrorHandlers handlers;
   private final boolean realTime;
   private final LongAccumulator corruptRecords;
 
   /** Nodes come parents first; children are those that read the source itself. */
   Ingress(
       String applicationId,
+      int id,
       String topic,
       Reading reading,
       List<Node> nodes,
       List<Node> children,
       Grouping grouping,
+      ErrorHandlers handlers,
       boolean realTime,
       LongAccumulator corruptRecords) {
     this.applicationId = applicationId;
+    this.id = id;
     this.topic = topic;
     this.reading = reading;
     this.nodes = nodes.toArray(Node[]::new);
     this.children = children.toArray(Node[]::new);
     this.grouping = grouping;
+    this.handlers = handlers;
     this.realTime = realTime;
     this.corruptRecords = corruptRecords;
   }
@@ -77,7 +81,7 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
    * The expressions of a source. Layout: key, value, partition, offset, ts, p0, p1, …
    *
    * @param parse computes p0, p1, …
-   * @param checks corrupt, key is null, value is null
+   * @param checks why the record is corrupt (a text, or null), key is null, value is null
    */
   record Reading(Program parse, Program checks, Program keys, Program values)
       implements Serializable {
@@ -102,13 +106,12 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
 
   private final class Run implements Iterator<Envelope> {
     private final Iterator<SourceRecord> records;
-    private final Scope scope = new Scope(grouping, realTime, 0);
+    private final Scope scope = new Scope(grouping, handlers, realTime, 0);
     private final Change change = new Change();
     private final GenericInternalRow raw = new GenericInternalRow(5);
     private final JoinedRow row = new JoinedRow();
     private final Metrics metrics = Metrics.of(applicationId);
     private final Map<Integer, AtomicLong> positions = new HashMap<>();
-    private int logged;
 
     Run(Iterator<SourceRecord> records) {
       this.records = records;
@@ -152,6 +155,35 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
       positions
           .computeIfAbsent(record.getPartition(), partition -> metrics.position(topic, partition))
           .lazySet(record.getOffset() + 1);
+      scope.enter(record.getPartition(), record.getOffset());
+      scope.origin = handlers.originOf(id, record);
+      if (read(record)) {
+        for (Node child : children) {
+          scope.run(child, change);
+        }
+      }
+      scope.release();
+    }
+
+    /** Fills the change, or hands the record over to the handler of its errors. */
+    private boolean read(SourceRecord record) {
+      try {
+        String problem = fill(record);
+        if (problem == null) {
+          return true;
+        }
+        drop(record, new SerializationException(problem));
+      } catch (RecordException e) {
+        drop(record, (Exception) e.getCause());
+      }
+      return false;
+    }
+
+    /** Returns what is wrong with the record, or null. */
+    private String fill(SourceRecord record) {
+      if (record.getTs() < 0) {
+        return "its timestamp is " + record.getTs();
+      }
       raw.update(0, record.getKey());
       raw.update(1, record.getValue());
       raw.update(2, record.getPartition());
@@ -159,9 +191,8 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
       raw.update(4, record.getTs());
       InternalRow parsed = row.apply(raw, reading.parse().apply(raw));
       InternalRow checks = reading.checks().apply(parsed);
-      if (holds(checks, Reading.CORRUPT)) {
-        drop(record);
-        return;
+      if (!checks.isNullAt(Reading.CORRUPT)) {
+        return checks.getUTF8String(Reading.CORRUPT).toString();
       }
       change.set(
           holds(checks, Reading.KEY_NULL) ? null : reading.keys().apply(parsed),
@@ -170,23 +201,12 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
           record.getTs(),
           0,
           record.getHeaders());
-      scope.enter(record.getPartition(), record.getOffset());
-      for (Node child : children) {
-        child.process(change);
-      }
-      scope.release();
+      return null;
     }
 
-    private void drop(SourceRecord record) {
+    private void drop(SourceRecord record, Exception cause) {
       corruptRecords.add(1);
-      metrics.skipped.increment();
-      if (logged++ < LOGGED_MAX) {
-        LOGGER.warn(
-            "dropped a record that cannot be read: topic {}, partition {}, offset {}",
-            topic,
-            record.getPartition(),
-            record.getOffset());
-      }
+      scope.handle(ErrorHandlers.Stage.DESERIALIZATION, record.getHeaders(), "", cause);
     }
 
     private static int length(byte[] bytes) {

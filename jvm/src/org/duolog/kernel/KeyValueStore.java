@@ -36,6 +36,7 @@ final class KeyValueStore implements Store {
   private transient MapState<byte[], byte[]> state;
   private transient boolean writeThrough;
   private transient long cacheBytesMax;
+  private transient Scope scope;
   private transient Map<Long, Task> tasks;
   private transient Task task;
   private transient Listener listener;
@@ -63,6 +64,7 @@ final class KeyValueStore implements Store {
 
   @Override
   public void open(Scope scope) {
+    this.scope = scope;
     writeThrough = scope.realTime;
     cacheBytesMax = scope.realTime ? 0 : scope.cacheBytesMax;
     tasks = new HashMap<>();
@@ -114,7 +116,8 @@ final class KeyValueStore implements Store {
       put(entry, row.copy(), ts);
       listener.updated(entry, old, oldTs, headers);
     } else if (entry.untold == null) {
-      entry.untold = new Untold(entry.row, entry.ts, headers);
+      entry.untold = new Untold(entry.row, entry.ts);
+      entry.untold.setBy(headers, scope.origin);
       put(entry, row.copy(), ts);
       task.untold.add(entry);
       task.untoldBytes += entry.bytes();
@@ -124,7 +127,7 @@ final class KeyValueStore implements Store {
     } else {
       // Nobody has heard of the row that is overwritten.
       entry.row.copyFrom(row);
-      entry.untold.headers = headers;
+      entry.untold.setBy(headers, scope.origin);
       put(entry, entry.row, ts);
     }
   }
@@ -142,11 +145,14 @@ final class KeyValueStore implements Store {
     List<Entry> updated = task.untold;
     task.untold = new ArrayList<>();
     task.untoldBytes = 0;
+    byte[] current = scope.origin;
     for (Entry entry : updated) {
       Untold untold = entry.untold;
       entry.untold = null;
+      scope.origin = untold.origin;
       listener.updated(entry, untold.old, untold.oldTs, untold.headers);
     }
+    scope.origin = current;
   }
 
   private void written(Entry entry) {
@@ -222,16 +228,21 @@ final class KeyValueStore implements Store {
     }
   }
 
-  /** What the listener has still to hear of a key: the row that it knows, and the last headers. */
+  /** What the listener has still to hear of a key: the row that it knows, and of the last record. */
   private static final class Untold {
     final UnsafeRow old;
     final long oldTs;
     byte[] headers;
+    byte[] origin;
 
-    Untold(UnsafeRow old, long oldTs, byte[] headers) {
+    Untold(UnsafeRow old, long oldTs) {
       this.old = old;
       this.oldTs = oldTs;
+    }
+
+    void setBy(byte[] headers, byte[] origin) {
       this.headers = headers;
+      this.origin = origin;
     }
   }
 

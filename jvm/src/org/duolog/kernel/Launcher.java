@@ -36,11 +36,10 @@ public final class Launcher {
             .trigger(trigger(spec, options))
             .foreach(
                 new Sink(
-                    spec.applicationId(),
+                    spec,
                     required(options, "checkpointLocation"),
                     topics,
-                    producerSettings(options),
-                    spec.realTime()));
+                    producerSettings(options)));
     if (options.containsKey("queryName")) {
       writer = writer.queryName(options.get("queryName"));
     }

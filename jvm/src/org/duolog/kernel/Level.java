@@ -28,6 +28,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
 
   private final Map<Integer, SubTopology> subtopologies;
   private final Grouping grouping;
+  private final ErrorHandlers handlers;
   private final boolean realTime;
   private final long cacheBytesMax;
   private transient Scope scope;
@@ -36,10 +37,12 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   Level(
       Map<Integer, SubTopology> subtopologies,
       Grouping grouping,
+      ErrorHandlers handlers,
       boolean realTime,
       long cacheBytesMax) {
     this.subtopologies = subtopologies;
     this.grouping = grouping;
+    this.handlers = handlers;
     this.realTime = realTime;
     this.cacheBytesMax = cacheBytesMax;
   }
@@ -83,7 +86,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   }
 
   private void open() {
-    scope = new Scope(grouping, realTime, cacheBytesMax);
+    scope = new Scope(grouping, handlers, realTime, cacheBytesMax);
     tasks = new HashMap<>();
     int partition = TaskContext.getPartitionId();
     subtopologies.values().forEach(subtopology -> subtopology.open(scope, partition));

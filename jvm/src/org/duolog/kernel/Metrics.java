@@ -17,17 +17,27 @@ import java.util.concurrent.atomic.LongAdder;
 public final class Metrics {
   private static final Map<String, Metrics> BY_APPLICATION = new ConcurrentHashMap<>();
   private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final int LOGGED_MAX = 100;
+  private static final int LOGGED_EVERY = 1000;
 
   final LongAdder recordsIn = new LongAdder();
   final LongAdder bytesIn = new LongAdder();
   final LongAdder recordsOut = new LongAdder();
-  final LongAdder skipped = new LongAdder();
+  private final Map<ErrorHandlers.Stage, LongAdder> skipped = new ConcurrentHashMap<>();
   private final Map<String, Map<Integer, AtomicLong>> positions = new ConcurrentHashMap<>();
 
   private Metrics() {}
 
   static Metrics of(String applicationId) {
     return BY_APPLICATION.computeIfAbsent(applicationId, unused -> new Metrics());
+  }
+
+  /** Counts a record that is passed over; tells whether it is to be logged. */
+  boolean skip(ErrorHandlers.Stage stage) {
+    LongAdder count = skipped.computeIfAbsent(stage, unused -> new LongAdder());
+    count.increment();
+    long counted = count.sum();
+    return counted <= LOGGED_MAX || counted % LOGGED_EVERY == 0;
   }
 
   /** The next offset to read of a topic partition; its only writer is the task that reads it. */
@@ -38,8 +48,8 @@ public final class Metrics {
   }
 
   /**
-   * As JSON: {@code {"records_in", "bytes_in", "records_out", "skipped", "positions": {topic:
-   * {partition: next offset}}}}; bytes are those of keys and values.
+   * As JSON: {@code {"records_in", "bytes_in", "records_out", "skipped": {stage: count}, "positions":
+   * {topic: {partition: next offset}}}}; bytes are those of keys and values.
    */
   public static String snapshot(String applicationId) {
     Metrics metrics = of(applicationId);
@@ -47,7 +57,9 @@ public final class Metrics {
     values.put("records_in", metrics.recordsIn.sum());
     values.put("bytes_in", metrics.bytesIn.sum());
     values.put("records_out", metrics.recordsOut.sum());
-    values.put("skipped", metrics.skipped.sum());
+    Map<String, Long> skipped = new TreeMap<>();
+    metrics.skipped.forEach((stage, count) -> skipped.put(stage.counter(), count.sum()));
+    values.put("skipped", skipped);
     values.put("positions", metrics.positions);
     try {
       return MAPPER.writeValueAsString(values);

@@ -3,6 +3,8 @@ package org.duolog.kernel;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * A processor of a sub-topology: takes a change, hands changes to its children.
@@ -16,6 +18,7 @@ abstract class Node implements Serializable {
 
   private final List<Program> programs = new ArrayList<>();
   private Node[] children = NO_CHILDREN;
+  private String name = "";
 
   /** The running task; set while open. */
   protected transient Scope scope;
@@ -47,6 +50,19 @@ abstract class Node implements Serializable {
     }
   }
 
+  /** What fails here: the processing of a record, but for a sink. */
+  ErrorHandlers.Stage stage() {
+    return ErrorHandlers.Stage.PROCESSING;
+  }
+
+  final String name() {
+    return name;
+  }
+
+  final void setName(String name) {
+    this.name = name;
+  }
+
   final void setChildren(List<Node> nodes) {
     children = nodes.toArray(Node[]::new);
   }
@@ -63,7 +79,21 @@ abstract class Node implements Serializable {
 
   protected final void forward(Change change) {
     for (Node child : children) {
-      child.process(change);
+      scope.run(child, change);
+    }
+  }
+
+  /**
+   * Computes the new side of a table's change. Where it has no value the handler is told and the row
+   * is null, as if deleted: what comes after takes back the row before it, and will not be told to
+   * take back this one.
+   */
+  protected final UnsafeRow applyToNew(Program program, InternalRow row, Change change) {
+    try {
+      return program.apply(row);
+    } catch (RecordException e) {
+      scope.failed(this, change, e);
+      return null;
     }
   }
 

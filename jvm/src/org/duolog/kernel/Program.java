@@ -5,10 +5,22 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.CaseWhen;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.Divide;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
@@ -26,6 +38,19 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 final class Program implements Serializable {
   private static final long serialVersionUID = 1L;
+  private static final List<Class<? extends Expression>> PLAIN =
+      List.of(
+          BoundReference.class,
+          Literal.class,
+          Alias.class,
+          If.class,
+          CaseWhen.class,
+          Coalesce.class,
+          IsNull.class,
+          IsNotNull.class,
+          EqualTo.class,
+          Divide.class,
+          Cast.class);
 
   private final String id;
   private final Expression[][] stages;
@@ -70,18 +95,61 @@ final class Program implements Serializable {
     }
   }
 
+  /**
+   * Computes the row.
+   *
+   * @throws RecordException if an expression has no value for this row
+   */
   UnsafeRow apply(InternalRow row) {
     InternalRow result = row;
-    for (UnsafeProjection projection : compiled) {
-      result = projection.apply(result);
+    try {
+      for (UnsafeProjection projection : compiled) {
+        result = projection.apply(result);
+      }
+    } catch (Exception e) { // Scala does not declare what expressions throw.
+      throw new RecordException(e);
     }
     return compiled.length == 0 ? empty : (UnsafeRow) result;
   }
 
+  /**
+   * The row, or null where there is none. For a table's old side, and for what is looked up: what
+   * failed when it was new was not handed on, so there is nothing to take back, and it was told then.
+   */
+  UnsafeRow applyToOld(InternalRow row) {
+    try {
+      return apply(row);
+    } catch (RecordException e) {
+      return null;
+    }
+  }
+
+  /** Whether some row may have no value; only the plainest expressions are known to have one. */
+  boolean mayFail() {
+    for (Expression[] stage : stages) {
+      for (Expression expression : stage) {
+        if (mayFail(expression)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private static boolean mayFail(Expression expression) {
+    boolean plain = PLAIN.stream().anyMatch(kind -> kind.isInstance(expression));
+    return !plain
+        || CollectionConverters.asJava(expression.children()).stream().anyMatch(Program::mayFail);
+  }
+
   /** Whether the first expression holds; null counts as false. */
   boolean test(InternalRow row) {
-    UnsafeRow result = apply(row);
-    return !result.isNullAt(0) && result.getBoolean(0);
+    return holds(apply(row));
+  }
+
+  /** Whether a computed condition holds; null counts as false. */
+  static boolean holds(UnsafeRow result) {
+    return result != null && !result.isNullAt(0) && result.getBoolean(0);
   }
 
   /** The bytes of the first expression, or null. */

@@ -1,5 +1,6 @@
 package org.duolog.kernel;
 
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -38,12 +39,15 @@ final class ProjectNode extends Node {
 
   @Override
   void process(Change change) {
-    UnsafeRow value = computed(values, change.key, change.value, change.ts);
-    UnsafeRow old = withOld ? computed(oldValues, change.key, change.old, change.oldTs) : null;
+    UnsafeRow value = null;
+    if (change.value != null) {
+      InternalRow row = operands.of(change.key, change.value, null, change.ts);
+      value = oldValues == null ? values.apply(row) : applyToNew(values, row, change);
+    }
+    UnsafeRow old = null;
+    if (withOld && change.old != null) {
+      old = oldValues.applyToOld(operands.of(change.key, change.old, null, change.oldTs));
+    }
     forward(out.set(change.key, value, old, change));
-  }
-
-  private UnsafeRow computed(Program program, UnsafeRow key, UnsafeRow row, long ts) {
-    return row == null ? null : program.apply(operands.of(key, row, null, ts));
   }
 }

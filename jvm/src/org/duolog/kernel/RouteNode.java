@@ -67,16 +67,27 @@ final class RouteNode extends Node {
     } else if (table) {
       regroup(change);
     } else {
-      UnsafeRow key = newKey(keys, change.key, change.value, change.ts);
-      if (key != null) {
-        send(key, change.value, null, change);
+      if (change.value != null) {
+        var row = operands.of(change.key, change.value, null, change.ts);
+        UnsafeRow key = whole(keys.apply(row));
+        if (key != null) {
+          send(key, change.value, null, change);
+        }
       }
     }
   }
 
   private void regroup(Change change) {
-    UnsafeRow oldKey = newKey(oldKeys, change.key, change.old, change.oldTs);
-    UnsafeRow newKey = newKey(keys, change.key, change.value, change.ts);
+    UnsafeRow oldKey = null;
+    if (change.old != null) {
+      var row = operands.of(change.key, change.old, null, change.oldTs);
+      oldKey = whole(oldKeys.applyToOld(row));
+    }
+    UnsafeRow newKey = null;
+    if (change.value != null) {
+      var row = operands.of(change.key, change.value, null, change.ts);
+      newKey = whole(applyToNew(keys, row, change));
+    }
     if (oldKey != null && oldKey.equals(newKey)) {
       send(newKey, change.value, change.old, change);
       return;
@@ -89,12 +100,9 @@ final class RouteNode extends Node {
     }
   }
 
-  private UnsafeRow newKey(Program program, UnsafeRow oldKey, UnsafeRow value, long ts) {
-    if (value == null) {
-      return null;
-    }
-    UnsafeRow key = program.apply(operands.of(oldKey, value, null, ts));
-    return key.anyNull() ? null : key;
+  /** The key, or null where a part of it is null. */
+  private static UnsafeRow whole(UnsafeRow key) {
+    return key == null || key.anyNull() ? null : key;
   }
 
   private void send(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change of) {

@@ -5,6 +5,9 @@ import java.util.ArrayDeque;
 /**
  * Where the nodes of a running task stand: which task it is, and where their output goes.
  *
+ * <p>What cannot be computed for a record ends that record at the node where it failed: the nodes
+ * before it and beside it keep what they did, as in Kafka Streams.
+ *
  * <p>In a level the outputs are restamped: source = task, position = running number of that task.
  * At the ingress they keep the source's partition and offset. What goes on under a new key waits
  * until {@link #release}: in Kafka Streams it would go through a repartition topic, which is read
@@ -15,13 +18,20 @@ final class Scope {
   private final ArrayDeque<Envelope> rekeyed = new ArrayDeque<>();
   final boolean realTime;
   final long cacheBytesMax;
+
+  /** The record of a source topic that set off what is going on; nodes that hold back keep it. */
+  byte[] origin;
+
   private final Grouping grouping;
+  private final ErrorHandlers handlers;
   private Task task;
   private int source;
   private long position;
 
-  Scope(Grouping grouping, boolean realTime, long cacheBytesMax) {
+  Scope(
+      Grouping grouping, ErrorHandlers handlers, boolean realTime, long cacheBytesMax) {
     this.grouping = grouping;
+    this.handlers = handlers;
     this.realTime = realTime;
     this.cacheBytesMax = cacheBytesMax;
   }
@@ -39,6 +49,28 @@ final class Scope {
     this.position = offset;
   }
 
+  /** Has a node process a change, or hands the record over to the handler of its errors. */
+  void run(Node node, Change change) {
+    try {
+      node.process(change);
+    } catch (RecordException e) {
+      failed(node, change, e);
+    }
+  }
+
+  /** The record has failed at a node; returns if the query goes on without it. */
+  void failed(Node node, Change change, RecordException e) {
+    handle(node.stage(), change.headers, node.name(), (Exception) e.getCause());
+  }
+
+  /** The current record has failed; what is left of it is its dead letter. */
+  void handle(ErrorHandlers.Stage stage, byte[] headers, String at, Exception cause) {
+    Envelope deadLetter = handlers.handle(stage, origin, headers, at, cause);
+    if (deadLetter != null) {
+      emitToSink(deadLetter);
+    }
+  }
+
   /** The grouping value of the running task; 0 at the ingress. */
   long taskGrouping() {
     return task == null ? 0 : task.grouping;
@@ -49,6 +81,7 @@ final class Scope {
     int target =
         keyBytes == null ? grouping.taskOfSource(source) : grouping.taskOfKey(keyBytes);
     envelope.setGrouping(grouping.of(subtopology, target));
+    envelope.setOrigin(origin);
     if (later) {
       rekeyed.add(envelope);
     } else {
@@ -58,6 +91,7 @@ final class Scope {
 
   void emitToSink(Envelope envelope) {
     envelope.setGrouping(grouping.of(Grouping.TO_SINK, grouping.taskOfSource(source)));
+    envelope.setOrigin(origin);
     send(envelope);
   }
 

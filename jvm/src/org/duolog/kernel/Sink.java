@@ -5,10 +5,13 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.spark.sql.ForeachWriter;
 
@@ -16,8 +19,10 @@ import org.apache.spark.sql.ForeachWriter;
  * Writes envelopes to their sink topics: at least once, in order within a Spark partition.
  *
  * <p>Spark's own Kafka sink has no timestamp column and would stamp records with the wall clock. One
- * producer for each configuration serves all tasks of this JVM. What the broker refuses fails the
- * task, at the next record or at {@link #close}, which waits until everything is acknowledged.
+ * producer for each configuration serves all tasks of this JVM. A record that the broker refuses
+ * goes to the handler of production errors, at the next record or at {@link #close}, which waits
+ * until everything is acknowledged. What may succeed later is no fault of the record: it fails the
+ * task whatever the handler.
  *
  * <p>Threads: one task each; acknowledgements come on the producer's thread.
  */
@@ -29,9 +34,10 @@ final class Sink extends ForeachWriter<Envelope> {
   private final String applicationId;
   private final String checkpointLocation;
   private final String[] topics;
+  private final ErrorHandlers handlers;
   private final HashMap<String, Object> producerConfig;
   private transient KafkaProducer<byte[], byte[]> producer;
-  private transient AtomicReference<Exception> failure;
+  private transient Queue<Refused> refused;
   private transient Metrics metrics;
   private transient Checkpoint checkpoint;
 
@@ -41,14 +47,12 @@ final class Sink extends ForeachWriter<Envelope> {
    * @param settings of the producer; the rest has defaults that suit the mode
    */
   Sink(
-      String applicationId,
-      String checkpointLocation,
-      String[] topics,
-      Map<String, String> settings,
-      boolean realTime) {
-    this.applicationId = applicationId;
+      Spec spec, String checkpointLocation, String[] topics, Map<String, String> settings) {
+    this.applicationId = spec.applicationId();
     this.checkpointLocation = checkpointLocation;
     this.topics = topics;
+    this.handlers = new ErrorHandlers(spec);
+    boolean realTime = spec.realTime();
     producerConfig = new HashMap<>();
     producerConfig.put("linger.ms", realTime ? "0" : "50");
     producerConfig.put("batch.size", realTime ? "65536" : "262144");
@@ -58,7 +62,7 @@ final class Sink extends ForeachWriter<Envelope> {
 
   @Override
   public boolean open(long partition, long epoch) {
-    failure = new AtomicReference<>();
+    refused = new ConcurrentLinkedQueue<>();
     metrics = Metrics.of(applicationId);
     checkpoint = Checkpoint.of(Path.of(checkpointLocation));
     producer = PRODUCERS.computeIfAbsent(producerConfig, Sink::create);
@@ -70,17 +74,48 @@ final class Sink extends ForeachWriter<Envelope> {
     if (!record.isForSink()) {
       throw new IllegalStateException("no level took the records of edge " + record.getEdge());
     }
-    throwFailure();
     ensureOwned();
+    handleRefused();
+    send(record);
+  }
+
+  private void send(Envelope record) {
     ProducerRecord<byte[], byte[]> produced = produced(record, topics);
     producer.send(
         produced,
         (metadata, error) -> {
           if (error != null) {
-            failure.compareAndSet(null, new SinkException(produced.topic(), error));
+            refused.add(new Refused(record, produced.topic(), error));
           }
         });
     metrics.recordsOut.increment();
+  }
+
+  /** Fails, or passes the refused records over and writes their dead letters. */
+  private void handleRefused() {
+    for (Refused next = refused.poll(); next != null; next = refused.poll()) {
+      Exception error = next.error;
+      String at = "topic \"" + next.topic + "\"";
+      if (!(error instanceof ApiException) || error instanceof RetriableException) {
+        // It may be of no use any more. Not closed: tasks of other queries may still write with it.
+        PRODUCERS.remove(producerConfig, producer);
+        String what = "cannot write to " + at + ": " + error.getMessage();
+        throw new IllegalStateException(what, error);
+      }
+      if (handlers.isDeadLetter(next.record)) {
+        throw new RecordFailed("cannot write a dead letter to " + at + ": " + error, error);
+      }
+      Envelope deadLetter =
+          handlers.handle(
+              ErrorHandlers.Stage.PRODUCTION,
+              next.record.getOrigin(),
+              next.record.getHeaders(),
+              at,
+              error);
+      if (deadLetter != null) {
+        send(deadLetter);
+      }
+    }
   }
 
   /** The record as Kafka's producer takes it; {@code topics} by sink id. */
@@ -103,7 +138,10 @@ final class Sink extends ForeachWriter<Envelope> {
   public void close(Throwable error) {
     if (error == null && producer != null) {
       producer.flush();
-      throwFailure();
+      while (!refused.isEmpty()) {
+        handleRefused();
+        producer.flush();
+      }
     }
   }
 
@@ -132,21 +170,6 @@ final class Sink extends ForeachWriter<Envelope> {
     }
   }
 
-  private void throwFailure() {
-    Exception failed = failure.get();
-    if (failed != null) {
-      // It may be of no use any more. Not closed: tasks of other queries may still write with it.
-      PRODUCERS.remove(producerConfig, producer);
-      throw new IllegalStateException(failed.getMessage(), failed);
-    }
-  }
-
-  /** The broker refused a record. */
-  static final class SinkException extends Exception {
-    private static final long serialVersionUID = 1L;
-
-    SinkException(String topic, Exception cause) {
-      super("cannot write to topic \"" + topic + "\": " + cause.getMessage(), cause);
-    }
-  }
+  /** A record that the producer or the broker does not take. */
+  private record Refused(Envelope record, String topic, Exception error) {}
 }

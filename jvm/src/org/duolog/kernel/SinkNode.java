@@ -47,6 +47,11 @@ final class SinkNode extends Node {
   }
 
   @Override
+  ErrorHandlers.Stage stage() {
+    return ErrorHandlers.Stage.PRODUCTION;
+  }
+
+  @Override
   boolean needsOld() {
     return false;
   }

@@ -23,7 +23,8 @@ record Spec(
     List<Edge> edges,
     List<List<Integer>> levels,
     Map<Integer, Operator> nodes,
-    List<Output> sinks) {
+    List<Output> sinks,
+    Errors errors) {
 
   private static final ObjectMapper MAPPER =
       new ObjectMapper().setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE);
@@ -38,6 +39,7 @@ record Spec(
     levels = orEmpty(levels);
     sinks = orEmpty(sinks);
     nodes = nodes == null ? Map.of() : nodes;
+    errors = errors == null ? new Errors(null, null, null, null) : errors;
     if (tasks < 1 || shufflePartitions < 1) {
       throw new IllegalArgumentException("tasks and shuffle_partitions must be at least 1");
     }
@@ -112,6 +114,20 @@ record Spec(
       queue = queue == null ? id : queue;
       keyTypes = orEmpty(keyTypes);
       valueTypes = orEmpty(valueTypes);
+    }
+  }
+
+  /** What becomes of records that cannot be read, processed or written; see ErrorHandlers. */
+  record Errors(
+      String deserialization, String processing, String production, String deadLetterTopic) {
+    Errors {
+      deserialization = orElse(deserialization, "log_and_continue");
+      processing = orElse(processing, "log_and_fail");
+      production = orElse(production, "log_and_fail");
+    }
+
+    private static String orElse(String given, String otherwise) {
+      return given == null ? otherwise : given;
     }
   }
 

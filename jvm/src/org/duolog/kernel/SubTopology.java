@@ -38,7 +38,7 @@ final class SubTopology implements Serializable {
       node.open(scope, partition);
     }
     for (Input input : inputs.values()) {
-      input.open();
+      input.open(scope);
     }
   }
 
@@ -78,6 +78,7 @@ final class SubTopology implements Serializable {
     private final int keyColumns;
     private final int valueColumns;
     private final Node node;
+    private transient Scope scope;
     private transient UnsafeRow key;
     private transient UnsafeRow value;
     private transient UnsafeRow old;
@@ -90,7 +91,8 @@ final class SubTopology implements Serializable {
       this.node = node;
     }
 
-    private void open() {
+    private void open(Scope scope) {
+      this.scope = scope;
       key = new UnsafeRow(keyColumns);
       value = new UnsafeRow(valueColumns);
       old = new UnsafeRow(valueColumns);
@@ -98,7 +100,9 @@ final class SubTopology implements Serializable {
     }
 
     private void process(Envelope record) {
-      node.process(
+      scope.origin = record.getOrigin();
+      scope.run(
+          node,
           change.set(
               pointed(key, record.getKey()),
               pointed(value, record.getValue()),

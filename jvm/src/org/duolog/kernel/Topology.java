@@ -32,11 +32,13 @@ final class Topology {
   private final Spec spec;
   private final Binder binder;
   private final Grouping grouping;
+  private final ErrorHandlers handlers;
   private final LongAccumulator corruptRecords;
 
   Topology(Spec spec, SparkSession spark) {
     this.spec = spec;
     this.binder = new Binder(spark);
+    this.handlers = new ErrorHandlers(spec);
     int subtopologies =
         1 + spec.edges().stream().mapToInt(Spec.Edge::subtopology).max().orElse(-1);
     this.grouping = new Grouping(subtopologies, spec.tasks(), spec.shufflePartitions());
@@ -65,7 +67,7 @@ final class Topology {
     }
     List<String> checks =
         List.of(
-            orElse(source.corrupt(), "false"),
+            "CAST((" + orElse(source.corrupt(), "NULL") + ") AS STRING)",
             orElse(source.keyNull(), "key IS NULL"),
             orElse(source.valueNull(), "value IS NULL"));
     Ingress.Reading reading =
@@ -81,11 +83,13 @@ final class Topology {
     List<Node> children = source.children().stream().map(graph.nodes::get).toList();
     return new Ingress(
         spec.applicationId(),
+        spec.sources().indexOf(source),
         source.topic(),
         reading,
         graph.parentsFirst(),
         children,
         grouping,
+        handlers,
         spec.realTime(),
         corruptRecords);
   }
@@ -95,7 +99,7 @@ final class Topology {
     for (int id : ids) {
       subtopologies.put(id, subtopology(id));
     }
-    return new Level(subtopologies, grouping, spec.realTime(), spec.cacheBytesMax());
+    return new Level(subtopologies, grouping, handlers, spec.realTime(), spec.cacheBytesMax());
   }
 
   private SubTopology subtopology(int id) {
@@ -182,6 +186,7 @@ final class Topology {
         Operator operator = spec.node(id);
         List<Node> children = operator.children().stream().map(this::build).toList();
         built = node(id, operator);
+        built.setName(operator.name() == null ? operator.kind() + " " + id : operator.name());
         built.setChildren(children);
         nodes.put(id, built);
         order.push(built);

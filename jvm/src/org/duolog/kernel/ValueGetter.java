@@ -7,7 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * Finds the row of a key in a table, as the table is now: as its store has it, or computed from that.
  *
  * <p>So a table that is a filter or a projection of another, or the results of an aggregate, needs no
- * store of its own to be looked up. What is found is valid until the next call. Threads: one at a
+ * store of its own to be looked up. A row for which there is no value counts as deleted, as it does for
+ * those who hear of changes. What is found is valid until the next call. Threads: one at a
  * time between open and close. Source: Kafka Streams KTableValueGetter.
  */
 abstract class ValueGetter implements Serializable {
@@ -34,7 +35,7 @@ abstract class ValueGetter implements Serializable {
 
       @Override
       UnsafeRow computed(UnsafeRow key, UnsafeRow row) {
-        return program.test(operands.of(key, row, null, ts)) ? row : null;
+        return Program.holds(program.applyToOld(operands.of(key, row, null, ts))) ? row : null;
       }
     };
   }
@@ -46,7 +47,7 @@ abstract class ValueGetter implements Serializable {
 
       @Override
       UnsafeRow computed(UnsafeRow key, UnsafeRow row) {
-        return program.apply(operands.of(key, row, null, ts));
+        return program.applyToOld(operands.of(key, row, null, ts));
       }
     };
   }

@@ -1,0 +1,130 @@
+"""Records that cannot be read, processed or written, on real queries with the settings of a user."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from duolog import Topology, col, concat, count, sum_
+from duolog.engine import Engine, EngineConfig
+from duolog.engine.errors import QueryFailed
+from duolog.engine.settings import LOG_AND_CONTINUE, ErrorHandling, Mode
+from duolog.testing import EmbeddedCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+WAIT_S = 90
+DEAD = "dead-letters"
+FARE = b'{"name":"x","pattern":"%","fare":1}'
+PASS_OVER = ErrorHandling(LOG_AND_CONTINUE, LOG_AND_CONTINUE, LOG_AND_CONTINUE, DEAD)
+RECORDS = [
+    (FARE, "good"),
+    (b"{", "SerializationException"),
+    (b'{"name":"x","pattern":"a\\\\b","fare":1}', "AnalysisException"),  # no pattern: \ before b
+    (b'{"name":"x","pattern":"%","fare":' + b"9" * 38 + b"}", "ArithmeticException"),
+    (b'{"name":"' + b"x" * 600_000 + b'","pattern":"%","fare":1}', "TooLarge"),
+    (FARE, "good"),
+]
+
+
+@pytest.fixture
+def servers(spark: SparkSession) -> Iterator[str]:
+    assert spark is not None, "the engine finds the session of this run"
+    with EmbeddedCluster() as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+        topics = [NewTopic(name, 1, 1) for name in ("fares", "liked", "totals", DEAD)]
+        for made in admin.create_topics(topics).values():
+            made.result(WAIT_S)
+        yield cluster.bootstrap_servers
+
+
+def topology(name: str) -> Topology:
+    """Twice the names that are like their pattern, and the sum of all fares in the second level."""
+    made = Topology(name)
+    fares = made.stream(
+        "fares", key="id STRING", value="name STRING, pattern STRING, fare DECIMAL(38,0)"
+    )
+    liked = fares.filter(col("name").like(col("pattern")))
+    liked.map_values("pattern", twice=concat("name", "name")).to("liked")
+    fares.group_by("pattern").aggregate(fares=count(), total=sum_("fare")).to("totals")
+    return made
+
+
+def produce(servers: str, values: list[bytes]) -> None:
+    producer = Producer({"bootstrap.servers": servers})
+    for value in values:
+        producer.produce("fares", value, b"k", headers=[("trace", b"t")])
+    assert producer.flush(WAIT_S) == 0
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_a_record_that_cannot_be_processed_ends_the_query_which_names_it(
+    mode: Mode, servers: str, tmp_path: Path
+) -> None:
+    produce(servers, [FARE, FARE, RECORDS[2][0]])
+    query = Engine(EngineConfig(servers, tmp_path)).start(
+        topology("fails").build(), f"fails-{mode}", mode
+    )
+
+    with pytest.raises(QueryFailed) as failed:
+        query.wait(WAIT_S)
+
+    assert 'cannot process the record of topic "fares", partition 0, offset 2 at filter-2' in (
+        failed.value.message
+    )
+    assert "processing.exception.handler=log_and_continue" in failed.value.hint
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_records_are_passed_over_and_written_as_dead_letters(
+    mode: Mode, servers: str, tmp_path: Path
+) -> None:
+    config = EngineConfig(servers, tmp_path, errors=PASS_OVER, epoch_ms=2000)
+    query = Engine(config).start(topology("goes-on").build(), f"goes-on-{mode}", mode)
+    assert query.wait_until_caught_up(WAIT_S)
+
+    produce(servers, [value for value, _ in RECORDS])
+    letters = read(servers, DEAD, 4)
+    liked = read(servers, "liked", 3)
+    progress = query.progress()
+    query.stop()
+
+    assert query.exception() is None
+    wrong = {str(offset): what for offset, (_, what) in enumerate(RECORDS) if what != "good"}
+    told = {}
+    for letter in letters:
+        headers = dict(letter.headers())
+        offset = headers["__streams.errors.offset"].decode()
+        assert letter.value() == RECORDS[int(offset)][0]
+        assert (letter.key(), headers["trace"]) == (b"k", b"t")
+        assert headers["__streams.errors.topic"] == b"fares"
+        told[offset] = headers["__streams.errors.exception"].decode()
+    assert told.keys() == wrong.keys()
+    assert all(what in told[offset] for offset, what in wrong.items()), told
+    assert len(liked) == 3, "the fare that is too much for a sum is none for a filter"
+    assert progress.skipped == {"deserialization": 1, "processing": 2, "production": 1}
+
+
+def read(servers: str, topic: str, most: int) -> list[Any]:
+    """Return the records of a topic, once there are `most` or no more come."""
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    found: list[Any] = []
+    deadline, quiet_s = time.monotonic() + WAIT_S, 30.0
+    last = time.monotonic()
+    while len(found) < most and time.monotonic() < deadline:
+        message = consumer.poll(1)
+        if message is not None:
+            found.append(message)
+            last = time.monotonic()
+        elif found and time.monotonic() - last > quiet_s:
+            break
+    consumer.close()
+    return found

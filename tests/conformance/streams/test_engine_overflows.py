@@ -1,0 +1,113 @@
+"""Records without a value (a DECIMAL sum that overflows, a pattern that is none), passed over.
+
+The kernel in memory against the reference evaluator: both leave the same state behind.
+"""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from duolog import Topology, avg, col, count, sum_
+from duolog.engine.lower import lower
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import Plan
+from duolog.testing.reference import ReferenceEvaluator, SourceRecord
+
+pytestmark = pytest.mark.spark
+
+WIDE = "9" * 34
+AMOUNTS = ("0.0000000001", "-1.5", WIDE + "00", "-" + WIDE + "00", "null")
+BIG = (2**63 - 1, -(2**63), 7)
+PATTERNS = ("%", "a_", "\\\\x")
+ROW = "g STRING, amount DECIMAL(38,2), n BIGINT, pattern STRING"
+
+rows = st.builds(
+    lambda group, amount, n, pattern: (
+        f'{{"g":"{group}","amount":{amount},"n":{n},"pattern":"{pattern}"}}'.encode()
+    ),
+    st.sampled_from("ab"),
+    st.sampled_from(AMOUNTS),
+    st.sampled_from(BIG),
+    st.sampled_from(PATTERNS),
+)
+batches = st.lists(
+    st.lists(st.tuples(st.sampled_from([b"k", b"l"]), st.none() | rows), max_size=8), max_size=3
+)
+
+
+def plan_of(*, table: bool) -> Plan:
+    """Sums by group, of all records and of those that are like their pattern."""
+    topology = Topology("overflows")
+    source: Any = (topology.table if table else topology.stream)("t", key="id STRING", value=ROW)
+    liked = source.filter(col("g").like(col("pattern")))
+    liked.map_values("g", "n").to("liked")
+    for name, of in (("all", source), ("of-liked", liked)):
+        of.group_by("g").aggregate(
+            rows=count(), total=sum_("amount"), mean=avg("amount"), whole=sum_("n")
+        ).to(name)
+    return topology.build()
+
+
+@pytest.mark.parametrize("table", [False, True], ids=["stream", "table"])
+@pytest.mark.parametrize("cache", [False, True], ids=["every update", "record cache"])
+@settings(max_examples=settings().max_examples // 4)
+@given(given=batches)
+def test_what_is_passed_over_leaves_the_same_state(
+    spark: SparkSession,
+    table: bool,  # noqa: FBT001 - a parameter of the test
+    cache: bool,  # noqa: FBT001 - a parameter of the test
+    given: list[list[tuple[bytes, bytes | None]]],
+) -> None:
+    plan = plan_of(table=table)
+    reference = ReferenceEvaluator(plan, cache=cache, passes_over=True)
+    driver = driver_of(spark, plan, 2**30 if cache else 0)
+
+    offset = 0
+    for batch in given:
+        records = []
+        for key, value in batch:
+            records.append(SourceRecord("t", 0, offset, offset, key, value))
+            offset += 1
+        assert drive(driver, records) == sorted(
+            (out.topic, out.key, out.value, out.timestamp_ms) for out in reference.run(records)
+        )
+
+
+def test_a_sum_of_decimals_that_overflows_is_an_error_of_the_record(spark: SparkSession) -> None:
+    """It was passed over without a word in a stream, and null for ever in a table."""
+    for table in (False, True):
+        driver = driver_of(spark, plan_of(table=table), 0, processing="log_and_fail")
+        row = f'{{"g":"a","amount":{WIDE}00,"n":1,"pattern":"%"}}'.encode()
+        drive(driver, [SourceRecord("t", 0, 0, 0, b"k", row)])
+
+        with pytest.raises(
+            Exception, match=r"offset 1 at aggregate-.* does not fit DECIMAL\(38,2\)"
+        ):
+            drive(driver, [SourceRecord("t", 0, 1, 0, b"l", row)])
+
+
+def driver_of(
+    spark: SparkSession, plan: Plan, cache_bytes_max: int, processing: str = "log_and_continue"
+) -> Any:
+    spec = lower(find_levels(plan, 1), "overflows", cache_bytes_max=cache_bytes_max)
+    spec["errors"] = {"processing": processing}
+    kernel = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
+    kernel.Kernel.register(spark._jsparkSession)  # noqa: SLF001
+    return kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
+
+
+def drive(driver: Any, records: list[SourceRecord]) -> list[tuple[Any, ...]]:
+    for record in records:
+        key, value = (None if part is None else bytearray(part) for part in record[4:])
+        driver.add(record.topic, record.partition, record.offset, record.timestamp_ms, key, value)
+    return sorted(
+        (out.topic(), _bytes(out.key()), _bytes(out.value()), out.ts()) for out in driver.run()
+    )
+
+
+def _bytes(data: Any) -> bytes | None:
+    return None if data is None else bytes(data)
