@@ -11,7 +11,7 @@ several others go all the way down to the first, then to the second. What leaves
 is sent when the record that caused it is done.
 
 With `cache`, an aggregate forwards only the last update of each key, at the end of the task's
-micro-batch, in the order in which the keys were first touched: Kafka Streams' record cache.
+micro-batch, in the order in which the keys were last touched: Kafka Streams' record cache.
 
 Source: Kafka Streams `PartitionGroup`, `StreamTask`, `CachingKeyValueStore`.
 """
@@ -275,8 +275,8 @@ def latest(written: Iterable[SinkRecord], topic: str) -> dict[bytes | None, byte
 
 def _keep_back(cache: dict[Row, Entry], entries: Sequence[Entry]) -> None:
     for entry in entries:
-        first = cache.get(entry.key)
-        # The old row is the one before the micro-batch; the place is that of the first touch.
+        # The old row is the one before the micro-batch; the place is that of the last touch.
+        first = cache.pop(entry.key, None)
         cache[entry.key] = (
             replace(entry, old=first.old, old_timestamp_ms=first.old_timestamp_ms)
             if first

@@ -118,8 +118,8 @@ def test_with_a_record_cache_a_micro_batch_tells_the_last_update_of_each_key(
     )
 
     assert outputs == [
-        city("Rome", '{"persons":2,"age":4}', ts=3),
         city("Oslo", '{"persons":1,"age":2}', ts=2),
+        city("Rome", '{"persons":2,"age":4}', ts=3),
     ]
 
 

@@ -3,8 +3,10 @@ package org.duolog.kernel;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
@@ -21,7 +23,7 @@ import org.apache.spark.sql.streaming.MapState;
  *
  * <p>{@link #update} tells the listener. With a record cache (in micro-batches, where its size is
  * above 0) the listener hears only the last update of each key, when the task's micro-batch ends, in
- * the order of first updates, with the row before the first one as old row; beyond the cache's size
+ * the order of last updates, with the row before the first one as old row; beyond the cache's size
  * it hears them early. Whoever looks a key up sees its last update at once, told or not.
  *
  * <p>Threads: one at a time. Source: Kafka Streams TimestampedKeyValueStore, CachingKeyValueStore.
@@ -129,6 +131,8 @@ final class KeyValueStore implements Store {
       entry.row.copyFrom(row);
       entry.untold.setBy(headers, scope.origin);
       put(entry, entry.row, ts);
+      task.untold.remove(entry);
+      task.untold.add(entry);
     }
   }
 
@@ -142,8 +146,8 @@ final class KeyValueStore implements Store {
   }
 
   private void tellUpdates() {
-    List<Entry> updated = task.untold;
-    task.untold = new ArrayList<>();
+    Set<Entry> updated = task.untold;
+    task.untold = new LinkedHashSet<>();
     task.untoldBytes = 0;
     byte[] current = scope.origin;
     for (Entry entry : updated) {
@@ -249,7 +253,7 @@ final class KeyValueStore implements Store {
   private static final class Task {
     final Map<UnsafeRow, Entry> entries = new HashMap<>();
     final List<Entry> dirty = new ArrayList<>();
-    List<Entry> untold = new ArrayList<>();
+    Set<Entry> untold = new LinkedHashSet<>();
     long untoldBytes;
     long bytes;
   }
