@@ -1,0 +1,51 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The columns that a node's records have, for expressions over them. */
+final class Columns {
+  private final List<String> key;
+  private final List<String> value;
+
+  Columns(JsonNode node) {
+    key = PlanBuilder.names(node, "key");
+    value = PlanBuilder.names(node, "value");
+  }
+
+  Expressions.Scope scope(
+      List<Object> keys, Json.Row row, Map<String, Object> table, Map<String, Object> kept) {
+    Map<String, Object> columns = new HashMap<>(PlanBuilder.named(key, keys));
+    columns.putAll(PlanBuilder.named(value, row == null ? null : row.values()));
+    return new Expressions.Scope(columns, table, kept, row == null ? null : row.time());
+  }
+
+  boolean holds(JsonNode predicate, List<Object> keys, Json.Row row) {
+    return Boolean.TRUE.equals(Expressions.evaluate(predicate, scope(keys, row)));
+  }
+
+  /** The row of `values`; none of none. */
+  Json.Row row(JsonNode values, List<Object> keys, Json.Row row) {
+    return row == null ? null : new Json.Row(list(values, keys, row), row.time());
+  }
+
+  List<Object> list(JsonNode values, List<Object> keys, Json.Row row) {
+    return all(values, scope(keys, row));
+  }
+
+  /** The key of a record's group; null where it is in none. */
+  List<Object> group(JsonNode keyColumns, List<Object> keys, Json.Row row) {
+    return row == null ? null : PlanBuilder.nullIfAny(list(keyColumns, keys, row));
+  }
+
+  static List<Object> all(JsonNode values, Expressions.Scope scope) {
+    List<Object> found = new ArrayList<>();
+    values.forEach(value -> found.add(Expressions.evaluate(value, scope)));
+    return found;
+  }
+
+  private Expressions.Scope scope(List<Object> keys, Json.Row row) {
+    return scope(keys, row, Map.of(), Map.of());
+  }
+}

@@ -1,0 +1,65 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+
+/** Rows as JSON: keys are arrays, values are {@link Row}s. An absent row has no bytes. */
+final class Json {
+  static final ObjectMapper MAPPER = new ObjectMapper();
+  static final Serde<List<Object>> KEYS = serde(key -> key, Json::list);
+  static final Serde<Row> ROWS =
+      serde(
+          row -> List.of(row.time(), row.values()),
+          node -> new Row(list(node.get(1)), node.get(0).asLong()));
+
+  /** A row and the timestamp of the record that brought it. */
+  record Row(List<Object> values, long time) {}
+
+  private Json() {}
+
+  static List<Object> list(JsonNode array) {
+    List<Object> values = new ArrayList<>();
+    array.forEach(value -> values.add(plain(value)));
+    return values;
+  }
+
+  static Object plain(JsonNode value) {
+    if (value.isNull()) {
+      return null;
+    }
+    if (value.isIntegralNumber()) {
+      return value.asLong();
+    }
+    if (value.isNumber()) {
+      return value.asDouble();
+    }
+    return value.isBoolean() ? (Object) value.asBoolean() : value.asText();
+  }
+
+  private static <T> Serde<T> serde(Function<T, Object> toJson, Function<JsonNode, T> fromJson) {
+    return Serdes.serdeFrom(
+        (topic, data) -> data == null ? null : bytes(toJson.apply(data)),
+        (topic, data) -> data == null ? null : fromJson.apply(read(data)));
+  }
+
+  private static byte[] bytes(Object value) {
+    try {
+      return MAPPER.writeValueAsBytes(value);
+    } catch (IOException impossible) {
+      throw new UncheckedIOException(impossible);
+    }
+  }
+
+  private static JsonNode read(byte[] data) {
+    try {
+      return MAPPER.readTree(data);
+    } catch (IOException impossible) {
+      throw new UncheckedIOException(impossible);
+    }
+  }
+}

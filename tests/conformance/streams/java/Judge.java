@@ -1,0 +1,127 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.Properties;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.streams.MicroBatchDriver;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
+import org.apache.kafka.streams.test.TestRecord;
+
+/**
+ * Kafka Streams as the judge: a case for each line of stdin, what Streams writes on a line of stdout.
+ *
+ * <pre>
+ *   {"plan": [node, ...], "cache": bytes, "sinks": [topic, ...],
+ *    "batches": [[{"topic", "key": [...] | null, "value": [...] | null, "time", "headers"}, ...], ...]}
+ *   {"batches": [{topic: [{"key", "value", "time", "headers"}, ...], ...}, ...]}   or {"error": text}
+ * </pre>
+ *
+ * A batch is what comes between two commits.
+ */
+public final class Judge {
+  private final Properties config = new Properties();
+
+  private Judge(String stateDir) {
+    config.put(StreamsConfig.APPLICATION_ID_CONFIG, "judge");
+    config.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "none:1");
+    config.put(StreamsConfig.STATE_DIR_CONFIG, stateDir);
+    config.put(
+        StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG,
+        BuiltInDslStoreSuppliers.InMemoryDslStoreSuppliers.class);
+  }
+
+  public static void main(String[] args) throws Exception {
+    PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+    System.setOut(System.err);
+    Judge judge = new Judge(args[0]);
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line; (line = in.readLine()) != null; ) {
+      out.println(Json.MAPPER.writeValueAsString(judge.answer(line)));
+      out.flush();
+    }
+  }
+
+  private JsonNode answer(String line) {
+    ObjectNode answer = Json.MAPPER.createObjectNode();
+    try {
+      answer.set("batches", run(Json.MAPPER.readTree(line)));
+    } catch (Exception error) {
+      StringWriter text = new StringWriter();
+      error.printStackTrace(new PrintWriter(text));
+      answer.put("error", text.toString());
+    }
+    return answer;
+  }
+
+  private ArrayNode run(JsonNode test) {
+    config.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, test.get("cache").asLong());
+    ArrayNode written = Json.MAPPER.createArrayNode();
+    try (MicroBatchDriver driver =
+        new MicroBatchDriver(PlanBuilder.build(test.get("plan")), config)) {
+      for (JsonNode batch : test.get("batches")) {
+        batch.forEach(record -> add(driver, record));
+        driver.run();
+        ObjectNode topics = written.addObject();
+        test.get("sinks")
+            .forEach(sink -> topics.set(sink.asText(), read(driver, sink.asText())));
+      }
+    }
+    return written;
+  }
+
+  private static void add(MicroBatchDriver driver, JsonNode record) {
+    String topic = record.get("topic").asText();
+    long time = record.get("time").asLong();
+    JsonNode key = record.get("key");
+    JsonNode value = record.get("value");
+    Headers headers = new RecordHeaders();
+    for (JsonNode header : record.get("headers")) {
+      JsonNode data = header.get(1);
+      headers.add(
+          header.get(0).asText(),
+          data.isNull() ? null : Base64.getDecoder().decode(data.asText()));
+    }
+    driver.add(
+        topic,
+        time,
+        key.isNull() ? null : Json.KEYS.serializer().serialize(topic, Json.list(key)),
+        value.isNull()
+            ? null
+            : Json.ROWS.serializer().serialize(topic, new Json.Row(Json.list(value), time)),
+        headers);
+  }
+
+  private static ArrayNode read(MicroBatchDriver driver, String topic) {
+    ArrayNode found = Json.MAPPER.createArrayNode();
+    TestOutputTopic<java.util.List<Object>, Json.Row> output =
+        driver
+            .driver()
+            .createOutputTopic(topic, Json.KEYS.deserializer(), Json.ROWS.deserializer());
+    while (!output.isEmpty()) {
+      TestRecord<java.util.List<Object>, Json.Row> record = output.readRecord();
+      ObjectNode node = found.addObject();
+      node.set("key", Json.MAPPER.valueToTree(record.key()));
+      node.set(
+          "value",
+          Json.MAPPER.valueToTree(record.value() == null ? null : record.value().values()));
+      node.put("time", record.timestamp());
+      ArrayNode headers = node.putArray("headers");
+      for (Header header : record.headers()) {
+        headers.addArray().add(header.key()).add(header.value());
+      }
+    }
+    return found;
+  }
+}

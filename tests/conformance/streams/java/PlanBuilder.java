@@ -1,0 +1,254 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.Joined;
+import org.apache.kafka.streams.kstream.KGroupedStream;
+import org.apache.kafka.streams.kstream.KGroupedTable;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.KTable;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.ValueJoinerWithKey;
+import org.apache.kafka.streams.kstream.internals.OldValues;
+import org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor;
+import org.apache.kafka.streams.processor.api.FixedKeyRecord;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/**
+ * A plan in Kafka Streams' DSL: each node becomes the call that a person would write for it.
+ *
+ * <pre>
+ *   stream, table   builder.stream, builder.table        aggregate   aggregate, then mapValues
+ *   filter          filter                               join        join, leftJoin
+ *   project         mapValues                            to_stream   toStream
+ *   select_key      map                                  sink        to
+ *   group_by        map + groupByKey, or KTable.groupBy
+ * </pre>
+ *
+ * A row carries the timestamp of its record, because the DSL's lambdas do not see it.
+ */
+final class PlanBuilder {
+  private final StreamsBuilder builder = new StreamsBuilder();
+  private final Map<Integer, JsonNode> nodes = new HashMap<>();
+  private final Map<Integer, Object> built = new HashMap<>();
+
+  static Topology build(JsonNode plan) {
+    PlanBuilder builder = new PlanBuilder();
+    for (JsonNode node : plan) {
+      builder.nodes.put(node.get("id").asInt(), node);
+      builder.built.put(node.get("id").asInt(), builder.add(node));
+    }
+    return builder.builder.build();
+  }
+
+  private Object add(JsonNode node) {
+    String kind = node.get("kind").asText();
+    return switch (kind) {
+      case "stream" -> builder.stream(topic(node), Consumed.with(Json.KEYS, Json.ROWS));
+      case "table" ->
+          // Duolog's record cache holds aggregates only: a table's source hands each change on.
+          builder.table(
+              topic(node),
+              Consumed.with(Json.KEYS, Json.ROWS),
+              Materialized
+                  .<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
+                  .withCachingDisabled());
+      case "filter" -> filter(node);
+      case "project" -> project(node);
+      case "select_key" -> selectKey(node);
+      case "group_by" -> isTable(node) ? groupTable(node) : groupStream(node);
+      case "aggregate" -> aggregate(node);
+      case "join" -> join(node);
+      case "to_stream" -> stamped(this.<KTable<List<Object>, Json.Row>>parent(node, 0).toStream());
+      case "sink" -> sink(node);
+      default -> throw new IllegalArgumentException("no node " + kind);
+    };
+  }
+
+  private Object filter(JsonNode node) {
+    JsonNode predicate = node.get("predicate");
+    Columns columns = new Columns(above(node, 0));
+    if (isTable(node)) {
+      KTable<List<Object>, Json.Row> table = parent(node, 0);
+      return OldValues.sent(table.filter((key, row) -> columns.holds(predicate, key, row)));
+    }
+    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    return stream.filter((key, row) -> columns.holds(predicate, key, row));
+  }
+
+  private Object project(JsonNode node) {
+    JsonNode values = node.get("values");
+    Columns columns = new Columns(above(node, 0));
+    if (isTable(node)) {
+      KTable<List<Object>, Json.Row> table = parent(node, 0);
+      return table.mapValues((key, row) -> columns.row(values, key, row));
+    }
+    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    return stream.mapValues((key, row) -> columns.row(values, key, row));
+  }
+
+  private KStream<List<Object>, Json.Row> selectKey(JsonNode node) {
+    JsonNode keys = node.get("keys");
+    JsonNode values = node.get("values");
+    Columns columns = new Columns(above(node, 0));
+    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    if (!node.get("changes_key").asBoolean()) {
+      return stream.mapValues((key, row) -> columns.row(values, key, row));
+    }
+    return stream.map(
+        (key, row) ->
+            KeyValue.pair(nullIfAll(columns.list(keys, key, row)), columns.row(values, key, row)));
+  }
+
+  private KGroupedStream<List<Object>, Json.Row> groupStream(JsonNode node) {
+    JsonNode keys = node.get("keys");
+    JsonNode values = node.get("values");
+    Columns columns = new Columns(above(node, 0));
+    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    KStream<List<Object>, Json.Row> keyed;
+    if (node.get("changes_key").asBoolean()) {
+      keyed =
+          stream.map(
+              (key, row) ->
+                  KeyValue.pair(columns.group(keys, key, row), columns.row(values, key, row)));
+    } else {
+      keyed =
+          stream
+              .filter((key, row) -> nullIfAny(key) != null)
+              .mapValues((key, row) -> columns.row(values, key, row));
+    }
+    return keyed.groupByKey(Grouped.with(Json.KEYS, Json.ROWS));
+  }
+
+  private KGroupedTable<List<Object>, Json.Row> groupTable(JsonNode node) {
+    JsonNode keys = node.get("keys");
+    JsonNode values = node.get("values");
+    Columns columns = new Columns(above(node, 0));
+    KTable<List<Object>, Json.Row> table = parent(node, 0);
+    return table.groupBy(
+        (key, row) -> KeyValue.pair(columns.group(keys, key, row), columns.row(values, key, row)),
+        Grouped.with(Json.KEYS, Json.ROWS));
+  }
+
+  private KTable<List<Object>, Json.Row> aggregate(JsonNode node) {
+    JsonNode group = above(node, 0);
+    Fold fold = new Fold(new Columns(group), node.get("accumulators"));
+    KTable<List<Object>, Json.Row> kept;
+    if (isTable(group)) {
+      KGroupedTable<List<Object>, Json.Row> grouped = parent(node, 0);
+      kept = grouped.aggregate(fold::initial, fold::add, fold::subtract, store(node));
+    } else {
+      KGroupedStream<List<Object>, Json.Row> grouped = parent(node, 0);
+      // The old value of a group's first result is the initializer's, which never was a result.
+      kept =
+          grouped
+              .aggregate(fold::initial, fold::add, store(node))
+              .filter((key, row) -> !Fold.isInitial(row));
+    }
+    JsonNode results = node.get("results");
+    return kept.mapValues((key, row) -> fold.results(results, key, row));
+  }
+
+  private KStream<List<Object>, Json.Row> join(JsonNode node) {
+    JsonNode values = node.get("values");
+    Columns left = new Columns(above(node, 0));
+    List<String> right = names(above(node, 1), "value");
+    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    KTable<List<Object>, Json.Row> table = parent(node, 1);
+    ValueJoinerWithKey<List<Object>, Json.Row, Json.Row, Json.Row> joiner =
+        (key, row, found) -> {
+          List<Object> cells = found == null ? null : found.values();
+          return new Json.Row(
+              Columns.all(values, left.scope(key, row, named(right, cells), Map.of())),
+              row.time());
+        };
+    Joined<List<Object>, Json.Row, Json.Row> with =
+        Joined.with(Json.KEYS, Json.ROWS, Json.ROWS);
+    return node.get("left").asBoolean()
+        ? stream.leftJoin(table, joiner, with)
+        : stream.join(table, joiner, with);
+  }
+
+  private Object sink(JsonNode node) {
+    KStream<List<Object>, Json.Row> stream =
+        isTable(node)
+            ? this.<KTable<List<Object>, Json.Row>>parent(node, 0).toStream()
+            : parent(node, 0);
+    stream.to(topic(node), Produced.with(Json.KEYS, Json.ROWS));
+    return stream;
+  }
+
+  /** Rows with the timestamps of their records, which a deletion may have moved on. */
+  private static KStream<List<Object>, Json.Row> stamped(KStream<List<Object>, Json.Row> stream) {
+    return stream.processValues(
+        () ->
+            new ContextualFixedKeyProcessor<List<Object>, Json.Row, Json.Row>() {
+              @Override
+              public void process(FixedKeyRecord<List<Object>, Json.Row> record) {
+                Json.Row row = record.value();
+                context()
+                    .forward(
+                        row == null
+                            ? record
+                            : record.withValue(new Json.Row(row.values(), record.timestamp())));
+              }
+            });
+  }
+
+  private static Materialized<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>> store(
+      JsonNode node) {
+    return Materialized
+        .<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>>as(node.get("store").asText())
+        .withKeySerde(Json.KEYS)
+        .withValueSerde(Json.ROWS);
+  }
+
+  private static String topic(JsonNode node) {
+    return node.get("topic").asText();
+  }
+
+  private static boolean isTable(JsonNode node) {
+    return node.get("is_table").asBoolean();
+  }
+
+  private JsonNode above(JsonNode node, int which) {
+    return nodes.get(node.get("parents").get(which).asInt());
+  }
+
+  @SuppressWarnings("unchecked")
+  private <T> T parent(JsonNode node, int which) {
+    return (T) built.get(node.get("parents").get(which).asInt());
+  }
+
+  static List<String> names(JsonNode node, String part) {
+    List<String> names = new ArrayList<>();
+    node.get(part).forEach(name -> names.add(name.asText()));
+    return names;
+  }
+
+  static Map<String, Object> named(List<String> names, List<Object> values) {
+    Map<String, Object> found = new HashMap<>();
+    for (int i = 0; i < names.size(); i++) {
+      found.put(names.get(i), values == null ? null : values.get(i));
+    }
+    return found;
+  }
+
+  /** A key of nulls only is no key. */
+  static List<Object> nullIfAll(List<Object> key) {
+    return key.stream().allMatch(java.util.Objects::isNull) ? null : key;
+  }
+
+  /** A record with a null among its group's keys is in no group. */
+  static List<Object> nullIfAny(List<Object> key) {
+    return key == null || key.contains(null) ? null : key;
+  }
+}

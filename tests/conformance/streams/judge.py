@@ -1,0 +1,271 @@
+"""Kafka Streams as the judge: a plan in its DSL, run by its TopologyTestDriver.
+
+    plan ──► JSON ──► java/*.java builds the DSL ──► records in, records of the sinks out
+
+One JVM answers many cases. Records go as rows and not as bytes: formats are judged elsewhere. In
+tests, ask for the fixture `kafka_streams`.
+"""
+
+import base64
+import json
+import select
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+from conformance.kafka.peer import fetch
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Call,
+    Cast,
+    ColumnRef,
+    Expression,
+    Literal,
+    RowTime,
+    TableColumnRef,
+)
+from duolog.plan.nodes import (
+    AggregateNode,
+    Filter,
+    GroupBy,
+    Node,
+    Plan,
+    Project,
+    SelectKey,
+    Sink,
+    StreamSource,
+    StreamTableJoin,
+    TableSource,
+    ToStream,
+)
+
+SOURCES: Final = Path(__file__).parent / "java"
+COMPILE_TIMEOUT_S: Final = 120
+ANSWER_TIMEOUT_S: Final = 60
+
+Json = dict[str, Any]
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class JudgeFailed(Exception):
+    """The judge could not be compiled, or could not run a case; the text says why."""
+
+
+class Given(NamedTuple):
+    """A record of a source topic, as rows."""
+
+    topic: str
+    key: tuple[object, ...] | None
+    value: tuple[object, ...] | None
+    time: int
+    partition: int = 0
+    headers: Headers = ()
+
+
+class Written(NamedTuple):
+    """A record of a sink topic, as rows."""
+
+    key: tuple[object, ...] | None
+    value: tuple[object, ...] | None
+    time: int
+    headers: Headers = ()
+
+
+ByTopic = dict[str, list[Written]]
+"""What was written to each sink topic, in order."""
+
+
+class KafkaStreams:
+    """A JVM with Kafka Streams' DSL and test driver."""
+
+    def __init__(self, directory: Path) -> None:
+        libs = f"{fetch()}/*"
+        classes = directory / "classes"
+        _compile(libs, classes)
+        self._log = (directory / "judge.log").open("w+")
+        command = ["java", "-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command += ["-Dlog4j2.level=ERROR", "-cp", f"{classes}:{libs}", "Judge"]
+        self._process = subprocess.Popen(
+            [*command, str(directory / "state")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            encoding="utf-8",
+            bufsize=1,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._log.close()
+
+    def run(
+        self, plan: Plan, batches: Iterable[Sequence[Given]], *, cache_bytes_max: int
+    ) -> list[ByTopic]:
+        """Return what Kafka Streams writes for each batch; it commits behind each.
+
+        Raises:
+            JudgeFailed: Streams cannot run the plan.
+        """
+        sinks = [sink.topic for sink in plan.sinks]
+        answer = self._ask(
+            {
+                "plan": plan_as_json(plan),
+                "cache": cache_bytes_max,
+                "sinks": sinks,
+                "batches": [[_given_as_json(record) for record in batch] for batch in batches],
+            }
+        )
+        if "error" in answer:
+            raise JudgeFailed(answer["error"])
+        return [
+            {topic: [_written(record) for record in batch[topic]] for topic in sinks}
+            for batch in answer["batches"]
+        ]
+
+    def _ask(self, case: Json) -> Json:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(json.dumps(case) + "\n")
+        stdin.flush()
+        readable, _, _ = select.select([stdout], [], [], ANSWER_TIMEOUT_S)
+        line = stdout.readline() if readable else ""
+        if not line:
+            self._log.seek(0)
+            raise JudgeFailed("the judge does not answer:\n" + self._log.read()[-2000:])
+        found: Json = json.loads(line)
+        return found
+
+
+def _compile(libs: str, classes: Path) -> None:
+    command = ["javac", "-nowarn", "-d", str(classes), "-cp", libs]
+    done = subprocess.run(
+        [*command, *map(str, sorted(SOURCES.glob("*.java")))],
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode:
+        raise JudgeFailed(f"javac failed:\n{done.stdout}{done.stderr}")
+
+
+def _given_as_json(record: Given) -> Json:
+    return {
+        "topic": record.topic,
+        "key": record.key,
+        "value": record.value,
+        "time": record.time,
+        "headers": [
+            [name, None if data is None else base64.b64encode(data).decode()]
+            for name, data in record.headers
+        ],
+    }
+
+
+def _written(record: Json) -> Written:
+    key, value = (None if row is None else tuple(row) for row in (record["key"], record["value"]))
+    headers = tuple(
+        (name, None if data is None else base64.b64decode(data)) for name, data in record["headers"]
+    )
+    return Written(key, value, record["time"], headers)
+
+
+def plan_as_json(plan: Plan) -> list[Json]:
+    """Return the nodes of a plan, parents first; a group is a node, also by the key that is there."""
+    nodes = [known for node in plan.nodes for known in (*_group_of(node), node)]
+    ids = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
+    return [
+        {
+            "id": ids[node],
+            "parents": [ids[parent] for parent in _group_of(node) or node.parents],
+            "is_table": node.is_table,
+            "key": [column.name for column in node.schema.key],
+            "value": [column.name for column in node.schema.value],
+            **_described(node),
+        }
+        for node in ids
+    ]
+
+
+def _group_of(node: Node) -> tuple[Node, ...]:
+    return (node.group,) if isinstance(node, AggregateNode) else ()
+
+
+def _described(node: Node) -> Json:  # noqa: PLR0911 - a table of cases
+    match node:
+        case StreamSource(topic=topic):
+            return {"kind": "stream", "topic": topic}
+        case TableSource(topic=topic):
+            return {"kind": "table", "topic": topic}
+        case Filter(predicate=predicate):
+            return {"kind": "filter", "predicate": _expression(predicate)}
+        case Project(values=values):
+            return {"kind": "project", "values": _values(values)}
+        case SelectKey() | GroupBy():
+            return {
+                "kind": "select_key" if isinstance(node, SelectKey) else "group_by",
+                "keys": _values(node.keys),
+                "values": _values(node.values),
+                "changes_key": node.rekeys,
+            }
+        case AggregateNode():
+            return {
+                "kind": "aggregate",
+                "store": node.store,
+                "accumulators": [
+                    {
+                        "name": kept.name,
+                        "initial": _expression(kept.initial),
+                        "add": _expression(kept.add),
+                        "subtract": kept.subtract and _expression(kept.subtract),
+                    }
+                    for kept in node.accumulators
+                ],
+                "results": _values(node.results),
+            }
+        case StreamTableJoin(kind=kind, values=values):
+            return {"kind": "join", "left": kind == "left", "values": _values(values)}
+        case ToStream():
+            return {"kind": "to_stream"}
+        case Sink(topic=topic):
+            return {"kind": "sink", "topic": topic}
+        case _:
+            raise AssertionError(f"the judge does not know {node}")
+
+
+def _values(named: tuple[tuple[str, Expression], ...]) -> list[Json]:
+    return [_expression(expression) for _, expression in named]
+
+
+def _expression(expression: Expression) -> Json:  # noqa: PLR0911 - a table of cases
+    match expression:
+        case ColumnRef(name):
+            return {"is": "column", "name": name}
+        case TableColumnRef(name):
+            return {"is": "table", "name": name}
+        case AccumulatorRef(name):
+            return {"is": "accumulator", "name": name}
+        case RowTime():
+            return {"is": "time"}
+        case Literal(value, _):
+            return {"is": "literal", "value": value}
+        case Cast(arg, of):
+            return {"is": "cast", "to": str(of), "arg": _expression(arg)}
+        case Call(function, args):
+            given = [_expression(arg) for arg in args]
+            return {"is": "call", "function": function, "args": given}
+        case _:
+            raise AssertionError(f"the judge cannot evaluate {expression}")

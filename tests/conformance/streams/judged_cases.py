@@ -1,0 +1,157 @@
+"""What Kafka Streams judges: topologies by hand, their records, and the ways in which these come."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from conformance.streams.judge import ByTopic, Given, Written
+from duolog import Topology, col, concat, count, row_time, sum_
+from duolog.engine.settings import EngineConfig
+from duolog.plan.nodes import Plan
+from topologies import KEY, VALUE, RawRecord
+
+Mode = Literal["each", "micro-batch", "cache"]
+MODES: Final[tuple[Mode, ...]] = ("each", "micro-batch", "cache")
+CACHE_BYTES_MAX: Final = EngineConfig("", Path()).cache_bytes_max
+PARTITION_OF: Final = {"y": 1}
+
+
+def joined_with_the_count_of_another(topology: Topology) -> None:
+    """What is counted in this micro-batch is what is joined, record cache or not."""
+    counted = topology.stream("s1", key=KEY, value=VALUE).group_by_key().count()
+    topology.stream("s2", key=KEY, value=VALUE).join(counted).to("joined")
+
+
+def joined_with_its_own_count(topology: Topology) -> None:
+    """The count stands first in the topology, so each record counts before it joins."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    stream.join(stream.group_by_key().count()).to("joined")
+
+
+def deletion_under_a_new_key(topology: Topology) -> None:
+    """The new key is computed of the old one; the value is null and stays so."""
+    changes = topology.table("t1", key=KEY, value=VALUE).to_stream()
+    changes.select_key(id=concat(col("k"), "!")).to("rekeyed")
+
+
+def times_of_old_rows(topology: Topology) -> None:
+    """A row is taken back with the time that it was added with."""
+    table = topology.table("t1", key=KEY, value=VALUE)
+    table.group_by("a").aggregate(at=sum_(row_time()), n=count()).to("times")
+
+
+def grouped_by_its_own_key(topology: Topology) -> None:
+    """A deletion of what is not there changes no group."""
+    topology.table("t1", key=KEY, value=VALUE).group_by("k").count().to("counted")
+
+
+def regrouped_twice(topology: Topology) -> None:
+    """Counts of counts: old and new results travel from one aggregate to the next."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    by_both = stream.group_by("k", "a").aggregate(r=count(), total=sum_("n"))
+    by_both.group_by("a").aggregate(keys=count(), total=sum_("total")).to("by_a")
+    by_both.filter(col("r") > 1).to_stream().to("often")
+
+
+def enriched(topology: Topology) -> None:
+    """A left join under a new key, then an aggregate and a copy."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    table = topology.table("t1", key=KEY, value=VALUE)
+    joined = stream.select_key(k=col("a")).left_join(table.filter(col("n") > 0), prefix="t_")
+    joined.to("joined")
+    joined.group_by("t_a").aggregate(r=count(), total=sum_("n")).to("by_name")
+
+
+def filtered(topology: Topology) -> None:
+    """A row that no longer passes is deleted; one that never did is not spoken of."""
+    table = topology.table("t1", key=KEY, value=VALUE).filter(col("n") > 1)
+    table.to("large")
+    table.group_by("a").count().to("by_a")
+
+
+def flushed(topology: Topology) -> None:
+    """The record cache hands on what was updated last at last."""
+    topology.stream("s1", key=KEY, value=VALUE).group_by_key().count().to("counted")
+
+
+SOME: Final[list[RawRecord]] = [
+    ("t1", "x", ("y", 1), 0),
+    ("s1", "x", ("x", 1), 7),
+    ("s1", "y", ("x", 2), 4),
+    ("t1", "y", None, 1),
+    ("s2", "x", ("z", 0), 8),
+    ("t1", "x", ("z", 2), 5),
+    ("s1", "x", ("x", 3), 2),
+    ("s1", None, ("y", 4), 9),
+    ("t1", "x", None, 6),
+    ("t1", "x", None, 3),
+    ("s2", "x", ("z", 1), 0),
+    ("t1", None, ("x", 1), 7),
+    ("s1", "x", None, 4),
+    ("s1", "y", ("y", -1), 1),
+    ("s2", "y", (None, None), 8),
+    ("t1", "y", ("y", 5), 5),
+    ("s1", "x", ("x", 5), 6),
+    ("t1", "y", ("y", 6), 2),
+    ("s1", "y", ("x", -2), 3),
+    ("t1", "z", (None, 1), 9),
+    ("t1", "x", ("z", -1), 4),
+    ("s1", "x", ("z", 2), 1),
+    ("s1", "z", (None, 3), 0),
+]
+"""Rows that come, change, go and go again; null keys and values among them."""
+
+Define = Callable[[Topology], None]
+CASES: Final[tuple[Define, ...]] = (
+    joined_with_the_count_of_another,
+    joined_with_its_own_count,
+    deletion_under_a_new_key,
+    times_of_old_rows,
+    grouped_by_its_own_key,
+    filtered,
+    flushed,
+    regrouped_twice,
+    enriched,
+)
+
+
+def plan_of(define: Define) -> Plan:
+    topology = Topology(define.__name__)
+    define(topology)
+    return topology.build()
+
+
+def cache_of(mode: Mode) -> int:
+    return CACHE_BYTES_MAX if mode == "cache" else 0
+
+
+def batches_of(plan: Plan, records: Sequence[RawRecord], mode: Mode) -> list[list[Given]]:
+    """Return the records that the plan reads, with a commit behind each batch."""
+    read = {source.topic for source in plan.sources}
+    taken = [record for record in _given_records(records, mode) if record.topic in read]
+    if mode == "each":
+        return [[record] for record in taken]
+    half = len(taken) // 2
+    return [taken[:half], taken[half:]]
+
+
+def _given_records(records: Sequence[RawRecord], mode: Mode) -> Iterator[Given]:
+    """Yield records with times as drawn, or rising: then the order of all partitions is one."""
+    now = 0
+    for number, (topic, key, row, time) in enumerate(records):
+        now = time if mode == "each" else now + time + 1
+        headers = (("number", str(number).encode()),) if number % 3 else ()
+        partition = PARTITION_OF.get(key or "", 0)
+        yield Given(topic, None if key is None else (key,), row, now, partition, headers)
+
+
+def by_key(batches: list[ByTopic]) -> list[dict[tuple[str, object], list[Written]]]:
+    found = []
+    for batch in batches:
+        keyed: dict[tuple[str, object], list[Written]] = defaultdict(list)
+        for topic, records in batch.items():
+            for record in records:
+                keyed[topic, record.key].append(record)
+        found.append(dict(keyed))
+    return found

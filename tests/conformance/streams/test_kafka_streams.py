@@ -1,0 +1,111 @@
+"""Kafka Streams judges the kernel: topologies and records, compared record for record.
+
+    each         every record is a micro-batch of its own, times in any order, no record cache
+    micro-batch  records come in two micro-batches, in the order of their times, no record cache
+    cache        the same with the record cache that a user gets; Streams commits where we do
+
+Keys, values, timestamps and headers must be the same in the same order: for each sink topic with
+one task, for each key with several. Expressions are interpreted, which saves their compilation;
+`test_engine_semantics.py` runs them compiled.
+
+What is different on purpose:
+
+    what                                     why
+    only aggregates are in the record cache  a table's source hands each change on, as Streams does
+                                             with `withCachingDisabled()`: what a join looks up and
+                                             what a sink gets are the same, a regrouped table is
+                                             updated more often
+    the first old value of an aggregate      Streams hands the initializer's value on as the old
+    is null                                  value of a group's first result (without a record
+                                             cache), and an aggregate of it takes back what was
+                                             never added: `regrouped_twice` would count 1 for 2.
+                                             The judge's tables drop such old values
+    a filtered table is silent about rows    Streams' filter is too where somebody reads old values;
+    that never passed                        else it hands on a deletion for each of them. The judge
+                                             asks its filters for old values
+"""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.judge import KafkaStreams
+from conformance.streams.judged_cases import (
+    CASES,
+    MODES,
+    SOME,
+    Define,
+    Mode,
+    batches_of,
+    by_key,
+    cache_of,
+    plan_of,
+)
+from duolog import Topology
+from duolog.plan.describe import describe
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import Plan
+from topologies import RawRecord, raw_records, topologies
+
+pytestmark = pytest.mark.spark
+
+
+class Court:
+    """Both sides, and the comparison."""
+
+    def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
+        self._spark = spark
+        self._kafka_streams = kafka_streams
+
+    def ensure_same(
+        self, plan: Plan, records: Sequence[RawRecord], mode: Mode, *, tasks: int
+    ) -> None:
+        batches, cache = batches_of(plan, records, mode), cache_of(mode)
+
+        theirs = self._kafka_streams.run(plan, batches, cache_bytes_max=cache)
+        ours = run_in_memory(self._spark, plan, batches, cache_bytes_max=cache, tasks=tasks)
+
+        case = f"{describe(find_levels(plan, tasks))}\ngiven: {batches}"
+        if tasks == 1:
+            assert ours == theirs, case
+        else:
+            assert by_key(ours) == by_key(theirs), case
+
+
+@pytest.fixture(scope="module")
+def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+    # Expressions are interpreted: compiling them takes nearly all of a case's time.
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield Court(spark, kafka_streams)
+    spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("define", CASES, ids=lambda define: define.__name__)
+def test_kafka_streams_writes_the_same(
+    court: Court, define: Define, mode: Mode, tasks: int
+) -> None:
+    court.ensure_same(plan_of(define), SOME, mode, tasks=tasks)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(
+    max_examples=settings().max_examples // 3,
+    phases=(Phase.explicit, Phase.generate),  # to make a case smaller takes minutes
+)
+@given(
+    topology=topologies(steps_max=4),
+    records=st.lists(raw_records, min_size=4, max_size=12),
+    tasks=st.integers(1, 2),
+)
+def test_kafka_streams_writes_the_same_for_random_topologies(
+    court: Court, mode: Mode, topology: Topology, records: list[RawRecord], tasks: int
+) -> None:
+    plan = topology.build()
+
+    court.ensure_same(plan, records, mode, tasks=tasks)

@@ -1,0 +1,170 @@
+"""Hypothesis strategies for small topologies, and for records of their topics.
+
+Two streams and two tables, each keyed by a text, with a text and a number as value. A topology
+grows step by step: each takes a stream or a table that is there and makes another one of it.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from hypothesis import strategies as st
+
+from duolog import Topology, avg, col, count, lit, max_, min_, row_time, sum_, when
+from duolog.dsl.columns import Expr
+from duolog.dsl.streams import Grouped, Stream, Table
+from duolog.plan.types import BIGINT, STRING
+
+STREAMS: Final = ("s1", "s2")
+TABLES: Final = ("t1", "t2")
+KEY: Final = "k STRING"
+VALUE: Final = "a STRING, n BIGINT"
+TEXTS: Final = ("x", "y", "z")
+
+Handle = TypeVar("Handle", Stream, Table)
+
+
+@st.composite
+def topologies(draw: st.DrawFn, steps_max: int = 6) -> Topology:
+    """A topology in which whatever nothing else reads goes to a topic, and some of the rest."""
+    grown = _Growth(draw)
+    for _ in range(draw(st.integers(1, steps_max))):
+        grown.grow()
+    grown.finish()
+    return grown.topology
+
+
+class _Growth:
+    """A topology on its way."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.topology = Topology("random")
+        self._draw = draw
+        self._streams = [self.topology.stream(t, key=KEY, value=VALUE) for t in STREAMS]
+        self._tables = [self.topology.table(t, key=KEY, value=VALUE) for t in TABLES]
+        self._unread: dict[Stream | Table, str] = {}
+        self._made = 0
+
+    def grow(self) -> None:
+        """Make one more stream or table."""
+        self._made += 1
+        if self._draw(st.sampled_from([True, True, False])):
+            stream = self._of(self._streams)
+            made = self._draw(st.sampled_from(self._ways_of_stream()))(stream)
+        else:
+            table = self._of(self._tables)
+            made = self._draw(st.sampled_from(self._ways_of_table()))(table)
+        if made is None:
+            return
+        (self._streams if isinstance(made, Stream) else self._tables).append(made)  # type: ignore[arg-type]
+        self._unread[made] = f"out{self._made}"
+
+    def finish(self) -> None:
+        """Write what is not read, or was chosen."""
+        if not self._unread:
+            self._unread[self._of(self._streams)] = "copy"
+        for made, topic in self._unread.items():
+            made.to(topic)
+
+    def _of(self, handles: list[Handle]) -> Handle:
+        # The newest first: Hypothesis prefers what stands in front, and chains are what we want.
+        handle = self._draw(st.sampled_from(handles[::-1]))
+        if handle in self._unread and self._draw(st.booleans()):
+            del self._unread[handle]
+        return handle
+
+    def _ways_of_stream(self) -> list[Callable[[Stream], Stream | Table | None]]:
+        return [self._filter, self._project, self._select_key, self._aggregate, self._join]
+
+    def _ways_of_table(self) -> list[Callable[[Table], Stream | Table | None]]:
+        return [self._filter, self._project, self._aggregate, lambda table: table.to_stream()]
+
+    def _filter(self, handle: Handle) -> Handle:
+        return handle.filter(self._condition(handle))
+
+    def _condition(self, handle: Stream | Table) -> Expr:
+        numbers, texts = _columns(handle)
+        conditions = [col(name) > self._draw(st.integers(-2, 2)) for name in numbers[:2]]
+        conditions += [col(name) != "x" for name in texts[:2]]
+        conditions += [col(name).is_not_null() for name in texts[:2]]
+        if _knows_time(handle):
+            conditions.append(row_time() % 2 == 0)
+        return self._draw(st.sampled_from(conditions))
+
+    def _project(self, handle: Handle) -> Handle:
+        numbers, texts = _columns(handle)
+        name = f"c{self._made}"
+        computed: list[Expr] = [lit(1).cast("BIGINT")]
+        computed += [col(number) * 2 for number in numbers[:2]]
+        computed += [when(col(text) == "x", "y").otherwise(col(text)) for text in texts[:2]]
+        if _knows_time(handle):
+            computed.append(row_time())
+        return handle.with_columns(**{name: self._draw(st.sampled_from(computed))})
+
+    def _select_key(self, stream: Stream) -> Stream:
+        name = self._draw(st.sampled_from(_columns(stream)[1]))
+        if self._draw(st.booleans()):
+            return stream.select_key(k=col(name))
+        return stream.select_key(name)
+
+    def _aggregate(self, handle: Stream | Table) -> Table:
+        grouped = self._grouped(handle)
+        numbers, texts = _columns(handle)
+        results = [count()]
+        for name in numbers[:2]:
+            results += [sum_(name), avg(name), count(name)]
+        if isinstance(handle, Stream):
+            results += [min_(name) for name in numbers[:1]] + [max_(name) for name in texts[:1]]
+        if _knows_time(handle):
+            results.append(sum_(row_time()))
+        chosen = self._draw(st.lists(st.sampled_from(results), min_size=1, max_size=2))
+        return grouped.aggregate(
+            *(result.alias(f"r{self._made}_{number}") for number, result in enumerate(chosen))
+        )
+
+    def _grouped(self, handle: Stream | Table) -> Grouped:
+        texts = _columns(handle)[1]
+        name = self._draw(st.sampled_from(texts))
+        match self._draw(st.sampled_from(["key", "renamed", "named", "two"])):
+            case "key":
+                return handle.group_by(*(column.name for column in handle.schema.key))
+            case "renamed":
+                return handle.group_by(k=col(name))
+            case "two" if len(texts) > 1:
+                return handle.group_by(*texts[:2])
+            case _:
+                return handle.group_by(name)
+
+    def _join(self, stream: Stream) -> Stream | None:
+        fitting = [table for table in self._tables if table.schema.key == stream.schema.key]
+        if not fitting:
+            return None
+        table = self._of(fitting)
+        prefix = f"j{self._made}_"
+        if self._draw(st.booleans()):
+            return stream.left_join(table, prefix=prefix)
+        return stream.join(table, prefix=prefix)
+
+
+def _columns(handle: Stream | Table) -> tuple[list[str], list[str]]:
+    """The names of the numbers and of the texts that records have, the value's first."""
+    columns = [*handle.schema.value, *handle.schema.key]
+    numbers = [column.name for column in columns if column.type == BIGINT]
+    return numbers, [column.name for column in columns if column.type == STRING]
+
+
+def _knows_time(handle: Stream | Table) -> bool:
+    """Tell if the judge knows the time of each row, old ones too: only that of sources' rows."""
+    return not handle.node.parents
+
+
+_rows = st.tuples(st.none() | st.sampled_from(TEXTS), st.none() | st.integers(-3, 3))
+
+RawRecord = tuple[str, str | None, tuple[str | None, int | None] | None, int]
+"""Topic, key, row, and a time: its own, or how long after the record before it."""
+
+raw_records: st.SearchStrategy[RawRecord] = st.tuples(
+    st.sampled_from((*STREAMS, *TABLES)),
+    st.none() | st.sampled_from(TEXTS),
+    st.one_of(_rows, _rows, _rows, st.none()),
+    st.integers(0, 9),
+)
