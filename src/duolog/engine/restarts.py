@@ -27,7 +27,7 @@ class Restarts:
     timeout_s: float
     clock: Callable[[], float] = time.monotonic
     _troubled_at: float | None = None
-    _started_at: float = 0.0
+    _started_at: float | None = None
     _pause_s: float = 0.0
 
     def started(self) -> None:
@@ -37,8 +37,10 @@ class Restarts:
     def pause_s(self, error: QueryFailed) -> float | None:
         """Return how long to wait before the next start; None if there is to be none."""
         now = self.clock()
-        if self._troubled_at is None or now - self._started_at > _RECOVERED_AFTER_S:
+        recovered = self._started_at is not None and now - self._started_at > _RECOVERED_AFTER_S
+        if self._troubled_at is None or recovered:
             self._troubled_at, self._pause_s = now, PAUSE_FIRST_S
+        self._started_at = None
         left_s = self._troubled_at + self.timeout_s - now
         if not error.may_pass or left_s <= 0:
             return None

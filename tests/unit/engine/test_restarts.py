@@ -47,5 +47,20 @@ def test_a_query_that_ran_for_a_minute_has_overcome_its_trouble() -> None:
     assert restarts.pause_s(AWAY) == 1
 
 
+def test_a_start_that_fails_does_not_end_the_trouble() -> None:
+    clock = Clock()
+    restarts = Restarts(timeout_s=200, clock=clock)
+    restarts.started()
+    clock.now = 100
+
+    pauses = []
+    for _ in range(3):
+        pauses.append(restarts.pause_s(AWAY))
+        clock.now += 90
+
+    assert pauses == [1, 2, 4]
+    assert restarts.pause_s(AWAY) is None
+
+
 def test_a_timeout_of_nothing_fails_at_once() -> None:
     assert Restarts(timeout_s=0).pause_s(AWAY) is None
