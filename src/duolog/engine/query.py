@@ -227,8 +227,14 @@ class RunningQuery:
                 following = self._await_spark()
                 if following is None:
                     return
-            except QueryFailed as error:
-                following = self._restart(error, restarts.pause_s(error))
+            except (QueryFailed, *JVM_IS_GONE) as error:
+                # The JVM may go at any time, also while nothing waits for Spark.
+                failed = (
+                    error
+                    if isinstance(error, QueryFailed)
+                    else to_query_failed(error, self.application_id)
+                )
+                following = self._restart(failed, restarts.pause_s(failed))
 
     def _await_spark(self) -> Trigger | None:
         """Wait for the end of the Spark query; tell what is to follow it."""

@@ -303,6 +303,18 @@ def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> Non
     assert launcher.forgotten == 1
 
 
+def test_a_jvm_that_goes_between_two_queries_of_spark_is_replaced_too() -> None:
+    launcher, second = PlayedLauncher(), PlayedLauncher()
+    topics = PlayedTopics(in_the_way=[None, ConnectionRefusedError("no JVM")])
+    launcher.jvm_has_ended = True
+
+    query = start(launcher, "auto", topics, second)
+    assert second.live.wait(WAIT_S)
+    query.stop()
+
+    assert query.state == "stopped"
+
+
 def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> None:
     launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6)
     query = start(launcher, "micro-batch", topics)
