@@ -325,7 +325,7 @@ def _decimal_reader(of: Decimal) -> Reader:
         if abs(exponent) > _EXPONENT_MAX or (number and number.adjusted() >= whole):
             raise ValueError(text)
         rounded = number.quantize(step, context=WIDE)
-        if abs(rounded) >= PythonDecimal(10) ** whole:
+        if rounded.copy_abs() >= PythonDecimal(10) ** whole:
             raise ValueError(text)
         return WIDE.plus(rounded)  # Java has no -0.
 

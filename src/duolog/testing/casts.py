@@ -51,7 +51,7 @@ def fit(value: PythonDecimal, of: Decimal) -> PythonDecimal | None:
     """Return `value` rounded half up to the type's scale, or None if it is too wide."""
     # Java has no -0.
     rounded = WIDE.plus(value.quantize(PythonDecimal(1).scaleb(-of.scale), context=WIDE))
-    return rounded if abs(rounded) < PythonDecimal(10) ** (of.precision - of.scale) else None
+    return rounded if rounded.copy_abs() < PythonDecimal(10) ** (of.precision - of.scale) else None
 
 
 def cast_value(value: object, given: Type, wanted: Type) -> object:

@@ -67,7 +67,7 @@ def negate(value: bool | None) -> bool | None:  # noqa: FBT001 - a value of SQL'
 def _arithmetic(sign: str) -> Scalar:
     def compute(values: Sequence[Value], of: Type) -> Value:
         if len(values) == 1:
-            return _fitting(-values[0], of)
+            return _fitting(_negated(values[0]), of)
         left, right = values
         if sign in "/%" and right == 0:
             return None
@@ -76,6 +76,15 @@ def _arithmetic(sign: str) -> Scalar:
         return _fitting(_OPERATIONS[sign](left, right), of)
 
     return compute
+
+
+def _negated(value: Value) -> Value:
+    # Python's own minus rounds a decimal to 28 digits.
+    return value.copy_negate() if isinstance(value, PythonDecimal) else -value
+
+
+def _absolute(value: Value) -> Value:
+    return value.copy_abs() if isinstance(value, PythonDecimal) else abs(value)
 
 
 def _remainder(left: Value, right: Value) -> Value:
@@ -237,7 +246,7 @@ NULL_PASSES: Final[dict[str, Scalar]] = {
     ">": _comparison(lambda left, right: left > right),
     ">=": _comparison(lambda left, right: left >= right),
     "LIKE": _like,
-    "ABS": lambda values, of: _fitting(abs(values[0]), of),
+    "ABS": lambda values, of: _fitting(_absolute(values[0]), of),
     "ROUND": _round,
     "FLOOR": _whole(math.floor),
     "CEIL": _whole(math.ceil),

@@ -91,6 +91,7 @@ def test_control_characters_are_escaped_as_jackson_does() -> None:
         ("a STRING", '{"a":1.50e3}', ("1.50e3",)),
         ("a STRING", '{"a":{"b":[1.50]}}', ('{"b":[1.50]}',)),
         ("a DECIMAL(4,1)", '{"a":-0.001}', (Decimal("0.0"),)),
+        ("a DECIMAL(36,0)", f'{{"a":{"9" * 36}}}', (Decimal("9" * 36),)),
         ("a DECIMAL(4,1)", '{"a":1e-10000000}', (Decimal("0.0"),)),
         ("a MAP<STRING, INT>", '{"a":{"x":1,"x":2}}', ({"x": 2},)),
         ("a TIMESTAMP", '{"a":86400001}', (dt.datetime(1970, 1, 2, 0, 0, 0, 1000, dt.UTC),)),
