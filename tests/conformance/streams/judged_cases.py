@@ -99,6 +99,8 @@ SOME: Final[list[RawRecord]] = [
     ("t1", "x", ("z", -1), 4),
     ("s1", "x", ("z", 2), 1),
     ("s1", "z", (None, 3), 0),
+    ("s1", "y", ("x", 1), 2),
+    ("t1", "x", None, 7),
 ]
 """Rows that come, change, go and go again; null keys and values among them."""
 

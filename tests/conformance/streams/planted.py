@@ -1,0 +1,70 @@
+"""The kernel with one line of its sources changed, in the JVM that runs.
+
+The changed class is compiled beside the kernel's jar, and both are loaded anew by a class loader
+that asks itself first. The kernel that the other tests use stays as it is.
+"""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from conformance.streams.in_memory import OpenDriver
+
+KERNEL: Final = Path(__file__).parents[3] / "jvm/src/org/duolog/kernel"
+
+
+def planted_driver(
+    spark: SparkSession, java_class: str, line: str, planted: str, directory: Path
+) -> OpenDriver:
+    """Return what opens a driver of the kernel in which `planted` stands for `line`."""
+    source = (KERNEL / f"{java_class}.java").read_text()
+    assert source.count(line) == 1, f"{java_class} has no such line any more: plant anew\n{line}"
+    changed = directory / f"{java_class}.java"
+    changed.write_text(source.replace(line, planted))
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no other way to the JVM
+    real = java.java.lang.Class.forName("org.duolog.kernel.Driver")
+    jar = real.getProtectionDomain().getCodeSource().getLocation()
+    class_path = java.java.lang.System.getProperty("java.class.path")
+    command = ["javac", "-nowarn", "-proc:none", "-implicit:none", "-d", str(directory)]
+    command += ["-cp", f"{jar.getPath()}:{class_path}", str(changed)]
+    subprocess.run(command, check=True, timeout=120)
+    own = java.java.io.File(str(directory)).toURI().toURL()
+    loader = java.org.apache.spark.util.ChildFirstURLClassLoader(
+        _array(spark, "URL", [own, jar]), real.getClassLoader()
+    )
+    constructor = loader.loadClass("org.duolog.kernel.Driver").getConstructors()[0]
+    return lambda session, spec: _Reflected(
+        spark, constructor.newInstance(_array(spark, "Object", [session, spec]))
+    )
+
+
+class _Reflected:
+    """A Java object whose methods are looked up anew: Py4J remembers them by the class's name."""
+
+    def __init__(self, spark: SparkSession, target: Any) -> None:
+        self._spark = spark
+        self._target = target
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            method = next(
+                method
+                for method in self._target.getClass().getMethods()
+                if method.getName() == name and method.getParameterCount() == len(arguments)
+            )
+            found = method.invoke(self._target, _array(self._spark, "Object", list(arguments)))
+            return [_Reflected(self._spark, out) for out in found] if name == "run" else found
+
+        return call
+
+
+def _array(spark: SparkSession, kind: str, items: list[Any]) -> Any:
+    java: Any = spark._jvm  # noqa: SLF001
+    of = java.java.net.URL if kind == "URL" else getattr(java.java.lang, kind)
+    array = spark.sparkContext._gateway.new_array(of, len(items))  # type: ignore[union-attr] # noqa: SLF001
+    for index, item in enumerate(items):
+        array[index] = item
+    return array
