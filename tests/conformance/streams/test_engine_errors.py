@@ -50,7 +50,7 @@ def topology(name: str) -> Topology:
         "fares", key="id STRING", value="name STRING, pattern STRING, fare DECIMAL(38,0)"
     )
     liked = fares.filter(col("name").like(col("pattern")))
-    liked.map_values("pattern", twice=concat("name", "name")).to("liked")
+    liked.map_values("pattern", twice=concat(col("name"), col("name"))).to("liked")
     fares.group_by("pattern").aggregate(fares=count(), total=sum_("fare")).to("totals")
     return made
 
@@ -117,7 +117,7 @@ def read(servers: str, topic: str, most: int) -> list[Any]:
     )
     consumer.subscribe([topic])
     found: list[Any] = []
-    deadline, quiet_s = time.monotonic() + WAIT_S, 30.0
+    deadline, quiet_s = time.monotonic() + WAIT_S, 20.0
     last = time.monotonic()
     while len(found) < most and time.monotonic() < deadline:
         message = consumer.poll(1)
