@@ -82,6 +82,15 @@ class Cut:
     copies: Mapping[tuple[Node, Node], TableCopy]
     """Which copy a node looks up, by the node and the table that it means."""
 
+    def has_new_key(self, node: Node) -> bool:
+        """Tell if records of `node` have a key under which they were not shuffled yet.
+
+        A filter behind a select_key hands on the new key as the select_key itself does.
+        """
+        if node.rekeys or node in self.crossing or node.driver is None:
+            return node.rekeys
+        return self.has_new_key(node.driver)
+
 
 def cut_plan(plan: Plan) -> Cut:
     """Find the parts of `plan`."""

@@ -48,17 +48,14 @@ class Edge:
     target: int
     queue: int
     """The first edge of its queue: queues with equal timestamps go in this order."""
+    rekeyed: bool
+    """True if records have a new key here: Kafka Streams would write them to a topic."""
 
     @property
     def carries_changes(self) -> bool:
         """True if records carry the old row beside the new one."""
         only_copies = all(isinstance(node, TableCopy) for node in self.consumers)
         return self.parent.is_table and not isinstance(self.parent, TableSource) and not only_copies
-
-    @property
-    def rekeyed(self) -> bool:
-        """True if records have a new key here: Kafka Streams would write them to a topic."""
-        return self.parent.rekeys
 
     @property
     def key(self) -> tuple[Column, ...]:
@@ -184,7 +181,7 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
     def rank(item: tuple[tuple[Node, int], list[Node]]) -> tuple[object, ...]:
         (parent, target), readers = item
         way = [position[node] for node in path_of(readers[0])]
-        return target, not parent.is_table, parent.rekeys, way
+        return target, not parent.is_table, cut.has_new_key(parent), way
 
     queues: dict[tuple[object, int], int] = {}
     found = []
@@ -192,7 +189,8 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
         origin = None if isinstance(parent, TableSource) else place[parent]
         start = path_of(parent)[0] if origin is None else origin
         queue = queues.setdefault((start, target), number)
-        found.append(Edge(number, parent, tuple(readers), origin, target, queue))
+        rekeyed = cut.has_new_key(parent)
+        found.append(Edge(number, parent, tuple(readers), origin, target, queue, rekeyed))
     return tuple(found)
 
 

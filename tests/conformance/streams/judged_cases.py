@@ -29,6 +29,13 @@ def joined_with_its_own_count(topology: Topology) -> None:
     stream.join(stream.group_by_key().count()).to("joined")
 
 
+def joined_with_its_filtered_count_under_a_new_key(topology: Topology) -> None:
+    """What goes through a repartition topic comes behind, a filter on the way or not."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    some = stream.select_key(k=col("a")).filter(col("n") > 0)
+    stream.left_join(some.group_by_key().count()).to("joined")
+
+
 def deletion_under_a_new_key(topology: Topology) -> None:
     """The new key is computed of the old one; the value is null and stays so."""
     changes = topology.table("t1", key=KEY, value=VALUE).to_stream()
@@ -108,6 +115,7 @@ Define = Callable[[Topology], None]
 CASES: Final[tuple[Define, ...]] = (
     joined_with_the_count_of_another,
     joined_with_its_own_count,
+    joined_with_its_filtered_count_under_a_new_key,
     deletion_under_a_new_key,
     times_of_old_rows,
     grouped_by_its_own_key,

@@ -212,6 +212,18 @@ def test_a_new_key_comes_behind_the_old_one_in_the_queue_of_its_source() -> None
     assert [edge.rekeyed for edge in levels.edges] == [False, True]
 
 
+def test_what_stands_between_a_new_key_and_its_edge_leaves_the_key_new() -> None:
+    topology = Topology("between")
+    visits = topology.stream("visits", key="user STRING", value="place STRING")
+    some = visits.select_key("place").filter(col("place") != "home").map_values("user")
+    visits.join(some.group_by_key().count("n"), on="user").to("out")
+
+    levels = levels_of(topology)
+
+    assert edges_of(levels) == [("stream-1", ["join-7"], 0), ("map-values-4", ["aggregate-6"], 0)]
+    assert [edge.rekeyed for edge in levels.edges] == [False, True]
+
+
 def test_a_table_looked_up_before_and_after_a_change_of_key_is_kept_twice() -> None:
     topology = Topology("twice")
     airlines = topology.table("airlines", key="carrier STRING", value="name STRING")

@@ -57,6 +57,10 @@ def counts_under_a_new_key(s: Stream, _: Table) -> Stream:
     return look_up(s, s.group_by("v").count("n"))
 
 
+def filtered_counts_under_a_new_key(s: Stream, _: Table) -> Stream:
+    return look_up(s, s.select_key("v").filter(col("v") != "z").group_by_key().count("n"))
+
+
 def new_key_joins_counts(s: Stream, _: Table) -> Stream:
     counts = counted(s)
     return look_up(by_value(s), counts)
@@ -93,6 +97,7 @@ CASES: list[tuple[Define, str, str]] = [
     (filters_in_the_other_order, "k0 k1", "k:0/null k:1/1"),
     (new_key_joins_its_own_counts, "k0 k0 j1 j1", "0:0/1 0:0/2 1:1/1 1:1/2"),
     (counts_under_a_new_key, "kk kk kk", "k:k/null k:k/1 k:k/2"),
+    (filtered_counts_under_a_new_key, "kk kk kk", "k:k/null k:k/1 k:k/2"),
     (new_key_joins_counts, "kk kk kk", "k:k/1 k:k/2 k:k/3"),
     (fed_back, "kk kk kk", "k:k/null k:k/1 k:k/2"),
     (joined_before_and_after, "kj jk kj jk", "j:j/1/null k:k/1/1 j:j/2/1 k:k/2/2"),
