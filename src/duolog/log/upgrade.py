@@ -69,7 +69,10 @@ def upgrade(disk: Disk, data_dir: str) -> None:
     _convert(disk, data_dir, dict.fromkeys(_ROOT_FILES, _as_it_is))
     for topic in disk.list(f"{data_dir}/{TOPICS_DIRECTORY}"):
         directory = f"{data_dir}/{TOPICS_DIRECTORY}/{topic}"
-        for partition in filter(str.isdigit, disk.list(directory)):
+        names = disk.list(directory)
+        if f"{_TOPIC_JSON}.tmp" in names:  # A crash cut off the creation, or a change.
+            disk.remove(f"{directory}/{_TOPIC_JSON}.tmp")
+        for partition in filter(str.isdigit, names):
             _convert(disk, f"{directory}/{partition}", _PARTITION_FILES)
         described = read_file(disk, f"{directory}/{_TOPIC_JSON}")
         if described is not None:

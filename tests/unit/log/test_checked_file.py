@@ -229,6 +229,19 @@ def test_a_directory_of_the_first_format_is_read_and_brought_to_the_second(
     assert facts(old.kill()) == expected
 
 
+def test_a_creation_that_a_crash_cut_off_in_the_first_format_is_forgotten() -> None:
+    expected = facts(used_directory(clean=True))
+    old = as_first_format(used_directory(clean=True))
+    directory = "/data/topics/4b0f5a3e-0000-4000-8000-000000000000"
+    old.make_dir(directory)
+    old.open(f"{directory}/topic.json.tmp", create=True).append([b"{"])
+
+    LogManager(old, "/data", FakeClock(), {})
+
+    assert not old.exists(directory)
+    assert facts(old.kill()) == expected
+
+
 def test_the_power_may_go_at_any_step_of_it() -> None:
     expected = facts(used_directory(clean=True))
     old = as_first_format(used_directory(clean=True))
