@@ -17,6 +17,7 @@ from duolog.broker.produce.rounds import Callback
 from duolog.broker.topics.topic_names import OFFSETS_TOPIC
 from duolog.core.errors import DuologError, KafkaError
 from duolog.core.ids import TopicPartition
+from duolog.log.errors import PartitionRefused
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
@@ -85,13 +86,15 @@ def write_markers(
     """Append a marker to each partition, one a step, and call `done` when all are on the disk.
 
     A partition whose topic was deleted, or where a newer producer has ended this one already, needs
-    none.
+    none. One that is refused needs it when it is whole again: a later start ends the transaction there.
     """
     countdown = _Countdown(done)
     for topic, partition in partitions:
         countdown.left += 1
         try:
             append_marker(broker, topic, partition, ended, countdown.one_done)
+        except PartitionRefused as error:
+            countdown.one_done(error)
         except KafkaError as error:
             logger.info(
                 "no marker was written",

@@ -1,5 +1,7 @@
 """Timeouts, expiry and restarts of transactions, over a broker with its logs."""
 
+from pathlib import Path
+
 import pytest
 
 from duolog.broker.event_loop import time_slices
@@ -14,7 +16,7 @@ from unit.broker.transactional_producer import (
     coordinate,
 )
 
-OLD_EPOCH = 47
+NOT_COORDINATOR, OLD_EPOCH = 16, 47
 
 # Time
 
@@ -149,6 +151,38 @@ def test_a_broker_that_is_stopped_in_an_end_goes_on_with_it(open_harness: OpenHa
     again = TransactionalProducer(harness)
     assert again.record.state is TransactionState.COMPLETE_COMMIT
     assert again.init().error_code == 0
+
+
+def test_a_transaction_is_not_ended_while_one_of_its_partitions_is_refused(
+    open_harness: OpenHarness, tmp_path: Path
+) -> None:
+    harness = coordinate(open_harness())
+    harness.topic("t", partitions=2)
+    producer = TransactionalProducer(harness)
+    producer.init()
+    assert producer.write(b"a").error_code == 0
+    assert producer.write(b"b", partition=1).error_code == 0
+    harness.stop()
+    topic = harness.broker.topics.find("t")
+    segment = next(tmp_path.glob(f"data/topics/{topic.id}/1/*.log"))
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+
+    harness = coordinate(open_harness())
+    assert harness.broker.topics.find("t").partitions[1].refused
+    again = TransactionalProducer(harness)
+    again.me = producer.me
+    assert again.end(commit=True).error_code == NOT_COORDINATOR
+    assert again.record.state is TransactionState.PREPARE_COMMIT
+    assert committed(harness) == [b"a"]
+    harness.stop()
+    segment.write_bytes(whole)
+
+    harness = coordinate(open_harness())
+    for _ in range(5):
+        harness.turn()
+    assert committed(harness) == [b"a"]
+    assert committed(harness, partition=1) == [b"b"]
 
 
 def test_a_retry_is_known_again_after_a_restart(open_harness: OpenHarness) -> None:
