@@ -86,6 +86,8 @@ class PaperBroker:
     def get(self, name: str) -> Any:
         return self.find(name) if name in self.names else None
 
+    known = get
+
     def find(self, name: str) -> Any:
         offsets = name == OFFSETS_TOPIC
         count = self.partitions.get(name, 1)

@@ -160,7 +160,7 @@ class GroupCoordinatorService:
         An offset without an id, from before ids were kept, counts for whatever topic has the name,
         unless one of this name was deleted.
         """
-        topic = self._broker.topics.get(name)
+        topic = self._broker.topics.known(name)
         if topic is None:
             return frozenset()
         return frozenset((topic.id,) if name in self._deleted else (topic.id, NO_TOPIC_ID))

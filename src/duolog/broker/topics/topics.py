@@ -114,6 +114,8 @@ class Topics:
         self._run_in_background = run_in_background
         self._by_metric_name: dict[str, str] = {}
         self._by_name: dict[str, Topic] = {}
+        self._going: dict[str, Topic] = {}
+        """Topics whose deletion is being written: it may still fail, or be cut off by a crash."""
         self.by_name_bytes: dict[bytes, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.version = 0
@@ -130,6 +132,10 @@ class Topics:
 
     def get(self, name: str) -> Topic | None:
         return self._by_name.get(name)
+
+    def known(self, name: str) -> Topic | None:
+        """Return the topic called `name`, also while its deletion is being written."""
+        return self._by_name.get(name) or self._going.get(name)
 
     def find(self, name: str) -> Topic:
         """Return the topic called `name`.
@@ -191,7 +197,7 @@ class Topics:
         topic = self.find(name)
         change = self._log_manager.deleting(name, remove=self._run_in_background)
         # At once: what is written to a directory that is being renamed would be left behind.
-        del self._by_name[name]
+        self._going[name] = self._by_name.pop(name)
         self._by_metric_name.pop(metric_name(name), None)
         del self.by_name_bytes[topic.name_bytes]
         del self.by_id[topic.id]
@@ -199,9 +205,14 @@ class Topics:
 
         def apply() -> Iterator[None]:
             change.place()
+            del self._going[name]
             yield
 
-        return Change(change.write, change.settle, apply, lambda: self._serve(topic))
+        def undo() -> None:
+            del self._going[name]
+            self._serve(topic)
+
+        return Change(change.write, change.settle, apply, undo)
 
     def growing(self, name: str, count: int) -> Change:
         """Return the change that grows a topic to `count` partitions."""
