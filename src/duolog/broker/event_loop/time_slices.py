@@ -44,7 +44,8 @@ def run_in_slices(
 class OrderedWork:
     """Does pieces of work one after the other; what takes longer than a slice goes on in later rounds.
 
-    What comes while an earlier piece is unfinished waits for it, however short it is.
+    What comes while an earlier piece is unfinished waits for it, however short it is. A piece that
+    raises is over: the loop hears of it, and those behind it go on in the next round.
     """
 
     def __init__(self, clock: "Clock", timers: "Timers") -> None:
@@ -56,11 +57,20 @@ class OrderedWork:
         """Do a piece of work: at once, if none is unfinished and it is short."""
         self._pieces.append(steps)
         if len(self._pieces) == 1:
-            run_in_slices(self._clock, self._timers, self._steps())
+            self._go_on()
+
+    def _go_on(self) -> None:
+        run_in_slices(self._clock, self._timers, self._steps())
 
     def _steps(self) -> Iterator[object]:
         while self._pieces:
-            yield from self._pieces[0]
+            try:
+                yield from self._pieces[0]
+            except Exception:
+                self._pieces.popleft()
+                if self._pieces:
+                    self._timers.call_later(0.0, self._go_on)
+                raise
             # Only now, so that what it adds waits for its turn.
             self._pieces.popleft()
             yield None

@@ -316,6 +316,12 @@ class GroupCoordinatorService:
     def _sweep(self) -> Iterator[None]:
         """Write tombstones for all offsets of topics that are gone, until none goes meanwhile."""
         self._sweeping = True
+        try:
+            yield from self._sweep_all()
+        finally:
+            self._sweeping = False
+
+    def _sweep_all(self) -> Iterator[None]:
         while True:
             last = next(self._deletions)
             for group_id in self._coordinator.group_ids():
@@ -330,8 +336,7 @@ class GroupCoordinatorService:
                 yield
             self._deleted = {name: at for name, at in self._deleted.items() if at > last}
             if not self._deleted:
-                break
-        self._sweeping = False
+                return
 
     def _refused(self, outcome: Outcome, error: Exception) -> None:
         logger.error("group records were not stored", exc_info=error)
@@ -379,11 +384,13 @@ class GroupCoordinatorService:
         )
 
     def _expire_offsets(self) -> Iterator[None]:
-        for group_id in self._coordinator.group_ids():
-            self._carry_out(self._coordinator.expire_offsets(group_id, self._now()))
-            yield
-        if not self._stopped:
-            self._plan_offset_expiry()
+        try:
+            for group_id in self._coordinator.group_ids():
+                self._carry_out(self._coordinator.expire_offsets(group_id, self._now()))
+                yield
+        finally:  # Whatever happens to one look, there is a next one.
+            if not self._stopped:
+                self._plan_offset_expiry()
 
     def _in_slices(self, steps: Iterator[None], *first_slice_s: float) -> None:
         """Run something long in turns, until it or the broker ends."""
