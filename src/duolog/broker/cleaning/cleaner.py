@@ -325,8 +325,12 @@ class Cleaner:
         run, loop = self._run, self._broker.loop
 
         def done(result: Result) -> None:
-            if self._run is run:
+            if self._run is not run:
+                return
+            try:
                 then(result)
+            except Exception as error:  # noqa: BLE001 - a run that cannot go on ends, see below
+                failed(error)
 
         def failed(error: Exception) -> None:
             if isinstance(error, LogDirOffline):  # As final as any other: nothing is taken back.

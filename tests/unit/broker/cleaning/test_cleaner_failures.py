@@ -8,6 +8,7 @@ import pytest
 
 from duolog.log import LogManager, PartitionLog
 from duolog.log.compaction_run import CompactionRun
+from duolog.log.errors import CorruptLog
 from duolog.record import Record, encode_batch
 from duolog.record.batch import HEADER_BYTES, seal_batch
 from duolog.record.records import write_varint
@@ -123,6 +124,24 @@ def test_a_sync_that_fails_in_a_run_is_final(step: str, monkeypatch: pytest.Monk
         again = LogManager(desk.disk.crash(seed), "/data", FakeClock(), {}).log("a", 0)
         last = again.read_bytes(29, 1000, up_to_offset=30)
         assert int.from_bytes(last[:8], "big") == 29
+
+
+def test_a_log_whose_job_cannot_be_made_does_not_stop_the_cleaner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    real = PartitionLog.compaction_job
+
+    def failing(self: PartitionLog, *args: Any, **more: Any) -> Any:
+        if self is desk.log("a"):
+            raise CorruptLog("the index of aborted transactions cannot be read")
+        return real(self, *args, **more)
+
+    monkeypatch.setattr(PartitionLog, "compaction_job", failing)
+    desk.look()
+
+    assert [str(name) for name in desk.driven.cleaner.uncleanable] == ["a-0"]
+    assert desk.log("b").checkpoint.clean_offset > 0
 
 
 def test_an_error_that_nobody_expected_does_not_stop_the_cleaner(
