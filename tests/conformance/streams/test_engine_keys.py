@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.test_engine_semantics import drive, driver_of
+from conformance.streams.test_engine_semantics import Define, drive, driver_of, plan_of
 from duolog import Topology
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
@@ -15,28 +15,25 @@ pytestmark = pytest.mark.spark
 Written = list[tuple[bytes | None, bytes | None]]
 
 
-def both(
-    spark: SparkSession, topology: Topology, *rows: tuple[Any, Any]
-) -> tuple[Written, Written]:
+def both(spark: SparkSession, define: Define, *rows: tuple[Any, Any]) -> tuple[Written, Written]:
     """What the kernel writes and what the reference writes, of records of the first source."""
-    plan = topology.build()
+    plan = plan_of(define)
     (source, *_) = plan.sources
     records = [
         SourceRecord(source.topic, 0, offset, offset, _json(key), _json(value))
         for offset, (key, value) in enumerate(rows)
     ]
-    kernel = drive(driver_of(spark, plan, 0), records)
+    kernel = drive(driver_of(spark, define, 0), records)
     reference = ReferenceEvaluator(plan, tasks=2).run(records)
     return [(w.key, w.value) for w in kernel], [(w.key, w.value) for w in reference]
 
 
 def test_a_key_of_several_columns_that_are_all_null_is_no_key(spark: SparkSession) -> None:
-    topology = Topology("nulls")
-    table = topology.table("t", key="a STRING, b BIGINT", value="v BIGINT")
-    table.to("out")
+    def nulls(topology: Topology) -> None:
+        topology.table("t", key="a STRING, b BIGINT", value="v BIGINT").to("out")
 
     kernel, reference = both(
-        spark, topology, ({"a": None, "b": None}, {"v": 1}), ({"a": None, "b": 2}, {"v": 2})
+        spark, nulls, ({"a": None, "b": None}, {"v": 1}), ({"a": None, "b": 2}, {"v": 2})
     )
 
     assert kernel == reference == [(b'{"a":null,"b":2}', b'{"v":2}')]

@@ -37,6 +37,7 @@ def exposition(broker: "Broker") -> Iterator[str]:
     limit = broker.settings.integer("metrics.partitions.max")
     partitions = sum(len(topic.partitions) for topic in topics)
     yield from _singles(broker, len(topics), partitions)
+    yield from _fetch_sessions(broker)
     yield from _requests(broker)
     yield from _connections(broker)
     yield from _groups(broker)
@@ -55,7 +56,6 @@ def exposition(broker: "Broker") -> Iterator[str]:
 def _singles(broker: "Broker", topics: int, partitions: int) -> Iterator[str]:
     offline = broker.rounds.failure is not None
     refused = sum(row.refused is not None for topic in broker.topics for row in topic.partitions)
-    sessions = broker.fetch_sessions
     rows: tuple[tuple[str, Kind, str, float], ...] = (
         ("kafka_server_kafkaserver_brokerstate", "gauge", "3 is running.", _RUNNING),
         ("kafka_server_replicamanager_partitioncount", "gauge", "Partitions.", partitions),
@@ -104,6 +104,14 @@ def _singles(broker: "Broker", topics: int, partitions: int) -> Iterator[str]:
             "Partitions that are not compacted any more, because it failed twice.",
             len(broker.cleaner.uncleanable),
         ),
+    )
+    for row in rows:
+        yield single(*row)
+
+
+def _fetch_sessions(broker: "Broker") -> Iterator[str]:
+    sessions = broker.fetch_sessions
+    rows: tuple[tuple[str, Kind, str, float], ...] = (
         (
             "kafka_server_fetchsessioncache_numincrementalfetchsessions",
             "gauge",
