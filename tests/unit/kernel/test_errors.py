@@ -182,15 +182,19 @@ def test_a_row_that_cannot_be_processed_is_taken_back_and_never_twice(spark: Spa
     assert skipped(spark) == {"processing": 1}
 
 
-def test_a_record_cache_names_the_last_record_of_a_key(spark: SparkSession) -> None:
+def test_a_record_cache_names_the_last_record_of_each_key(spark: SparkSession) -> None:
     """What fails behind an aggregate fails when its cache is told."""
-    spec = flights_spec(cache_bytes_max=1 << 20, errors=DEAD_LETTERS)
+    spec = flights_spec(cache_bytes_max=1 << 20, tasks=1, errors=DEAD_LETTERS)
     spec["nodes"]["8"]["value_bytes"] = "CAST(raise_error('no') AS BINARY)"
     driver = KernelDriver(spark, spec)
-    driver.pipe(AMERICAN)
+    for code in ("AA", "BA"):
+        driver.pipe(In("airlines", code, f'{{"name":"{code}"}}'))
 
-    outputs = driver.batch(flight(GOOD, offset=offset) for offset in range(3))
+    outputs = driver.batch(
+        flight(GOOD.replace("AA", code), offset=offset)
+        for offset, code in enumerate(("AA", "AA", "BA"))
+    )
 
-    (letter,) = (out for out in outputs if out.topic == "dead")
-    assert dict(letter.headers)["__streams.errors.offset"] == b"2"
-    assert skipped(spark) == {"production": 1}
+    letters = [dict(out.headers) for out in outputs if out.topic == "dead"]
+    assert {letter["__streams.errors.offset"] for letter in letters} == {b"1", b"2"}
+    assert skipped(spark) == {"production": 2}
