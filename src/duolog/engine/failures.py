@@ -11,6 +11,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from duolog.core.errors import DuologError
 from duolog.engine.errors import QueryFailed
 
 _CAUSES_MAX: Final = 20
@@ -114,7 +115,9 @@ def _sentence(message: str) -> str:
 
 
 def to_query_failed(error: BaseException, query_id: str) -> QueryFailed:
-    """Return `error`, raised by PySpark or py4j, as an error of ours."""
+    """Return `error` as the failure of a query; what PySpark or py4j raised in our words."""
+    if isinstance(error, DuologError):
+        return QueryFailed(error.message, query_id=query_id, detail=error.detail, hint=error.hint)
     return query_failed(query_id, list(causes_of(error)))
 
 

@@ -30,7 +30,7 @@ from duolog.engine.errors import BrokerUnreachable, QueryFailed, SourceTopicRecr
 from duolog.engine.failures import to_query_failed
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
-from duolog.engine.progress import Progress, Report, lag_of, merge_positions
+from duolog.engine.progress import Counters, Progress, Report, lag_of, merge_positions
 from duolog.engine.restarts import Restarts
 from duolog.engine.slots import release_slots
 from duolog.engine.topic_ids import TopicWatch
@@ -66,7 +66,7 @@ class RunningQuery:
     _stopping: threading.Event = field(default_factory=threading.Event)
     _trouble: str = ""
     _bytes_max: int = 0
-    _bytes_seen: int = 0
+    _seen: Counters = field(default_factory=Counters)
     _epoch_seen: int = -1
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -276,11 +276,12 @@ class RunningQuery:
             return None
         if not self.topics.answers():
             return self._first_trigger()  # whose launch will say that none answers
-        if error.out_of_memory:
-            self._bytes_max = max(1, self._bytes_max // 2)
-            self.launcher.checkpoint.forget_planned()
         if self.launcher.jvm_has_ended and self.renewed is not None:
             self.launcher = self.renewed()
+        if error.out_of_memory:
+            self._bytes_max = max(1, self._bytes_max // 2)
+            # Not before the checkpoint is claimed: another process may have taken it over.
+            self.launcher.checkpoint.forget_planned()
         return self._first_trigger()
 
     def _first_trigger(self) -> Trigger:
@@ -322,8 +323,7 @@ class RunningQuery:
                 hint=error.hint,
                 may_pass=True,
             ) from error
-        counters = self.launcher.counters()
-        self._bytes_seen, self._epoch_seen = counters.bytes_in, -1
+        self._seen, self._epoch_seen = self.launcher.counters(), -1
         return records_max_by_topic(
             self.topics.backlogs(self._committed, ends),
             records_max=self.launcher.config.offsets_per_trigger_max,
@@ -331,18 +331,20 @@ class RunningQuery:
         )
 
     def _has_outgrown(self) -> bool:
-        """Tell whether the micro-batches since the last look were far larger than they may be."""
+        """Tell whether the last micro-batch was far larger than it may be.
+
+        Its records are as large as those read since the last look, by the kernel that has counted
+        the bytes; how many it had, Spark tells.
+        """
         report = self._report() if self._trigger != "real-time" else None
         if report is None or report.epoch_id == self._epoch_seen:
             return False
-        read = self.launcher.counters().bytes_in
-        epochs = report.epoch_id - self._epoch_seen if self._epoch_seen >= 0 else 1
-        mean, self._bytes_seen, self._epoch_seen = (
-            (read - self._bytes_seen) / epochs,
-            read,
-            report.epoch_id,
-        )
-        return mean > _OUTGROWN * self._bytes_max
+        before, self._seen, self._epoch_seen = self._seen, self.launcher.counters(), report.epoch_id
+        records = self._seen.records_in - before.records_in
+        if records <= 0:
+            return False
+        mean_bytes = (self._seen.bytes_in - before.bytes_in) / records
+        return report.records_in * mean_bytes > _OUTGROWN * self._bytes_max
 
     def _report(self) -> Report | None:
         if self._spark_query is None:

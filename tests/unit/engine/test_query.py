@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from duolog.engine import restarts
 from duolog.engine.batch_bounds import Backlog
-from duolog.engine.errors import BrokerUnreachable, QueryFailed
+from duolog.engine.errors import BrokerUnreachable, CheckpointInUse, QueryFailed
 from duolog.engine.modes import choose_mode
 from duolog.engine.progress import Counters
 from duolog.engine.query import RunningQuery
@@ -50,8 +50,9 @@ class PlayedQuery:
     def stop(self) -> None:
         self.ended.set()
 
-    def report(self, epoch_id: int) -> None:
-        self.lastProgress = MagicMock(json=json.dumps({"batchId": epoch_id, "numInputRows": 1}))
+    def report(self, epoch_id: int, records: int) -> None:
+        report = {"batchId": epoch_id, "numInputRows": records}
+        self.lastProgress = MagicMock(json=json.dumps(report))
 
 
 @dataclass
@@ -300,7 +301,7 @@ def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> Non
     [before], [after] = launcher.bounds, second.bounds
     assert before["flights"] == EngineConfig("", Path()).bytes_per_trigger_max // 3500
     assert after["flights"] == before["flights"] // 2
-    assert launcher.forgotten == 1
+    assert (launcher.forgotten, second.forgotten) == (0, 1)
 
 
 def test_a_jvm_that_goes_between_two_queries_of_spark_is_replaced_too() -> None:
@@ -319,14 +320,44 @@ def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> 
     launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6)
     query = start(launcher, "micro-batch", topics)
     launcher.live.clear()
-    topics.mean_bytes, launcher.bytes_in = 4000.0, 10**9
-    launcher.queries[-1].report(epoch_id=1)
+    topics.mean_bytes = 4000.0
+    launcher.position, launcher.bytes_in = 250_000, 10**9
+    launcher.queries[-1].report(epoch_id=1, records=250_000)
 
     assert launcher.live.wait(WAIT_S)
     query.stop()
 
     first, second = launcher.bounds
     assert second["flights"] < first["flights"] / 4
+
+
+def test_many_small_micro_batches_between_two_looks_are_not_one_large_one() -> None:
+    launcher = PlayedLauncher()
+    query = start(launcher, "micro-batch", PlayedTopics(end=10**6))
+    launcher.position, launcher.bytes_in = 10**6, 10**9
+    launcher.queries[-1].report(epoch_id=7, records=1000)
+
+    time.sleep(0.3)
+    query.stop()
+
+    assert len(launcher.bounds) == 1
+
+
+def test_a_checkpoint_that_another_process_has_taken_over_is_left_alone() -> None:
+    launcher = PlayedLauncher()
+    query = start(launcher, "micro-batch", second=PlayedLauncher())
+    taken = CheckpointInUse("runs in another process", detail="It does.", hint="Stop it.")
+    query.renewed = MagicMock(side_effect=taken)
+    launcher.jvm_has_ended = True
+    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
+    launcher.queries[-1].stop()
+
+    with pytest.raises(QueryFailed) as failed:
+        query.wait(WAIT_S)
+
+    told = failed.value
+    assert (told.message, told.detail, told.hint) == (taken.message, taken.detail, taken.hint)
+    assert launcher.forgotten == 0
 
 
 def test_stopping_twice_is_stopping_once() -> None:
