@@ -111,7 +111,7 @@ class _Walk:
         for successor in self.levels.successors(node):
             if isinstance(successor, Edge):
                 children.append(self._edge(successor, row))
-            elif self._leads_on(successor):
+            else:
                 children += self._node(successor, row)
         return children
 
@@ -145,13 +145,3 @@ class _Walk:
         for entry, following in zip(entries, ids[1:], strict=False):
             entry["children"].append(following)
         return ids
-
-    def _leads_on(self, node: Node) -> bool:
-        """Tell if somebody gets what is made of a record here.
-
-        A filter of a table that is only looked up is computed when it is looked up.
-        """
-        if isinstance(node, Sink) or node.stores:
-            return True
-        successors = self.levels.successors(node)
-        return any(isinstance(way, Edge) or self._leads_on(way) for way in successors)

@@ -1,6 +1,6 @@
 from typing import Any
 
-from duolog import Topology, col, count, sum_
+from duolog import Topology, col, concat, count, sum_
 from duolog.engine.explain import explain
 from duolog.engine.lower import lower
 from duolog.engine.modes import choose_mode
@@ -73,6 +73,21 @@ def test_a_grouped_table_takes_back_what_a_stream_only_adds() -> None:
 
     taken_back = sorted((fold["table"], fold["subtract"]) for fold in nodes(spec, "fold"))
     assert taken_back == [(False, None), (True, ["CAST((a0 - 1) AS BIGINT)"])]
+
+
+def test_what_is_made_of_a_table_is_computed_as_its_rows_come_though_it_is_only_looked_up() -> None:
+    """A row that cannot be processed is then told of, as in Kafka Streams, and not passed over."""
+    topology = Topology("looked-up")
+    names = topology.table("names", key="k STRING", value="name STRING, pattern STRING")
+    liked = names.filter(col("name").like(col("pattern"))).map_values(twice=concat("name", "name"))
+    topology.stream("s", key="k STRING", value="v STRING").join(liked).to("out")
+
+    spec = lower(find_levels(topology.build()), "looked-up", cache_bytes_max=0)
+
+    (table,) = (node for node in spec["nodes"].values() if node["kind"] == "table")
+    (filtered,) = (spec["nodes"][str(child)] for child in table["children"])
+    (projected,) = (spec["nodes"][str(child)] for child in filtered["children"])
+    assert (filtered["kind"], projected["kind"]) == ("filter", "project")
 
 
 def test_an_old_key_is_carried_into_the_value_before_it_is_replaced() -> None:

@@ -8,7 +8,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from unit.kernel.driver import In, KernelDriver, Out, kernel_package
-from unit.kernel.specs import FLIGHT, Spec, flights_spec, json_sink, json_source, regroup_spec
+from unit.kernel.specs import (
+    AIRLINE,
+    FLIGHT,
+    Spec,
+    flights_spec,
+    json_sink,
+    json_source,
+    regroup_spec,
+)
 from unit.kernel.specs import spec as spec_of
 
 pytestmark = pytest.mark.spark
@@ -180,6 +188,36 @@ def test_a_row_that_cannot_be_processed_is_taken_back_and_never_twice(spark: Spa
         ['{"persons":1,"age":40}'],
     ]
     assert skipped(spark) == {"processing": 1}
+
+
+def test_a_row_of_a_table_that_is_only_looked_up_fails_when_it_comes(spark: SparkSession) -> None:
+    """Where it is looked up it counts as deleted: that it failed was told before."""
+    spoilt = "CASE WHEN v0 = 'bad' THEN CAST(raise_error('bad') AS STRING) ELSE v0 END"
+    project = {"kind": "project", "table": True, "values": [spoilt], **AIRLINE}
+    spec = flights_spec(errors=CONTINUE)
+    spec["nodes"]["2"]["getter"] = [project]
+    spec["nodes"]["3"]["children"] = [9]
+    spec["nodes"]["9"] = project
+    driver = KernelDriver(spark, spec)
+
+    driver.pipe(In("airlines", "AA", '{"name":"bad"}'))
+
+    assert skipped(spark) == {"processing": 1}
+    assert values(driver.pipe(flight(GOOD)), "joined") == []
+    assert skipped(spark) == {"processing": 1}
+
+
+def test_an_aggregate_that_is_only_looked_up_is_as_it_was_when_a_result_fails(
+    spark: SparkSession,
+) -> None:
+    results = ["CASE WHEN a0 = 2 THEN CAST(raise_error('2') AS BIGINT) ELSE a0 END", "a1"]
+    spec = counting(flights_spec(errors=CONTINUE), results=results, children=[])
+    driver = KernelDriver(spark, spec)
+    driver.pipe(AMERICAN)
+
+    driver.batch(flight(GOOD, offset=offset) for offset in range(3))
+
+    assert skipped(spark) == {"processing": 2}
 
 
 def test_a_record_cache_names_the_last_record_of_each_key(spark: SparkSession) -> None:

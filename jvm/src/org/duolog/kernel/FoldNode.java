@@ -60,7 +60,8 @@ final class FoldNode extends Node {
     operands = new Operands(keyColumns, valueColumns, accColumns);
     withOld = childNeedsOld();
     resultsMayFail = results.mayFail();
-    store.tell(this::updated);
+    boolean isRead = children().length > 0; // Or only looked up.
+    store.tell(isRead ? this::updated : (entry, old, oldTs, headers) -> {});
   }
 
   @Override
@@ -109,7 +110,7 @@ final class FoldNode extends Node {
       KeyValueStore.Entry entry, UnsafeRow oldAcc, long oldTs, byte[] headers) {
     UnsafeRow old =
         withOld && oldAcc != null
-            ? oldResults.apply(operands.of(entry.key, null, oldAcc, oldTs))
+            ? oldResults.applyToOld(operands.of(entry.key, null, oldAcc, oldTs))
             : null;
     UnsafeRow value = results.apply(operands.of(entry.key, null, entry.row, entry.ts));
     forward(out.set(entry.key, value, old, entry.ts, oldTs, headers));

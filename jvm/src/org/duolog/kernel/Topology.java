@@ -206,8 +206,8 @@ final class Topology {
         return new FilterNode(predicate, of.table(), keys, values);
       }
       if (of instanceof Operator.Project project) {
-        Program computed = typed(owner, input, project.values(), valuesOut(owner, of));
-        return new ProjectNode(computed, of.table(), keys, values);
+        return new ProjectNode(
+            computed(owner, input, project.values(), of), of.table(), keys, values);
       }
       if (of instanceof Operator.SelectKey rekey) {
         Program computed = typed(owner, input, rekey.keys(), child(owner, of).keyTypes());
@@ -250,9 +250,15 @@ final class Topology {
       return typed(owner, input, target, List.of("STRING", "INT"));
     }
 
-    /** The value columns that a node computes: those that its children read. */
-    private List<String> valuesOut(String owner, Operator of) {
-      return child(owner, of).valueTypes();
+    /**
+     * The value columns that a node computes, in the types that its children read. It may have none:
+     * of a table that is only looked up, records are computed to know which ones fail.
+     */
+    private Program computed(
+        String owner, StructType layout, List<String> expressions, Operator of) {
+      return of.children().isEmpty()
+          ? binder.bind(owner, layout, expressions)
+          : typed(owner, layout, expressions, child(owner, of).valueTypes());
     }
 
     private Operator child(String owner, Operator of) {
@@ -267,7 +273,7 @@ final class Topology {
       return new LookupNode(
           getter(owner, of),
           of.left(),
-          typed(owner, layout, of.values(), valuesOut(owner, of)),
+          computed(owner, layout, of.values(), of),
           of.keyTypes().size(),
           of.valueTypes().size(),
           of.rightTypes().size());
@@ -311,16 +317,13 @@ final class Topology {
         throw new IllegalArgumentException(owner + ": a table needs subtract expressions");
       }
       StructType layout = Binder.withTs(Binder.with(record, "a", of.accTypes()));
-      boolean isRead = !of.children().isEmpty();
       return new FoldNode(
           stores.get(of.store()),
           of.table(),
           typed(owner, layout, of.init(), of.accTypes()),
           typed(owner, layout, of.add(), of.accTypes()),
           of.subtract() == null ? null : typed(owner, layout, of.subtract(), of.accTypes()),
-          isRead
-              ? typed(owner, layout, of.results(), valuesOut(owner, of))
-              : binder.bind(owner, layout, List.of()),
+          computed(owner, layout, of.results(), of),
           of.keyTypes().size(),
           of.valueTypes().size(),
           of.accTypes().size());
