@@ -7,6 +7,7 @@
 Thread rule: any thread; starts go one after the other.
 """
 
+import contextlib
 import re
 import threading
 from dataclasses import asdict, dataclass
@@ -22,7 +23,7 @@ from duolog.engine.launch import Launcher
 from duolog.engine.lower import lower
 from duolog.engine.modes import ChosenMode, choose_mode
 from duolog.engine.owner import claim, release
-from duolog.engine.query import RunningQuery
+from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.session import Session, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
@@ -59,6 +60,7 @@ class Engine:
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
         self._queries: dict[str, RunningQuery] = {}
         self._opened: Session | None = None
+        self._opening = threading.Lock()
 
     def warm_up(self) -> None:
         """Start the session now, so that the first query does not wait for it.
@@ -88,7 +90,9 @@ class Engine:
             try:
                 query = self._start(plan, application_id, mode, checkpoint, session)
             except BaseException:
-                release(checkpoint.directory, session.holder, session.java_pid)
+                # Of a JVM that has gone the system has freed the lock.
+                with contextlib.suppress(*JVM_IS_GONE):
+                    release(checkpoint.directory, session.holder, session.java_pid)
                 raise
             self._queries[application_id] = _by_checkpoint[checkpoint.directory] = query
             return query
@@ -172,9 +176,11 @@ class Engine:
         return Checkpoint((self.config.checkpoint_dir / application_id).resolve())
 
     def _session(self) -> Session:
-        if self._opened is None or self._opened.has_ended:
-            self._opened = open_session(self.config)
-        return self._opened
+        # Queries that lost their JVM ask at once: one share is closed, a second one would stay.
+        with self._opening:
+            if self._opened is None or self._opened.has_ended:
+                self._opened = open_session(self.config)
+            return self._opened
 
     def _prepare(
         self,

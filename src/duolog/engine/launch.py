@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -75,17 +75,18 @@ class Launcher:
         that it leaves out is bounded by the setting `max.offsets.per.trigger` alone.
 
         Raises:
-            QueryFailed: Spark or the kernel refuses the query.
+            QueryFailed: Spark or the kernel refuses the query, or the JVM has gone.
         """
         with _starting:
             return self._start(trigger, records_max)
 
     def _start(self, trigger: Trigger, records_max: Mapping[str, int]) -> StreamingQuery:
         spec = json.dumps(self.spec | {"real_time": trigger == "real-time"})
-        # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
-        self.session.spark.conf.set("spark.sql.shuffle.partitions", self.spec["shuffle_partitions"])
-        kernel = self._java().org.duolog.kernel
+        partitions = self.spec["shuffle_partitions"]
         try:
+            # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
+            self.session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
+            kernel = self._java().org.duolog.kernel
             sources = self._java().java.util.ArrayList()
             for source in self.spec["sources"]:
                 topic = source["topic"]
@@ -93,7 +94,7 @@ class Launcher:
                 sources.add(self._read(topic, trigger, bound))
             envelopes = kernel.Kernel.apply(sources, spec)
             started = kernel.Launcher.start(envelopes, spec, self._options(trigger))
-        except (Py4JJavaError, PySparkException) as error:
+        except (Py4JError, ConnectionError, PySparkException) as error:
             raise to_query_failed(error, self.application_id) from error
         return StreamingQuery(started)
 

@@ -1,21 +1,62 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 from duolog import Topology
 from duolog.core.errors import ConfigError
-from duolog.engine import Engine, EngineConfig
+from duolog.engine import Engine, EngineConfig, engine
+from duolog.engine.errors import QueryFailed
+
+
+def copying() -> Topology:
+    topology = Topology("copy")
+    topology.stream("in", value="a INT").to("out")
+    return topology
 
 
 @pytest.mark.parametrize("name", ["../elsewhere", "a/b", ".hidden", "a b", "x" * 201])
 def test_a_name_that_cannot_be_a_directory_is_refused_before_anything_starts(
     tmp_path: Path, name: str
 ) -> None:
-    topology = Topology("copy")
-    topology.stream("in", value="a INT").to("out")
-    engine = Engine(EngineConfig("127.0.0.1:1", tmp_path))
+    named = Engine(EngineConfig("127.0.0.1:1", tmp_path))
 
     with pytest.raises(ConfigError, match="cannot name an application"):
-        engine.start(topology.build(), name)
+        named.start(copying().build(), name)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_queries_that_lose_their_jvm_at_once_share_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    def open_slowly(_config: EngineConfig) -> MagicMock:
+        time.sleep(0.05)
+        opened.append(MagicMock(has_ended=False))
+        return opened[-1]
+
+    monkeypatch.setattr(engine, "open_session", open_slowly)
+    shared = Engine(EngineConfig("127.0.0.1:1", tmp_path))
+
+    with ThreadPoolExecutor(2) as queries:
+        for done in [queries.submit(shared.warm_up) for _ in range(2)]:
+            done.result()
+
+    assert len(opened) == 1
+
+
+def test_a_start_that_fails_says_why_though_its_jvm_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "open_session", MagicMock())
+    monkeypatch.setattr(engine, "claim", MagicMock())
+    monkeypatch.setattr(engine, "release", MagicMock(side_effect=ConnectionRefusedError))
+    started = Engine(EngineConfig("127.0.0.1:1", tmp_path))
+    monkeypatch.setattr(started, "_start", MagicMock(side_effect=QueryFailed("refused")))
+
+    with pytest.raises(QueryFailed, match="refused"):
+        started.start(copying().build(), "copy")

@@ -5,7 +5,10 @@ import time
 from pathlib import Path
 from unittest.mock import MagicMock
 
+import pytest
+
 from duolog.engine.checkpoint import Checkpoint
+from duolog.engine.errors import QueryFailed
 from duolog.engine.launch import Launcher
 from duolog.engine.settings import EngineConfig
 
@@ -40,3 +43,13 @@ def test_applications_that_start_at_once_do_not_get_each_others_shuffle_partitio
         thread.join()
 
     assert found == {1: 1, 2: 2, 3: 3, 7: 7}
+
+
+def test_a_jvm_that_has_gone_before_a_query_starts_is_a_failure_of_ours(tmp_path: Path) -> None:
+    share = MagicMock()
+    share.spark.conf.set.side_effect = ConnectionRefusedError("no JVM")
+    spec = {"application_id": "app", "shuffle_partitions": 1, "sources": []}
+    launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
+
+    with pytest.raises(QueryFailed, match="ConnectionRefusedError"):
+        launcher.start("micro-batch", {})
