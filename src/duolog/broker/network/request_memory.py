@@ -8,6 +8,9 @@ The one that is *ahead* lets the line move when unfinished requests alone have f
 request can be read whole and handled. So at most one request of the largest size is held beyond the limit.
 If nothing more comes of it while others wait, it is closed, and the next one goes ahead.
 
+A large request of a cold API is copied out of its buffer, to be decoded beside the loop. The copy counts,
+too, and while there is one nobody goes ahead: what it holds comes back in any case.
+
 A connection's first 16 KiB are not counted; `max.connections` bounds them.
 
 Thread: the loop. Source: Kafka `queued.max.request.bytes`, `SimpleMemoryPool` (KIP-72), which may stand
@@ -55,6 +58,8 @@ class RequestMemory:
         self._waiting: dict[Reader, int] = {}
         """In their order, each with what it wants to hold in all."""
         self._ahead: Reader | None = None
+        self._copies = 0
+        """How many requests wait to be decoded."""
 
     @property
     def pressed(self) -> bool:
@@ -86,6 +91,16 @@ class RequestMemory:
             self._ahead = None
         self._serve()
 
+    def copied(self, size_bytes: int) -> None:
+        """Count a request that waits to be decoded, whether it fits or not; `decoded` follows."""
+        self._copies += 1
+        self.used += size_bytes
+
+    def decoded(self, size_bytes: int) -> None:
+        self._copies -= 1
+        self.used -= size_bytes
+        self._serve()
+
     def _take(self, reader: Reader, size_bytes: int) -> None:
         self.used += size_bytes - self._held.get(reader, 0)
         self._held[reader] = size_bytes
@@ -95,7 +110,7 @@ class RequestMemory:
         while self._waiting:
             reader, size_bytes = next(iter(self._waiting.items()))
             if not self.fits(size_bytes - self._held.get(reader, 0)):
-                if self._ahead is not None:
+                if self._ahead is not None or self._copies:
                     return
                 self._ahead = reader
                 self._watch(reader, -_PROGRESS_BYTES)

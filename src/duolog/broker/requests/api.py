@@ -216,6 +216,7 @@ def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memor
         return
 
     def decoded(request: Any, error: Exception | None) -> None:
+        broker.request_memory.decoded(len(data))
         if error is not None:
             context.connection.refuse_bytes(error)
         elif not context.connection.closed:
@@ -224,6 +225,7 @@ def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memor
 
     context.large = True
     data = memoryview(bytes(body))  # The receive buffer is written again.
+    broker.request_memory.copied(len(data))
     broker.beside.call(lambda: broker.messages.decode_request(context.header, data), decoded)
 
 

@@ -1,6 +1,8 @@
 """Unfinished requests share one budget, and always move on."""
 
 import logging
+from contextlib import suppress
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from unit.broker.conftest import PRODUCE, Client, Harness, produce_fields
 
 MAX = 20 * MIB
 FRAME = 8 * MIB
+DESCRIBE_GROUPS = 15
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ def push(harness: Harness, client: Client, data: memoryview) -> memoryview:
         try:
             data = data[client.socket.send(data[: 4 * MIB]) :]
         except BlockingIOError:
-            harness.turn()
+            harness.broker.loop.run_once(0.001)
     return data
 
 
@@ -91,6 +94,36 @@ def test_a_budget_filled_by_frames_that_are_never_finished_lets_others_through(
 
     assert answer.error_code == 0
     assert held(harness) <= MAX + FRAME + 2 * MIB
+
+
+def test_requests_that_wait_to_be_decoded_count(open_harness: Any) -> None:
+    harness = open_harness(queued_max_request_bytes=str(4 * MIB))
+    go_on = Event()
+    beside = harness.broker.beside
+    beside.call(go_on.wait, lambda *_: None)
+    groups = ["g" * 30_000] * (2 * MIB // 30_000)
+    clients = [harness.client() for _ in range(8)]
+    rest = []
+    for client in clients:
+        client.expect(DESCRIBE_GROUPS, 0)
+        rest.append(memoryview(client.frame(DESCRIBE_GROUPS, 0, groups=groups)))
+
+    def push_all(times: int) -> None:
+        for _ in range(times):
+            for number, client in enumerate(clients):
+                with suppress(BlockingIOError):
+                    rest[number] = rest[number][client.socket.send(rest[number]) :]
+            harness.broker.loop.run_once(0.001)
+
+    push_all(200)
+    waiting = beside._thread._calls.qsize()  # noqa: SLF001
+    go_on.set()
+    while any(rest):
+        push_all(1)
+
+    assert waiting <= 3
+    assert {len(client.receive().groups) for client in clients} == {len(groups)}
+    assert harness.broker.request_memory.used <= 4 * MIB
 
 
 def test_small_requests_need_no_budget(harness: Harness) -> None:
