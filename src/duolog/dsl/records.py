@@ -34,7 +34,7 @@ class Records:
         predicate = Call("NOT", (_condition(condition).expression,))
         return self._then("filter", lambda name: Filter(name, self.node, predicate))
 
-    def map_values(self, *columns: str | Expr, **named_columns: Expr | PlainValue) -> Self:
+    def map_values(self, /, *columns: str | Expr, **named_columns: Expr | PlainValue) -> Self:
         """Replace the value by these columns: names to keep, or expressions by name.
 
         Example:
@@ -46,7 +46,7 @@ class Records:
         values = named(columns, named_columns)
         return self._then("map-values", lambda name: Project(name, self.node, values))
 
-    def with_columns(self, *columns: Expr, **named_columns: Expr | PlainValue) -> Self:
+    def with_columns(self, /, *columns: Expr, **named_columns: Expr | PlainValue) -> Self:
         """Add columns to the value, or replace those of the same name."""
         values = {column.name: ColumnRef(column.name) for column in self.schema.value}
         together = tuple((values | dict(named(columns, named_columns))).items())

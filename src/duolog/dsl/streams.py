@@ -21,7 +21,7 @@ from duolog.plan.nodes import AggregateNode, GroupBy, SelectKey, StreamTableJoin
 class Stream(Records):
     """A stream of records. Each method returns a new stream and leaves this one as it is."""
 
-    def select_key(self, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Stream":
+    def select_key(self, /, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Stream":
         """Give each record a new key; the old key's columns move into the value.
 
         Example:
@@ -80,7 +80,7 @@ class Stream(Records):
         """Do as `join` does, with nulls for the table's columns where there is no match."""
         return self._join("left", table, on, prefix, select)
 
-    def group_by(self, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
+    def group_by(self, /, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
         """Group by columns or expressions, for `count` or `aggregate`.
 
         A record with a null among them is in no group.
@@ -105,7 +105,7 @@ class Stream(Records):
             return self._join_by_key(kind, table, prefix, select)
         keys = named([on] if isinstance(on, str | Expr) else on, {})
         by_key = [ColumnRef(column.name) for column in self.schema.key]
-        keyed = self if [of for _, of in keys] == by_key else self.select_key(**_columns(keys))
+        keyed = self if [of for _, of in keys] == by_key else self.select_key(*_columns(keys))
         return keyed._join_by_key(kind, table, prefix, select)  # noqa: SLF001 - of this class
 
     def _join_by_key(
@@ -122,7 +122,7 @@ class Stream(Records):
 class Table(Records):
     """A table of rows by key. Each method returns a new one and leaves this one as it is."""
 
-    def group_by(self, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
+    def group_by(self, /, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
         """Group rows by columns or expressions, for `count` or `aggregate`.
 
         When a row changes, its old form is taken back from its group and its new one added to
@@ -168,6 +168,7 @@ class Grouped:
 
     def aggregate(
         self,
+        /,
         *results: Expr,
         initializer: Columns | None = None,
         adder: Columns | None = None,
@@ -230,5 +231,5 @@ class Grouped:
         return Table(self._builder, node)
 
 
-def _columns(keys: tuple[Named, ...]) -> dict[str, Expr]:
-    return {name: Expr(expression, name) for name, expression in keys}
+def _columns(keys: tuple[Named, ...]) -> tuple[Expr, ...]:
+    return tuple(Expr(expression, name) for name, expression in keys)

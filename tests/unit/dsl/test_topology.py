@@ -284,3 +284,24 @@ def test_a_description_names_levels_stores_and_conditions() -> None:
     assert "filter-2: where NOT(IS_NULL(dest))" in text
     assert "Sub-topology 0, stores dests" in text
     assert "Level 0" in text
+
+
+def test_a_column_may_be_called_self() -> None:
+    topology = Topology("self")
+    stream = topology.stream("s", key="k STRING", value="self STRING, n BIGINT")
+    table = topology.table("t", key="k STRING", value="name STRING")
+
+    assert str(stream.join(table, on="self").schema) == (
+        "key (self STRING) value (k STRING, n BIGINT, name STRING)"
+    )
+    counted = stream.map_values(self=col("n")).group_by(self=col("k")).aggregate(self_=count())
+    assert str(counted.schema) == "key (self STRING) value (self_ BIGINT)"
+
+
+def test_a_column_is_matched_with_one_column_of_a_key_only() -> None:
+    topology = Topology("twice")
+    stream = topology.stream("s", key="k STRING", value="a STRING")
+    table = topology.table("t", key="k STRING", value="name STRING")
+
+    with pytest.raises(StatementError, match='"a" is declared twice'):
+        stream.join(table, on=["a", "a"])
