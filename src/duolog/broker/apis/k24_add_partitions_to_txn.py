@@ -1,8 +1,8 @@
 """AddPartitionsToTxn, API key 24, versions 0-3.
 
 Behaviour: all partitions are added to the producer's transaction, or none: where one is not there
-it is UNKNOWN_TOPIC_OR_PARTITION and the others OPERATION_NOT_ATTEMPTED. The first partition begins
-the transaction. Versions 4 and 5 are for brokers among themselves and not served.
+it is UNKNOWN_TOPIC_OR_PARTITION and the others OPERATION_NOT_ATTEMPTED. One whose log is damaged gets
+KAFKA_STORAGE_ERROR: a transaction with it could not end. The first partition begins the transaction. Versions 4 and 5 are for brokers among themselves and not served.
 
 v2  PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH       v3  flexible
 
@@ -32,15 +32,14 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         for topic in request.v3_and_below_topics
         for partition in topic.partitions
     ]
-    unknown = {topic_partition for topic_partition in asked if not _known(topic_partition, context)}
-    if unknown:
-        codes = {
-            topic_partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if topic_partition in unknown
-            else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for topic_partition in asked
-        }
-        _reply(context, codes)
+    refused = {
+        topic_partition: code
+        for topic_partition in asked
+        if (code := _refusal(topic_partition, context))
+    }
+    if refused:
+        not_attempted = dict.fromkeys(asked, int(ErrorCode.OPERATION_NOT_ATTEMPTED))
+        _reply(context, not_attempted | refused)
         return
     context.broker.transactions.add(
         request.v3_and_below_transactional_id,
@@ -53,9 +52,12 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     )
 
 
-def _known(topic_partition: TopicPartition, context: RequestContext) -> bool:
+def _refusal(topic_partition: TopicPartition, context: RequestContext) -> int:
     topic = context.broker.topics.get(topic_partition.topic)
-    return topic is not None and topic.partition(topic_partition.partition) is not None
+    partition = topic.partition(topic_partition.partition) if topic else None
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return partition.refused.code if partition.refused else ErrorCode.NONE
 
 
 def _reply(context: RequestContext, codes: Mapping[TopicPartition, int]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from duolog.log.errors import PartitionRefused
 from duolog.protocol.error_codes import ErrorCode
+from unit.broker.transactional_producer import TransactionalProducer, coordinate
 
 LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH, DELETE_RECORDS = 2, 3, 23, 21
 DESCRIBE_LOG_DIRS, DELETE_TOPICS = 35, 20
@@ -66,6 +67,16 @@ def test_it_is_listed_and_can_be_deleted_with_its_topic(harness: Any, tmp_path: 
     assert deleted.responses[0].error_code == 0
     harness.topic("orders", partitions=2)
     assert client.produce("orders", harness.batch(b"v"), partition=1).error_code == 0
+
+
+def test_no_transaction_begins_in_it(harness: Any) -> None:
+    producer = TransactionalProducer(coordinate(harness))
+    producer.init()
+
+    assert producer.add(0, 1, topic="orders") == [55, REFUSED]
+    assert producer.write(b"v", partition=1, topic="orders").error_code == REFUSED
+    assert producer.write(b"v", topic="orders").error_code == 0
+    assert producer.end(commit=True).error_code == 0
 
 
 def test_what_runs_by_itself_leaves_it_alone(
