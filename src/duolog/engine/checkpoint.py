@@ -130,15 +130,17 @@ class Checkpoint:
         if not path.is_file():
             return None
         pin = read_json(path, self.directory.name)
-        if pin.get("format", FORMAT_VERSION) != FORMAT_VERSION:
-            raise _other_format(self.directory, pin["format"])
-        if pin.get("fingerprint") != fingerprint(pin.get("shape")):
+        found = pin.get("format", FORMAT_VERSION)
+        if isinstance(found, int) and found != FORMAT_VERSION:
+            raise _other_format(self.directory, found)
+        if pin.pop("fingerprint", "") != fingerprint(pin):
             raise damaged(path, self.directory.name, "It is not what was written.", REMOVE_ALL)
         return pin
 
     def _write(self, pin: Json) -> None:
         make_durable_dir(self.directory)
-        content = {"format": FORMAT_VERSION, "fingerprint": fingerprint(pin["shape"])} | pin
+        content = {"format": FORMAT_VERSION, **pin}
+        content["fingerprint"] = fingerprint(content)
         write_durably(self.directory / PIN_FILE, json.dumps(content, indent=1, sort_keys=True))
 
 
@@ -152,6 +154,6 @@ def _other_format(directory: Path, found: int) -> CheckpointMismatch:
     )
 
 
-def fingerprint(shape: object) -> str:
-    """Return a short name for a shape; equal shapes have equal names."""
-    return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
+def fingerprint(content: object) -> str:
+    """Return a short name for what is kept; equal contents have equal names."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -147,10 +147,24 @@ def test_a_damaged_file_is_named_with_what_is_lost_and_what_to_do(
     assert hint in caught.value.hint
 
 
-def test_one_flipped_bit_in_what_tells_the_shape_is_damage(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("flights.delay", "flights.delax"),
+        ('"tasks": 2', '"tasks": 3'),
+        ('"topics"', '"topicr"'),
+        (next(iter(TOPICS.values())), "another"),
+        ('"format": 2', '"format": "x"'),
+    ],
+)
+def test_one_flipped_bit_in_what_the_first_start_fixed_is_damage(
+    tmp_path: Path, written: str, found: str
+) -> None:
+    """And not another topic, or another number of tasks."""
     checkpoint = started(tmp_path)
     path = tmp_path / "application.json"
-    path.write_text(path.read_text().replace("flights.delay", "flights.delax", 1))
+    assert written in path.read_text()
+    path.write_text(path.read_text().replace(written, found, 1))
 
     with pytest.raises(CheckpointDamaged):
         checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
