@@ -12,11 +12,12 @@ that judges changes cannot quietly test less.
 import os
 import shutil
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import side_by_side
 from conformance.kafka.peer import KafkaPeer
 
 if TYPE_CHECKING:
@@ -34,10 +35,6 @@ settings.register_profile(
 settings.register_profile("deep", max_examples=2000, deadline=None)
 
 
-# The folders whose tests start programs.
-_SLOW: Final = {"architecture", "conformance", "fault", "property"}
-
-
 class RequireProgram(Protocol):
     """The call that the fixture `require_program` gives."""
 
@@ -53,49 +50,19 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> side_by_side.Scheduler:
+    return side_by_side.Scheduler(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        if group := _group(item):
-            item.add_marker(pytest.mark.xdist_group(group))
-    # What takes minutes begins first, so that both cores are busy to the end.
-    items.sort(key=_rank)
+    # What takes minutes begins first, so that both processes are busy to the end.
+    items.sort(key=lambda item: side_by_side.rank(item.nodeid))
     if config.getoption("--deep"):
         return
     skip = pytest.mark.skip(reason="a long form: run scripts/test --deep")
     for item in items:
         if "deep" in item.keywords:
             item.add_marker(skip)
-
-
-def _group(item: pytest.Item) -> str:
-    """Return the name of the tests that run in one process, one after the other; empty for none.
-
-    What a process keeps for all its tests (the JVM, a real Kafka) is started in one of two processes
-    only. Tests of one file stay together, for the sake of what the file shares; not so those that
-    start programs of their own, each of which may take a minute.
-    """
-    for shared in ("spark", "kafka_peer"):
-        if shared in _fixtures(item):
-            return shared
-    if _SLOW & set(item.path.parts) and not _shares_with_its_file(item):
-        return ""
-    return str(item.path)
-
-
-def _rank(item: pytest.Item) -> int:
-    shared = [
-        number for number, name in enumerate(("spark", "kafka_peer")) if name in _fixtures(item)
-    ]
-    return shared[0] if shared else 2 if _SLOW & set(item.path.parts) else 3
-
-
-def _shares_with_its_file(item: pytest.Item) -> bool:
-    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    return any(found[-1].scope == "module" for found in definitions.values())
-
-
-def _fixtures(item: pytest.Item) -> list[str]:
-    return list(getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,54 @@
+"""Which tests stay together when two processes share them, and which begin first.
+
+    the JVM of a process, a real Kafka     what uses one stays in one process, which starts it once
+    a fixture of a file                    the file stays together
+    programs of a test's own, a minute each    every test for itself
+    all else                               the file stays together
+
+Read off the text of the files, because the process that hands out tests collects none.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from xdist.scheduler import LoadScopeScheduling
+
+_ROOT: Final = Path(__file__).parents[1]
+_SHARED: Final = (
+    ("jvm", re.compile(r"\bSparkSession\b|\bEngine\(")),
+    ("kafka", re.compile(r"\bKafkaPeer\b")),
+)
+# The folders whose tests start programs.
+_SLOW: Final = {"architecture", "conformance", "fault", "property"}
+
+
+class Scheduler(LoadScopeScheduling):  # type: ignore[misc] # xdist publishes no types
+    """Gives each process a group at a time, in the order in which the tests were collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+def group_of(nodeid: str) -> str:
+    """Return the name of the tests that run in one process, one after the other."""
+    path = nodeid.partition("::")[0]
+    for name, pattern in _SHARED:
+        if pattern.search(_text(path)):
+            return name
+    alone = _SLOW & set(Path(path).parts) and 'scope="module"' not in _text(path)
+    return nodeid if alone else path
+
+
+def rank(nodeid: str) -> int:
+    """Return 0 for the tests that begin first."""
+    group = group_of(nodeid)
+    shared = [name for name, _ in _SHARED]
+    return shared.index(group) if group in shared else 2 if "::" in group else 3
+
+
+@cache
+def _text(path: str) -> str:
+    file = _ROOT / path
+    return file.read_text() if file.is_file() else ""
