@@ -21,6 +21,7 @@ from duolog.engine.checkpoint_files import (
     ensure_readable,
     ensure_unused,
     read_json,
+    writing,
 )
 from duolog.engine.durable import make_durable_dir, write_durably
 from duolog.engine.errors import CheckpointMismatch
@@ -65,6 +66,7 @@ class Checkpoint:
         Raises:
             CheckpointMismatch: the checkpoint belongs to another shape or number of tasks.
             CheckpointDamaged: a file that a start depends on cannot be read.
+            CheckpointNotWritable: this user may not write there, or there is no space.
             SourceTopicRecreated: a source topic is not the one that was read.
         """
         pinned = self._read()
@@ -138,10 +140,11 @@ class Checkpoint:
         return pin
 
     def _write(self, pin: Json) -> None:
-        make_durable_dir(self.directory)
         content = {"format": FORMAT_VERSION, **pin}
         content["fingerprint"] = fingerprint(content)
-        write_durably(self.directory / PIN_FILE, json.dumps(content, indent=1, sort_keys=True))
+        with writing(self.directory, self.directory.name):
+            make_durable_dir(self.directory)
+            write_durably(self.directory / PIN_FILE, json.dumps(content, indent=1, sort_keys=True))
 
 
 def _other_format(directory: Path, found: int) -> CheckpointMismatch:

@@ -8,11 +8,13 @@ Looked at before it starts, and nothing is mended: only a person knows whether a
     commits/N    micro-batch N is done              damaged: it is computed again
 """
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from duolog.engine.errors import CheckpointDamaged
+from duolog.engine.errors import CheckpointDamaged, CheckpointNotWritable
 
 Json = dict[str, Any]
 
@@ -29,6 +31,20 @@ def damaged(path: Path, application_id: str, lost: str, hint: str) -> Checkpoint
         detail=lost,
         hint=hint,
     )
+
+
+@contextlib.contextmanager
+def writing(directory: Path, application_id: str) -> Iterator[None]:
+    """Raise CheckpointNotWritable where the system refuses what is written within."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointNotWritable(
+            f'the checkpoint of application "{application_id}" cannot be written',
+            query_id=application_id,
+            detail=f"{error.filename or directory}: {error.strerror}.",
+            hint="Give this user the right to write there, free space, or use another data directory.",
+        ) from error
 
 
 def read_json(path: Path, application_id: str) -> Json:

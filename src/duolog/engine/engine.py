@@ -79,6 +79,8 @@ class Engine:
             BrokerUnreachable: no broker answers.
             CheckpointInUse: the application runs already, in this process or another.
             CheckpointMismatch: the application's state belongs to another plan.
+            CheckpointDamaged: a file of the checkpoint cannot be read.
+            CheckpointNotWritable: nothing can be written to the checkpoint.
             SlotsMissing: real-time mode was asked for and does not fit the free slots.
             QueryFailed: Spark refuses the query.
         """
@@ -90,8 +92,8 @@ class Engine:
             try:
                 query = self._start(plan, application_id, mode, checkpoint, session)
             except BaseException:
-                # Of a JVM that has gone the system has freed the lock.
-                with contextlib.suppress(*JVM_IS_GONE):
+                # Why the start failed says more. Of a JVM that has gone the system has freed the lock.
+                with contextlib.suppress(OSError, *JVM_IS_GONE):
                     release(checkpoint.directory, session.holder, session.java_pid)
                 raise
             self._queries[application_id] = _by_checkpoint[checkpoint.directory] = query

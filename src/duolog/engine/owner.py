@@ -25,8 +25,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
+from duolog.engine.checkpoint_files import writing
 from duolog.engine.durable import make_durable_dir, write_durably
-from duolog.engine.errors import CheckpointInUse, CheckpointNotWritable
+from duolog.engine.errors import CheckpointInUse
 
 OWNER_FILE: Final = "owner.json"
 LOCK_FILE: Final = "owner.lock"
@@ -76,8 +77,11 @@ def claim(
 
     Raises:
         CheckpointInUse: another process runs the application, and still does after `wait_s`.
+        CheckpointNotWritable: this user may not write there, or there is no space.
     """
-    _ensure_writable(directory, application_id)
+    with writing(directory, application_id):
+        make_durable_dir(directory)
+        (directory / LOCK_FILE).touch()
     locked = _lock(directory, holder, application_id, wait_s)
     try:
         found = _read(directory)
@@ -85,7 +89,8 @@ def claim(
             _wait_for_end_of_lease(directory, found, application_id, lease_s)
         number = 1 if found is None else found.number + 1
         mine = Owner(number, uuid.uuid4().hex, _machine(), socket.gethostname(), pid)
-        content = _write(directory, mine)
+        with writing(directory, application_id):
+            content = _write(directory, mine)
         if locked == "unsupported":
             # Of two that claim at once the last one stays, and the other one sees it here.
             time.sleep(_SETTLE_S)
@@ -105,19 +110,6 @@ def release(directory: Path, holder: Holder, pid: int) -> None:
     if found is not None and found.machine == _machine() and found.pid == pid:
         _write(directory, Owner(**asdict(found) | {"released": True}))
     holder.release(str(directory))
-
-
-def _ensure_writable(directory: Path, application_id: str) -> None:
-    try:
-        make_durable_dir(directory)
-        (directory / LOCK_FILE).touch()
-    except OSError as error:
-        raise CheckpointNotWritable(
-            f'the checkpoint of application "{application_id}" cannot be written',
-            query_id=application_id,
-            detail=f"{error.filename or directory}: {error.strerror}.",
-            hint="Give this user the right to write there, free space, or use another data directory.",
-        ) from error
 
 
 def _lock(directory: Path, holder: Holder, application_id: str, wait_s: float) -> Locked:

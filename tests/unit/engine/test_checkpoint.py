@@ -1,11 +1,20 @@
+import errno
 import json
+import os
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 from duolog import Topology, col, count, sum_
+from duolog.engine import checkpoint as checkpoint_module
 from duolog.engine.checkpoint import Checkpoint, Json
-from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch, SourceTopicRecreated
+from duolog.engine.errors import (
+    CheckpointDamaged,
+    CheckpointMismatch,
+    CheckpointNotWritable,
+    SourceTopicRecreated,
+)
 from unit.engine.shapes import shape_of_topology
 
 VERSIONS = {"duolog": "0", "spark": "4"}
@@ -168,6 +177,16 @@ def test_one_flipped_bit_in_what_the_first_start_fixed_is_damage(
 
     with pytest.raises(CheckpointDamaged):
         checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+
+
+def test_a_full_disk_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = MagicMock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    monkeypatch.setattr(checkpoint_module, "write_durably", full)
+
+    with pytest.raises(CheckpointNotWritable) as caught:
+        Checkpoint(tmp_path).pin("flights", shape(), VERSIONS, TOPICS)
+
+    assert "No space left on device" in caught.value.detail
 
 
 def test_state_without_what_tells_its_meaning_is_refused(tmp_path: Path) -> None:

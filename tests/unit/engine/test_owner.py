@@ -1,5 +1,6 @@
 """Who may start on a checkpoint. The JVM's side is played by `fcntl`, whose locks Java uses too."""
 
+import errno
 import fcntl
 import json
 import os
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -212,3 +214,19 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_with_its_path(tmp_path: 
         start(tmp_path / "file" / "flights", PlayedHolder())
 
     assert str(tmp_path / "file") in caught.value.detail
+
+
+def test_a_claim_on_a_full_disk_is_refused_in_words_and_holds_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty file can still be made where nothing can be written."""
+    full = MagicMock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    monkeypatch.setattr(owner, "write_durably", full)
+    holder = PlayedHolder()
+
+    with pytest.raises(CheckpointNotWritable) as caught:
+        start(tmp_path, holder)
+
+    assert "No space left on device" in caught.value.detail
+    assert holder.lock(str(tmp_path)) == "locked"
+    holder.release(str(tmp_path))
