@@ -177,7 +177,11 @@ def plan_of(define: Define) -> Plan:
 @functools.cache
 def driver_of(spark: SparkSession, define: Define, cache_bytes_max: int) -> Any:
     """Return the driver of a topology, compiled once: its expressions cost more than a case."""
-    levels = find_levels(plan_of(define), TASKS)
+    return driver_of_plan(spark, plan_of(define), cache_bytes_max)
+
+
+def driver_of_plan(spark: SparkSession, plan: Plan, cache_bytes_max: int) -> Any:
+    levels = find_levels(plan, TASKS)
     spec = lower(levels, "test", cache_bytes_max=cache_bytes_max)
     kernel = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
     return kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001

@@ -5,7 +5,7 @@ import json
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.test_engine_semantics import by_topic_and_partition, drive, driver_of
+from conformance.streams.test_engine_semantics import by_topic_and_partition, drive, driver_of_plan
 from duolog import Topology, col, count, lit, max_
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
@@ -44,7 +44,7 @@ def ensure_same(spark: SparkSession, topology: Topology, given: list[SourceRecor
     plan = topology.build()
     expected = by_topic_and_partition(ReferenceEvaluator(plan, tasks=2).run(given))
     assert expected
-    assert by_topic_and_partition(drive(driver_of(spark, plan, 0), given)) == expected
+    assert by_topic_and_partition(drive(driver_of_plan(spark, plan, 0), given)) == expected
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
