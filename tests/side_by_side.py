@@ -45,7 +45,9 @@ def rank(nodeid: str) -> int:
     """Return 0 for the tests that begin first."""
     group = group_of(nodeid)
     shared = [name for name, _ in _SHARED]
-    return shared.index(group) if group in shared else 2 if "::" in group else 3
+    if group in shared:
+        return shared.index(group)
+    return 2 if _SLOW & set(Path(group.partition("::")[0]).parts) else 3
 
 
 @cache
