@@ -21,10 +21,10 @@ class Holder:
         self.let_go_count += 1
 
 
-def open_logs() -> int:
-    """Count the segment files that this process has open."""
-    links = list(Path("/proc/self/fd").iterdir())
-    return sum(link.is_symlink() and link.readlink().suffix == ".log" for link in links)
+def open_logs(directory: Path) -> int:
+    """Count the segment files below `directory` that this process has open."""
+    found = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    return sum(name.endswith(".log") and name.startswith(str(directory)) for name in found)
 
 
 def one_record(value: bytes) -> memoryview:
@@ -57,7 +57,7 @@ def test_a_holder_that_opens_again_is_the_youngest() -> None:
 def test_many_partitions_are_written_and_read_with_few_files(tmp_path: Path) -> None:
     manager = LogManager(RealDisk(4), str(tmp_path / "data"), SystemClock(), {})
     manager.create_topic("many", 20)
-    before = open_logs()
+    before = open_logs(tmp_path)
 
     for round_ in range(2):
         for partition in range(20):
@@ -65,15 +65,15 @@ def test_many_partitions_are_written_and_read_with_few_files(tmp_path: Path) -> 
             log.append(one_record(b"%d of %d" % (round_, partition)))
             log.write_staged()
             log.high_watermark = log.log_end_offset
-            assert open_logs() - before <= 4
+            assert open_logs(tmp_path) - before <= 4
 
     for partition in range(20):
         data = manager.log("many", partition).read_bytes(0, 1000, up_to_offset=2)
         assert b"0 of %d" % partition in data
         assert b"1 of %d" % partition in data
-    assert open_logs() - before <= 4
+    assert open_logs(tmp_path) - before <= 4
     manager.close()
-    assert open_logs() == before
+    assert open_logs(tmp_path) == before
 
 
 def test_what_is_being_sent_stays_open(tmp_path: Path) -> None:
@@ -94,18 +94,18 @@ def test_what_is_being_sent_stays_open(tmp_path: Path) -> None:
 
 def test_a_deleted_topic_leaves_no_file_open(tmp_path: Path) -> None:
     manager = LogManager(RealDisk(), str(tmp_path / "data"), SystemClock(), {})
-    before = open_logs()
+    before = open_logs(tmp_path)
     manager.create_topic("gone", 3)
     for partition in range(3):
         log = manager.log("gone", partition)
         log.append(one_record(b"x"))
         log.write_staged()
-    assert open_logs() - before == 3
+    assert open_logs(tmp_path) - before == 3
 
     del log
     manager.delete_topic("gone")
 
-    assert open_logs() == before
+    assert open_logs(tmp_path) == before
     manager.close()
 
 
