@@ -37,6 +37,9 @@ _CONSUMER: Final = {
     "max.partition.fetch.bytes": str(4 * MIB),
     "fetch.max.bytes": str(64 * MIB),
     "isolation.level": "read_committed",
+    # A stop waits for what is asked of a broker that is away: a minute by Kafka's defaults.
+    "default.api.timeout.ms": "15000",
+    "request.timeout.ms": "10000",
     # A deleted topic would come back by itself, with one partition.
     "allow.auto.create.topics": "false",
 }
