@@ -14,8 +14,7 @@ OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT, OFFSET_DELETE = 8, 9, 28, 47
 ADD_PARTITIONS, END_TXN, WRITE_TXN_MARKERS = 24, 26, 27
 CONSUMER_HEARTBEAT = 68
 PARTITIONS: Final = 2_000
-# Twice what is promised, as in tests/unit/broker/requests/test_longest_hold.py.
-HELD_S_MAX: Final = 0.04
+HELD_S_MAX: Final = 0.02
 TRIES: Final = 2
 
 

@@ -26,8 +26,7 @@ from unit.broker.conftest import Client, Harness
 from unit.broker.transactional_producer import coordinate
 
 ITEMS: Final = 3_000
-# Twice what is promised, 20 ms: a core that works beside another one takes longer for the same.
-HOLD_S: Final = 0.040
+HOLD_S: Final = 0.020
 
 APIS: Final = find_apis()
 
