@@ -14,7 +14,7 @@ from duolog.record.batch import (
     whole_batches,
 )
 from duolog.record.compression import Compression
-from duolog.record.records import Record, decode_records, encode_batch, keyless_records
+from duolog.record.records import Record, decode_records, encode_batch
 
 __all__ = [
     "HEADER_BYTES",
@@ -24,7 +24,6 @@ __all__ = [
     "crc_matches",
     "decode_records",
     "encode_batch",
-    "keyless_records",
     "patch_batch",
     "read_header",
     "whole_batches",

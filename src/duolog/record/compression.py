@@ -24,6 +24,7 @@ PLAIN_BYTES_MAX: Final = 128 * 1024 * 1024
 PLAIN_RATIO_USUAL: Final = 16
 
 _PLAIN_BYTES_USUAL: Final = 64 * 1024
+_GROWTH: Final = 8
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + bytes((0, 0, 0, 1, 0, 0, 0, 1))
@@ -63,13 +64,15 @@ def plain_bytes_max(codec: int, size_bytes: int) -> int:
     return max(PLAIN_BYTES_MAX, PLAIN_RATIO_USUAL * size_bytes)
 
 
-def decompress(codec: int, data: bytes | memoryview) -> bytes | memoryview:
-    """Return the records' bytes.
+def decompress(
+    codec: int, data: bytes | memoryview, bytes_max: int | None = None
+) -> bytes | memoryview:
+    """Return the records' bytes, which are `bytes_max` at most if they are compressed.
 
     Raises:
         CorruptBatch: the codec is unknown, or the data is not of this codec, or too large.
     """
-    bytes_max = plain_bytes_max(codec, len(data))
+    bytes_max = plain_bytes_max(codec, len(data)) if bytes_max is None else bytes_max
     try:
         match codec:
             case Compression.NONE:
@@ -96,19 +99,19 @@ def _expand(
     data: bytes | memoryview,
     bytes_max: int,
 ) -> bytes:
-    """Decompress into a buffer of the usual size, or else into the largest one."""
-    usual = min(max(_PLAIN_BYTES_USUAL, PLAIN_RATIO_USUAL * len(data)), bytes_max)
-    for size in (usual, bytes_max):
-        # The system gives memory for what is written only.
+    """Decompress into a buffer of the usual size, or else into larger and larger ones."""
+    size = min(max(_PLAIN_BYTES_USUAL, PLAIN_RATIO_USUAL * len(data)), bytes_max)
+    while True:
+        # It is filled with zeros first: 128 MB at once would take a tenth of a second.
         target = bytearray(size)
         try:
             written = decompress_into(data, target)
         except cramjam.DecompressionError:
             if size == bytes_max:
                 raise
+            size = min(size * _GROWTH, bytes_max)
         else:
             return bytes(memoryview(target)[:written])
-    raise AssertionError("the loop returns or raises")
 
 
 def _compress_lz4(data: bytes | bytearray) -> bytes:

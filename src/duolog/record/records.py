@@ -42,8 +42,10 @@ class Record(NamedTuple):
     headers: RecordHeaders = ()
 
 
-def decode_records(buffer: Buffer) -> Iterator[Record]:
+def decode_records(buffer: Buffer, plain_bytes_max: int | None = None) -> Iterator[Record]:
     """Yield the records of one whole batch; the checksum is not checked here.
+
+    `plain_bytes_max` bounds what compressed records may be decompressed to.
 
     Raises:
         CorruptBatch: the batch is cut off, or its records are not what the header says.
@@ -54,22 +56,11 @@ def decode_records(buffer: Buffer) -> Iterator[Record]:
     if not HEADER_BYTES <= header.size_bytes <= len(buffer):
         raise CorruptBatch("record batch is cut off", detail=f"{len(buffer)} bytes")
     payload = memoryview(buffer)[HEADER_BYTES : header.size_bytes]
-    plain = bytes(decompress(header.compression, payload))
+    plain = bytes(decompress(header.compression, payload, plain_bytes_max))
     try:
         yield from _decode_all(header, plain)
     except (IndexError, UnicodeDecodeError) as error:
         raise CorruptBatch("record cannot be read", detail=str(error)) from error
-
-
-def keyless_records(buffer: Buffer) -> list[int]:
-    """Return the positions within the batch of the records without a key.
-
-    A compacted topic keeps the last record of each key, so it refuses those (INVALID_RECORD).
-
-    Raises:
-        CorruptBatch: see `decode_records`.
-    """
-    return [index for index, record in enumerate(decode_records(buffer)) if record.key is None]
 
 
 def encode_batch(

@@ -12,7 +12,6 @@ from duolog.record import (
     crc_matches,
     decode_records,
     encode_batch,
-    keyless_records,
     patch_batch,
     read_header,
     whole_batches,
@@ -108,12 +107,6 @@ def test_whole_batches_leave_out_one_that_is_cut_off() -> None:
     found = [header.next_offset for header, _ in whole_batches(first + second + first[:-1])]
 
     assert found == [1, 3]
-
-
-def test_records_without_a_key_are_named_by_their_position() -> None:
-    records = [Record(0, 1, b"a", b""), Record(0, 1, None, b""), Record(0, 1, None, None)]
-
-    assert keyless_records(encode_batch(records, compression=Compression.ZSTD)) == [1, 2]
 
 
 def _cut(batch: bytearray) -> bytearray:

@@ -17,10 +17,16 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.errors import kafka_code
-from duolog.broker.produce.batch_validation import BatchRefused, check_batch, stamp_with_append_time
+from duolog.broker.produce.batch_validation import (
+    BatchRefused,
+    OpenedRecords,
+    check_batch,
+    stamp_with_append_time,
+)
 from duolog.broker.produce.produce_burst import append_single
+from duolog.broker.produce.records_check import Opened, batches_to_open, open_all, open_few
 from duolog.broker.produce.transactional import is_transactional, refusal, verify
-from duolog.broker.requests.api import Api
+from duolog.broker.requests.api import Api, answer_failure
 from duolog.broker.requests.in_flight import InFlightRequest
 from duolog.broker.topics.topics import Topic
 from duolog.core.errors import DuologError
@@ -53,14 +59,12 @@ class PendingProduce(InFlightRequest):
 
     appends = True
 
-    def __init__(
-        self, connection: "Connection", version: int, correlation_id: int, results: ProduceResults
-    ) -> None:
+    def __init__(self, connection: "Connection", version: int, correlation_id: int) -> None:
         self.data = None
         self.connection = connection
         self.version = version
         self.correlation_id = correlation_id
-        self.results = results
+        self.results: ProduceResults = []
 
     def durable(self) -> None:
         self.connection.broker.counters.produce_requests += 1
@@ -118,45 +122,106 @@ def handle_frame(
     elif broker.rounds.failure is not None:
         results = _refuse_all(request, ErrorCode.KAFKA_STORAGE_ERROR)
     else:
-        results = [
-            (name, _append_topic(broker, request, name, data, version))
-            for name, data in request.topics
-        ]
-    if request.acks == 0:
+        now_ms = broker.clock.now_ms()
+        opened = open_few(batches_to_open(broker.topics, request, now_ms), now_ms)
+        if opened is None:
+            _append_later(connection, frame, version, correlation_id, position)
+            return
+        results = _append_all(broker, request, opened, version)
+    pending = None
+    if request.acks:
+        pending = PendingProduce(connection, version, correlation_id)
+        connection.begin(pending)
+    _await_durable(connection, pending, results)
+
+
+def _append_later(
+    connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
+) -> None:
+    """Look at the records beside the loop, and append in a later round."""
+    broker = connection.broker
+    copied = memoryview(bytearray(frame))  # The receive buffer is written again.
+    request = read_produce_request(copied, position, version)
+    now_ms = broker.clock.now_ms()
+    batches = batches_to_open(broker.topics, request, now_ms)
+    pending = None
+    if request.acks:
+        pending = PendingProduce(connection, version, correlation_id)
+        connection.begin(pending)
+    connection.hold_back()
+    broker.request_memory.copied(len(copied))
+
+    def looked_at(opened: Opened | None, error: Exception | None) -> None:
+        broker.request_memory.decoded(len(copied))
+        try:
+            assert opened is not None, error
+            if broker.rounds.failure is not None:
+                results = _refuse_all(request, ErrorCode.KAFKA_STORAGE_ERROR)
+            else:
+                results = _append_all(broker, request, opened, version)
+            _await_durable(connection, pending, results)
+        except Exception as unexpected:  # noqa: BLE001  The edge of a request, in a later round.
+            answer_failure(connection, API, copied, pending or InFlightRequest(), unexpected)
+        connection.go_on()
+
+    broker.beside.call(lambda: open_all(batches, now_ms), looked_at)
+
+
+def _await_durable(
+    connection: "Connection", pending: PendingProduce | None, results: ProduceResults
+) -> None:
+    """Let who asked wait for what was appended; None where nobody waits for an answer."""
+    rounds = connection.broker.rounds
+    if pending is None:
         _check_unanswered(connection, results)
-        if broker.rounds.dirty and not connection.closed:
-            broker.rounds.pending.append(UnansweredProduce(connection))
+        if rounds.dirty and not connection.closed:
+            rounds.pending.append(UnansweredProduce(connection))
         return
-    pending = PendingProduce(connection, version, correlation_id, results)
-    connection.begin(pending)
-    if broker.rounds.dirty:
-        broker.rounds.pending.append(pending)
+    pending.results = results
+    if rounds.dirty:
+        rounds.pending.append(pending)
     else:
         pending.durable()
+
+
+def _append_all(
+    broker: "Broker", request: ProduceRequest, opened: Opened, version: int
+) -> ProduceResults:
+    rest = iter(opened)
+    return [
+        (name, _append_topic(broker, request, name, list(zip(data, rest, strict=False)), version))
+        for name, data in request.topics
+    ]
 
 
 def _append_topic(
     broker: "Broker",
     request: ProduceRequest,
     name: bytes,
-    data: list[ProduceData],
+    data: list[tuple[ProduceData, OpenedRecords | None]],
     version: int,
 ) -> list[ProduceResult]:
     topic = broker.topics.by_name_bytes.get(name)
     if topic is None:
         return [
-            ProduceResult(item.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for item in data
+            ProduceResult(item.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for item, _ in data
         ]
     if topic.internal:
         # Only coordinators write here: a client's record could break their replay.
-        return [ProduceResult(item.partition, ErrorCode.INVALID_TOPIC_EXCEPTION) for item in data]
+        return [
+            ProduceResult(item.partition, ErrorCode.INVALID_TOPIC_EXCEPTION) for item, _ in data
+        ]
     return [_append(broker, request, topic, item, version) for item in data]
 
 
 def _append(
-    broker: "Broker", request: ProduceRequest, topic: Topic, item: ProduceData, version: int
+    broker: "Broker",
+    request: ProduceRequest,
+    topic: Topic,
+    item: tuple[ProduceData, OpenedRecords | None],
+    version: int,
 ) -> ProduceResult:
-    index, batch = item
+    (index, batch), opened = item
     partition = topic.partition(index)
     if partition is None:
         return ProduceResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -169,7 +234,7 @@ def _append(
     append_time_ms = -1
     log = partition.log
     try:
-        check_batch(batch, config, version=version, now_ms=now_ms)
+        check_batch(batch, config, version=version, now_ms=now_ms, opened=opened)
         topic.allow_times_at(now_ms)
         if config.log_append_time:
             ensure_appendable(batch, config.batch_bytes_max)

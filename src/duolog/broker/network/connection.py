@@ -149,6 +149,15 @@ class Connection:
         if self._out_of_turn:
             self.flush_soon()
 
+    def hold_back(self) -> None:
+        """Begin no later request until `go_on`."""
+        self._unfinished += 1
+
+    def go_on(self) -> None:
+        self._unfinished -= 1
+        if self._out_of_turn:
+            self.flush_soon()
+
     def flush_soon(self) -> None:
         if not self._flushing_due:
             self._flushing_due = True
@@ -252,7 +261,7 @@ class Connection:
 
     def _maybe_end(self) -> None:
         """Close the connection if the client has all that it asked for."""
-        if not self.in_flight and not self._queue.pieces:
+        if not (self.in_flight or self._queue.pieces or self._unfinished or self._out_of_turn):
             self._close_by_client()
 
     def _close_by_client(self) -> None:
@@ -348,9 +357,9 @@ class Connection:
     def _rest(self) -> None:
         """Let others be served before the next frame is handled."""
         self._rests = True
-        self.broker.timers.call_later(0.0, self._go_on)
+        self.broker.timers.call_later(0.0, self._rested)
 
-    def _go_on(self) -> None:
+    def _rested(self) -> None:
         self._rests = False
         self.flush_soon()
 

@@ -5,18 +5,18 @@ version, on the topic's config or on the clock. A batch that breaks a rule here 
 the checks of the log: what its header says means nothing if its checksum is wrong.
 
 Records are opened only where a rule is about them: keys on compacted topics, and times when the
-header gives a reason.
+header gives a reason. Who asks for many of them looks at them beside the loop, see `records_check`.
 
 Source: Kafka `ProduceRequest.validateRecords`, `LogValidator`.
 """
 
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
 from duolog.broker.topics.topic_config import TopicConfig
-from duolog.core.errors import KafkaError
+from duolog.core.errors import DuologError, KafkaError
 from duolog.log.validation import ensure_appendable
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record.batch import (
@@ -24,11 +24,12 @@ from duolog.record.batch import (
     HEADER,
     HEADER_BYTES,
     TIMESTAMP_TYPE_BIT,
+    BatchHeader,
     read_header,
 )
 from duolog.record.compression import CODEC_MASK, Compression
 from duolog.record.errors import CorruptBatch, InvalidRecord
-from duolog.record.records import RECORDS_READ_MAX, decode_records, keyless_records
+from duolog.record.records import RECORDS_READ_MAX, decode_records
 
 NO_TIMESTAMP: Final = -1
 _FIRST_ZSTD: Final = 7
@@ -46,8 +47,45 @@ class BatchRefused(KafkaError):
         self.record_errors = record_errors
 
 
-def check_batch(batch: memoryview, config: TopicConfig, *, version: int, now_ms: int) -> None:
-    """Return if the batch may be put to the log.
+class OpenedRecords(NamedTuple):
+    """What came of looking at all records of a batch."""
+
+    config: TopicConfig
+    """By whose rules."""
+    refusal: DuologError | None
+    max_timestamp: int
+    """What the records say, whatever the header does."""
+
+
+def must_be_opened(batch: memoryview, config: TopicConfig, now_ms: int) -> bool:
+    """Say whether the records of a batch are looked at before it is taken."""
+    if len(batch) < HEADER_BYTES:
+        return False
+    return config.opens_records or (
+        _FIELDS.unpack_from(batch, CRC_START)[1] > now_ms + config.trusted_ahead_ms
+    )
+
+
+def open_records(
+    batch: memoryview, config: TopicConfig, now_ms: int, *, plain_bytes_max: int | None = None
+) -> OpenedRecords:
+    """Look at all records of a batch; on any thread."""
+    try:
+        ensure_appendable(batch, config.batch_bytes_max)
+        return OpenedRecords(config, None, _check_records(batch, config, now_ms, plain_bytes_max))
+    except DuologError as error:
+        return OpenedRecords(config, error, NO_TIMESTAMP)
+
+
+def check_batch(
+    batch: memoryview,
+    config: TopicConfig,
+    *,
+    version: int,
+    now_ms: int,
+    opened: OpenedRecords | None = None,
+) -> None:
+    """Return if the batch may be put to the log; its largest timestamp is then a true one.
 
     Raises:
         KafkaError: with Kafka's code for the rule that it breaks.
@@ -55,9 +93,9 @@ def check_batch(batch: memoryview, config: TopicConfig, *, version: int, now_ms:
     if len(batch) < HEADER_BYTES:
         raise InvalidRecord("record batch is cut off", detail=f"{len(batch)} bytes")
     attributes, max_timestamp, producer_id, epoch, sequence = _FIELDS.unpack_from(batch, CRC_START)
+    to_open = must_be_opened(batch, config, now_ms)
     if not (
-        config.opens_records
-        or max_timestamp > now_ms + config.timestamp_after_ms_max
+        to_open
         or (version < _FIRST_ZSTD and attributes & CODEC_MASK == Compression.ZSTD)
         or (producer_id >= 0 and (sequence < 0 or epoch < 0))
     ):
@@ -70,7 +108,12 @@ def check_batch(batch: memoryview, config: TopicConfig, *, version: int, now_ms:
         )
     if producer_id >= 0 and (sequence < 0 or epoch < 0):
         raise InvalidRecord("record batch of an idempotent producer has no sequence number")
-    _check_records(batch, config, now_ms)
+    if opened is None or opened.config is not config:  # The topic was changed meanwhile.
+        opened = open_records(batch, config, now_ms)
+    if opened.refusal is not None:
+        raise opened.refusal
+    if opened.max_timestamp != max_timestamp and not config.log_append_time:
+        _write_header(batch, read_header(batch)._replace(max_timestamp=opened.max_timestamp))
 
 
 def stamp_with_append_time(batch: memoryview, now_ms: int) -> None:
@@ -79,42 +122,50 @@ def stamp_with_append_time(batch: memoryview, now_ms: int) -> None:
     The base timestamp stays: with the type bit set, readers take the maximum for every record.
     """
     header = read_header(batch)
-    header = header._replace(
-        attributes=header.attributes | TIMESTAMP_TYPE_BIT, max_timestamp=now_ms
+    _write_header(
+        batch,
+        header._replace(attributes=header.attributes | TIMESTAMP_TYPE_BIT, max_timestamp=now_ms),
     )
+
+
+def _write_header(batch: memoryview, header: BatchHeader) -> None:
     HEADER.pack_into(batch, 0, *header)
     HEADER.pack_into(batch, 0, *header._replace(crc=crc32c(batch[CRC_START:])))
 
 
-def _check_records(batch: memoryview, config: TopicConfig, now_ms: int) -> None:
+def _check_records(
+    batch: memoryview, config: TopicConfig, now_ms: int, plain_bytes_max: int | None
+) -> int:
+    """Return the largest timestamp."""
     count = read_header(batch).records_count
     if count > RECORDS_READ_MAX:
         raise InvalidRecord(
             f"record batch has {count} records, and the broker reads {RECORDS_READ_MAX} at most",
             hint="Send smaller batches to a topic that is compacted.",
         )
+    earliest, latest = (
+        now_ms - config.timestamp_before_ms_max,
+        now_ms + config.timestamp_after_ms_max,
+    )
+    keyless, wrong_times, largest = [], [], NO_TIMESTAMP
     try:
-        keyless = keyless_records(batch) if config.compacted else []
-        wrong_times = [] if config.log_append_time else _wrong_times(batch, config, now_ms)
+        for index, record in enumerate(decode_records(batch, plain_bytes_max)):
+            timestamp_ms = record.timestamp_ms
+            if record.key is None:
+                keyless.append(index)
+            largest = max(largest, timestamp_ms)
+            if not earliest <= timestamp_ms <= latest and timestamp_ms != NO_TIMESTAMP:
+                wrong_times.append(index)
     except CorruptBatch as error:
         # The checksum was right, so the client made it so.
         raise InvalidRecord(error.message, detail=error.detail) from error
-    if keyless:
+    if keyless and config.compacted:
         _refuse(
             keyless, "a compacted topic takes no record without a key", ErrorCode.INVALID_RECORD
         )
-    if wrong_times:
+    if wrong_times and not config.log_append_time:
         _refuse(wrong_times, "the time of a record is out of bounds", ErrorCode.INVALID_TIMESTAMP)
-
-
-def _wrong_times(batch: memoryview, config: TopicConfig, now_ms: int) -> list[int]:
-    earliest = now_ms - config.timestamp_before_ms_max
-    latest = now_ms + config.timestamp_after_ms_max
-    return [
-        index
-        for index, record in enumerate(decode_records(batch))
-        if record.timestamp_ms != NO_TIMESTAMP and not earliest <= record.timestamp_ms <= latest
-    ]
+    return largest
 
 
 def _refuse(indexes: list[int], message: str, code: ErrorCode) -> None:

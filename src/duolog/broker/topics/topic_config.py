@@ -20,6 +20,7 @@ from duolog.log.config import TOPIC_SETTINGS, topic_values
 SEGMENT_BYTES_MIN: Final = MIB
 """The least that a client may set, as in Kafka 4.1."""
 _FOREVER: Final = 2**63 - 1
+_TRUSTED_AHEAD_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ class TopicConfig:
     compacted: bool
     timestamp_before_ms_max: int
     timestamp_after_ms_max: int
+    trusted_ahead_ms: int
+    """What a batch may claim to be ahead of the clock: above this its records are looked at, as a time
+    index that believed a wrong one would have nothing to say until the clock is there."""
     opens_records: bool
     """A rule of this topic cannot be checked by a batch's header."""
 
@@ -100,6 +104,7 @@ class TopicConfigs:
             compacted="compact" in policy,
             timestamp_before_ms_max=before_ms_max,
             timestamp_after_ms_max=_FOREVER if log_append_time else after_ms_max,
+            trusted_ahead_ms=_FOREVER if log_append_time else min(after_ms_max, _TRUSTED_AHEAD_MS),
             opens_records="compact" in policy
             or (before_ms_max != _FOREVER and not log_append_time),
         )

@@ -89,7 +89,7 @@ class Topic:
             not (self.internal or config.log_append_time or config.opens_records)
             and len(self.name_bytes) <= _ANSWER_NAME_BYTES_MAX
         ):
-            self.newest_time = now_ms + config.timestamp_after_ms_max
+            self.newest_time = now_ms + config.trusted_ahead_ms
 
     @property
     def served(self) -> Iterator[Partition]:
