@@ -8,16 +8,14 @@ Threads: everything here belongs to the broker's loop.
 Source: Kafka `UnifiedLog.read`, `collectAbortedTransactions`.
 """
 
-from collections.abc import Iterator
-
 from duolog.core.ids import TopicPartition
 from duolog.log.aborted_index import AbortedTransaction
 from duolog.log.errors import OffsetOutOfRange
 from duolog.log.leader_epochs import EpochEnd
 from duolog.log.producer_state import ActiveProducer
 from duolog.log.recovery import Recovered
-from duolog.log.segment import NO_TIMESTAMP
-from duolog.log.segments import Segments, Slice, TimestampOffset
+from duolog.log.segments import Segments, Slice
+from duolog.log.time_search import Search, TimestampOffset, first_from, largest, run
 from duolog.log.transactions import OpenTransaction
 
 
@@ -136,35 +134,24 @@ class ReadableLog:
 
     # Places.
 
-    def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
-        """Return the first record with this timestamp or a later one, or None.
+    def search_time(self, timestamp_ms: int) -> Search:
+        """Look for the first record with this timestamp or a later one, in steps.
 
         The caller hides what lies above the high watermark.
         """
-        return self._segments.find_timestamp(timestamp_ms, self.log_start_offset)
+        return first_from(self._segments, timestamp_ms, self.log_start_offset)
 
-    def batches_from_time(self, timestamp_ms: int) -> Iterator[bytes | None]:
-        """Return what `offset_for_timestamp` looks at, for who looks in steps.
+    def search_largest_time(self) -> Search:
+        """Look for the first record with the largest timestamp, in steps."""
+        return largest(self._segments, self.log_start_offset)
 
-        A batch that claims such a record may have none; see `segments.first_record_from`.
-        """
-        return self._segments.batches_from_time(timestamp_ms, self.log_start_offset)
-
-    @property
-    def largest_timestamp(self) -> int | None:
-        """What batches claim to be the largest timestamp."""
-        largest = self._segments.max_timestamp
-        return None if largest == NO_TIMESTAMP else largest
+    def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
+        """Return the first record with this timestamp or a later one, or None."""
+        return run(self.search_time(timestamp_ms))
 
     def max_timestamp(self) -> TimestampOffset | None:
         """Return the first record with the largest timestamp, or None."""
-        largest = self._segments.max_timestamp
-        if largest == NO_TIMESTAMP:
-            return None
-        # Compaction may have left a batch without records that still bears the largest time.
-        return self.offset_for_timestamp(largest) or self._segments.largest_timestamp(
-            self.log_start_offset
-        )
+        return run(self.search_largest_time())
 
     def offset_for_leader_epoch(self, epoch: int) -> EpochEnd:
         """Return where `epoch` ended; (-1, -1) for one that is not known yet."""

@@ -315,12 +315,13 @@ class _Recovery:
     ) -> tuple[int, int] | None:
         """Begin with the indexes of what lies before the recovery point, rebuilt if need be."""
         indexes = segment.read_indexes()
-        if indexes is None:
+        if indexes is not None:
+            indexes[0].cut(point.position)
+            indexes[1].cut(point.next_offset - segment.base_offset)
+        if indexes is None or not segment.is_right_end(*indexes, point.position):
             for place in segment.places(0, point.position):
                 builder.add(place)
             return None
-        indexes[0].cut(point.position)
-        indexes[1].cut(point.next_offset - segment.base_offset)
         builder.resume(*indexes)
         return len(indexes[0]), len(indexes[1])
 

@@ -12,6 +12,7 @@ appends to the log uses a segment; the group commit sees its file, and nothing e
 import logging
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
@@ -142,6 +143,12 @@ class Segment:
     def max_timestamp(self) -> int:
         """The largest timestamp of its records; -1 where there is none."""
         if self._max_timestamp is None:
+            # Retention believes it, and a search passes over a whole segment by it.
+            indexes = self._load_indexes()
+            if any(self._from_disk) and not self.is_right_end(*indexes, self.size_bytes):
+                # Where the batches are damaged, too, what the index says must do: it may still go.
+                with suppress(CorruptLog):
+                    self._build_anew()
             timestamps = self.time_index.timestamps
             self._max_timestamp = timestamps[-1] if timestamps else NO_TIMESTAMP
         return self._max_timestamp
@@ -207,8 +214,8 @@ class Segment:
         return True
 
     def _build_anew(self) -> OffsetIndex:
-        logger.warning("built a damaged index anew", extra={"segment": self.path})
         self.use_indexes(*self._rebuild_indexes())
+        logger.warning("built a damaged index anew", extra={"segment": self.path})
         return self._load_indexes()[0]
 
     def read_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:
@@ -351,6 +358,39 @@ class Segment:
         times = self.time_index
         place = self.locate(self.base_offset + times.offsets[entry])
         return place is not None and place.max_timestamp == times.timestamps[entry]
+
+    def is_right_end(self, offset_index: OffsetIndex, time_index: TimeIndex, end: int) -> bool:
+        """Say whether the last times of indexes are those of the batches before position `end`.
+
+        What is not in the time index yet came behind the last but one entry of the offset index.
+        """
+        try:
+            return self._has_last_time(offset_index, time_index) and all(
+                place.max_timestamp <= (time_index.timestamps or [NO_TIMESTAMP])[-1]
+                for place in self.places(
+                    offset_index.positions[-2] if len(offset_index) > 1 else 0, end
+                )
+            )
+        except CorruptLog:
+            return False
+
+    def _has_last_time(self, offset_index: OffsetIndex, time_index: TimeIndex) -> bool:
+        if not time_index:
+            return True
+        offset = self.base_offset + time_index.offsets[-1]
+        entry = offset_index.entry_for(time_index.offsets[-1])
+        places = self.places(offset_index.positions[entry] if entry >= 0 else 0)
+        place = next((place for place in places if place.last_offset >= offset), None)
+        return place is not None and place[3:] == (offset, time_index.timestamps[-1])
+
+    def stretches(self) -> Iterator[tuple[int, int]]:
+        """Yield where stretches of batches begin and end, the last one first."""
+        end = self.size_bytes
+        while end > 0:
+            high = end - 1
+            start = self._position_of(partial(OffsetIndex.entry_within, high=high))
+            yield start, end
+            end = start
 
     def offset_bound(self, position: int) -> int | None:
         """Return an offset that is at or above all before `position`, or None for the end."""

@@ -14,9 +14,7 @@ from duolog.log.aborted_index import AbortedEntry, AbortedTransaction
 from duolog.log.aborted_rebuild import rebuild_aborted
 from duolog.log.disk import DiskFile
 from duolog.log.errors import CorruptLog
-from duolog.log.segment import NO_TIMESTAMP, Segment
-from duolog.record.batch import HEADER_BYTES, read_header
-from duolog.record.records import decode_records
+from duolog.log.segment import Segment
 
 _HINTS_KEPT: Final = 64
 
@@ -32,14 +30,6 @@ class Slice(NamedTuple):
     position: int
     size_bytes: int
     first_offset: int
-
-
-class TimestampOffset(NamedTuple):
-    """A record found by its time."""
-
-    timestamp_ms: int
-    offset: int
-    leader_epoch: int
 
 
 class Segments:
@@ -203,19 +193,6 @@ class Segments:
                 break
         return found
 
-    def largest_timestamp(self, log_start_offset: int) -> TimestampOffset | None:
-        """Return the first record with the largest timestamp, by looking at every batch."""
-        largest = NO_TIMESTAMP
-        for segment in self._items[self._index(log_start_offset) :]:
-            for place in segment.places(0):
-                if place.max_timestamp > largest and place.last_offset >= log_start_offset:
-                    header = read_header(segment.file.pread(place.position, HEADER_BYTES))
-                    if header.records_count:
-                        largest = place.max_timestamp
-        if largest == NO_TIMESTAMP:
-            return None
-        return self.find_timestamp(largest, log_start_offset)
-
     def aborted_entries(self, up_to_offset: int) -> list[AbortedEntry]:
         """Return the aborted transactions that began below `up_to_offset`."""
         self.aborted(self._items[0].base_offset, self.written_offset)  # Reads the files.
@@ -227,15 +204,6 @@ class Segments:
             if entry.first_offset < up_to_offset
         ]
 
-    def find_timestamp(self, timestamp_ms: int, log_start_offset: int) -> TimestampOffset | None:
-        """Return the first record at or after `timestamp_ms`, from `log_start_offset` on."""
-        for batch in self.batches_from_time(timestamp_ms, log_start_offset):
-            if batch is not None:
-                found = first_record_from(batch, timestamp_ms, log_start_offset)
-                if found is not None:
-                    return found
-        return None
-
     def batches_from_time(self, timestamp_ms: int, log_start_offset: int) -> Iterator[bytes | None]:
         """Return the batches that claim a record at or after a time; None for one that does not."""
         for segment in self._items[self._index(log_start_offset) :]:
@@ -246,16 +214,22 @@ class Segments:
                 claims = place.max_timestamp >= timestamp_ms
                 yield segment.file.pread(place.position, place.size_bytes) if claims else None
 
+    def batches_beyond(self, known: list[int], log_start_offset: int) -> Iterator[bytes | None]:
+        """Return the batches that claim a record later than all `known`; None for one that does not.
 
-def first_record_from(
-    batch: bytes, timestamp_ms: int, log_start_offset: int
-) -> TimestampOffset | None:
-    """Return the first record of a batch at or after a time, if there is one; on any thread."""
-    epoch = read_header(batch).partition_leader_epoch
-    for record in decode_records(batch):
-        if record.timestamp_ms >= timestamp_ms and record.offset >= log_start_offset:
-            return TimestampOffset(record.timestamp_ms, record.offset, epoch)
-    return None
+        The caller adds the times that it finds. Batches come about newest first, so that soon most
+        of them claim nothing new.
+        """
+        for segment in reversed(self._items[self._index(log_start_offset) :]):
+            for start, end in segment.stretches():
+                if segment.max_timestamp <= known[-1]:
+                    break
+                for place in segment.places(start, end):
+                    beyond = (
+                        place.max_timestamp > known[-1] and place.last_offset >= log_start_offset
+                    )
+                    yield segment.file.pread(place.position, place.size_bytes) if beyond else None
+            yield None
 
 
 def _base_offset(segment: Segment) -> int:

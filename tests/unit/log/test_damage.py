@@ -80,7 +80,7 @@ def test_a_sealed_segment_that_was_cut_is_refused_where_records_are_missing(
     assert log.read(stopped.bases[2], 400, up_to_offset=BATCHES).size_bytes > 0
 
 
-def test_retention_opens_no_sealed_segment_and_removes_damaged_ones_too(stopped: Stopped) -> None:
+def test_retention_removes_damaged_segments_too(stopped: Stopped) -> None:
     sealed = stopped.disk.open(stopped.segment(1))
     sealed.truncate(sealed.size_bytes - 1)
     log = stopped.start()
@@ -240,18 +240,25 @@ def all_reads(log: PartitionLog) -> list[object]:
     return [
         *(log.read_bytes(offset, 700, up_to_offset=end) for offset in range(end)),
         *(log.offset_for_timestamp(time) for time in range(0, end, 3)),
+        log.max_timestamp(),
+        *(log.expired_below(now_ms=log.config.retention_ms + time) for time in range(0, end, 9)),
     ]
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_an_index_in_which_a_bit_differs_is_built_anew(stopped: Stopped, suffix: str) -> None:
+@pytest.mark.parametrize("number", [2, -1])
+def test_an_index_in_which_a_bit_differs_is_built_anew(
+    stopped: Stopped, suffix: str, number: int
+) -> None:
+    """Of a sealed segment, and of the one that is written to."""
     expected = all_reads(stopped.start())
-    path = stopped.segment(2).removesuffix(".log") + suffix
+    path = stopped.segment(number).removesuffix(".log") + suffix
     file = stopped.disk.open(path)
+    assert file.size_bytes
 
-    for bit in range(0, file.size_bytes * 8, 5):
-        if suffix == ".timeindex" and bit // 8 >= file.size_bytes - 12:
-            break  # The last time of a segment: retention believes it, and opens no segment.
+    bits = file.size_bytes * 8
+
+    for bit in sorted({*range(0, bits, 5), *range(bits - 64, bits)}):
         (byte,) = file.pread(bit // 8, 1)
         file.pwrite(bit // 8, bytes([byte ^ (1 << bit % 8)]))
         assert all_reads(open_manager(stopped.disk.kill()).log("orders", 0)) == expected, bit

@@ -14,7 +14,6 @@ Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
 """
 
 from collections.abc import Callable, Generator
-from functools import partial
 from typing import Any, Final
 
 from duolog.broker.errors import kafka_code
@@ -23,11 +22,8 @@ from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.broker.topics.leader_epoch import NO_EPOCH, check_leader_epoch
 from duolog.broker.topics.topics import Partition
 from duolog.core.errors import DuologError
-from duolog.core.units import KIB
-from duolog.log.partition_log import PartitionLog
-from duolog.log.segments import TimestampOffset, first_record_from
+from duolog.log.time_search import Search, TimestampOffset
 from duolog.protocol.error_codes import ErrorCode
-from duolog.record.batch import read_header
 
 READ_COMMITTED: Final = 1
 
@@ -46,8 +42,6 @@ _FIRST_VERSION: Final = {
 }
 
 _Search = Generator[Callable[[], Any] | None, Any, dict[str, Any]]
-_BATCH_BYTES_MAX: Final = 8 * KIB
-"""A larger batch is looked through beside the loop, and so is one that may be larger than it seems."""
 _NOT_FOUND: Final[dict[str, Any]] = {"offset": -1, "timestamp": -1}
 
 
@@ -91,14 +85,8 @@ def _find(partition: Partition, timestamp: int, version: int, *, committed: bool
         return {"offset": log.log_start_offset, "leader_epoch": log.epoch_of_log_start}
     if timestamp == LATEST_TIERED:
         return _NOT_FOUND
-    if timestamp < 0:
-        largest = log.largest_timestamp
-        found = None if largest is None else (yield from _first_from(log, largest))
-        if found is None and largest is not None:
-            # Compaction may have left a batch without records that still bears the largest time.
-            found = log.max_timestamp()
-    else:
-        found = yield from _first_from(log, timestamp)
+    search = log.search_largest_time() if timestamp < 0 else log.search_time(timestamp)
+    found = yield from _in_steps(search)
     if found is None or found.offset >= bound:
         return _NOT_FOUND
     return {
@@ -108,20 +96,16 @@ def _find(partition: Partition, timestamp: int, version: int, *, committed: bool
     }
 
 
-def _first_from(
-    log: PartitionLog, timestamp: int
-) -> Generator[Callable[[], Any] | None, Any, TimestampOffset | None]:
-    """Look for the first record from a time on, in steps: batches may claim times that they lack."""
-    log_start_offset = log.log_start_offset
-    for batch in log.batches_from_time(timestamp):
-        if batch is not None:
-            look = partial(first_record_from, batch, timestamp, log_start_offset)
-            beside = len(batch) > _BATCH_BYTES_MAX or read_header(batch).compression
-            found: TimestampOffset | None = (yield look) if beside else look()
-            if found is not None:
-                return found
-        yield None
-    return None
+def _in_steps(search: Search) -> Generator[Callable[[], Any] | None, Any, TimestampOffset | None]:
+    """Do the short looks of a search at once, and the others beside the loop."""
+    found: TimestampOffset | None = None
+    while True:
+        try:
+            look = search.send(found)
+        except StopIteration as end:
+            result: TimestampOffset | None = end.value
+            return result
+        found = look() if look is not None and look.short else (yield look)
 
 
 API = Api(key=2, name="ListOffsets", versions=range(1, 11), handle=handle)

@@ -267,7 +267,7 @@ def test_a_partition_that_cannot_be_read_is_told_and_harms_no_other(
     client.produce("orders", harness.batch(b"a"))
     client.produce("orders", harness.batch(b"b"), partition=1)
     broken = harness.broker.log("orders", 0)
-    for name in ("batches_from_time", "read"):
+    for name in ("search_time", "read"):
         real = getattr(PartitionLog, name)
 
         def read(log: PartitionLog, *given: Any, real: Any = real, **named: Any) -> Any:

@@ -243,6 +243,28 @@ def test_a_time_ahead_that_no_record_has_is_corrected(harness: Harness) -> None:
     assert first_with(client, MAX_TIMESTAMP) == 0
 
 
+@pytest.mark.usefixtures("quick_switch")
+def test_the_largest_time_is_that_of_a_record_and_not_a_claim(harness: Harness) -> None:
+    """ListOffsets for the largest time opened every batch on the loop, and found none."""
+    harness.topic("orders")
+    client = harness.client()
+    now_ms = harness.broker.clock.now_ms()
+    for number in range(20):
+        records = [Record(0, now_ms - 10_000 + number % 12, b"k", b"v") for _ in range(20_000)]
+        batch = encode_batch(records, compression=Compression.GZIP)
+        assert client.produce("orders", lying(batch, now_ms + number)).error_code == 0
+    asked = {"partition_index": 0, "timestamp": MAX_TIMESTAMP, "current_leader_epoch": -1}
+    topics = [{"name": "orders", "partitions": [asked]}]
+    frame = client.frame(LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
+    client.expect(LIST_OFFSETS, 7)
+
+    longest = longest_round(harness, client, frame)
+
+    found = client.receive().topics[0].partitions[0]
+    assert (found.offset, found.timestamp) == (11 * 20_000, now_ms - 10_000 + 11)
+    assert longest < HOLD_S
+
+
 @pytest.mark.parametrize("claimed", [0, 5000])
 @pytest.mark.parametrize("count", [3, 300])
 def test_a_compacted_topic_keeps_the_times_that_its_records_have(
