@@ -9,7 +9,8 @@ a few after each commit. A start after a crash writes the frames back into the s
 
 There are at most two files. While the current one fills, the segments that the old one covers
 are synced; then the old one is removed. A file is never written again after that, so there are
-no stale frames.
+no stale frames. Frames of a log whose small files are too damaged to say whether it was compacted
+since are kept: that log is refused, so that nothing is written to it either.
 
 Thread: the group commit's. See docs/adr/0008-fsync-for-many-partitions.md.
 """
@@ -22,7 +23,7 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from duolog.log.cleaner_checkpoint import read_checkpoint
-from duolog.log.disk import Buffer, Disk, DiskFile, make_durable_dir, read_file
+from duolog.log.disk import Buffer, Disk, DiskFile, make_durable_dir, read_file, replace_file
 from duolog.log.errors import DamagedFile
 from duolog.log.recovery_point import read_recovery_point
 
@@ -35,6 +36,8 @@ FILES_OPEN_MAX: Final = 1024
 
 _DIRECTORY: Final = "journal"
 _SUFFIX: Final = ".journal"
+_KEPT: Final = f"{0:010d}{_SUFFIX}"
+"""What a start could not write back; those that are written begin with 1."""
 _CRC: Final = Struct(">I")
 _FRAME: Final = Struct(">HqI")
 
@@ -87,11 +90,9 @@ class Journal:
             self._waiting[item.path] = item.file if len(self._waiting) < FILES_OPEN_MAX else None
 
     def _frame(self, work: SyncWork) -> tuple[Buffer, ...]:
-        path = work.path.removeprefix(self._root).encode()
         data = work.file.pread(work.start, work.end - work.start)
         assert len(data) == work.end - work.start, work.path
-        head = _FRAME.pack(len(path), work.start, len(data)) + path
-        return _CRC.pack(crc32c(data, crc32c(head))), head, data
+        return encode_frame(work.path.removeprefix(self._root), work.start, data)
 
     def _begin_file(self) -> None:
         if self._file is not None:
@@ -156,16 +157,24 @@ class Journal:
         """
         names = [name for name in self._disk.list(self._directory) if name.endswith(_SUFFIX)]
         files: dict[str, DiskFile] = {}
+        kept: list[Buffer] = []
         frames = 0
         for name in names:
             content = read_file(self._disk, f"{self._directory}/{name}") or b""
             for path, position, data in whole_frames(content):
                 if len(files) >= FILES_OPEN_MAX:
                     _sync_and_close(files)
-                frames += self._write_back(files, path, position, data)
+                try:
+                    frames += self._write_back(files, path, position, data)
+                except DamagedFile:  # The start refuses this log by the name of that file.
+                    kept += encode_frame(path, position, data)
         _sync_and_close(files)
+        if kept:
+            replace_file(self._disk, self._directory, _KEPT, b"".join(kept))
+            logger.warning("the journal keeps what it has of damaged logs")
         for name in names:
-            self._disk.remove(f"{self._directory}/{name}")
+            if not (kept and name == _KEPT):
+                self._disk.remove(f"{self._directory}/{name}")
         if names:
             self._disk.sync_dir(self._directory)
             logger.info("replayed the journal", extra={"frames": frames})
@@ -189,6 +198,9 @@ class Journal:
         """Say whether a segment may have been written anew since.
 
         Its own bytes were synced long before that, so nothing of the journal is missing in it.
+
+        Raises:
+            DamagedFile: nothing can tell.
         """
         directory, _, name = (self._root + path).rpartition("/")
         stem = name.partition(".")[0]
@@ -209,6 +221,12 @@ def _sync_and_close(files: dict[str, DiskFile]) -> None:
         file.sync()
         file.close()
     files.clear()
+
+
+def encode_frame(path: str, position: int, data: bytes) -> tuple[Buffer, ...]:
+    name = path.encode()
+    head = _FRAME.pack(len(name), position, len(data)) + name
+    return _CRC.pack(crc32c(data, crc32c(head))), head, data
 
 
 def whole_frames(content: bytes) -> Iterator[tuple[str, int, bytes]]:

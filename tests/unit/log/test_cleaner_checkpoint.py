@@ -1,5 +1,6 @@
 import pytest
 
+from duolog.log import LogManager
 from duolog.log.checked_file import write_checked
 from duolog.log.cleaner_checkpoint import (
     CHECKPOINT_FILE_NAME,
@@ -11,6 +12,8 @@ from duolog.log.disk import read_file, replace_file
 from duolog.log.errors import DamagedFile
 from duolog.log.journal import Journal, SyncWork
 from duolog.log.recovery_point import POINT_FILE_NAME, RecoveryPoint
+from duolog.record import Record, encode_batch
+from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 
 SEGMENT = "/data/topics/t/0/00000000000000000010.log"
@@ -85,3 +88,78 @@ def test_beside_a_damaged_checkpoint_the_journal_serves_what_no_recovery_point_c
     Journal(disk, "/data").replay()
 
     assert read_file(disk, SEGMENT) == expected
+
+
+class Journalled:
+    """Two logs whose records are in the journal, and in one of them also nowhere else."""
+
+    def __init__(self) -> None:
+        self.disk = CrashDisk()
+        manager = self.start()
+        journal = Journal(self.disk, "/data")
+        work = []
+        for topic in ("a", "b"):
+            manager.create_topic(topic, 1)
+            log = manager.log(topic, 0)
+            for number in range(5):
+                log.append(memoryview(encode_batch([Record(0, number, b"k", b"v")])))
+            log.write_staged()
+            write_checkpoint(self.disk, log.directory, CleanerCheckpoint(0, 0))
+            path = f"{log.directory}/00000000000000000000.log"
+            file = self.disk.open(path)
+            work.append(SyncWork(self.disk, path, file, 0, file.size_bytes))
+        journal.commit(work)
+        self.directory, self.segment = log.directory, path
+        self.disk = self.disk.kill()
+        self.disk.open(path).truncate(100)
+
+    def start(self) -> LogManager:
+        return LogManager(self.disk, "/data", FakeClock(), {})
+
+    def restart(self) -> LogManager:
+        self.disk = self.disk.kill()
+        return self.start()
+
+
+def test_a_log_that_cannot_say_whether_it_was_compacted_is_refused_and_no_other() -> None:
+    """The start was refused as a whole."""
+    journalled = Journalled()
+    write_checked(journalled.disk, journalled.directory, CHECKPOINT_FILE_NAME, b"?")
+    write_checked(journalled.disk, journalled.directory, POINT_FILE_NAME, b"?")
+    journalled.disk.open(f"{journalled.directory}/{POINT_FILE_NAME}").pwrite(0, b"?")
+
+    manager = journalled.restart()
+
+    assert list(manager.refused) == [("b", 0)]
+    assert CHECKPOINT_FILE_NAME in manager.refused["b", 0].message
+    assert manager.log("a", 0).log_end_offset == 5
+
+
+def test_what_the_journal_has_of_a_refused_log_is_kept_until_it_is_served() -> None:
+    journalled = Journalled()
+    write_checked(journalled.disk, journalled.directory, CHECKPOINT_FILE_NAME, b"?")
+    for _ in range(3):
+        manager = journalled.restart()
+        assert list(manager.refused) == [("b", 0)]
+    log = manager.log("a", 0)
+    log.append(memoryview(encode_batch([Record(0, 9, b"k", b"v")])))
+    log.write_staged()
+    manager.close()
+
+    write_checkpoint(journalled.disk, journalled.directory, CleanerCheckpoint(0, 0))
+    manager = journalled.restart()
+
+    assert [manager.log(topic, 0).log_end_offset for topic in ("a", "b")] == [6, 5]
+    assert journalled.disk.list("/data/journal") == []
+
+
+def test_what_the_journal_has_of_a_log_goes_with_it() -> None:
+    journalled = Journalled()
+    write_checked(journalled.disk, journalled.directory, CHECKPOINT_FILE_NAME, b"?")
+    manager = journalled.restart()
+    assert journalled.disk.list("/data/journal")
+
+    manager.delete_topic("b")
+    journalled.restart()
+
+    assert journalled.disk.list("/data/journal") == []
