@@ -1,18 +1,41 @@
 """Small files beside Spark's checkpoint, written so that a power cut leaves the old one or the new."""
 
+import contextlib
 import os
+import uuid
 from pathlib import Path
+from typing import Final
+
+_ARRIVING: Final = ".arriving"
+_LEFT_OVER_S: Final = 60.0
 
 
 def write_durably(path: Path, text: str) -> None:
     """Put `text` into a file; return once it and its name are on disk."""
-    arriving = path.with_name(f".{path.name}.{os.getpid()}")
-    with arriving.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    arriving.replace(path)
+    # A name of its own: of another thread, or of a process with this pid in another container.
+    arriving = path.with_name(f".{path.name}.{uuid.uuid4().hex}{_ARRIVING}")
+    try:
+        with arriving.open("x") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        arriving.replace(path)
+    except BaseException:
+        arriving.unlink(missing_ok=True)
+        raise
     sync_dir(path.parent)
+
+
+def sweep_unfinished(directory: Path, *, like: Path) -> None:
+    """Remove what writers left that were killed a while before `like` was written.
+
+    Times are compared with each other and not with a clock: the directory may be on another host.
+    """
+    before = like.stat().st_mtime - _LEFT_OVER_S
+    for path in directory.glob(f".*{_ARRIVING}"):
+        with contextlib.suppress(FileNotFoundError):  # Its writer is alive, or another one sweeps.
+            if path.stat().st_mtime < before:
+                path.unlink()
 
 
 def make_durable_dir(directory: Path) -> None:

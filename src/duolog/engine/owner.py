@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from duolog.engine.checkpoint_files import writing
-from duolog.engine.durable import make_durable_dir, write_durably
+from duolog.engine.durable import make_durable_dir, sweep_unfinished, write_durably
 from duolog.engine.errors import CheckpointInUse
 
 OWNER_FILE: Final = "owner.json"
@@ -102,6 +102,7 @@ def claim(
     for beat in directory.glob("owner.*.beat"):
         if beat.name != f"owner.{number}.beat":
             beat.unlink(missing_ok=True)
+    sweep_unfinished(directory, like=directory / OWNER_FILE)
 
 
 def release(directory: Path, holder: Holder, pid: int) -> None:
