@@ -27,12 +27,13 @@ def expected_topic(row: TopicRow, node_id: int) -> dict[str, Any]:
         "topic_authorized_operations": row.operations,
         "partitions": [
             {
+                "error_code": 5 if index in row.offline else 0,
                 "partition_index": index,
-                "leader_id": node_id,
+                "leader_id": -1 if index in row.offline else node_id,
                 "leader_epoch": epoch,
                 "replica_nodes": [node_id],
-                "isr_nodes": [node_id],
-                "offline_replicas": [],
+                "isr_nodes": [] if index in row.offline else [node_id],
+                "offline_replicas": [node_id] if index in row.offline else [],
             }
             for index, epoch in enumerate(row.leader_epochs)
         ],
@@ -47,6 +48,7 @@ topic_rows = st.builds(
     internal=st.booleans(),
     error_code=st.sampled_from([0, 3, 17]),
     operations=int32,
+    offline=st.sets(st.integers(0, 2)),
 )
 
 

@@ -13,7 +13,7 @@ a library it takes 20 us for each topic, and clients ask for all topics again an
 Source: Kafka `MetadataRequest.json`, `MetadataResponse.json`; KIP-516.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -48,6 +48,7 @@ _FIRST_TOPIC_ID: Final = 10
 _FIRST_ERROR: Final = 13
 
 _PARTITION: Final = Struct(">hii")
+_NO_LEADER: Final = -1
 
 
 class TopicQuestion(NamedTuple):
@@ -85,6 +86,8 @@ class TopicRow(NamedTuple):
     internal: bool = False
     error_code: int = 0
     operations: int = OPERATIONS_NOT_ASKED
+    offline: Collection[int] = ()
+    """Partitions that are not served: they have no leader, and no replica in sync."""
 
 
 def read_metadata_request(buffer: memoryview, version: int) -> MetadataRequest:
@@ -135,17 +138,20 @@ def write_topic(version: int, topic: TopicRow, node_id: int) -> bytes:
     if version >= 1:
         parts.append(b"\1" if topic.internal else b"\0")
     parts.append(write_array_length(len(topic.leader_epochs), flexible=flexible))
-    nodes = write_array_length(1, flexible=flexible) + INT32.pack(node_id)
-    tail = nodes + nodes
+    node = write_array_length(1, flexible=flexible) + INT32.pack(node_id)
+    none = write_array_length(0, flexible=flexible)
+    served, offline = node + node, node + none
     if version >= _FIRST_OFFLINE:
-        tail += write_array_length(0, flexible=flexible)
-    if flexible:
-        tail += b"\0"
+        served, offline = served + none, offline + node
+    tags = b"\0" if flexible else b""
     for index, leader_epoch in enumerate(topic.leader_epochs):
-        parts.append(_PARTITION.pack(0, index, node_id))
+        if index in topic.offline:
+            parts.append(_PARTITION.pack(ErrorCode.LEADER_NOT_AVAILABLE, index, _NO_LEADER))
+        else:
+            parts.append(_PARTITION.pack(0, index, node_id))
         if version >= _FIRST_LEADER_EPOCH:
             parts.append(INT32.pack(leader_epoch))
-        parts.append(tail)
+        parts += (offline if index in topic.offline else served, tags)
     if version in _AUTHORIZED_OPERATIONS:
         parts.append(INT32.pack(topic.operations))
     if flexible:

@@ -2,7 +2,8 @@
 
 Behaviour: a topic that is asked for by name and does not exist is created when the client and
 `auto.create.topics.enable` both allow it, and the answer waits for it. An invalid name is
-INVALID_TOPIC_EXCEPTION, an unknown id UNKNOWN_TOPIC_ID. More than 10,000 partitions are not created
+INVALID_TOPIC_EXCEPTION, an unknown id UNKNOWN_TOPIC_ID. A partition that is refused for damage has no
+leader (LEADER_NOT_AVAILABLE), as one whose log directory is offline. More than 10,000 partitions are not created
 by one request. A topic's part of the answer is kept
 as bytes for each version, and answers are joined from the parts, in time slices where there are many.
 
@@ -188,7 +189,15 @@ def _known(broker: "Broker", topic: Topic, form: _Form) -> bytes:
     if kept is None:
         epochs = [broker.leader_epoch] * len(topic.partitions)
         operations = TOPIC_OPERATIONS if form.operations else OPERATIONS_NOT_ASKED
-        row = TopicRow(topic.name, topic.id, epochs, internal=topic.internal, operations=operations)
+        offline = {row.index for row in topic.partitions if row.refused is not None}
+        row = TopicRow(
+            topic.name,
+            topic.id,
+            epochs,
+            internal=topic.internal,
+            operations=operations,
+            offline=offline,
+        )
         kept = topic.metadata_bytes[form] = write_topic(form.version, row, broker.node_id)
     return kept
 

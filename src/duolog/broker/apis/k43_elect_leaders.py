@@ -1,7 +1,7 @@
 """ElectLeaders, API key 43, versions 0-2.
 
 Behaviour: the one broker leads every partition, so no election is ever needed: ELECTION_NOT_NEEDED
-for each partition that is named. Who asks for all partitions is told of those whose leader changed,
+for each partition that is named. One that is refused for damage has no leader, and none is eligible. Who asks for all partitions is told of those whose leader changed,
 which are none.
 
 v1  kind of election, error at the top       v2 flexible
@@ -9,13 +9,17 @@ v1  kind of election, error at the top       v2 flexible
 Source: Kafka `ReplicationControlManager.electLeaders`, KIP-460.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
+
+_PREFERRED: Final = 0
+_NO_PREFERRED: Final = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+_NONE_ELIGIBLE: Final = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
 
 def handle(request: Any, context: RequestContext) -> None:
@@ -26,21 +30,25 @@ def _steps(request: Any, context: RequestContext) -> Steps:
     results: list[dict[str, Any]] = []
     if request.topic_partitions is None:
         results = [{"topic": topic.name, "partition_result": []} for topic in context.broker.topics]
+    preferred = getattr(request, "election_type", _PREFERRED) == _PREFERRED
+    none = _NO_PREFERRED if preferred else _NONE_ELIGIBLE
     for topic in request.topic_partitions or ():
         rows = []
         for index in topic.partitions:
-            rows.append(_result(context, topic.topic, index))
+            rows.append(_result(context, topic.topic, index, none))
             yield None
         results.append({"topic": topic.topic, "partition_result": rows})
         yield None
     context.reply({"error_code": ErrorCode.NONE, "replica_election_results": results})
 
 
-def _result(context: RequestContext, topic: str, index: int) -> dict[str, Any]:
+def _result(context: RequestContext, topic: str, index: int, none: ErrorCode) -> dict[str, Any]:
     code: int = ErrorCode.ELECTION_NOT_NEEDED
     message: str | None = f"broker {context.broker.node_id} leads the partition"
     try:
-        context.broker.topics.partition(topic, index)
+        refused = context.broker.topics.partition(topic, index).refused
+        if refused is not None:
+            code, message = none, refused.message
     except KafkaError as error:
         code, message = kafka_code(error)
     return {"partition_id": index, "error_code": code, "error_message": message}

@@ -9,7 +9,7 @@ Source: Kafka `DescribeTopicPartitionsRequestHandler`, KIP-966.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from duolog.broker.errors import InvalidTopic
 from duolog.broker.requests.api import Api, RequestContext
@@ -20,6 +20,8 @@ from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.operations import TOPIC_OPERATIONS
 from duolog.protocol.wire import INT16, INT32
+
+_NO_LEADER: Final = -1
 
 
 def handle(request: Any, context: RequestContext) -> None:
@@ -102,22 +104,26 @@ def _row(topic: Topic, partitions: list[Partition], context: RequestContext) -> 
 
 
 def _partition_rows(partitions: list[Partition], context: RequestContext) -> Iterator[bytes]:
-    """Yield rows made after one, which differ only in the index."""
-    node_ids = [context.broker.node_id]
-    model = context.encode_item(
-        "topics.partitions",
-        {
-            "leader_id": node_ids[0],
-            "leader_epoch": context.broker.leader_epoch,
-            "replica_nodes": node_ids,
-            "isr_nodes": node_ids,
-            "eligible_leader_replicas": [],
-            "last_known_elr": [],
-        },
-    )
-    before, behind = model[: INT16.size], model[INT16.size + INT32.size :]
+    """Yield rows made after two models, which differ only in the index."""
+    served, offline = _model(context, served=True), _model(context, served=False)
     for partition in partitions:
-        yield before + INT32.pack(partition.index) + behind
+        model = served if partition.refused is None else offline
+        yield model[: INT16.size] + INT32.pack(partition.index) + model[INT16.size + INT32.size :]
+
+
+def _model(context: RequestContext, *, served: bool) -> bytes:
+    """Return the row of a partition; what is refused for damage may be led again when it is mended."""
+    node_ids = [context.broker.node_id]
+    row = {
+        "leader_id": node_ids[0] if served else _NO_LEADER,
+        "leader_epoch": context.broker.leader_epoch,
+        "replica_nodes": node_ids,
+        "isr_nodes": node_ids if served else [],
+        "eligible_leader_replicas": [] if served else node_ids,
+        "last_known_elr": [] if served else node_ids,
+        "offline_replicas": [] if served else node_ids,
+    }
+    return context.encode_item("topics.partitions", row)
 
 
 API = Api(key=75, name="DescribeTopicPartitions", versions=range(1), handle=handle)

@@ -25,7 +25,7 @@ LIST_COLUMNS = (
 DESCRIBE_COLUMNS = (
     Column("partition", "int", "number of the partition"),
     Column("leader", "int", "node that leads it; -1 for none"),
-    Column("log_start_offset", "bigint", "first offset that is kept"),
+    Column("log_start_offset", "bigint", "first offset that is kept; nothing without a leader"),
     Column("high_watermark", "bigint", "offset after the last record that can be read"),
     Column("records", "bigint", "high_watermark - log_start_offset; compaction may leave fewer"),
 )
@@ -171,6 +171,8 @@ def delete(
 
 
 def _partition_row(reader: Consumer, topic: str, number: int, leader: int) -> dict[str, object]:
+    if leader < 0:  # Nobody could say.
+        return {"partition": number, "leader": leader}
     low, high = reader.get_watermark_offsets(
         TopicPartition(topic, number), timeout=REQUEST_TIMEOUT_S
     )

@@ -12,7 +12,9 @@ from unit.broker.transactional_producer import TransactionalProducer, coordinate
 
 LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH, DELETE_RECORDS = 2, 3, 23, 21
 DESCRIBE_LOG_DIRS, DELETE_TOPICS = 35, 20
+ELECT_LEADERS, DESCRIBE_TOPIC_PARTITIONS = 43, 75
 REFUSED = ErrorCode.KAFKA_STORAGE_ERROR
+LEADERLESS = ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def damaged(harness: Any, topic: str, tmp_path: Path) -> None:
@@ -67,6 +69,49 @@ def test_it_is_listed_and_can_be_deleted_with_its_topic(harness: Any, tmp_path: 
     assert deleted.responses[0].error_code == 0
     harness.topic("orders", partitions=2)
     assert client.produce("orders", harness.batch(b"v"), partition=1).error_code == 0
+
+
+def test_it_has_no_leader(harness: Any) -> None:
+    """As in Kafka where the log directory of the only replica is offline."""
+    client = harness.client()
+
+    told = client.ask(METADATA, 12, topics=[{"name": "orders"}]).topics[0].partitions
+    oldest = client.ask(METADATA, 0, topics=[{"name": "orders"}]).topics[0].partitions
+    described = client.ask(
+        DESCRIBE_TOPIC_PARTITIONS, 0, topics=[{"name": "orders"}], response_partition_limit=10
+    )
+
+    assert [(row.error_code, row.leader_id) for row in oldest] == [(0, 0), (LEADERLESS, -1)]
+    assert [(row.error_code, row.leader_id) for row in told] == [(0, 0), (LEADERLESS, -1)]
+    for rows in (told, described.topics[0].partitions):
+        assert [row.leader_id for row in rows] == [0, -1]
+        assert [list(row.isr_nodes) for row in rows] == [[0], []]
+        assert [list(row.replica_nodes) for row in rows] == [[0], [0]]
+        assert [list(row.offline_replicas) for row in rows] == [[], [0]]
+    rows = described.topics[0].partitions
+    assert [row.error_code for row in rows] == [0, 0]
+    assert [list(row.eligible_leader_replicas) for row in rows] == [[], [0]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+        (1, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+    ],
+)
+def test_no_leader_can_be_elected_for_it(harness: Any, kind: int, expected: ErrorCode) -> None:
+    answer = harness.client().ask(
+        ELECT_LEADERS,
+        2,
+        election_type=kind,
+        topic_partitions=[{"topic": "orders", "partitions": [0, 1]}],
+        timeout_ms=1000,
+    )
+
+    rows = answer.replica_election_results[0].partition_result
+    assert [row.error_code for row in rows] == [ErrorCode.ELECTION_NOT_NEEDED, expected]
+    assert "orders-1" in rows[1].error_message
 
 
 def test_no_transaction_begins_in_it(harness: Any) -> None:
