@@ -91,7 +91,6 @@ CONVERSATIONS: Final[list[Conversation]] = [
     transactions.older_ends,
     transactions.newer_ends,
     transactions.fenced_producers,
-    transactions.used_up_epochs,
     transactions.offsets_in_transactions,
     transactions.refused_batches,
     transactions.listed_transactions,
@@ -129,6 +128,17 @@ def test_both_brokers_answer_alike(
         found = conversation(ours)
 
     assert found == expected
+
+
+@pytest.mark.deep
+def test_both_brokers_answer_alike_when_epochs_are_used_up(
+    kafka_peer: KafkaPeer, duolog: str
+) -> None:
+    """Both walk through all epochs; `test_used_up_epochs.py` goes the short way in every run."""
+    with WireClient(kafka_peer.bootstrap_servers) as kafka:
+        assert transactions.used_up_epochs(kafka) == transactions.USED_UP_EPOCHS
+    with WireClient(duolog) as ours:
+        assert transactions.used_up_epochs(ours) == transactions.USED_UP_EPOCHS
 
 
 def librdkafka_errors(bootstrap_servers: str) -> list[Any]:
