@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, avg, col, count, sum_
 from duolog.engine.lower import lower
+from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
@@ -64,7 +65,7 @@ def test_what_is_passed_over_leaves_the_same_state(
 ) -> None:
     plan = plan_of(table=table)
     reference = ReferenceEvaluator(plan, cache=cache, passes_over=True)
-    driver = driver_of(spark, plan, 2**30 if cache else 0)
+    driver = driver_of(spark, plan, CACHE_BYTES_MAX_DEFAULT if cache else 0)
 
     offset = 0
     for batch in given:

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, avg, col, concat, count, lit, max_, min_, row_time, sum_, when
 from duolog.engine.lower import lower
+from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.plan.partitioner import partition_of
@@ -175,14 +176,18 @@ def plan_of(define: Define) -> Plan:
 
 
 @functools.cache
-def driver_of(spark: SparkSession, define: Define, cache_bytes_max: int) -> Any:
+def driver_of(
+    spark: SparkSession, define: Define, cache_bytes_max: int, *, real_time: bool = False
+) -> Any:
     """Return the driver of a topology, compiled once: its expressions cost more than a case."""
-    return driver_of_plan(spark, plan_of(define), cache_bytes_max)
+    return driver_of_plan(spark, plan_of(define), cache_bytes_max, real_time=real_time)
 
 
-def driver_of_plan(spark: SparkSession, plan: Plan, cache_bytes_max: int) -> Any:
+def driver_of_plan(
+    spark: SparkSession, plan: Plan, cache_bytes_max: int, *, real_time: bool = False
+) -> Any:
     levels = find_levels(plan, TASKS)
-    spec = lower(levels, "test", cache_bytes_max=cache_bytes_max)
+    spec = lower(levels, "test", cache_bytes_max=cache_bytes_max) | {"real_time": real_time}
     kernel = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
     return kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
 
@@ -264,25 +269,29 @@ def micro_batches(draw: st.DrawFn) -> list[list[SourceRecord]]:
     return placed
 
 
-@pytest.mark.parametrize("cache", [False, True], ids=["every update", "record cache"])
+@pytest.mark.parametrize("way", ["record cache", "every update", "real time"])
 @pytest.mark.parametrize("define", TOPOLOGIES, ids=lambda define: define.__name__)
 @settings(max_examples=settings().max_examples // 2)
 @given(batches=micro_batches())
 def test_the_kernel_writes_what_the_reference_evaluator_writes(
-    spark: SparkSession,
-    define: Define,
-    cache: bool,  # noqa: FBT001 - a parameter of the test
-    batches: list[list[SourceRecord]],
+    spark: SparkSession, define: Define, way: str, batches: list[list[SourceRecord]]
 ) -> None:
+    """In real time each record is on its own, one source after the other."""
     plan = plan_of(define)
-    read = {source.topic for source in plan.sources}
+    read = [source.topic for source in plan.sources]
+    cache, real_time = way == "record cache", way == "real time"
     reference = ReferenceEvaluator(plan, tasks=TASKS, cache=cache)
-    driver = driver_of(spark, define, cache_bytes_max=2**30 if cache else 0)
+    driver = driver_of(
+        spark, define, 0 if way == "every update" else CACHE_BYTES_MAX_DEFAULT, real_time=real_time
+    )
     driver.reset()
 
     for batch in batches:
         records = [record for record in batch if record.topic in read]
-        expected = by_topic_and_partition(reference.run(records))
+        if real_time:
+            records.sort(key=lambda record: read.index(record.topic))
+        groups = [[record] for record in records] if real_time else [records]
+        expected = by_topic_and_partition(out for group in groups for out in reference.run(group))
         written = by_topic_and_partition(drive(driver, records))
         assert written == expected
     assert driver.corruptRecords() == reference.dropped

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
+
 Spec = dict[str, Any]
 Node = dict[str, Any]
 
@@ -62,14 +64,17 @@ def spec(
     sinks: list[str],
     **changes: Any,
 ) -> Spec:
-    """A spec of two tasks; `edges` are (sub-topology, node, layout); a level each."""
+    """A spec of two tasks, with the record cache that a user gets; a level for each sub-topology.
+
+    `edges` are (sub-topology, node, layout).
+    """
     subtopologies = sorted({subtopology for subtopology, _, _ in edges})
     return {
         "application_id": "test",
         "tasks": 2,
         "shuffle_partitions": 2,
         "real_time": False,
-        "cache_bytes_max": 0,
+        "cache_bytes_max": CACHE_BYTES_MAX_DEFAULT,
         "sources": sources,
         "edges": [
             {"id": i, "subtopology": subtopology, "node": node, **layout}

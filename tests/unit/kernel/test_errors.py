@@ -7,6 +7,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from unit.kernel.conftest import OpenDriver
 from unit.kernel.driver import In, KernelDriver, Out, kernel_package
 from unit.kernel.specs import (
     AIRLINE,
@@ -75,8 +76,8 @@ def values(outputs: list[Out], topic: str) -> list[str | None]:
     return [out.value for out in outputs if out.topic == topic]
 
 
-def test_a_record_that_cannot_be_processed_fails_with_its_name(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, doubled_spec())
+def test_a_record_that_cannot_be_processed_fails_with_its_name(open_driver: OpenDriver) -> None:
+    driver = open_driver(doubled_spec())
 
     with pytest.raises(
         Py4JJavaError,
@@ -86,8 +87,10 @@ def test_a_record_that_cannot_be_processed_fails_with_its_name(spark: SparkSessi
         driver.pipe(flight(BAD, partition=1, offset=7))
 
 
-def test_passed_over_it_ends_at_its_node_and_is_counted(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, doubled_spec(errors=CONTINUE))
+def test_passed_over_it_ends_at_its_node_and_is_counted(
+    spark: SparkSession, open_driver: OpenDriver
+) -> None:
+    driver = open_driver(doubled_spec(errors=CONTINUE))
 
     outputs = driver.batch([flight(BAD, offset=0), flight(GOOD, offset=1)])
 
@@ -97,9 +100,9 @@ def test_passed_over_it_ends_at_its_node_and_is_counted(spark: SparkSession) -> 
 
 
 def test_a_dead_letter_has_the_bytes_of_the_source_and_the_headers_of_kafka_streams(
-    spark: SparkSession,
+    open_driver: OpenDriver,
 ) -> None:
-    driver = KernelDriver(spark, doubled_spec(errors=DEAD_LETTERS))
+    driver = open_driver(doubled_spec(errors=DEAD_LETTERS))
     record = flight(BAD, partition=1, offset=7, ts=99, headers=(("trace", b"x"),))
 
     (letter,) = (out for out in driver.pipe(record) if out.topic == "dead")
@@ -120,8 +123,10 @@ def test_a_dead_letter_has_the_bytes_of_the_source_and_the_headers_of_kafka_stre
 
 
 @pytest.mark.parametrize("value", ["garbage", "{}"])
-def test_a_record_that_cannot_be_read_is_a_dead_letter_too(spark: SparkSession, value: str) -> None:
-    driver = KernelDriver(spark, doubled_spec(errors={"dead_letter_topic": "dead"}))
+def test_a_record_that_cannot_be_read_is_a_dead_letter_too(
+    spark: SparkSession, open_driver: OpenDriver, value: str
+) -> None:
+    driver = open_driver(doubled_spec(errors={"dead_letter_topic": "dead"}))
 
     (letter,) = driver.pipe(flight(value))
 
@@ -130,8 +135,8 @@ def test_a_record_that_cannot_be_read_is_a_dead_letter_too(spark: SparkSession, 
     assert skipped(spark) == {"deserialization": 1}
 
 
-def test_a_negative_timestamp_is_told_where_the_record_is_read(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, doubled_spec(errors={"deserialization": "log_and_fail"}))
+def test_a_negative_timestamp_is_told_where_the_record_is_read(open_driver: OpenDriver) -> None:
+    driver = open_driver(doubled_spec(errors={"deserialization": "log_and_fail"}))
 
     with pytest.raises(Py4JJavaError, match=r"offset 3: .*its timestamp is -7"):
         driver.pipe(flight(GOOD, ts=-7, offset=3))
@@ -173,10 +178,12 @@ def test_an_aggregate_is_as_it_was_when_a_result_fails(spark: SparkSession, cach
     assert values(second, "dead") == [BAD]
 
 
-def test_a_row_that_cannot_be_processed_is_taken_back_and_never_twice(spark: SparkSession) -> None:
+def test_a_row_that_cannot_be_processed_is_taken_back_and_never_twice(
+    spark: SparkSession, open_driver: OpenDriver
+) -> None:
     """Its old side failed again with each later change of the key, and took that along."""
     predicate = "CASE WHEN v1 = 13 THEN CAST(raise_error('13') AS BOOLEAN) ELSE true END"
-    driver = KernelDriver(spark, regroup_spec(predicate=predicate, errors=CONTINUE))
+    driver = open_driver(regroup_spec(predicate=predicate, errors=CONTINUE))
 
     outputs = [
         driver.pipe(In("persons", "a", f'{{"city":"Rome","age":{age}}}')) for age in (30, 13, 40)
@@ -190,7 +197,9 @@ def test_a_row_that_cannot_be_processed_is_taken_back_and_never_twice(spark: Spa
     assert skipped(spark) == {"processing": 1}
 
 
-def test_a_row_of_a_table_that_is_only_looked_up_fails_when_it_comes(spark: SparkSession) -> None:
+def test_a_row_of_a_table_that_is_only_looked_up_fails_when_it_comes(
+    spark: SparkSession, open_driver: OpenDriver
+) -> None:
     """Where it is looked up it counts as deleted: that it failed was told before."""
     spoilt = "CASE WHEN v0 = 'bad' THEN CAST(raise_error('bad') AS STRING) ELSE v0 END"
     project = {"kind": "project", "table": True, "values": [spoilt], **AIRLINE}
@@ -198,7 +207,7 @@ def test_a_row_of_a_table_that_is_only_looked_up_fails_when_it_comes(spark: Spar
     spec["nodes"]["2"]["getter"] = [project]
     spec["nodes"]["3"]["children"] = [9]
     spec["nodes"]["9"] = project
-    driver = KernelDriver(spark, spec)
+    driver = open_driver(spec)
 
     driver.pipe(In("airlines", "AA", '{"name":"bad"}'))
 
@@ -209,10 +218,11 @@ def test_a_row_of_a_table_that_is_only_looked_up_fails_when_it_comes(spark: Spar
 
 def test_an_aggregate_that_is_only_looked_up_is_as_it_was_when_a_result_fails(
     spark: SparkSession,
+    open_driver: OpenDriver,
 ) -> None:
     results = ["CASE WHEN a0 = 2 THEN CAST(raise_error('2') AS BIGINT) ELSE a0 END", "a1"]
     spec = counting(flights_spec(errors=CONTINUE), results=results, children=[])
-    driver = KernelDriver(spark, spec)
+    driver = open_driver(spec)
     driver.pipe(AMERICAN)
 
     driver.batch(flight(GOOD, offset=offset) for offset in range(3))

@@ -1,6 +1,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
+from unit.kernel.conftest import OpenDriver
 from unit.kernel.driver import In, KernelDriver, Out
 from unit.kernel.specs import flights_spec, regroup_spec
 
@@ -15,8 +16,8 @@ def city(key: str, value: str, *, ts: int = 1) -> Out:
     return Out("by_city", key, value, ts)
 
 
-def test_nulls_are_counted_as_records_and_ignored_by_the_sum(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, flights_spec())
+def test_nulls_are_counted_as_records_and_ignored_by_the_sum(open_driver: OpenDriver) -> None:
+    driver = open_driver(flights_spec())
     driver.pipe(In("airlines", "AA", '{"name":"American"}'))
 
     totals = [
@@ -34,8 +35,8 @@ def test_nulls_are_counted_as_records_and_ignored_by_the_sum(spark: SparkSession
     ]
 
 
-def test_a_results_timestamp_never_goes_back(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, regroup_spec())
+def test_a_results_timestamp_never_goes_back(open_driver: OpenDriver) -> None:
+    driver = open_driver(regroup_spec())
 
     first = driver.pipe(person("a", '{"city":"Rome","age":30}', ts=9))
     second = driver.pipe(person("b", '{"city":"Rome","age":40}', ts=4))
@@ -43,8 +44,8 @@ def test_a_results_timestamp_never_goes_back(spark: SparkSession) -> None:
     assert [out.ts for out in first + second] == [9, 9]
 
 
-def test_a_row_that_moves_leaves_its_old_group_first(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, regroup_spec())
+def test_a_row_that_moves_leaves_its_old_group_first(open_driver: OpenDriver) -> None:
+    driver = open_driver(regroup_spec())
     driver.pipe(person("a", '{"city":"Rome","age":30}'))
 
     moved = driver.pipe(person("a", '{"city":"Oslo","age":31}'))
@@ -55,11 +56,11 @@ def test_a_row_that_moves_leaves_its_old_group_first(spark: SparkSession) -> Non
     ]
 
 
-def test_a_row_is_taken_back_with_the_timestamp_that_it_had(spark: SparkSession) -> None:
+def test_a_row_is_taken_back_with_the_timestamp_that_it_had(open_driver: OpenDriver) -> None:
     """A sum of timestamps ended at -19 instead of 20."""
     spec = regroup_spec()
     spec["nodes"]["4"] |= {"add": ["a0 + ts", "a1"], "subtract": ["a0 - ts", "a1"]}
-    driver = KernelDriver(spark, spec)
+    driver = open_driver(spec)
 
     first = driver.pipe(person("a", '{"city":"Rome","age":30}', ts=1))
     second = driver.pipe(person("a", '{"city":"Rome","age":31}', ts=20))
@@ -67,9 +68,9 @@ def test_a_row_is_taken_back_with_the_timestamp_that_it_had(spark: SparkSession)
     assert [out.value for out in first + second] == ['{"persons":1}', '{"persons":20}']
 
 
-def test_a_row_that_stays_in_its_group_changes_it_once(spark: SparkSession) -> None:
+def test_a_row_that_stays_in_its_group_changes_it_once(open_driver: OpenDriver) -> None:
     """KIP-904: subtracting and adding are one update where the group is the same."""
-    driver = KernelDriver(spark, regroup_spec())
+    driver = open_driver(regroup_spec())
     driver.pipe(person("a", '{"city":"Rome","age":30}'))
 
     changed = driver.pipe(person("a", '{"city":"Rome","age":33}'))
@@ -77,8 +78,8 @@ def test_a_row_that_stays_in_its_group_changes_it_once(spark: SparkSession) -> N
     assert changed == [city("Rome", '{"persons":1,"age":33}')]
 
 
-def test_the_count_of_a_group_that_became_empty_stays_at_0(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, regroup_spec())
+def test_the_count_of_a_group_that_became_empty_stays_at_0(open_driver: OpenDriver) -> None:
+    driver = open_driver(regroup_spec())
     driver.pipe(person("a", '{"city":"Rome","age":30}'))
 
     deleted = driver.pipe(person("a", None))
@@ -88,8 +89,10 @@ def test_the_count_of_a_group_that_became_empty_stays_at_0(spark: SparkSession) 
     assert again == []
 
 
-def test_a_row_that_a_filter_no_longer_lets_through_leaves_its_group(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, regroup_spec(predicate="v1 >= 18"))
+def test_a_row_that_a_filter_no_longer_lets_through_leaves_its_group(
+    open_driver: OpenDriver,
+) -> None:
+    driver = open_driver(regroup_spec(predicate="v1 >= 18"))
 
     outputs = [
         driver.pipe(person("a", f'{{"city":"Rome","age":{age}}}')) for age in (17, 18, 19, 5, 6)

@@ -13,6 +13,8 @@ from unit.kernel.specs import Spec, flights_spec, history_spec
 pytestmark = pytest.mark.spark
 
 Sunk = tuple[int, str, str, int]
+DEFAULT: dict[str, int] = {}
+EVERY_UPDATE = {"cache_bytes_max": 0}
 
 
 @pytest.fixture
@@ -68,13 +70,17 @@ def by_key(outputs: list[Sunk]) -> list[Sunk]:
 
 
 @pytest.mark.usefixtures("spills")
-def test_the_order_survives_a_shuffle_whose_sorts_spill(spark: SparkSession) -> None:
+@pytest.mark.parametrize("settings", [DEFAULT, EVERY_UPDATE])
+def test_the_order_survives_a_shuffle_whose_sorts_spill(
+    spark: SparkSession, settings: dict[str, int]
+) -> None:
     inputs = numbers(spark, 400), numbers(spark, 100)
+    spec = history_spec(**settings)
 
-    on_spark = run(spark, history_spec(), *inputs)
+    on_spark = run(spark, spec, *inputs)
 
-    assert len(on_spark) == 500
-    assert by_key(on_spark) == by_key(in_memory(spark, history_spec(), *inputs))
+    assert len(on_spark) == (500 if settings == EVERY_UPDATE else 5)
+    assert by_key(on_spark) == by_key(in_memory(spark, spec, *inputs))
 
 
 @pytest.mark.usefixtures("spills")

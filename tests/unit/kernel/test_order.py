@@ -57,22 +57,31 @@ NUMBERS = st.lists(
 @pytest.fixture(scope="module")
 def driver(spark: SparkSession) -> KernelDriver:
     """One for all examples: each has a key, and so a history, of its own."""
+    return KernelDriver(spark, history_spec(cache_bytes_max=0))
+
+
+@pytest.fixture(scope="module")
+def caching_driver(spark: SparkSession) -> KernelDriver:
+    """The same with the record cache that a user gets."""
     return KernelDriver(spark, history_spec())
 
 
 @given(numbers=NUMBERS, data=st.data())
 def test_a_micro_batch_is_merged_by_the_rule_however_it_arrives(
-    driver: KernelDriver, numbers: list[Number], data: st.DataObject
+    driver: KernelDriver,
+    caching_driver: KernelDriver,
+    numbers: list[Number],
+    data: st.DataObject,
 ) -> None:
     key = f"key {next(keys)}"
     arrival = data.draw(st.permutations(records(numbers, key)), label="arrival")
 
-    outputs = driver.batch(arrival)
+    outputs, last = driver.batch(arrival), caching_driver.batch(arrival)
 
     letters = [f"{TOPICS[numbers[i].topic][0]}{i}" for i in merged(numbers)]
-    assert [out.value for out in outputs] == [
-        " ".join(letters[: end + 1]) for end in range(len(letters))
-    ]
+    told = [" ".join(letters[: end + 1]) for end in range(len(letters))]
+    assert [out.value for out in outputs] == told
+    assert [out.value for out in last] == told[-1:]
 
 
 def test_a_slow_input_does_not_overtake(driver: KernelDriver) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from unit.kernel.conftest import OpenDriver
 from unit.kernel.driver import In, KernelDriver, Out
 from unit.kernel.specs import (
     FLIGHT,
@@ -39,8 +40,8 @@ def stateless_spec(**fields: Any) -> Spec:
     return spec_of(sources=[source], edges=[], nodes=nodes, sinks=["out"])
 
 
-def test_headers_pass_through_stateless_nodes_into_the_sink(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, stateless_spec())
+def test_headers_pass_through_stateless_nodes_into_the_sink(open_driver: OpenDriver) -> None:
+    driver = open_driver(stateless_spec())
 
     outputs = driver.batch([FLIGHT_OF_AA._replace(headers=TRACE), FLIGHT_OF_AA._replace(offset=1)])
 
@@ -48,9 +49,9 @@ def test_headers_pass_through_stateless_nodes_into_the_sink(spark: SparkSession)
 
 
 def test_a_join_and_an_aggregate_carry_the_headers_of_the_streams_record(
-    spark: SparkSession,
+    open_driver: OpenDriver,
 ) -> None:
-    driver = KernelDriver(spark, flights_spec())
+    driver = open_driver(flights_spec())
     driver.pipe(AMERICAN)
 
     outputs = driver.pipe(FLIGHT_OF_AA._replace(headers=TRACE))
@@ -59,9 +60,9 @@ def test_a_join_and_an_aggregate_carry_the_headers_of_the_streams_record(
 
 
 def test_both_groups_of_a_row_that_moves_carry_the_headers_of_the_move(
-    spark: SparkSession,
+    open_driver: OpenDriver,
 ) -> None:
-    driver = KernelDriver(spark, regroup_spec())
+    driver = open_driver(regroup_spec())
     driver.pipe(In("persons", "a", '{"city":"Rome","age":30}', headers=(("first", b""),)))
 
     moved = driver.pipe(In("persons", "a", '{"city":"Oslo","age":30}', headers=TRACE))
@@ -101,7 +102,7 @@ def test_a_record_may_choose_its_topic_and_its_partition(spark: SparkSession) ->
     ]
 
 
-def test_what_is_not_there_is_no_part_of_a_record(spark: SparkSession) -> None:
-    driver = KernelDriver(spark, stateless_spec())
+def test_what_is_not_there_is_no_part_of_a_record(open_driver: OpenDriver) -> None:
+    driver = open_driver(stateless_spec())
 
     assert driver.pipe(FLIGHT_OF_AA) == [Out("out", "AA", '{"carrier":"AA","delay":6}', 5)]
