@@ -23,6 +23,13 @@ from conformance.kafka.peer import KafkaPeer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# A JVM of the tests lives for seconds or minutes: the second compiler costs it more than it saves,
+# half of the processor time of a start. Spark's launcher reads these, in all processes.
+_JVM_OPTIONS: Final = {
+    "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1",
+    "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
 IN_CI: Final = os.environ.get("CI", "").lower() == "true"
 
 settings.register_profile(
@@ -48,6 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     profile = "deep" if config.getoption("--deep") else "quick"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
+    os.environ.update(_JVM_OPTIONS)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> side_by_side.Scheduler:

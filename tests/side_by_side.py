@@ -17,7 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 _ROOT: Final = Path(__file__).parents[1]
 _SHARED: Final = (
-    ("jvm", re.compile(r"\bSparkSession\b|\bEngine\(")),
+    ("jvm", re.compile(r"\bSparkSession\b|\bOpenDriver\b")),
     ("kafka", re.compile(r"\bKafkaPeer\b")),
 )
 # The folders whose tests start programs.
@@ -34,11 +34,7 @@ class Scheduler(LoadScopeScheduling):  # type: ignore[misc] # xdist publishes no
 def group_of(nodeid: str) -> str:
     """Return the name of the tests that run in one process, one after the other."""
     path = nodeid.partition("::")[0]
-    for name, pattern in _SHARED:
-        if pattern.search(_text(path)):
-            return name
-    alone = _SLOW & set(Path(path).parts) and 'scope="module"' not in _text(path)
-    return nodeid if alone else path
+    return _group_of_file(path) or nodeid
 
 
 def rank(nodeid: str) -> int:
@@ -51,6 +47,12 @@ def rank(nodeid: str) -> int:
 
 
 @cache
-def _text(path: str) -> str:
+def _group_of_file(path: str) -> str | None:
+    """Return the group of a file's tests, None where each is one by itself."""
     file = _ROOT / path
-    return file.read_text() if file.is_file() else ""
+    text = file.read_text() if file.is_file() else ""
+    for name, pattern in _SHARED:
+        if pattern.search(text):
+            return name
+    alone = _SLOW & set(Path(path).parts) and 'scope="module"' not in text
+    return None if alone else path

@@ -1,12 +1,14 @@
 """The README's program runs, and prints what the README says that it prints."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
+from pyspark.sql import SparkSession
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text()
@@ -20,14 +22,30 @@ def _block(language: str) -> str:
     return text
 
 
-@pytest.mark.spark
-def test_the_program_of_the_readme_prints_what_stands_below_it(tmp_path: Path) -> None:
-    program = tmp_path / "example.py"
-    program.write_text(_block("python"))
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "example.py"
+    file.write_text(_block("python"))
+    return file
 
+
+@pytest.mark.spark
+def test_the_program_of_the_readme_prints_what_stands_below_it(
+    spark: SparkSession, program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the JVM of the test run; `--deep` starts one for it."""
+    assert spark is not None, "the engine finds the session of this run"
+
+    runpy.run_path(str(program), run_name="__main__")
+
+    assert capsys.readouterr().out == _block("text")
+
+
+@pytest.mark.deep
+def test_the_program_of_the_readme_runs_by_itself(program: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(program)],
-        cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=180,

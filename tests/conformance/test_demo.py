@@ -47,22 +47,38 @@ def wait_until_nothing_names(directory: Path) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize(
-    "mode", ["auto", "real-time", pytest.param("micro-batch", marks=pytest.mark.deep)]
-)
-def test_the_tables_equal_the_batch_and_a_second_run_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+def end_by_signal(
+    data_dir: Path, number: signal.Signals, status: int, *, events_before: int = 0
+) -> int:
+    """Start the demo, send it a signal when its tables count more than before; return how many."""
+    words = demo(data_dir, "--mode", "micro-batch", "--rate", "1000", "--limit", "200000")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        counted = (json.loads(line)["events"] for line in process.stdout)
+        events = next((events for events in counted if events > events_before), None)
+        assert events is not None, "the demo ended by itself"
+
+        process.send_signal(number)
+
+        assert process.wait(60) == status
+    wait_until_nothing_names(data_dir.resolve())
+    return int(events)
+
+
+def commits_in(data_dir: Path) -> int:
+    return len(list(data_dir.glob("checkpoints/*/spark/commits/[0-9]*")))
+
+
+def test_its_tables_equal_the_batch_also_behind_a_stop_and_a_kill_in_mid_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One data directory, relative as users write it, in all modes: each start takes long."""
     monkeypatch.chdir(tmp_path)
     data = Path("data")
-    first = run(data, "--mode", mode, "--limit", "3000")
-    commits = len(list(data.glob("checkpoints/*/spark/commits/[0-9]*")))
-    second = run(data, "--mode", mode, "--limit", "5000")
-
-    assert 0 < commits < len(list(data.glob("checkpoints/*/spark/commits/[0-9]*")))
+    first = run(data, "--mode", "auto", "--limit", "3000")
+    commits = commits_in(data)
 
     assert (first["events"], first["matches_batch"]) == (3_000, True)
-    assert (second["events"], second["matches_batch"]) == (5_000, True)
     assert list(first) == [
         "events",
         "matches_batch",
@@ -71,30 +87,42 @@ def test_the_tables_equal_the_batch_and_a_second_run_goes_on(
         "p50_ms",
         "p99_ms",
     ]
+    events = end_by_signal(data, signal.SIGINT, 130, events_before=3_000)
+    end_by_signal(data, signal.SIGKILL, -9, events_before=events)
+
+    last = run(data, "--mode", "real-time", "--limit", "5000")
+
+    assert 0 < commits < commits_in(data)
+    assert int(str(last["events"])) >= 5_000
+    assert last["matches_batch"] is True
     wait_until_nothing_names(tmp_path)
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", ["auto", "real-time", "micro-batch"])
+def test_the_tables_equal_the_batch_and_a_second_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = Path("data")
+    first = run(data, "--mode", mode, "--limit", "3000")
+    commits = commits_in(data)
+    second = run(data, "--mode", mode, "--limit", "5000")
+
+    assert 0 < commits < commits_in(data)
+    assert (first["events"], first["matches_batch"]) == (3_000, True)
+    assert (second["events"], second["matches_batch"]) == (5_000, True)
+    wait_until_nothing_names(tmp_path)
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize(
-    ("number", "status"),
-    [
-        (signal.SIGINT, 130),
-        (signal.SIGKILL, -9),
-        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.deep),
-    ],
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)]
 )
-def test_a_signal_leaves_nothing_running_and_the_next_run_goes_on(
+def test_a_signal_in_a_first_run_leaves_nothing_running_and_the_next_run_goes_on(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
-    words = demo(tmp_path, "--mode", "micro-batch", "--rate", "1000", "--limit", "200000")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        counted = (json.loads(line)["events"] for line in process.stdout)
-        assert any(events > 0 for events in counted)
-
-        process.send_signal(number)
-
-        assert process.wait(60) == status
-    wait_until_nothing_names(tmp_path)
+    end_by_signal(tmp_path, number, status)
 
     again = run(tmp_path, "--mode", "micro-batch", "--limit", "1000")
     assert again["matches_batch"] is True

@@ -1,17 +1,26 @@
-"""Each program under `examples/` runs by itself, ends well, and says what to notice."""
+"""Each program under `examples/` runs by itself, ends well, and says what to notice.
+
+Those that need nothing but the JVM of the test run are in `test_examples_on_one_jvm.py` too; here they
+start their own with `--deep`.
+"""
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-PROGRAMS = sorted(path.name for path in EXAMPLES.glob("[0-9]*.py"))
-WITHOUT_SPARK = {"01_hello_topic.py", "09_trucks_and_partitions.py", "15_history.py"}
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+PROGRAMS: Final = sorted(path.name for path in EXAMPLES.glob("[0-9]*.py"))
+ON_ONE_JVM: Final = ("02_ledger_and_total.py", "04_duality.py", "05_visited_places.py")
 
 
-def run(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.deep] * (name in ON_ONE_JVM)) for name in PROGRAMS],
+)
+def test_an_example_runs_by_itself(name: str) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name)],
         capture_output=True,
@@ -22,17 +31,6 @@ def run(name: str) -> None:
 
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
     assert "Notice: " in done.stdout
-
-
-@pytest.mark.parametrize("name", sorted(WITHOUT_SPARK))
-def test_an_example_without_spark_runs_by_itself(name: str) -> None:
-    run(name)
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in WITHOUT_SPARK])
-def test_an_example_runs_by_itself(name: str) -> None:
-    run(name)
 
 
 def test_every_example_is_listed_in_the_readme() -> None:

@@ -45,13 +45,12 @@ class EngineProcess:
         bootstrap_servers: str,
         data_dir: Path,
         prefix: str,
-        mode: str,
         settings: Mapping[str, str],
     ) -> None:
         self.data_dir = data_dir
         self.checkpoint = data_dir / "checkpoints" / f"{prefix}journeys" / "spark"
         self._command = [sys.executable, str(PROGRAM), bootstrap_servers, str(data_dir), prefix]
-        self._command += [mode, *(f"{name}={value}" for name, value in settings.items())]
+        self._settings = [f"{name}={value}" for name, value in settings.items()]
         self._process: subprocess.Popen[str] | None = None
         self._outlived: list[int] = []
         self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -75,7 +74,7 @@ class EngineProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
 
-    def start(self) -> None:
+    def start(self, mode: str) -> None:
         """Start the process; it takes seconds until it says something."""
         assert self._process is None, "the engine runs already"
         self._said = queue.SimpleQueue()
@@ -84,7 +83,7 @@ class EngineProcess:
         scratch.mkdir(exist_ok=True)
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                self._command,
+                [*self._command, mode, *self._settings],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

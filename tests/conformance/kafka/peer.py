@@ -20,7 +20,9 @@ HERE: Final = Path(__file__).parent
 START_TIMEOUT_S: Final = 60
 FETCH_TIMEOUT_S: Final = 900
 CLUSTER_ID: Final = "abcdefghijklmnopqrstuA"
-JVM_OPTIONS: Final = ("-Xms256m", "-Xmx1g", "-XX:+UseG1GC")
+# Made for a life of minutes: the second compiler would cost more than it saves.
+JVM_OPTIONS: Final = ("-Xms256m", "-Xmx1g", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
+TOOL_OPTIONS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class PeerFailed(Exception):
@@ -67,7 +69,7 @@ class KafkaPeer:
         properties = self._write_properties(port, controller_port)
         if not (self.data_dir / "log" / "meta.properties").exists():
             tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
-            _run(_java(libs, JVM_OPTIONS, *tool), timeout_s=START_TIMEOUT_S)
+            _run(_java(libs, TOOL_OPTIONS, *tool), timeout_s=START_TIMEOUT_S)
         command = _java(libs, self._jvm_options, "kafka.Kafka", str(properties))
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)

@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from conformance.kafka.peer import KafkaPeer, fetch
+from conformance.kafka.peer import TOOL_OPTIONS, KafkaPeer, fetch
 from conftest import RequireProgram
 from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.records import (
@@ -42,7 +42,7 @@ def use_a_group(bootstrap_servers: str) -> None:
 def dump(segment: Path) -> list[dict[str, Any]]:
     """Return the records of a segment as Kafka's own tool decodes them."""
     tool = ["kafka.tools.DumpLogSegments", "--offsets-decoder", "--files", str(segment)]
-    command = ["java", "-Xmx256m", "-cp", f"{fetch()}/*", *tool]
+    command = ["java", *TOOL_OPTIONS, "-cp", f"{fetch()}/*", *tool]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     records = []
     for line in done.stdout.splitlines():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.kafka.peer import fetch
+from conformance.kafka.peer import TOOL_OPTIONS, fetch
 from conftest import RequireProgram
 from duolog.runtime.supervisor import BrokerProcess
 
@@ -28,7 +28,7 @@ def tool(broker: BrokerProcess, require_program: RequireProgram) -> Tool:
     """Run a tool by its class with --bootstrap-server and more; return what it prints."""
     require_program("java", package="openjdk-17-jre-headless")
     require_program("mvn", package="maven")
-    java = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    java = ["java", *TOOL_OPTIONS]
     java += ["-cp", f"{fetch()}/*"]
 
     def run(name: str, *arguments: str) -> str:

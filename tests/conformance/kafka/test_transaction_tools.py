@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka import Producer
 
-from conformance.kafka.peer import fetch
+from conformance.kafka.peer import TOOL_OPTIONS, fetch
 from conftest import RequireProgram
 from duolog.runtime.supervisor import BrokerProcess
 
@@ -28,7 +28,7 @@ def java(require_program: RequireProgram) -> Java:
     """Run a class of Kafka's; return what it prints."""
     require_program("java", package="openjdk-17-jre-headless")
     require_program("mvn", package="maven")
-    command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    command = ["java", *TOOL_OPTIONS]
     command += ["-cp", f"{fetch()}/*"]
 
     def run(*arguments: str) -> str:

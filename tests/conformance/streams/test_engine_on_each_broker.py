@@ -1,8 +1,9 @@
 """The same topology on Duolog's broker and on a real Apache Kafka: only bootstrap.servers differs.
 
-In every mode, events flow in without a pause: while the query starts, while it catches up and goes
-live, while it is stopped in the middle of an epoch and started again on the same checkpoint. In the
-end the result tables, timestamps included, are those of one batch over all that was written.
+Events flow in without a pause: while the query starts, while it catches up and goes live, while it is
+stopped in the middle of an epoch and started again on the same checkpoint. In the end the result
+tables, timestamps included, are those of one batch over all that was written. `auto` goes through
+both of Spark's modes; each alone is a long form.
 """
 
 import time
@@ -24,11 +25,13 @@ from fault.journeys import RESULTS, TASKS, computed_in_one_batch, topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
+BROKERS = ("embedded", "apache-kafka")
+MODES = ("auto", "micro-batch", "real-time")
 EVENTS_PER_SECOND = 400
 EPOCH_MS = 2000
 
 
-@pytest.fixture(scope="module", params=["embedded", "apache-kafka"])
+@pytest.fixture(scope="module")
 def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "embedded":
         with EmbeddedCluster() as cluster:
@@ -77,7 +80,15 @@ class Run:
             assert not query.wait(0.05), "the query ended"
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time", "auto"])
+@pytest.mark.parametrize(
+    ("bootstrap_servers", "mode"),
+    [
+        pytest.param(broker, mode, marks=[pytest.mark.deep] * (mode != "auto"))
+        for broker in BROKERS
+        for mode in MODES
+    ],
+    indirect=["bootstrap_servers"],
+)
 def test_stops_starts_and_changes_of_mode_with_data_in_flight_give_the_batchs_tables(
     mode: Mode, bootstrap_servers: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -101,6 +112,7 @@ def test_stops_starts_and_changes_of_mode_with_data_in_flight_give_the_batchs_ta
     assert query.exception() is None
 
 
+@pytest.mark.parametrize("bootstrap_servers", BROKERS, indirect=True)
 def test_result_tables_become_compacted_topics_with_a_partition_for_each_task(
     bootstrap_servers: str,
 ) -> None:

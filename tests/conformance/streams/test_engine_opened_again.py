@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 OPENED = """
+import os
+import signal
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,21 +27,13 @@ def count(number):
     share.close()
 """
 
-ONE_AFTER_THE_OTHER = """
-for number in (1, 2):
-    engine = Engine(config)
-    engine.warm_up()
-    count(number)
-    engine.close()
-"""
-
 SIDE_BY_SIDE = """
 first = Engine(config)
 second = Engine(replace(config, log_path=directory / "second.log"))
 for engine in (first, second, first):
     engine.warm_up()
 first.close()
-count(3)
+count(1)
 try:
     Engine(replace(config, master="local[2]")).warm_up()
 except ConfigError as error:
@@ -47,46 +42,40 @@ second.close()
 print((directory / "second.log").read_text().strip().rpartition(" ")[2] == str(config.log_path))
 """
 
-ENDED = """
-import os, signal
+ONE_AFTER_THE_OTHER = """
 engine = Engine(config)
 engine.warm_up()
+count(2)
+"""
+
+KILLED = """
 os.kill(open_session(config).java_pid, signal.SIGKILL)
 while not engine._opened.has_ended:
-    pass
+    time.sleep(0.01)
 engine.warm_up()
-count(4)
+count(3)
 engine.close()
 """
 
 
-def outputs(program: str, directory: Path) -> list[str]:
+@pytest.mark.spark
+def test_engines_share_a_jvm_that_goes_with_the_last_of_them_and_is_made_anew(
+    tmp_path: Path,
+) -> None:
+    """PySpark kept the gateway of the first JVM: the next start asked a process that was gone."""
     done = subprocess.run(
-        [sys.executable, "-c", OPENED + program, str(directory)],
+        [sys.executable, "-c", OPENED + SIDE_BY_SIDE + ONE_AFTER_THE_OTHER + KILLED, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=180,
         check=False,
     )
+
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-@pytest.mark.spark
-def test_an_engine_opens_in_a_process_that_has_closed_one(tmp_path: Path) -> None:
-    """PySpark kept the gateway of the first JVM: the second start asked a process that was gone."""
-    assert outputs(ONE_AFTER_THE_OTHER, tmp_path) == ["1 1 False", "2 2 False"]
-
-
-@pytest.mark.spark
-def test_an_engine_that_closes_leaves_the_jvm_to_the_others_of_its_process(tmp_path: Path) -> None:
-    assert outputs(SIDE_BY_SIDE, tmp_path) == [
-        "3 3 False",
+    assert done.stdout.splitlines() == [
+        "1 1 False",
         "setting \"master\" cannot be 'local[2]' here: this process runs Spark with 'local[1]'",
         "True",
+        "2 2 False",
+        "3 3 False",
     ]
-
-
-@pytest.mark.spark
-def test_an_engine_whose_jvm_was_killed_starts_another(tmp_path: Path) -> None:
-    assert outputs(ENDED, tmp_path) == ["4 4 False"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
 
 from duolog import Topology
 from duolog.engine.errors import QueryFailed, SourceTopicRecreated
@@ -16,8 +17,11 @@ pytestmark = pytest.mark.spark
 WAIT_S = 60
 
 
-def test_a_source_topic_made_anew_ends_the_query_and_refuses_the_next_start(tmp_path: Path) -> None:
+def test_a_source_topic_made_anew_ends_the_query_and_refuses_the_next_start(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     """Its first records were skipped; a deleted topic came back by itself, with one partition."""
+    assert spark is not None, "the engine finds the session of this run"
     topology = Topology("visits")
     topology.stream("visits", key="page STRING", value="ms BIGINT").group_by_key().count().to("out")
     with EmbeddedCluster(tmp_path / "broker") as cluster:
