@@ -112,6 +112,7 @@ class DrivenCleaner:
             timers=_Fields(call_later=lambda _seconds, call: self._looks.append(call)),
             settings=_Settings(),
             topics=_Topics(topics),
+            slices=_Fields(run=lambda steps: deque(steps, maxlen=0)),
             rounds=_Fields(finish=lambda: None),
             group_commit=commit,
             clock=clock,

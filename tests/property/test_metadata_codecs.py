@@ -62,13 +62,9 @@ topic_rows = st.builds(
 def test_a_metadata_response_has_the_bytes_that_the_schema_gives(
     version: int, broker: BrokerRow, cluster_id: str, topics: list[TopicRow], operations: int
 ) -> None:
-    body = metadata.write_metadata_response(
-        version,
-        broker,
-        cluster_id,
-        [metadata.write_topic(version, row, broker.node_id) for row in topics],
-        operations=operations,
-    )
+    body = metadata.metadata_response_start(version, broker, cluster_id, len(topics))
+    body += b"".join(metadata.write_topic(version, row, broker.node_id) for row in topics)
+    body += metadata.metadata_response_end(version, operations=operations)
 
     type_ = entity_type(3, version, "response")
     expected = encoder(type_)(
@@ -90,9 +86,8 @@ def test_a_metadata_response_has_the_bytes_that_the_schema_gives(
 def test_a_topic_that_is_unknown_by_its_id_has_no_name(version: int) -> None:
     row = TopicRow(None, UUID(int=7), error_code=100)
 
-    body = metadata.write_metadata_response(
-        version, BrokerRow(0, "127.0.0.1", 9092), "c", [metadata.write_topic(version, row, 0)]
-    )
+    body = metadata.metadata_response_start(version, BrokerRow(0, "127.0.0.1", 9092), "c", 1)
+    body += metadata.write_topic(version, row, 0) + metadata.metadata_response_end(version)
 
     entity, _ = entity_reader(entity_type(3, version, "response"))(body, 0)
     assert entity.topics[0].name is None

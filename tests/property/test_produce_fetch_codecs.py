@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.serial import entity_reader, entity_writer
 
+from duolog.broker.event_loop.time_slices import at_once
 from duolog.protocol import fetch, produce
 from duolog.protocol.encoder import encoder
 from duolog.protocol.errors import MalformedRequest
@@ -76,7 +77,7 @@ def test_a_produce_request_is_read_as_kio_wrote_it(
         },
     )
 
-    request = produce.read_produce_request(memoryview(b"head" + data), 4, version)
+    request = at_once(produce.reading_produce_request(memoryview(b"head" + data), 4, version))
 
     assert request.transactional_id == (
         transactional_id.encode() if transactional_id is not None else None
@@ -107,7 +108,7 @@ def test_a_produce_request_that_is_cut_off_anywhere_is_malformed(
     cut = data.draw(st.integers(0, len(whole) - 1), label="bytes that are there")
 
     with pytest.raises(MalformedRequest):
-        produce.read_produce_request(memoryview(whole[:cut]), 0, version)
+        at_once(produce.reading_produce_request(memoryview(whole[:cut]), 0, version))
 
 
 @pytest.mark.parametrize("version", range(9, 13))
@@ -160,7 +161,7 @@ def test_the_usual_request_is_read_as_any_other_or_left_alone(
     )
     assert (single is not None) >= usual
     if single is not None:
-        request = produce.read_produce_request(memoryview(damaged), 0, version)
+        request = at_once(produce.reading_produce_request(memoryview(damaged), 0, version))
         acks_read, name, index, records = single
         assert request.transactional_id is None
         assert request.acks == acks_read
@@ -332,11 +333,13 @@ def test_the_pieces_of_a_fetch_response_join_to_the_bytes_that_the_schema_gives(
     topics: list[tuple[str, UUID, list[FetchResult[bytes]]]],
     read_committed: bool,  # noqa: FBT001
 ) -> None:
-    pieces = fetch.write_fetch_response(
-        version,
-        7,
-        [(id_ if version >= 13 else name.encode(), rows) for name, id_, rows in topics],
-        read_committed=read_committed,
+    pieces = at_once(
+        fetch.writing_fetch_response(
+            version,
+            7,
+            [(id_ if version >= 13 else name.encode(), rows) for name, id_, rows in topics],
+            read_committed=read_committed,
+        )
     )
 
     expected = plain_bytes(

@@ -21,6 +21,7 @@ from duolog.broker.controller import Change, Controller, carry_out
 from duolog.broker.errors import kafka_code
 from duolog.broker.event_loop.background import BackgroundThread, BesideTheLoop
 from duolog.broker.event_loop.loop import Loop, Timers
+from duolog.broker.event_loop.time_slices import TimeSlices
 from duolog.broker.fetch.fetch_sessions import FetchSessions, SessionPartition
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.metrics.counters import Counters
@@ -85,7 +86,8 @@ class Broker:
         self.router = Router(find_apis())
         self._background = BackgroundThread()
         self.beside = BesideTheLoop(self.loop)
-        self.controller = Controller(self.loop, clock)
+        self.slices = TimeSlices(clock, self.loop.timers)
+        self.controller = Controller(self.loop, self.slices)
         self.quotas = ClientQuotas(log_manager)
         self.configs = Configs(log_manager, settings, self._settings_changed, self._computed)
         self.topics = Topics(log_manager, TopicConfigs(settings), self._background.run)

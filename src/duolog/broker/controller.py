@@ -7,7 +7,7 @@ together and written together, up to the first change of a subject that is alrea
 is prepared when the earlier one is in place, so each change sees those before it, as with Kafka's
 controller of one thread. `settle` is called once for all changes of a batch that share it.
 
-Steps on the loop end after `SLICE_S`, and go on in the next round.
+What it does on the loop is done in time slices.
 
 Threads: `submit` and `close` belong to the loop. `write` and `settle` run on the controller's thread.
 
@@ -24,11 +24,10 @@ from duolog.core.errors import DuologError
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Loop
-    from duolog.core.clock import Clock
+    from duolog.broker.event_loop.time_slices import TimeSlices
 
 logger = logging.getLogger(__name__)
 
-SLICE_S: Final = 0.002
 BATCH_MAX: Final = 64
 
 Done = Callable[[Exception | None], None]
@@ -79,11 +78,11 @@ class _Prepared(NamedTuple):
 class Controller:
     """Carries out changes in their order; see the picture at the top of the module."""
 
-    def __init__(self, loop: "Loop", clock: "Clock") -> None:
+    def __init__(self, loop: "Loop", slices: "TimeSlices") -> None:
         self.changes = 0
         """Changes that were made since the start."""
         self._loop = loop
-        self._clock = clock
+        self._slices = slices
         self._background = BackgroundThread()
         self._tasks: deque[_Task] = deque()
         self._running = False
@@ -99,7 +98,7 @@ class Controller:
         self._tasks.append(_Task(subject, prepare, done))
         if not self._running:
             self._running = True
-            self._prepare()
+            self._slices.run(self._prepare())
 
     def close(self) -> None:
         """Finish what is being written; changes that were not begun are dropped."""
@@ -108,11 +107,10 @@ class Controller:
         for _ in self._steps_left:
             pass
         while self._landed:
-            for _ in self._steps(self._landed.popleft()):
+            for _ in self._place(self._landed.popleft()):
                 pass
 
-    def _prepare(self) -> None:
-        until = self._clock.monotonic() + SLICE_S
+    def _prepare(self) -> Iterator[None]:
         batch: dict[str, _Prepared] = {}
         while self._tasks and len(batch) < BATCH_MAX and self._tasks[0].subject not in batch:
             task = self._tasks.popleft()
@@ -126,12 +124,9 @@ class Controller:
                     _tell(task.done, None)
                 else:
                     batch[task.subject] = _Prepared(change, task.done)
-            if self._clock.monotonic() >= until:
-                break
+            yield
         if batch:
             self._background.run(lambda: self._write(list(batch.values())))
-        elif self._tasks:
-            self._loop.timers.call_later(0.0, self._prepare)
         else:
             self._running = False
 
@@ -152,19 +147,10 @@ class Controller:
 
     def _land(self) -> None:
         if self._landed:
-            self._steps_left = self._steps(self._landed.popleft())
-            self._go_on()
+            self._steps_left = self._place(self._landed.popleft())
+            self._slices.run(self._steps_left)
 
-    def _go_on(self) -> None:
-        until = self._clock.monotonic() + SLICE_S
-        for _ in self._steps_left:
-            if self._clock.monotonic() >= until:
-                self._loop.timers.call_later(0.0, self._go_on)
-                return
-        # In the next round: this one has had its time.
-        self._loop.timers.call_later(0.0, self._prepare)
-
-    def _steps(self, results: list[tuple[_Prepared, Exception | None]]) -> Iterator[None]:
+    def _place(self, results: list[tuple[_Prepared, Exception | None]]) -> Iterator[None]:
         for prepared, failed in results:
             error = failed
             if error is None:
@@ -175,9 +161,10 @@ class Controller:
                     _log_unexpected(cause)
                     error = cause
             elif prepared.change.undo is not None:
-                prepared.change.undo()
+                _error_of(prepared.change.undo)
             _tell(prepared.done, error)
             yield
+        yield from self._prepare()
 
 
 def _error_of(call: Callable[[], None]) -> Exception | None:

@@ -10,12 +10,13 @@
               aborted [producer_id i64 · first_offset i64] · preferred_read_replica i32 (v11) · records]]
 
 The answer is a list of bytes, with a gap behind each partition that has records: what fills it
-(bytes, or a span of a file) is the caller's to put there.
+(bytes, or a span of a file) is the caller's to put there. One for very many partitions is written in
+steps, and in between the caller may do something else.
 
 Source: Kafka `FetchRequest.json`, `FetchResponse.json`; KIP-227, KIP-516.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from struct import Struct
 from struct import error as struct_error
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -35,6 +36,9 @@ from duolog.protocol.wire import (
 
 API_KEY: Final = 1
 VERSIONS: Final = range(4, 18)
+
+PARTITIONS_A_STEP: Final = 100
+"""What names no more of them has one step."""
 
 _FIRST_LOG_START: Final = 5
 _FIRST_SESSION: Final = 7
@@ -196,7 +200,7 @@ def _read_partition(buffer: memoryview, position: int, version: int) -> tuple[Fe
     return FetchPartition(index, leader_epoch, offset, fetched_epoch, bytes_max), position
 
 
-def write_fetch_response(
+def writing_fetch_response(
     version: int,
     correlation_id: int,
     results: list[tuple[TopicKey, list[FetchResult[Chunk]]]],
@@ -204,12 +208,12 @@ def write_fetch_response(
     error_code: int = 0,
     session_id: int = 0,
     read_committed: bool = False,
-) -> list[bytes | Chunk]:
-    """Return the whole frame of the answer, in pieces in the order in which they are sent."""
+) -> Generator[None, None, list[bytes | Chunk]]:
+    """Return, in steps, the whole frame of the answer, in pieces in the order in which they are sent."""
     flexible = version >= _FIRST_FLEXIBLE
     tags = b"\0" if flexible else b""
     pieces: list[bytes | Chunk] = []
-    body_bytes = 0
+    body_bytes, left = 0, PARTITIONS_A_STEP
     run = [write_array_length(len(results), flexible=flexible)]
     for topic, partitions in results:
         run.append(_write_topic_key(topic, flexible=flexible))
@@ -222,7 +226,19 @@ def write_fetch_response(
                 body_bytes += len(data) + result.size_bytes
                 run = []
             run.append(tags)
+            left -= 1
+            if left < 0:
+                left = PARTITIONS_A_STEP
+                data = b"".join(run)
+                pieces.append(data)
+                body_bytes += len(data)
+                run = []
+                yield
         run.append(tags)
+        left -= 1
+        if left < 0:
+            left = PARTITIONS_A_STEP
+            yield
     run.append(tags)
     last = b"".join(run)
     head = tags + _THROTTLE_0

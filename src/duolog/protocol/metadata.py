@@ -13,7 +13,7 @@ a library it takes 20 us for each topic, and clients ask for all topics again an
 Source: Kafka `MetadataRequest.json`, `MetadataResponse.json`; KIP-516.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -159,15 +159,10 @@ def write_topic(version: int, topic: TopicRow, node_id: int) -> bytes:
     return b"".join(parts)
 
 
-def write_metadata_response(
-    version: int,
-    broker: BrokerRow,
-    cluster_id: str,
-    topics: Iterable[bytes],
-    *,
-    operations: int = OPERATIONS_NOT_ASKED,
+def metadata_response_start(
+    version: int, broker: BrokerRow, cluster_id: str, topics_count: int
 ) -> bytes:
-    """Join an answer's body from the parts of its topics."""
+    """Return what stands in the body of an answer before its topics."""
     flexible = version >= _FIRST_FLEXIBLE
     tags = b"\0" if flexible else b""
     parts = []
@@ -186,12 +181,17 @@ def write_metadata_response(
         parts.append(write_string(cluster_id, flexible=flexible))
     if version >= 1:
         parts.append(INT32.pack(broker.node_id))
-    rows = list(topics)
-    parts.append(write_array_length(len(rows), flexible=flexible))
-    parts += rows
+    parts.append(write_array_length(topics_count, flexible=flexible))
+    return b"".join(parts)
+
+
+def metadata_response_end(version: int, *, operations: int = OPERATIONS_NOT_ASKED) -> bytes:
+    """Return what stands in the body of an answer behind its topics."""
+    parts = []
     if version in _CLUSTER_OPERATIONS:
         parts.append(INT32.pack(operations))
     if version >= _FIRST_ERROR:
         parts.append(INT16.pack(ErrorCode.NONE))
-    parts.append(tags)
+    if version >= _FIRST_FLEXIBLE:
+        parts.append(b"\0")
     return b"".join(parts)

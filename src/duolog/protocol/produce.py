@@ -4,11 +4,13 @@
     response  [topic · [partition i32 · error i16 · base_offset i64 · log_append_time i64 ·
               log_start_offset i64 (v5) · record_errors, error_message (v8)]] · throttle_ms i32
 
-Records stay a slice of the frame they came in: the log writes them from there.
+Records stay a slice of the frame they came in: the log writes them from there. What names very many
+partitions is read and written in steps, and in between the caller may do something else.
 
 Source: Kafka `ProduceRequest.json`, `ProduceResponse.json`.
 """
 
+from collections.abc import Generator, Iterator
 from struct import Struct
 from struct import error as struct_error
 from typing import Final, NamedTuple
@@ -28,6 +30,9 @@ from duolog.protocol.wire import (
 
 API_KEY: Final = 0
 VERSIONS: Final = range(3, 13)
+
+PARTITIONS_A_STEP: Final = 100
+"""So many are read at once; a request of no more has one step."""
 
 _FIRST_FLEXIBLE: Final = 9
 _FIRST_LOG_START: Final = 5
@@ -72,8 +77,10 @@ class ProduceResult(NamedTuple):
 ProduceResults = list[tuple[bytes, list[ProduceResult]]]
 
 
-def read_produce_request(buffer: memoryview, position: int, version: int) -> ProduceRequest:
-    """Read the body that starts at `position` and ends with the buffer.
+def reading_produce_request(
+    buffer: memoryview, position: int, version: int
+) -> Generator[None, None, ProduceRequest]:
+    """Read the body that starts at `position` and ends with the buffer, in steps.
 
     Raises:
         MalformedRequest: the bytes are no produce request.
@@ -85,6 +92,7 @@ def read_produce_request(buffer: memoryview, position: int, version: int) -> Pro
     except struct_error as error:
         raise MalformedRequest("request ends inside a field") from error
     topics: list[tuple[bytes, list[ProduceData]]] = []
+    left = PARTITIONS_A_STEP
     count, position = read_array_length(buffer, position + 6, flexible=flexible)
     for _ in range(count):
         name, position = read_string(buffer, position, flexible=flexible)
@@ -98,9 +106,17 @@ def read_produce_request(buffer: memoryview, position: int, version: int) -> Pro
             if flexible:
                 position = skip_tagged_fields(buffer, position)
             data.append(ProduceData(index, records))
+            left -= 1
+            if left < 0:
+                left = PARTITIONS_A_STEP
+                yield
         if flexible:
             position = skip_tagged_fields(buffer, position)
         topics.append((name, data))
+        left -= 1
+        if left < 0:
+            left = PARTITIONS_A_STEP
+            yield
     if flexible:
         skip_tagged_fields(buffer, position)
     return ProduceRequest(transactional_id, acks, timeout_ms, topics)
@@ -124,24 +140,29 @@ def _read_records(
 
 def write_produce_response(version: int, correlation_id: int, results: ProduceResults) -> bytes:
     """Return the whole frame of the answer."""
+    body = b"".join(produce_response_parts(version, results))
+    return produce_response_start(version, correlation_id, len(body)) + body
+
+
+def produce_response_start(version: int, correlation_id: int, size_bytes: int) -> bytes:
+    """Return what stands before the body of an answer, which has so many bytes."""
+    if version >= _FIRST_FLEXIBLE:
+        return _FRAME_START_FLEXIBLE.pack(5 + size_bytes, correlation_id, 0)
+    return _FRAME_START.pack(4 + size_bytes, correlation_id)
+
+
+def produce_response_parts(version: int, results: ProduceResults) -> Iterator[bytes]:
+    """Yield the body of an answer, one part for each partition."""
     flexible = version >= _FIRST_FLEXIBLE
-    parts = [write_array_length(len(results), flexible=flexible)]
+    yield write_array_length(len(results), flexible=flexible)
     for name, partitions in results:
+        length = write_uvarint(len(name) + 1) if flexible else len(name).to_bytes(2)
+        yield length + name + write_array_length(len(partitions), flexible=flexible)
+        for result in partitions:
+            yield _write_result(result, version)
         if flexible:
-            parts.append(write_uvarint(len(name) + 1))
-        else:
-            parts.append(len(name).to_bytes(2))
-        parts.extend((name, write_array_length(len(partitions), flexible=flexible)))
-        parts.extend(_write_result(result, version) for result in partitions)
-        if flexible:
-            parts.append(b"\0")
-    parts.append(_THROTTLE_0)
-    if flexible:
-        parts.append(b"\0")
-        body = b"".join(parts)
-        return _FRAME_START_FLEXIBLE.pack(5 + len(body), correlation_id, 0) + body
-    body = b"".join(parts)
-    return _FRAME_START.pack(4 + len(body), correlation_id) + body
+            yield b"\0"
+    yield _THROTTLE_0 + b"\0" if flexible else _THROTTLE_0
 
 
 def _write_result(result: ProduceResult, version: int) -> bytes:

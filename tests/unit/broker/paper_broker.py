@@ -8,6 +8,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 from kio._kio_native import entity_reader
 
+from duolog.broker.event_loop.time_slices import TimeSlices
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
 from duolog.broker.router import find_apis
@@ -46,6 +47,7 @@ class PaperBroker:
         self.settings = BrokerSettings(settings)
         self.clock = FakeClock()
         self.timers = self
+        self.slices = TimeSlices(self, self)  # type: ignore[arg-type]
         self.topics = self
         self.transactions = self
         self.rounds = SimpleNamespace(failure=None)
@@ -177,6 +179,9 @@ class PaperBroker:
 
     # Timers
 
+    def monotonic(self) -> float:
+        return float(self.clock.monotonic())
+
     def call_at(self, at: float, callback: Callable[[], None]) -> Any:
         timer = SimpleNamespace(at=at, callback=callback)
         timer.cancel = lambda: self.planned.remove(timer) if timer in self.planned else None
@@ -226,6 +231,7 @@ class PaperBroker:
             client_host="/127.0.0.1",
             advertised=self.advertised,
             replied=False,
+            wanted=lambda: True,
             reply=reply,
             reply_pieces=reply_pieces,
             encode_item=lambda path, item: self.messages.encode_item(header, path, item),

@@ -11,6 +11,7 @@ from duolog.broker.configs.dynamic_config_store import ConfigStore
 from duolog.broker.configs.resources import GROUP
 from duolog.broker.controller import Change, Controller, carry_out
 from duolog.broker.event_loop.loop import Loop
+from duolog.broker.event_loop.time_slices import TimeSlices
 from duolog.core.clock import SystemClock
 from duolog.log.errors import CorruptLog, LogDirOffline
 from duolog.log.log_manager import LogManager
@@ -27,7 +28,7 @@ def loop() -> Iterator[Loop]:
 
 @pytest.fixture
 def controller(loop: Loop) -> Iterator[Controller]:
-    made = Controller(loop, SystemClock())
+    made = Controller(loop, TimeSlices(SystemClock(), loop.timers))
     yield made
     made.close()
 
@@ -158,7 +159,7 @@ def test_each_is_told_what_came_of_its_change(
 def test_a_step_on_the_loop_does_not_wait_for_those_after_it(
     loop: Loop, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duolog.broker.controller.SLICE_S", 0.0)
+    monkeypatch.setattr("duolog.broker.event_loop.time_slices.SLICE_S", 0.0)
     steps: list[int] = []
     others: list[int] = []
     told: list[Exception | None] = []
@@ -178,8 +179,24 @@ def test_a_step_on_the_loop_does_not_wait_for_those_after_it(
     assert steps == list(range(5))
 
 
+def test_changes_go_on_when_one_cannot_be_undone(loop: Loop, controller: Controller) -> None:
+    """The controller stood still for good: no topic was created any more."""
+    told: dict[str, Exception | None] = {}
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    controller.submit("a", lambda: Change(fail, undo=fail), lambda error: told.update(a=error))
+    turn_until(loop, lambda: "a" in told)
+    controller.submit("b", lambda: Change(lambda: None), lambda error: told.update(b=error))
+    turn_until(loop, lambda: "b" in told)
+
+    assert isinstance(told["a"], ZeroDivisionError)
+    assert told["b"] is None
+
+
 def test_what_was_being_written_is_put_in_place_when_the_broker_stops(loop: Loop) -> None:
-    controller = Controller(loop, SystemClock())
+    controller = Controller(loop, TimeSlices(SystemClock(), loop.timers))
     gate = threading.Event()
     applied: list[str] = []
 

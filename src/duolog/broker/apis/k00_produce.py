@@ -3,7 +3,8 @@
 Behaviour: a batch is checked, staged in its log and answered when the round that it came in is
 on the disk; acks=1 and acks=all wait alike, for there is one replica. acks=0 has no answer; an
 error then closes the connection. Each partition has its own error. A duplicate of an
-idempotent producer is answered with the offset of the first.
+idempotent producer is answered with the offset of the first. What takes longer, for its partitions or
+its records, is done in later rounds out of the receive buffer, and its connection is held meanwhile.
 
 v4  KAFKA_STORAGE_ERROR      v5  log start offset
 v7  zstd                     v8  errors of single records, error message
@@ -14,7 +15,10 @@ Source: Kafka `KafkaApis.handleProduceRequest`, `ReplicaManager.appendRecords`.
 """
 
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.errors import kafka_code
 from duolog.broker.produce.batch_validation import (
@@ -27,18 +31,23 @@ from duolog.broker.produce.produce_burst import append_single
 from duolog.broker.produce.records_check import Opened, batches_to_open, open_all, open_few
 from duolog.broker.produce.transactional import is_transactional, refusal, verify
 from duolog.broker.requests.api import Api, answer_failure
-from duolog.broker.requests.in_flight import InFlightRequest
+from duolog.broker.requests.in_flight import Data, FileSpan, InFlightRequest
+from duolog.broker.requests.many_items import Steps, run_generator
 from duolog.broker.topics.topics import Topic
 from duolog.core.errors import DuologError
 from duolog.log.validation import ensure_appendable
 from duolog.protocol.error_codes import ErrorCode
+from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.produce import (
+    PARTITIONS_A_STEP,
     VERSIONS,
     ProduceData,
     ProduceRequest,
     ProduceResult,
     ProduceResults,
-    read_produce_request,
+    produce_response_parts,
+    produce_response_start,
+    reading_produce_request,
     write_produce_response,
 )
 from duolog.protocol.produce_single import FIRST_VERSION
@@ -50,27 +59,38 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ACKS: Final = (-1, 0, 1)
+_PARTS_A_PIECE: Final = 1000
+_DONE: Final = object()
 
 
 class PendingProduce(InFlightRequest):
     """A produce request whose batches are on their way to the disk."""
 
-    __slots__ = ("connection", "correlation_id", "results", "version")
+    __slots__ = ("_answer", "connection", "correlation_id", "results", "version")
 
     appends = True
 
-    def __init__(self, connection: "Connection", version: int, correlation_id: int) -> None:
+    def __init__(
+        self,
+        connection: "Connection",
+        version: int,
+        correlation_id: int,
+        results: ProduceResults,
+        answer: Data | None,
+    ) -> None:
         self.data = None
+        self._answer = answer
         self.connection = connection
         self.version = version
         self.correlation_id = correlation_id
-        self.results: ProduceResults = []
+        self.results = results
 
     def durable(self) -> None:
         self.connection.broker.counters.produce_requests += 1
-        self.connection.complete(
-            self, write_produce_response(self.version, self.correlation_id, self.results)
+        answer = self._answer or write_produce_response(
+            self.version, self.correlation_id, self.results
         )
+        self.connection.complete(self, answer)
 
     def failed(self, error: Exception) -> None:
         """Answer KAFKA_STORAGE_ERROR for what seemed to be appended."""
@@ -87,6 +107,7 @@ class PendingProduce(InFlightRequest):
             )
             for name, results in self.results
         ]
+        self._answer = None
         self.durable()
 
 
@@ -112,106 +133,108 @@ def handle_frame(
 ) -> None:
     if version >= FIRST_VERSION and append_single(connection, frame, correlation_id, position):
         return
-    broker = connection.broker
-    request = read_produce_request(frame, position, version)
-    refused = refusal(request)
-    if refused != ErrorCode.NONE:
-        results = _refuse_all(request, refused)
-    elif request.acks not in _ACKS:
-        results = _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
-    elif broker.rounds.failure is not None:
-        results = _refuse_all(request, ErrorCode.KAFKA_STORAGE_ERROR)
-    else:
-        now_ms = broker.clock.now_ms()
-        opened = open_few(batches_to_open(broker.topics, request, now_ms), now_ms)
-        if opened is None:
-            _append_later(connection, frame, version, correlation_id, position)
-            return
-        results = _append_all(broker, request, opened, version)
-    pending = None
-    if request.acks:
-        pending = PendingProduce(connection, version, correlation_id)
-        connection.begin(pending)
-    _await_durable(connection, pending, results)
+    steps = _steps(connection, frame, version, correlation_id, position)
+    step = next(steps, _DONE)
+    if step is not _DONE:
+        connection.hold()
+        run_generator(connection.broker, _held(connection, frame, steps, step))
 
 
-def _append_later(
-    connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
-) -> None:
-    """Look at the records beside the loop, and append in a later round."""
-    broker = connection.broker
-    copied = memoryview(bytearray(frame))  # The receive buffer is written again.
-    request = read_produce_request(copied, position, version)
-    now_ms = broker.clock.now_ms()
-    batches = batches_to_open(broker.topics, request, now_ms)
-    pending = None
-    if request.acks:
-        pending = PendingProduce(connection, version, correlation_id)
-        connection.begin(pending)
-    connection.hold_back()
-    broker.request_memory.copied(len(copied))
-
-    def looked_at(opened: Opened | None, error: Exception | None) -> None:
-        broker.request_memory.decoded(len(copied))
-        try:
-            assert opened is not None, error
-            if broker.rounds.failure is not None:
-                results = _refuse_all(request, ErrorCode.KAFKA_STORAGE_ERROR)
+def _held(connection: "Connection", frame: memoryview, steps: Steps, step: Any) -> Steps:
+    """Go on with a request behind the first `step` of it, while its connection is held."""
+    try:
+        while True:
+            try:
+                result = yield step
+            except Exception as error:  # noqa: BLE001  What was called beside the loop has raised.
+                step = steps.throw(error)
             else:
-                results = _append_all(broker, request, opened, version)
-            _await_durable(connection, pending, results)
-        except Exception as unexpected:  # noqa: BLE001  The edge of a request, in a later round.
-            answer_failure(connection, API, copied, pending or InFlightRequest(), unexpected)
+                step = steps.send(result)
+    except StopIteration:
+        return
+    except MalformedRequest as error:
+        connection.refuse_bytes(error)
+    except AssertionError as error:
+        # A broken invariant of the log: going on could write wrong bytes.
+        connection.broker.rounds.go_offline(error)
+        raise
+    except Exception as error:  # noqa: BLE001  One of the four edges: the request.
+        failed = InFlightRequest()
+        connection.begin(failed)
+        answer_failure(connection, API, frame, failed, error)
+    finally:
         connection.go_on()
 
-    broker.beside.call(lambda: open_all(batches, now_ms), looked_at)
 
-
-def _await_durable(
-    connection: "Connection", pending: PendingProduce | None, results: ProduceResults
-) -> None:
-    """Let who asked wait for what was appended; None where nobody waits for an answer."""
-    rounds = connection.broker.rounds
-    if pending is None:
-        _check_unanswered(connection, results)
-        if rounds.dirty and not connection.closed:
-            rounds.pending.append(UnansweredProduce(connection))
+def _steps(
+    connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
+) -> Steps:
+    """Serve a request; one with few partitions and few records to look at is one step."""
+    broker = connection.broker
+    request = yield from reading_produce_request(frame, position, version)
+    many = len(request.topics) > PARTITIONS_A_STEP or (
+        sum(len(data) for _, data in request.topics) > PARTITIONS_A_STEP
+    )
+    refused = yield from _refusal(broker, request)
+    opened = (yield from _opened(broker, request)) if refused == ErrorCode.NONE else repeat(None)
+    results: ProduceResults = []
+    for name, data in request.topics:
+        rows: list[ProduceResult] = []
+        results.append((name, rows))
+        topic = broker.topics.by_name_bytes.get(name)
+        code = refused or _refusal_of_topic(topic)
+        for item in zip(data, opened, strict=False):
+            if code or topic is None:
+                rows.append(ProduceResult(item[0].partition, code))
+            else:
+                rows.append(_append(broker, request, topic, item, version, many=many))
+            if many:
+                yield None
+        if many:
+            yield None
+    if request.acks == 0:
+        yield from _check_unanswered(connection, results, many=many)
+        if (many or broker.rounds.dirty) and not connection.closed:
+            broker.rounds.pending.append(UnansweredProduce(connection))
         return
-    pending.results = results
-    if rounds.dirty:
-        rounds.pending.append(pending)
+    answer = (yield from _written(version, correlation_id, results)) if many else None
+    pending = PendingProduce(connection, version, correlation_id, results, answer)
+    connection.begin(pending)
+    if many or broker.rounds.dirty:
+        # What was appended in earlier rounds is on the disk with this one.
+        broker.rounds.pending.append(pending)
     else:
         pending.durable()
 
 
-def _append_all(
-    broker: "Broker", request: ProduceRequest, opened: Opened, version: int
-) -> ProduceResults:
-    rest = iter(opened)
-    return [
-        (name, _append_topic(broker, request, name, list(zip(data, rest, strict=False)), version))
-        for name, data in request.topics
-    ]
+def _refusal(broker: "Broker", request: ProduceRequest) -> Generator[None, None, ErrorCode]:
+    refused = yield from refusal(request)
+    if refused != ErrorCode.NONE:
+        return refused
+    if request.acks not in _ACKS:
+        return ErrorCode.INVALID_REQUIRED_ACKS
+    return ErrorCode.NONE if broker.rounds.failure is None else ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def _append_topic(
-    broker: "Broker",
-    request: ProduceRequest,
-    name: bytes,
-    data: list[tuple[ProduceData, OpenedRecords | None]],
-    version: int,
-) -> list[ProduceResult]:
-    topic = broker.topics.by_name_bytes.get(name)
+def _refusal_of_topic(topic: Topic | None) -> ErrorCode:
     if topic is None:
-        return [
-            ProduceResult(item.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for item, _ in data
-        ]
-    if topic.internal:
-        # Only coordinators write here: a client's record could break their replay.
-        return [
-            ProduceResult(item.partition, ErrorCode.INVALID_TOPIC_EXCEPTION) for item, _ in data
-        ]
-    return [_append(broker, request, topic, item, version) for item in data]
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    # Only coordinators write to internal topics: a client's record could break their replay.
+    return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.internal else ErrorCode.NONE
+
+
+def _opened(
+    broker: "Broker", request: ProduceRequest
+) -> Generator[Callable[[], Opened] | None, Any, Iterator[OpenedRecords | None]]:
+    """Return what came of looking at the records of each batch, where that must be."""
+    now_ms = broker.clock.now_ms()
+    batches = yield from batches_to_open(broker.topics, request, now_ms)
+    if batches is None:
+        return repeat(None)
+    opened = open_few(batches, now_ms)
+    if opened is None:
+        opened = yield partial(open_all, batches, now_ms)
+    return iter(opened)
 
 
 def _append(
@@ -220,6 +243,8 @@ def _append(
     topic: Topic,
     item: tuple[ProduceData, OpenedRecords | None],
     version: int,
+    *,
+    many: bool,
 ) -> ProduceResult:
     (index, batch), opened = item
     partition = topic.partition(index)
@@ -256,17 +281,33 @@ def _append(
         code, message = kafka_code(error)
         return ProduceResult(index, code, error_message=message)
     broker.rounds.dirty.add(partition)
+    if many:
+        # Each is a file to write, perhaps to make: what this takes is part of the time slice.
+        broker.rounds.write_now(partition)
     return ProduceResult(index, 0, appended.base_offset, append_time_ms, log.log_start_offset)
 
 
-def _refuse_all(request: ProduceRequest, code: ErrorCode) -> ProduceResults:
-    return [
-        (name, [ProduceResult(item.partition, code) for item in data])
-        for name, data in request.topics
-    ]
+def _written(
+    version: int, correlation_id: int, results: ProduceResults
+) -> Generator[None, None, Data]:
+    """Write the answer, in steps."""
+    pieces: list[bytes | FileSpan] = []
+    run: list[bytes] = []
+    size_bytes = 0
+    for part in produce_response_parts(version, results):
+        run.append(part)
+        size_bytes += len(part)
+        if len(run) >= _PARTS_A_PIECE:
+            pieces.append(b"".join(run))
+            run.clear()
+        yield
+    pieces.append(b"".join(run))
+    return [produce_response_start(version, correlation_id, size_bytes), *pieces]
 
 
-def _check_unanswered(connection: "Connection", results: ProduceResults) -> None:
+def _check_unanswered(
+    connection: "Connection", results: ProduceResults, *, many: bool
+) -> Generator[None, None, None]:
     """Close the connection of a producer that waits for no answer, when it should know."""
     for name, partitions in results:
         for result in partitions:
@@ -278,6 +319,8 @@ def _check_unanswered(connection: "Connection", results: ProduceResults) -> None
                     level=logging.WARNING,
                 )
                 return
+            if many:
+                yield
 
 
 API = Api(

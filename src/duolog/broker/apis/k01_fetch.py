@@ -13,13 +13,12 @@ v13 topic ids                v15 no replica id
 Source: Kafka `KafkaApis.handleFetchRequest`, `FetchManager`.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from duolog.broker.fetch.delayed_fetch import DelayedFetch, write_response
-from duolog.broker.fetch.fetch_sessions import Response
-from duolog.broker.requests.api import Api
-from duolog.broker.requests.in_flight import InFlightRequest
-from duolog.protocol.fetch import FIRST_TOPIC_ID, VERSIONS, read_fetch_request
+from duolog.broker.fetch.delayed_fetch import DelayedFetch
+from duolog.broker.requests.api import LARGE_BYTES, Api, decode_beside
+from duolog.protocol.fetch import VERSIONS, read_fetch_request
 
 if TYPE_CHECKING:
     from duolog.broker.network.connection import Connection
@@ -28,26 +27,16 @@ if TYPE_CHECKING:
 def handle_frame(
     connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
 ) -> None:
-    broker = connection.broker
-    request = read_fetch_request(frame, position, version)
-    plan = broker.fetch_sessions.plan(request, by_id=version >= FIRST_TOPIC_ID)
-    if isinstance(plan, Response):
-        refused = write_response(version, correlation_id, plan, read_committed=False)
-        connection.answer(InFlightRequest(), refused)
+    if len(frame) <= LARGE_BYTES:
+        request = read_fetch_request(frame, position, version)
+        waiting = DelayedFetch(connection, version, correlation_id)
+        connection.begin(waiting)
+        waiting.serve(request)
         return
-    fetched = plan.fetch()
-    enough = fetched.failed or fetched.size_bytes >= request.bytes_min
-    if enough or request.max_wait_ms <= 0 or not plan.waits:
-        broker.counters.fetch_at_once += 1
-        response = plan.respond(fetched)
-        answer = write_response(
-            version, correlation_id, response, read_committed=request.read_committed
-        )
-        connection.answer(InFlightRequest(), answer)
-        return
-    waiter = DelayedFetch(broker, connection, plan, version, correlation_id)
-    connection.begin(waiter)
-    waiter.park()
+    waiting = DelayedFetch(connection, version, correlation_id)
+    connection.begin(waiting)
+    decode = partial(read_fetch_request, position=position, version=version)
+    decode_beside(connection, frame, decode, waiting.serve)
 
 
 API = Api(key=1, name="Fetch", versions=VERSIONS, handle_frame=handle_frame)

@@ -108,4 +108,4 @@ def _in_steps(search: Search) -> Generator[Callable[[], Any] | None, Any, Timest
         found = look() if look is not None and look.short else (yield look)
 
 
-API = Api(key=2, name="ListOffsets", versions=range(1, 11), handle=handle)
+API = Api(key=2, name="ListOffsets", versions=range(1, 11), handle=handle, looks=True)

@@ -14,22 +14,20 @@ v10 topic ids; v12 asks by id
 Source: Kafka `KafkaApis.handleTopicMetadataRequest`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
-from duolog.broker.event_loop.time_slices import run_in_slices
-from duolog.broker.requests.api import Api, answer_failure
+from duolog.broker.requests.api import LARGE_BYTES, Api, answer_failure, decode_beside
 from duolog.broker.requests.in_flight import InFlightRequest
 from duolog.broker.topics.topic_creation import PARTITIONS_AT_ONCE_MAX
 from duolog.broker.topics.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
 from duolog.broker.topics.topics import Topic
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.frames import write_frame
 from duolog.protocol.headers import response_header
 from duolog.protocol.metadata import (
     VERSIONS,
@@ -37,8 +35,9 @@ from duolog.protocol.metadata import (
     MetadataRequest,
     TopicQuestion,
     TopicRow,
+    metadata_response_end,
+    metadata_response_start,
     read_metadata_request,
-    write_metadata_response,
     write_topic,
 )
 from duolog.protocol.operations import (
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
 
 _KEY = 3
 _NO_ID = UUID(int=0)
+_TOPICS_A_PIECE = 500
 
 
 class _Form(NamedTuple):
@@ -65,97 +65,122 @@ class _Form(NamedTuple):
 def handle_frame(
     connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
 ) -> None:
-    broker = connection.broker
-    request = read_metadata_request(frame[position:], version)
-    came_at = broker.clock.monotonic()
     content = bytes(frame)  # The receive buffer may be another's when this fails.
-    waiting = InFlightRequest()
-    connection.begin(waiting)
-    header = response_header(_KEY, version, correlation_id)
-    failed: dict[str, Exception] = {}
-
-    def answer() -> None:
-        run_in_slices(broker.clock, broker.timers, _guarded(connection, content, waiting, steps()))
-
-    def steps() -> Iterator[None]:
-        rows = []
-        for row in _rows(broker, request, version, failed):
-            rows.append(row)
-            yield
-        body = write_metadata_response(
-            version,
-            BrokerRow(broker.node_id, *connection.advertised, broker.rack),
-            broker.cluster_id,
-            rows,
-            operations=CLUSTER_OPERATIONS if request.cluster_operations else OPERATIONS_NOT_ASKED,
-        )
-        connection.complete(waiting, write_frame(header, body))
-        broker.counters.cold["Metadata"].observe(broker.clock.monotonic() - came_at)
-
-    missing = _to_create(broker, request)
-    if missing:
-        _create_each(broker, missing, failed, answer)
-    else:
-        answer()
-
-
-def _guarded(
-    connection: "Connection", frame: bytes, waiting: InFlightRequest, steps: Iterator[None]
-) -> Iterator[None]:
-    """Run `steps`; what they raise becomes the answer, for which the client would wait for ever."""
-    try:
-        yield from steps
-    except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
-        answer_failure(connection, API, frame, waiting, error)
-
-
-def _rows(
-    broker: "Broker", request: MetadataRequest, version: int, failed: Mapping[str, Exception]
-) -> Iterator[bytes]:
-    form = _Form(version, request.topic_operations)
-    if request.topics is None:
-        for topic in list(broker.topics):
-            yield _known(broker, topic, form)
+    if len(frame) <= LARGE_BYTES:
+        request = read_metadata_request(frame[position:], version)
+        _Metadata(connection, content, version, correlation_id).serve(request)
         return
-    # Who asks twice gets one answer, as from Kafka.
-    for question in dict.fromkeys(request.topics):
-        yield _answer(broker, question, form, failed)
+    metadata = _Metadata(connection, content, version, correlation_id)
+    body = frame[position:]
+    decode_beside(
+        connection, body, lambda data: read_metadata_request(data, version), metadata.serve
+    )
 
 
-def _to_create(broker: "Broker", request: MetadataRequest) -> list[str]:
-    """Return the topics to make: asked for by a name, and not there."""
+class _Metadata:
+    """A request on its way to its answer."""
+
+    def __init__(
+        self, connection: "Connection", frame: bytes, version: int, correlation_id: int
+    ) -> None:
+        self._broker = connection.broker
+        self._connection = connection
+        self._frame = frame
+        self._version = version
+        self._header = response_header(_KEY, version, correlation_id)
+        self._came_at = self._broker.clock.monotonic()
+        self._waiting = InFlightRequest()
+        self._failed: dict[str, Exception] = {}
+        """What spoke against topics that were to be made."""
+        connection.begin(self._waiting)
+
+    def serve(self, request: MetadataRequest) -> None:
+        """Make what is missing, and answer: now or in later rounds."""
+        self._run(self._create_missing(request))
+
+    def _run(self, steps: Iterator[None]) -> None:
+        self._broker.slices.run(self._guarded(steps), wanted=lambda: not self._connection.closed)
+
+    def _guarded(self, steps: Iterator[None]) -> Iterator[None]:
+        """Run `steps`; what they raise becomes the answer, for which the client would wait for ever."""
+        try:
+            yield from steps
+        except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
+            answer_failure(self._connection, API, self._frame, self._waiting, error)
+
+    def _create_missing(self, request: MetadataRequest) -> Iterator[None]:
+        broker = self._broker
+        names = yield from _to_create(broker, request)
+        if not names:
+            yield from self._answer(request)
+            return
+        left = len(names)
+
+        def prepare(name: str) -> Change:
+            return broker.creating_topic(name, broker.settings.integer("num.partitions"), {})
+
+        def done(name: str, error: Exception | None) -> None:
+            nonlocal left
+            left -= 1
+            if error is not None:
+                self._failed[name] = error
+            if not left:
+                self._run(self._answer(request))
+
+        for name in names:
+            broker.controller.submit(metric_name(name), partial(prepare, name), partial(done, name))
+            yield
+
+    def _answer(self, request: MetadataRequest) -> Iterator[None]:
+        broker = self._broker
+        pieces: list[bytes] = []
+        run: list[bytes] = []
+        count = 0
+        for part in self._parts(request):
+            count += 1
+            run.append(part)
+            if len(run) >= _TOPICS_A_PIECE:
+                pieces.append(b"".join(run))
+                run.clear()
+            yield
+        row = BrokerRow(broker.node_id, *self._connection.advertised, broker.rack)
+        start = metadata_response_start(self._version, row, broker.cluster_id, count)
+        operations = CLUSTER_OPERATIONS if request.cluster_operations else OPERATIONS_NOT_ASKED
+        end = metadata_response_end(self._version, operations=operations)
+        pieces.append(b"".join((*run, end)))
+        size_bytes = len(self._header) + len(start) + sum(map(len, pieces))
+        head = size_bytes.to_bytes(4) + self._header + start
+        self._connection.complete(self._waiting, [head, *pieces])
+        broker.counters.cold["Metadata"].observe(broker.clock.monotonic() - self._came_at)
+
+    def _parts(self, request: MetadataRequest) -> Iterator[bytes]:
+        form = _Form(self._version, request.topic_operations)
+        if request.topics is None:
+            for topic in list(self._broker.topics):
+                yield _known(self._broker, topic, form)
+            return
+        asked: set[TopicQuestion] = set()
+        for question in request.topics:
+            # Who asks twice gets one answer, as from Kafka.
+            if question not in asked:
+                asked.add(question)
+                yield _answer(self._broker, question, form, self._failed)
+
+
+def _to_create(broker: "Broker", request: MetadataRequest) -> Generator[None, None, list[str]]:
+    """Return, in steps, the topics to make: asked for by a name, and not there."""
     if not (request.auto_create and broker.settings.boolean("auto.create.topics.enable")):
         return []
-    names = (name for name, topic_id in request.topics or () if name is not None and not topic_id)
-    # Internal topics are made by who uses them, with configs that a client does not know.
-    missing = [
-        name
-        for name in dict.fromkeys(names)
-        if name not in broker.topics and name not in INTERNAL_TOPICS
-    ]
-    too_many = len(missing) * broker.settings.integer("num.partitions") > PARTITIONS_AT_ONCE_MAX
-    return [] if too_many else missing
-
-
-def _create_each(
-    broker: "Broker", names: list[str], failed: dict[str, Exception], finish: Callable[[], None]
-) -> None:
-    """Let the controller make topics; `failed` gets what spoke against those that are not made."""
-    left = len(names)
-
-    def prepare(name: str) -> Change:
-        return broker.creating_topic(name, broker.settings.integer("num.partitions"), {})
-
-    def done(name: str, error: Exception | None) -> None:
-        nonlocal left
-        left -= 1
-        if error is not None:
-            failed[name] = error
-        if not left:
-            finish()
-
-    for name in names:
-        broker.controller.submit(metric_name(name), partial(prepare, name), partial(done, name))
+    most = PARTITIONS_AT_ONCE_MAX // broker.settings.integer("num.partitions")
+    missing: dict[str, None] = {}
+    for name, topic_id in request.topics or ():
+        # Internal topics are made by who uses them, with configs that a client does not know.
+        if name is not None and not (topic_id or name in broker.topics or name in INTERNAL_TOPICS):
+            missing[name] = None
+            if len(missing) > most:
+                return []
+        yield
+    return list(missing)
 
 
 def _answer(

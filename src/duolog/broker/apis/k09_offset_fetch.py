@@ -153,4 +153,4 @@ class _Answer:
         return write_array_length(count, flexible=self._flexible)
 
 
-API = Api(key=9, name="OffsetFetch", versions=range(1, 10), handle=handle)
+API = Api(key=9, name="OffsetFetch", versions=range(1, 10), handle=handle, looks=True)

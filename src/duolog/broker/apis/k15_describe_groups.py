@@ -15,7 +15,6 @@ Source: Kafka DescribeGroupsRequest.json; GroupMetadataManager.describeGroups.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import GROUP_ID_NOT_FOUND, NONE, GroupError
@@ -43,7 +42,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def finish() -> None:
         context.reply({"throttle_time": 0, "groups": rows})
 
-    work_in_slices(context, request.groups, add, finish, slice_s=SHORT_SLICE_S)
+    work_in_slices(context, request.groups, add, finish)
 
 
 def _describe(group_id: str, context: RequestContext) -> Fields:
@@ -92,4 +91,4 @@ def _fields(group: DescribedGroup) -> Fields:
     }
 
 
-API = Api(key=15, name="DescribeGroups", versions=range(7), handle=handle)
+API = Api(key=15, name="DescribeGroups", versions=range(7), handle=handle, looks=True)

@@ -12,7 +12,6 @@ Source: Kafka ListGroupsRequest.json; GroupMetadataManager.listGroups.
 
 from typing import TYPE_CHECKING
 
-from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import NONE, GroupError
@@ -48,7 +47,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     except GroupError as error:
         context.reply({"throttle_time": 0, "error_code": error.code, "groups": []})
         return
-    work_in_slices(context, groups, add, finish, slice_s=SHORT_SLICE_S)
+    work_in_slices(context, groups, add, finish)
 
 
-API = Api(key=16, name="ListGroups", versions=range(6), handle=handle)
+API = Api(key=16, name="ListGroups", versions=range(6), handle=handle, looks=True)

@@ -50,4 +50,4 @@ def _answer(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
     }
 
 
-API = Api(key=23, name="OffsetForLeaderEpoch", versions=range(2, 5), handle=handle)
+API = Api(key=23, name="OffsetForLeaderEpoch", versions=range(2, 5), handle=handle, looks=True)

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.errors import kafka_code
-from duolog.broker.event_loop.time_slices import WRITE_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.many_items import do_nothing, work_in_slices
 from duolog.broker.transactions.markers import EndedTransaction, append_marker
@@ -114,9 +113,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         for topic in marker.topics
         for partition in topic.partition_indexes
     )
-    work_in_slices(
-        context, asked, lambda one: markers.append(*one), markers.done, slice_s=WRITE_SLICE_S
-    )
+    work_in_slices(context, asked, lambda one: markers.append(*one), markers.done)
 
 
 API = Api(key=27, name="WriteTxnMarkers", versions=range(1, 3), handle=handle)

@@ -57,4 +57,4 @@ def _describe(
     return {**result, "configs": [{**row, **hidden} for row in rows] if hidden else rows}
 
 
-API = Api(key=32, name="DescribeConfigs", versions=range(1, 5), handle=handle)
+API = Api(key=32, name="DescribeConfigs", versions=range(1, 5), handle=handle, looks=True)

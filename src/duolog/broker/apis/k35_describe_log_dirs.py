@@ -67,4 +67,4 @@ def _result(context: RequestContext, topics: list[bytes]) -> dict[str, Any]:
     }
 
 
-API = Api(key=35, name="DescribeLogDirs", versions=range(1, 5), handle=handle)
+API = Api(key=35, name="DescribeLogDirs", versions=range(1, 5), handle=handle, looks=True)

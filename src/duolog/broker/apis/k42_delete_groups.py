@@ -11,7 +11,6 @@ Source: Kafka DeleteGroupsRequest.json; GroupCoordinatorShard.deleteGroups.
 
 from typing import TYPE_CHECKING
 
-from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import GroupError
@@ -45,7 +44,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
             context.reply({"throttle_time": 0, "results": results})
 
     if group_ids:
-        work_in_slices(context, group_ids, delete, lambda: None, slice_s=SHORT_SLICE_S)
+        work_in_slices(context, group_ids, delete, lambda: None)
     else:
         maybe_reply()
 

@@ -54,4 +54,4 @@ def _result(context: RequestContext, topic: str, index: int, none: ErrorCode) ->
     return {"partition_id": index, "error_code": code, "error_message": message}
 
 
-API = Api(key=43, name="ElectLeaders", versions=range(3), handle=handle)
+API = Api(key=43, name="ElectLeaders", versions=range(3), handle=handle, looks=True)

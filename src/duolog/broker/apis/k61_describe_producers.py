@@ -56,4 +56,4 @@ def _describe(context: RequestContext, topic: str, index: int) -> dict[str, Any]
     }
 
 
-API = Api(key=61, name="DescribeProducers", versions=range(1), handle=handle)
+API = Api(key=61, name="DescribeProducers", versions=range(1), handle=handle, looks=True)

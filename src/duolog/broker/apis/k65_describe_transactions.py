@@ -51,4 +51,4 @@ def _described(transactional_id: str, context: RequestContext) -> dict[str, Any]
     }
 
 
-API = Api(key=65, name="DescribeTransactions", versions=range(1), handle=handle)
+API = Api(key=65, name="DescribeTransactions", versions=range(1), handle=handle, looks=True)

@@ -11,7 +11,6 @@ Source: Kafka ConsumerGroupDescribeRequest.json; GroupMetadataManager.consumerGr
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.consumer_groups.messages import DescribedConsumer, DescribedConsumerGroup
@@ -42,7 +41,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def finish() -> None:
         context.reply({"throttle_time": 0, "groups": rows})
 
-    work_in_slices(context, request.group_ids, add, finish, slice_s=SHORT_SLICE_S)
+    work_in_slices(context, request.group_ids, add, finish)
 
 
 def _describe(group_id: str, context: RequestContext) -> Fields:
@@ -105,4 +104,4 @@ def _assignment(assignment: Assignment, topics: "Topics") -> Fields:
     }
 
 
-API = Api(key=69, name="ConsumerGroupDescribe", versions=range(2), handle=handle)
+API = Api(key=69, name="ConsumerGroupDescribe", versions=range(2), handle=handle, looks=True)

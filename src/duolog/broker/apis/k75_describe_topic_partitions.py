@@ -126,4 +126,4 @@ def _model(context: RequestContext, *, served: bool) -> bytes:
     return context.encode_item("topics.partitions", row)
 
 
-API = Api(key=75, name="DescribeTopicPartitions", versions=range(1), handle=handle)
+API = Api(key=75, name="DescribeTopicPartitions", versions=range(1), handle=handle, looks=True)

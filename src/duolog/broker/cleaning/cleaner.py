@@ -21,7 +21,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from duolog.broker.cleaning.cleaner_process import CleanerProcess
-from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.units import MIB, SECOND_MS
@@ -124,7 +123,7 @@ class Cleaner:
             self._process.close()
             self._plan()
             return
-        run_in_slices(self._broker.clock, self._broker.timers, self._choosing())
+        self._broker.slices.run(self._choosing())
 
     def _choosing(self) -> Iterator[None]:
         try:

@@ -19,7 +19,6 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.controller import Change
-from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.core.errors import DuologError
 from duolog.core.units import SECOND_MS
 
@@ -46,7 +45,7 @@ class Retention:
 
     def look(self) -> None:
         """Begin to delete what is due in all logs; plans the next look at the end."""
-        run_in_slices(self._broker.clock, self._broker.timers, self._look())
+        self._broker.slices.run(self._look())
 
     def _look(self) -> Iterator[None]:
         topics = self._broker.topics

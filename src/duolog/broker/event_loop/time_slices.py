@@ -1,44 +1,104 @@
-"""Long work on the loop, cut into time slices, so that other connections are served in between."""
+"""Long work on the loop, cut into time slices, so that other connections are served in between.
+
+    run(a) ─ a slice now ─▶ line: b c a ─ next round: a slice of b ─▶ line: c a b ─ …
+
+What is long does not add up: all that stands in the line holds the loop for one slice a round.
+"""
 
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timers
     from duolog.core.clock import Clock
 
-SLICE_S: Final = 0.002
-"""Others wait no longer than this for one request, and what one item takes."""
+Result = TypeVar("Result")
 
-SHORT_SLICE_S: Final = 0.004
-"""For work that does not wait for a disk: nothing of it holds the loop longer."""
+SLICE_S: Final = 0.004
+"""Others wait no longer than this for all that is long, and for what one step takes."""
 
-
-WRITE_SLICE_S: Final = 0.001
-"""For appends to many partitions: each of them is a write at the end of the round."""
+_SHARE: Final = 8
+"""What comes while others stand in the line gets this part of a slice at once: most of it is short."""
 
 
-def run_in_slices(
-    clock: "Clock",
-    timers: "Timers",
-    steps: Iterator[object],
-    first_slice_s: float = SHORT_SLICE_S,
-    *,
-    slice_s: float | None = None,
-) -> None:
-    """Run a generator to its end, some of it now and the rest in later rounds."""
+def at_once(steps: Generator[object, None, Result]) -> Result:
+    """Run a generator to its end, and return what it returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
-    def run_slice(seconds: float) -> None:
+
+def _always() -> bool:
+    return True
+
+
+class _Work(NamedTuple):
+    steps: Iterator[object]
+    wanted: Callable[[], bool]
+
+
+class TimeSlices:
+    """Runs generators to their ends, by turns."""
+
+    def __init__(self, clock: "Clock", timers: "Timers") -> None:
+        self._clock = clock
+        self._timers = timers
+        self._line: deque[_Work] = deque()
+
+    def run(
+        self,
+        steps: Iterator[object],
+        *,
+        wanted: Callable[[], bool] = _always,
+        first_slice_s: float | None = None,
+    ) -> None:
+        """Run `steps` to their end: some now, the rest in later rounds.
+
+        They are given up in between when they are not `wanted` any more. What they raise now is
+        raised here, what they raise later is a failure of the loop.
+        """
+        seconds = SLICE_S if first_slice_s is None else first_slice_s
+        work = _Work(steps, wanted)
+        if self._some_left(work, seconds / _SHARE if self._line else seconds):
+            self._line.append(work)
+            if len(self._line) == 1:
+                self._plan()
+
+    def _plan(self) -> None:
+        self._timers.call_later(0.0, self._take_turns)
+
+    def _take_turns(self) -> None:
+        line, clock = self._line, self._clock
+        until = clock.monotonic() + SLICE_S
+        try:
+            for _ in range(len(line)):
+                # It stays in its place meanwhile, so that nobody plans a second look at the line.
+                work = line[0]
+                left = False
+                try:
+                    left = work.wanted() and self._some_left(work, until - clock.monotonic())
+                finally:
+                    line.popleft()
+                if left:
+                    line.append(work)
+                if clock.monotonic() >= until:
+                    return
+        finally:  # Whatever one of them raises, the others go on.
+            if line:
+                self._plan()
+
+    def _some_left(self, work: _Work, seconds: float) -> bool:
+        """Run some steps; return whether there are more."""
+        clock = self._clock
         until = clock.monotonic() + seconds
-        for _ in steps:
+        for _ in work.steps:  # noqa: SIM110  A generator around it is felt.
             if clock.monotonic() >= until:
-                timers.call_at(
-                    until, lambda: run_slice(SHORT_SLICE_S if slice_s is None else slice_s)
-                )
-                return
-
-    run_slice(first_slice_s)
+                return True
+        return False
 
 
 class OrderedWork:
@@ -48,8 +108,8 @@ class OrderedWork:
     raises is over: the loop hears of it, and those behind it go on in the next round.
     """
 
-    def __init__(self, clock: "Clock", timers: "Timers") -> None:
-        self._clock = clock
+    def __init__(self, slices: TimeSlices, timers: "Timers") -> None:
+        self._slices = slices
         self._timers = timers
         self._pieces: deque[Iterator[object]] = deque()
 
@@ -60,7 +120,7 @@ class OrderedWork:
             self._go_on()
 
     def _go_on(self) -> None:
-        run_in_slices(self._clock, self._timers, self._steps())
+        self._slices.run(self._steps())
 
     def _steps(self) -> Iterator[object]:
         while self._pieces:

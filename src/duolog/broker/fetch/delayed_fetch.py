@@ -1,24 +1,33 @@
-"""A fetch that waits for records: a long poll, without a task.
+"""A fetch on its way to its answer, which may wait for records: a long poll, without a task.
 
-It stands in the `waiters` of each partition that it asks for, or a partition of its session does.
-When a high watermark moves (a last stable offset moves only with it), or a topic goes, the broker
-calls `check` at the end of the round; a timer calls `expire`.
+    plan ─▶ read ─┬─ enough ──▶ respond ─▶ write ─▶ answer
+              ▲   └─ not yet ─▶ park ─┐
+              └─── check, expire ─────┘
+
+While it waits it stands in the `waiters` of each partition that it asks for, or a partition of its
+session does. When a high watermark moves (a last stable offset moves only with it), or a topic goes, the
+broker calls `check` at the end of the round; a timer calls `expire`.
+
+What asks for very many partitions is done in time slices. Later requests of its connection begin when it
+is answered or waits.
 
 Source: Kafka `DelayedFetch`.
 """
 
 import logging
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
+from duolog.broker.event_loop.time_slices import at_once
 from duolog.broker.fetch.fetch_sessions import Response, SessionFetch, WholeFetch
 from duolog.broker.fetch.partition_reads import refused
 from duolog.broker.requests.in_flight import InFlightRequest
 from duolog.core.units import SECOND_MS
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.fetch import write_fetch_response
+from duolog.protocol.fetch import FIRST_TOPIC_ID, FetchRequest, writing_fetch_response
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
+    from duolog.broker.event_loop.loop import Timer
     from duolog.broker.network.connection import Connection
     from duolog.broker.requests.in_flight import FileSpan
 
@@ -29,86 +38,126 @@ class DelayedFetch(InFlightRequest):
     """One fetch request on its way to its answer."""
 
     __slots__ = (
+        "_again",
+        "_bytes_min",
         "_came_at",
         "_connection",
         "_correlation_id",
+        "_looking",
         "_plan",
+        "_request",
         "_timer",
         "_version",
+        "changes_nothing",
     )
 
-    changes_nothing = True
-
-    def __init__(
-        self,
-        broker: "Broker",
-        connection: "Connection",
-        plan: WholeFetch | SessionFetch,
-        version: int,
-        correlation_id: int,
-    ) -> None:
+    def __init__(self, connection: "Connection", version: int, correlation_id: int) -> None:
         self.data = None
+        self.changes_nothing = False
+        """Whether it waits, so that later requests need not wait for it."""
         self._connection = connection
-        self._plan = plan
         self._version = version
         self._correlation_id = correlation_id
-        self._came_at = broker.clock.monotonic()
-        until = self._came_at + plan.request.max_wait_ms / SECOND_MS
-        self._timer = broker.timers.call_at(until, self.expire)
+        self._came_at = connection.broker.clock.monotonic()
+        self._plan: WholeFetch | SessionFetch | None = None
+        self._timer: Timer | None = None
+        self._looking = self._again = False
 
-    def park(self) -> None:
-        """Wait at every partition of the request."""
-        self._plan.park(self)
-        self._connection.parked.add(self)
+    def serve(self, request: FetchRequest) -> None:
+        """Answer now, in later rounds, or when there is enough."""
+        self._request = request
+        self._bytes_min = request.bytes_min if request.max_wait_ms > 0 else 0
+        self._look()
 
     def check(self) -> None:
         """Answer if there is enough by now."""
-        if self not in self._connection.parked:
-            return
-        self._maybe_answer(bytes_min=self._plan.request.bytes_min)
+        if self in self._connection.parked:
+            self._look()
 
     def expire(self) -> None:
         """Answer with what there is."""
-        self._maybe_answer(bytes_min=0)
+        self._bytes_min = 0
+        self._look()
 
     def cancel(self) -> None:
         """Stop waiting."""
-        self._timer.cancel()
-        self._plan.leave(self)
-        self._connection.parked.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._connection.parked.discard(self)
+            if self._plan is not None:
+                self._plan.leave(self)
 
-    def _maybe_answer(self, *, bytes_min: int) -> None:
-        request = self._plan.request
+    def _look(self) -> None:
+        if self._looking:
+            self._again = True
+        elif self._wanted():
+            self._connection.broker.slices.run(self._steps(), wanted=self._wanted)
+
+    def _wanted(self) -> bool:
+        return not self._connection.closed
+
+    def _steps(self) -> Iterator[None]:
+        """Look whether there is enough, and answer or wait."""
+        self._looking, self._again = True, True
         try:
-            fetched = self._plan.fetch()
-            if not fetched.failed and fetched.size_bytes < bytes_min:
-                return
-            response = self._plan.respond(fetched)
-        except Exception:  # The edge of a request, in a later round.
+            while self._again:
+                self._again = False
+                response = yield from self._read()
+                if response is not None:
+                    self._answer((yield from self._write(response)))
+                    return
+                if self._timer is None:
+                    # What changes from now on is told. What has changed since it was read is not.
+                    self._again = yield from self._park()
+        except Exception:  # The edge of a request.
             logger.exception("fetch failed")
+            self._connection.broker.counters.errors["Fetch"] += 1
             code = ErrorCode.UNKNOWN_SERVER_ERROR
-            response = Response(code, 0, refused(request, code).results)
-        self.cancel()
-        data = write_response(
+            error = Response(code, 0, refused(self._request, code).results)
+            self._answer(at_once(self._write(error)))
+        self._looking = False
+
+    def _read(self) -> Generator[None, None, Response | None]:
+        """Return the answer, if there is enough for one."""
+        plan = self._plan
+        if plan is None:
+            by_id = self._version >= FIRST_TOPIC_ID
+            found = self._connection.broker.fetch_sessions.plan(self._request, by_id=by_id)
+            if isinstance(found, Response):
+                return found
+            self._plan = plan = found
+        fetched = yield from plan.fetch()
+        if fetched.failed or fetched.size_bytes >= self._bytes_min or not plan.waits:
+            return (yield from plan.respond(fetched))
+        return None
+
+    def _park(self) -> Generator[None, None, bool]:
+        """Wait at every partition of the request; return whether to look again at once."""
+        connection, plan = self._connection, self._plan
+        assert plan is not None
+        until = self._came_at + self._request.max_wait_ms / SECOND_MS
+        self._timer = connection.broker.timers.call_at(until, self.expire)
+        connection.parked.add(self)
+        connection.let_pass(self)
+        yield from plan.park(self)
+        return self._again or plan.many
+
+    def _write(self, response: Response) -> "Generator[None, None, list[bytes | FileSpan]]":
+        return writing_fetch_response(
             self._version,
             self._correlation_id,
-            response,
-            read_committed=request.read_committed,
+            response.results,
+            error_code=response.error_code,
+            session_id=response.session_id,
+            read_committed=self._request.read_committed,
         )
-        broker = self._connection.broker
-        broker.counters.fetch_waited.observe(broker.clock.monotonic() - self._came_at)
+
+    def _answer(self, data: "list[bytes | FileSpan]") -> None:
+        counters = self._connection.broker.counters
+        if self._timer is None:
+            counters.fetch_at_once += 1
+        else:
+            now = self._connection.broker.clock.monotonic()
+            counters.fetch_waited.observe(now - self._came_at)
+        self.cancel()
         self._connection.complete(self, data)
-
-
-def write_response(
-    version: int, correlation_id: int, response: Response, *, read_committed: bool
-) -> "list[bytes | FileSpan]":
-    """Return the frame of an answer."""
-    return write_fetch_response(
-        version,
-        correlation_id,
-        response.results,
-        error_code=response.error_code,
-        session_id=response.session_id,
-        read_committed=read_committed,
-    )

@@ -16,11 +16,18 @@ Source: KIP-227, KIP-516; Kafka `FetchSession`, `FetchManager`.
 """
 
 import random
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.broker.fetch.partition_reads import Fetched, fetch, find_topic, read_partition
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.fetch import FetchPartition, FetchRequest, FetchResult, TopicKey
+from duolog.protocol.fetch import (
+    PARTITIONS_A_STEP,
+    FetchPartition,
+    FetchRequest,
+    FetchResult,
+    TopicKey,
+)
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
@@ -33,8 +40,10 @@ EVICTION_S: Final = 120.0
 
 _BEGIN: Final = 0
 _END: Final = -1
+_CLOSED: Final = -2
 _EPOCH_MAX: Final = 2**31 - 1
 _NONE: Final = 0
+_FAILED: Final = Fetched([], 0, failed=True)
 
 
 class Response(NamedTuple):
@@ -120,8 +129,9 @@ class FetchSession:
         self.ready: dict[SessionPartition, None] = {}
         self.waiter: DelayedFetch | None = None
 
-    def update(self, request: FetchRequest) -> None:
-        """Take over what the client changed."""
+    def update(self, request: FetchRequest) -> Generator[None, None, None]:
+        """Take over, in steps, what the client changed."""
+        left = PARTITIONS_A_STEP
         for key, partitions in request.topics:
             for asked in partitions:
                 item = self.partitions.get((key, asked.partition))
@@ -130,14 +140,23 @@ class FetchSession:
                     self.partitions[key, asked.partition] = item
                 item.asked = asked
                 item.make_ready()
+                left -= 1
+                if left < 0:
+                    left = PARTITIONS_A_STEP
+                    yield
         for key, indexes in request.forgotten:
             for index in indexes:
+                left -= 1
+                if left < 0:
+                    left = PARTITIONS_A_STEP
+                    yield
                 item = self.partitions.pop((key, index), None)
                 if item is not None:
                     item.leave()
                     self.ready.pop(item, None)
 
     def close(self) -> None:
+        self.epoch = _CLOSED
         for item in self.partitions.values():
             item.leave()
 
@@ -159,28 +178,38 @@ class WholeFetch:
         """Whether there is something to wait for."""
         return bool(self.request.topics)
 
-    def fetch(self) -> Fetched:
+    @property
+    def many(self) -> bool:
+        """Whether it takes more than one step."""
+        return sum(len(partitions) for _, partitions in self.request.topics) >= PARTITIONS_A_STEP
+
+    def fetch(self) -> Generator[None, None, Fetched]:
         return fetch(self._broker, self.request)
 
-    def respond(self, fetched: Fetched) -> Response:
-        if fetched.size_bytes:
-            for key, results in fetched.results:
-                _count(self._broker, key, results)
+    def respond(self, fetched: Fetched) -> Generator[None, None, Response]:
+        for key, size_bytes in fetched.bytes_by_topic:
+            _count(self._broker, key, size_bytes)
         session_id = 0
         if self._begins:
             sessions = self._broker.fetch_sessions
-            session_id = sessions.begin(self.request, fetched, by_id=self._by_id)
+            session_id = yield from sessions.begin(self.request, fetched, by_id=self._by_id)
         return Response(_NONE, session_id, fetched.results)
 
-    def park(self, waiter: "DelayedFetch") -> None:
+    def park(self, waiter: "DelayedFetch") -> Generator[None, None, None]:
         """Wait at every partition of the request."""
+        left = PARTITIONS_A_STEP
         for key, partitions in self.request.topics:
             topic = find_topic(self._broker, key)
             for asked in partitions:
                 partition = topic.partition(asked.partition) if topic else None
-                if partition is not None:
+                if partition is not None and waiter not in partition.waiters:
                     partition.waiters.add(waiter)
                     self._partitions.append(partition)
+                left -= 1
+                if left < 0:
+                    left = PARTITIONS_A_STEP
+                    yield
+                    topic = find_topic(self._broker, key)
 
     def leave(self, waiter: "DelayedFetch") -> None:
         for partition in self._partitions:
@@ -190,18 +219,35 @@ class WholeFetch:
 class SessionFetch:
     """A fetch that goes on with a session."""
 
-    waits = True
-
     def __init__(self, session: FetchSession, request: FetchRequest) -> None:
         self.request = request
         self._session = session
         self._epoch = session.epoch
+        self._updated = False
         self._found: list[tuple[SessionPartition, FetchResult[FileSpan]]] = []
 
-    def fetch(self) -> Fetched:
-        """Read what is ready; what has nothing new waits from now on."""
+    @property
+    def waits(self) -> bool:
+        return bool(self._session.partitions)
+
+    @property
+    def many(self) -> bool:
+        return len(self._session.partitions) >= PARTITIONS_A_STEP
+
+    def _is_over(self) -> bool:
+        """Whether the client went on with the session meanwhile, or it was closed."""
+        return self._session.epoch != self._epoch
+
+    def fetch(self) -> Generator[None, None, Fetched]:
+        """Read, in steps, what is ready; what has nothing new waits from now on."""
         broker, request = self._session.broker, self.request
-        size_bytes, failed = 0, False
+        if not self._updated:
+            self._updated = True
+            for _ in self._session.update(request):
+                yield
+                if self._is_over():
+                    return _FAILED
+        size_bytes, failed, left = 0, False, PARTITIONS_A_STEP
         bytes_max = min(request.bytes_max, broker.fetch_bytes_max)
         self._found = []
         for item in list(self._session.ready):
@@ -219,6 +265,12 @@ class SessionFetch:
                 self._found.append((item, result))
             elif partition is not None and self._at_end(item, result):
                 item.wait_at(partition)
+            left -= 1
+            if left < 0:
+                left = PARTITIONS_A_STEP
+                yield
+                if self._is_over():
+                    return _FAILED
         return Fetched([], size_bytes, failed)
 
     def _at_end(self, item: SessionPartition, result: "FetchResult[FileSpan]") -> bool:
@@ -226,38 +278,47 @@ class SessionFetch:
         bound = result.last_stable_offset if committed else result.high_watermark
         return item.asked.fetch_offset >= bound
 
-    def respond(self, fetched: Fetched) -> Response:
-        """Return what changed, as far as the client did not go on with the session meanwhile."""
+    def respond(self, fetched: Fetched) -> Generator[None, None, Response]:
+        """Return, in steps, what changed, as far as nobody went on with the session meanwhile."""
         del fetched
-        session = self._session
-        if session.epoch != self._epoch:
-            return Response(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
+        session, left = self._session, PARTITIONS_A_STEP
+        over = Response(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
+        if self._is_over():
+            return over
         results: list[tuple[TopicKey, list[FetchResult[FileSpan]]]] = []
         for item, result in self._found:
             item.answered(result)
             if result.size_bytes:
                 session.ready.pop(item, None)
                 session.ready[item] = None
+                _count(session.broker, item.key, result.size_bytes)
             if not results or results[-1][0] != item.key:
                 results.append((item.key, []))
             results[-1][1].append(result)
-        for key, answered in results:
-            _count(session.broker, key, answered)
+            left -= 1
+            if left < 0:
+                left = PARTITIONS_A_STEP
+                yield
+                if self._is_over():
+                    return over
+        if not session.partitions:
+            session.broker.fetch_sessions.remove(session.id)
+            return Response(_NONE, 0, results)
         return Response(_NONE, session.id, results)
 
-    def park(self, waiter: "DelayedFetch") -> None:
+    def park(self, waiter: "DelayedFetch") -> Generator[None, None, None]:
         self._session.waiter = waiter
+        yield from ()
 
     def leave(self, waiter: "DelayedFetch") -> None:
         if self._session.waiter is waiter:
             self._session.waiter = None
 
 
-def _count(broker: "Broker", key: TopicKey, results: "list[FetchResult[FileSpan]]") -> None:
+def _count(broker: "Broker", key: TopicKey, size_bytes: int) -> None:
     topic = find_topic(broker, key)
     if topic is not None:
-        for result in results:
-            topic.fetched_bytes += result.size_bytes
+        topic.fetched_bytes += size_bytes
 
 
 class FetchSessions:
@@ -280,7 +341,7 @@ class FetchSessions:
         epoch = request.session_epoch
         if epoch in {_BEGIN, _END}:
             if request.session_id:
-                self._remove(request.session_id)
+                self.remove(request.session_id)
             return WholeFetch(self._broker, request, begins=epoch == _BEGIN, by_id=by_id)
         session = self._sessions.get(request.session_id)
         if session is None:
@@ -289,33 +350,36 @@ class FetchSessions:
             return Response(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, 0, [])
         if session.epoch != epoch:
             return Response(ErrorCode.INVALID_FETCH_SESSION_EPOCH, 0, [])
-        session.update(request)
         session.used_at = self._broker.clock.monotonic()
         session.epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
         if session.waiter is not None:
             session.waiter.expire()
-        if not session.partitions:
-            self._remove(session.id)
-            return WholeFetch(self._broker, request, begins=False, by_id=by_id)
         self._sessions[session.id] = self._sessions.pop(session.id)
         return SessionFetch(session, request)
 
-    def begin(self, request: FetchRequest, fetched: Fetched, *, by_id: bool) -> int:
-        """Begin a session of what was just answered; returns its id, 0 where there is no place."""
+    def begin(
+        self, request: FetchRequest, fetched: Fetched, *, by_id: bool
+    ) -> Generator[None, None, int]:
+        """Begin, in steps, a session of what was just answered; returns its id, 0 without a place."""
         now = self._broker.clock.monotonic()
         size = sum(len(partitions) for _, partitions in request.topics)
         if not self._make_place(size, now):
             return 0
-        session_id = 0
-        while not session_id or session_id in self._sessions:
-            session_id = random.randrange(1, 2**31)  # noqa: S311 - unique, not secret
-        session = FetchSession(self._broker, session_id, now, by_id=by_id)
-        session.update(request._replace(forgotten=[]))  # There is nothing yet to forget.
+        session = FetchSession(self._broker, 0, now, by_id=by_id)
+        # There is nothing yet to forget.
+        yield from session.update(request._replace(forgotten=[]))
+        left = PARTITIONS_A_STEP
         for key, results in fetched.results:
             for result in results:
                 session.partitions[key, result.partition].answered(result)
-        self._sessions[session_id] = session
-        return session_id
+                left -= 1
+                if left < 0:
+                    left = PARTITIONS_A_STEP
+                    yield
+        while not session.id or session.id in self._sessions:
+            session.id = random.randrange(1, 2**31)  # noqa: S311 - unique, not secret
+        self._sessions[session.id] = session
+        return session.id
 
     def _make_place(self, size: int, now: float) -> bool:
         slots = self._broker.settings.integer("max.incremental.fetch.session.cache.slots")
@@ -330,11 +394,12 @@ class FetchSessions:
             if smallest is None or len(smallest.partitions) > size:
                 return False
             victim = smallest
-        self._remove(victim.id)
+        self.remove(victim.id)
         self.evicted += 1
         return True
 
-    def _remove(self, session_id: int) -> None:
+    def remove(self, session_id: int) -> None:
+        """Forget a session, if there is one of this id."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             session.close()

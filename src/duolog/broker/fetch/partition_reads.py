@@ -22,10 +22,16 @@ from duolog.broker.topics.leader_epoch import NO_EPOCH, check_leader_epoch
 from duolog.core.errors import DuologError
 from duolog.core.units import KIB
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.fetch import FetchPartition, FetchRequest, FetchResult, TopicKey
+from duolog.protocol.fetch import (
+    PARTITIONS_A_STEP,
+    FetchPartition,
+    FetchRequest,
+    FetchResult,
+    TopicKey,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from duolog.broker.broker import Broker
     from duolog.broker.topics.topics import Partition, Topic
@@ -41,16 +47,19 @@ class Fetched(NamedTuple):
     results: list[tuple[TopicKey, list[FetchResult[FileSpan]]]]
     size_bytes: int
     failed: bool
+    bytes_by_topic: "Sequence[tuple[TopicKey, int]]" = ()
 
 
-def fetch(broker: "Broker", request: FetchRequest) -> Fetched:
-    """Read for every partition of the request; nothing is copied but small pieces."""
-    size_bytes = 0
+def fetch(broker: "Broker", request: FetchRequest) -> "Generator[None, None, Fetched]":
+    """Read, in steps, for every partition of the request; nothing is copied but small pieces."""
+    size_bytes, left = 0, PARTITIONS_A_STEP
     failed = False
     bytes_max = min(request.bytes_max, broker.fetch_bytes_max)
     results: list[tuple[TopicKey, list[FetchResult[FileSpan]]]] = []
+    bytes_by_topic: list[tuple[TopicKey, int]] = []
     for key, partitions in request.topics:
         topic = find_topic(broker, key)
+        before = size_bytes
         answers = []
         for asked in partitions:
             partition = topic.partition(asked.partition) if topic else None
@@ -67,8 +76,19 @@ def fetch(broker: "Broker", request: FetchRequest) -> Fetched:
             size_bytes += result.size_bytes
             failed = failed or result.error_code != ErrorCode.NONE
             answers.append(result)
+            left -= 1
+            if left < 0:
+                left = PARTITIONS_A_STEP
+                yield
+                topic = find_topic(broker, key)
         results.append((key, answers))
-    return Fetched(results, size_bytes, failed)
+        if size_bytes > before:
+            bytes_by_topic.append((key, size_bytes - before))
+        left -= 1
+        if left < 0:
+            left = PARTITIONS_A_STEP
+            yield
+    return Fetched(results, size_bytes, failed, bytes_by_topic)
 
 
 def read_partition(

@@ -14,7 +14,7 @@ All of it runs on the broker's loop.
 import gc
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final, cast
@@ -22,7 +22,7 @@ from uuid import UUID, uuid4
 
 from duolog.broker.configs.group_resource import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
 from duolog.broker.errors import kafka_code
-from duolog.broker.event_loop.time_slices import OrderedWork, run_in_slices
+from duolog.broker.event_loop.time_slices import OrderedWork
 from duolog.broker.groups.offsets_topic import Marker, OffsetsTopic, batches
 from duolog.broker.groups.topic_view import BrokerTopics
 from duolog.broker.settings.consumer_groups import consumer_group_settings
@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FIRST_SLICE_S: Final = 0.25
+_AFTER_FAILURE_S: Final = 1.0
+"""What failed and is still due is not tried again at once."""
 _KEYS_A_STEP: Final = 250
 _FREEZE_AFTER: Final = 10_000
 """Records. What was loaded stays: a collection that looks at all of it would hold the loop."""
@@ -92,7 +94,7 @@ class GroupCoordinatorService:
         self._timers: dict[str, Timer] = {}
         self._expiry_timer: Timer | None = None
         self._ended_while_loading: list[Marker] = []
-        self._landed = OrderedWork(broker.clock, broker.timers)
+        self._landed = OrderedWork(broker.slices, broker.timers)
         """What became durable, in the order of the log."""
         self._deleted: dict[str, int] = {}
         """Topics that were deleted and whose offsets were not looked for since, with their order."""
@@ -109,7 +111,7 @@ class GroupCoordinatorService:
 
     def start(self) -> None:
         """Load what the log holds; what takes long goes on while the broker serves."""
-        self._in_slices(self._load(), _FIRST_SLICE_S)
+        self._in_slices(self._load(), first_slice_s=_FIRST_SLICE_S)
 
     def stop(self) -> None:
         """Plan nothing any more."""
@@ -178,17 +180,21 @@ class GroupCoordinatorService:
             self._plan(request.group_id)
 
     def sync(self, request: SyncRequest, answer: Callable[[SyncReply], None]) -> None:
-        self._carry_out(self._coordinator.sync(request, answer, self._now()))
-        self._plan(request.group_id)
+        try:
+            self._carry_out(self._coordinator.sync(request, answer, self._now()))
+        finally:
+            self._plan(request.group_id)
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
         # No plan: a sign of life only moves a deadline away.
         self._coordinator.heartbeat(request, self._now())
 
     def leave(self, group_id: str, leaving: Iterable[LeavingMember]) -> tuple[LeftMember, ...]:
-        left, outcome = self._coordinator.leave(group_id, leaving, self._now())
-        self._carry_out(outcome)
-        self._plan(group_id)
+        try:
+            left, outcome = self._coordinator.leave(group_id, leaving, self._now())
+            self._carry_out(outcome)
+        finally:
+            self._plan(group_id)
         return left
 
     def consumer_heartbeat(
@@ -286,6 +292,22 @@ class GroupCoordinatorService:
 
     def _accepted(self, outcome: Outcome, transaction: OffsetsTransaction | None) -> Iterator[None]:
         now = self._now()
+        group_ids = {record.group_id for record in outcome.records}
+        try:
+            late = yield from self._replay(outcome, transaction, now)
+            _send(self._coordinator.settle(outcome, now))
+            for group_id in group_ids:
+                self._carry_out(self._coordinator.change_protocol(group_id, now))
+        finally:  # Whatever happens to one of them, the deadlines of all are looked at.
+            for group_id in group_ids:
+                self._plan(group_id)
+        for group_id, keys in late.items():
+            self._carry_out(self._coordinator.forget_offsets(group_id, keys, self.topic_ids, now))
+
+    def _replay(
+        self, outcome: Outcome, transaction: OffsetsTransaction | None, now: Moment
+    ) -> Generator[None, None, Mapping[str, list[TopicPartition]]]:
+        """Let records count; return the offsets that came too late, by group."""
         late: dict[str, list[TopicPartition]] = defaultdict(list)
         for number, record in enumerate(outcome.records, start=1):
             self._coordinator.replay(record, now, transaction)
@@ -296,12 +318,7 @@ class GroupCoordinatorService:
                     late[record.group_id].append(key)
             if number % _KEYS_A_STEP == 0:
                 yield
-        _send(self._coordinator.settle(outcome, now))
-        for group_id in {record.group_id for record in outcome.records}:
-            self._carry_out(self._coordinator.change_protocol(group_id, now))
-            self._plan(group_id)
-        for group_id, keys in late.items():
-            self._carry_out(self._coordinator.forget_offsets(group_id, keys, self.topic_ids, now))
+        return late
 
     def _consumer_settings(self, group_id: str) -> ConsumerGroupSettings:
         settings, configs = self._coordinator.consumer.settings, self._broker.configs.groups
@@ -355,8 +372,11 @@ class GroupCoordinatorService:
         clock = self._broker.clock
         return Moment(clock.now_ms(), int(clock.monotonic() * SECOND_MS))
 
-    def _plan(self, group_id: str) -> None:
-        """Make sure that a timer fires for the group when something is due, or earlier."""
+    def _plan(self, group_id: str, *, pause_s: float = 0.0) -> None:
+        """Make sure that a timer fires for the group when something is due, or earlier.
+
+        But not before a pause, in seconds.
+        """
         deadline_ms = self._coordinator.next_deadline_ms(group_id)
         timer = self._timers.get(group_id)
         offline = self._broker.rounds.failure is not None
@@ -365,6 +385,8 @@ class GroupCoordinatorService:
                 self._timers.pop(group_id).cancel()
             return
         at = (deadline_ms + 1) / SECOND_MS
+        if pause_s:
+            at = max(at, self._broker.clock.monotonic() + pause_s)
         if timer is not None:
             if timer.at <= at:
                 return
@@ -373,8 +395,12 @@ class GroupCoordinatorService:
 
     def _expire(self, group_id: str) -> None:
         self._timers.pop(group_id, None)
-        self._carry_out(self._coordinator.expire(group_id, self._now()))
-        self._plan(group_id)
+        pause_s = _AFTER_FAILURE_S
+        try:
+            self._carry_out(self._coordinator.expire(group_id, self._now()))
+            pause_s = 0.0
+        finally:  # Whatever happened to one look, there is a next one.
+            self._plan(group_id, pause_s=pause_s)
 
     def _plan_offset_expiry(self) -> None:
         interval_ms = self._broker.settings.integer("offsets.retention.check.interval.ms")
@@ -392,16 +418,11 @@ class GroupCoordinatorService:
             if not self._stopped:
                 self._plan_offset_expiry()
 
-    def _in_slices(self, steps: Iterator[None], *first_slice_s: float) -> None:
+    def _in_slices(self, steps: Iterator[None], *, first_slice_s: float | None = None) -> None:
         """Run something long in turns, until it or the broker ends."""
-
-        def until_stopped() -> Iterator[None]:
-            for _ in steps:
-                if self._stopped:
-                    return
-                yield
-
-        run_in_slices(self._broker.clock, self._broker.timers, until_stopped(), *first_slice_s)
+        self._broker.slices.run(
+            steps, wanted=lambda: not self._stopped, first_slice_s=first_slice_s
+        )
 
     # Loading
 

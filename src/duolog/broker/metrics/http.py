@@ -21,7 +21,6 @@ from threading import BoundedSemaphore, Thread
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
-from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.broker.metrics.exposition import exposition
 from duolog.broker.metrics.text import CONTENT_TYPE
 from duolog.broker.network.addresses import Address
@@ -128,7 +127,7 @@ def _scrape(broker: "Broker", put: Callable[[str | None], None]) -> None:
             return
         put("".join(pieces))
 
-    run_in_slices(broker.clock, broker.timers, steps(), first_slice_s=0.002)
+    broker.slices.run(steps())
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -25,7 +25,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.event_loop.loop import HANG_UP, READ, WRITE
-from duolog.broker.event_loop.time_slices import SHORT_SLICE_S
+from duolog.broker.event_loop.time_slices import SLICE_S
 from duolog.broker.network.receive_buffer import USUAL_BYTES, ReceiveBuffer
 from duolog.broker.network.send_queue import SendQueue
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
@@ -91,12 +91,13 @@ class Connection:
         self._out_of_turn = False
         """Whether the next frame waits for requests in flight."""
         self._rests = False
-        """Whether the next frame waits for other connections."""
+        """Whether nothing is handled or read: others are served, or a request lies in the buffer."""
         self._socket = connection_socket
         self._fd = connection_socket.fileno()
         self._queue = SendQueue(connection_socket)
         self._received = ReceiveBuffer(broker.request_memory, self)
         self._waits_for_memory = False
+        self.received_bytes = 0
         self._events = READ
         self._flushing_due = False
         self._in_flight_max = _IN_FLIGHT_MAX
@@ -107,12 +108,24 @@ class Connection:
     @property
     def waits_for_us(self) -> bool:
         """Whether the client waits for an answer that is not made yet, not the other way round."""
-        return self._waits_for_memory or (bool(self.in_flight) and not self._queue.pieces)
+        unanswered = bool(self.in_flight) and not self._queue.pieces
+        return unanswered or self._waits_for_memory or self._rests
 
     @property
     def sends(self) -> bool:
         """Whether the client has not read all of its answers."""
         return bool(self._queue.pieces)
+
+    def hold(self) -> None:
+        """Handle and read nothing more until `go_on`: a request is worked through in the buffer."""
+        self._rests = True
+        self._unfinished += 1
+
+    def go_on(self) -> None:
+        """End what `hold` began."""
+        self._rests = False
+        self._unfinished -= 1
+        self.flush_soon()
 
     def answer(self, request: InFlightRequest, data: Data) -> None:
         """Put a request in the line and answer it at once."""
@@ -126,6 +139,13 @@ class Connection:
             self.appending += 1
         elif not request.changes_nothing:
             self._unfinished += 1
+
+    def let_pass(self, fetch: "DelayedFetch") -> None:
+        """Let later requests begin: this one waits, and changes nothing."""
+        fetch.changes_nothing = True
+        self._unfinished -= 1
+        if self._out_of_turn:
+            self.flush_soon()
 
     def complete(self, request: InFlightRequest, data: Data) -> None:
         """Answer a request; the answer leaves at the end of the round, when its turn has come."""
@@ -146,15 +166,6 @@ class Connection:
     def appended(self) -> None:
         """Say that what a request without an answer appended is on the disk."""
         self.appending -= 1
-        if self._out_of_turn:
-            self.flush_soon()
-
-    def hold_back(self) -> None:
-        """Begin no later request until `go_on`."""
-        self._unfinished += 1
-
-    def go_on(self) -> None:
-        self._unfinished -= 1
         if self._out_of_turn:
             self.flush_soon()
 
@@ -244,6 +255,7 @@ class Connection:
             self._on_end()
             return
         received.end += size
+        self.received_bytes += size
         self.active = True
         self._handle_frames()
         self._watch()
@@ -272,9 +284,9 @@ class Connection:
         )
 
     @property
-    def unhandled_bytes(self) -> int:
-        """How much was received of what is not handled yet."""
-        return self._received.end - self._received.start
+    def waits_for_client(self) -> bool:
+        """Whether the client must send the rest of a request, or read its answers."""
+        return self._events == READ or self.sends
 
     def read_on(self) -> None:
         """Take notice that there is memory again for what comes."""
@@ -282,15 +294,16 @@ class Connection:
         self._watch()
 
     def give_back_memory(self) -> None:
-        """Give back the memory of a buffer that is empty."""
-        self._received.give_back()
+        """Give back the memory of a buffer that is empty, or nearly."""
+        if not self._rests:
+            self._received.give_back()
 
     def _maybe_give_back(self) -> None:
         """Give a large buffer back, or look again."""
         if self.closed:
             return
         needed, self._received.needed = self._received.needed, False
-        if needed or not self._received.give_back():
+        if needed or self._rests or not self._received.give_back():
             self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
 
     def _handle_frames(self) -> None:  # noqa: PLR0912  Each call less is felt by a producer.
@@ -304,7 +317,7 @@ class Connection:
         frame_bytes_max = self.broker.frame_bytes_max
         routes, counts = self.broker.router.routes, self.broker.router.counts
         clock = self.broker.clock
-        until = clock.monotonic() + SHORT_SLICE_S
+        until = clock.monotonic() + SLICE_S
         try:
             while (taken := len(in_flight)) < self._in_flight_max and not self.closed:
                 start = received.start
@@ -375,7 +388,7 @@ class Connection:
         if self.closed:
             return
         if self.broker.request_memory.pressed:
-            self._received.give_back()
+            self.give_back_memory()
         if self._queue.pieces:
             events = WRITE
         elif (

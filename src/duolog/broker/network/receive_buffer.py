@@ -56,18 +56,23 @@ class ReceiveBuffer:
             return True
         if room - self.end >= room // 2:
             return True
-        if waiting > room // 2 or busy:
+        if waiting > room // 2:
             return self._grow_for_frame(waiting, size, room)
-        self._move(self.data)
+        if not (busy and self._memory.fits(size) and self._grow(2 * size)):
+            self._move(self.data)
         return True
 
     def give_back(self) -> bool:
-        """Return the memory beyond the usual, if nothing waits in it."""
-        if self.end > self.start:
-            return False
-        if self.room > BUFFER_BYTES:
-            self._reset()
-        return True
+        """Return memory where little waits in it; tell whether no more than the usual is left."""
+        waiting = self.end - self.start
+        if self.room <= BUFFER_BYTES:
+            return True
+        if waiting <= self.room // 4:
+            size = max(BUFFER_BYTES, 2 * waiting)
+            self._move(bytearray(size))
+            self.room = size
+            self._memory.release(self._reader, size - BUFFER_BYTES)
+        return self.room <= USUAL_BYTES
 
     def close(self) -> None:
         # Staged slices of the buffer keep it alive until they are written.
@@ -109,9 +114,3 @@ class ReceiveBuffer:
                 new[:waiting] = old[self.start : self.end]
         self.data = to
         self.start, self.end = 0, waiting
-
-    def _reset(self) -> None:
-        self.data = bytearray(BUFFER_BYTES)
-        self.start = self.end = 0
-        self.room = BUFFER_BYTES
-        self._memory.release(self._reader)

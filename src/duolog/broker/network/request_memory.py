@@ -6,7 +6,8 @@
 
 The one that is *ahead* lets the line move when unfinished requests alone have filled the memory: its
 request can be read whole and handled. So at most one request of the largest size is held beyond the limit.
-If nothing more comes of it while others wait, it is closed, and the next one goes ahead.
+When it is handled, what it held is given back, and for its next one it stands in line again. If nothing
+more comes of it while we read and others wait, it is closed, and the next one goes ahead.
 
 A large request of a cold API is copied out of its buffer, to be decoded beside the loop. The copy counts,
 too, and while there is one nobody goes ahead: what it holds comes back in any case.
@@ -33,9 +34,12 @@ _PROGRESS_BYTES: Final = 64 * 1024
 class Reader(Protocol):
     """A connection, as its buffer and the memory see it."""
 
+    received_bytes: int
+    """How much it has received so far."""
+
     @property
-    def unhandled_bytes(self) -> int:
-        """How much it has received of what is not handled yet."""
+    def waits_for_client(self) -> bool:
+        """Whether the client must do something first: send the rest, or read its answers."""
 
     def read_on(self) -> None:
         """Take notice that it holds what it waited for."""
@@ -58,6 +62,8 @@ class RequestMemory:
         self._waiting: dict[Reader, int] = {}
         """In their order, each with what it wants to hold in all."""
         self._ahead: Reader | None = None
+        self._times_ahead = 0
+        """How often somebody went ahead: a look at an earlier time finds that it is over."""
         self._copies = 0
         """How many requests wait to be decoded."""
 
@@ -83,10 +89,12 @@ class RequestMemory:
         self._take(reader, size_bytes)
         return True
 
-    def release(self, reader: Reader) -> None:
-        """Take back all that `reader` holds or waits for."""
+    def release(self, reader: Reader, keeps: int = 0) -> None:
+        """Take back what `reader` waits for, and what it holds, but for what it `keeps`."""
         self._waiting.pop(reader, None)
         self.used -= self._held.pop(reader, 0)
+        if keeps:
+            self._take(reader, keeps)
         if reader is self._ahead:
             self._ahead = None
         self._serve()
@@ -113,20 +121,22 @@ class RequestMemory:
                 if self._ahead is not None or self._copies:
                     return
                 self._ahead = reader
-                self._watch(reader, -_PROGRESS_BYTES)
+                self._times_ahead += 1
+                self._watch(reader, self._times_ahead, reader.received_bytes - _PROGRESS_BYTES)
             del self._waiting[reader]
             self._take(reader, size_bytes)
             reader.read_on()
 
-    def _watch(self, reader: Reader, received_before: int) -> None:
+    def _watch(self, reader: Reader, time: int, received_before: int) -> None:
         """Close `reader` when it is ahead of others, and nothing comes of it."""
-        received = reader.unhandled_bytes
+        received = reader.received_bytes
+        stalled = reader.waits_for_client and received < received_before + _PROGRESS_BYTES
 
         def look() -> None:
-            if self._ahead is reader:
-                self._watch(reader, received)
+            if self._ahead is reader and self._times_ahead == time:
+                self._watch(reader, time, received)
 
-        if self._waiting and received < received_before + _PROGRESS_BYTES:
+        if self._waiting and stalled:
             reason = "others wait for the memory of a request that does not go on"
             reader.close(reason, level=logging.WARNING)
         else:

@@ -4,17 +4,17 @@
     a batch that claims to be ahead of the clock                      this one
     anything else                                                     none, see ADR 0025
 
-For few records the hop to a thread would be much of what they cost. What is looked at beside the loop is copied out of the
-receive buffer, and its connection has no later request begun until it is appended: the sequences of an
-idempotent producer must come in their order.
+For few records the hop to a thread would be much of what they cost. While they are looked at beside the
+loop, they stay in the receive buffer and their connection is held: the sequences of an idempotent producer
+must come in their order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.produce.batch_validation import OpenedRecords, must_be_opened, open_records
 from duolog.core.units import KIB
-from duolog.protocol.produce import ProduceRequest
+from duolog.protocol.produce import PARTITIONS_A_STEP, ProduceRequest
 from duolog.record.batch import read_header
 
 if TYPE_CHECKING:
@@ -30,8 +30,13 @@ ToOpen = list[tuple[memoryview, "TopicConfig"] | None]
 Opened = Iterable[OpenedRecords | None]
 
 
-def batches_to_open(topics: "Topics", request: ProduceRequest, now_ms: int) -> ToOpen:
+def batches_to_open(
+    topics: "Topics", request: ProduceRequest, now_ms: int
+) -> Generator[None, None, ToOpen | None]:
+    """Return, in steps, which batches are opened; None where none is."""
     found: ToOpen = []
+    some = False
+    left = PARTITIONS_A_STEP
     for name, data in request.topics:
         topic = topics.by_name_bytes.get(name)
         for _, batch in data:
@@ -39,7 +44,16 @@ def batches_to_open(topics: "Topics", request: ProduceRequest, now_ms: int) -> T
                 found.append(None)
             else:
                 found.append((batch, topic.config))
-    return found
+                some = True
+            left -= 1
+            if left < 0:
+                left = PARTITIONS_A_STEP
+                yield
+        left -= 1
+        if left < 0:
+            left = PARTITIONS_A_STEP
+            yield
+    return found if some else None
 
 
 def open_few(batches: ToOpen, now_ms: int) -> Opened | None:
@@ -49,8 +63,8 @@ def open_few(batches: ToOpen, now_ms: int) -> Opened | None:
         if entry is not None:
             records += read_header(entry[0]).records_count
             size_bytes += len(entry[0])
-    if records > _INLINE_RECORDS_MAX or size_bytes > _INLINE_BYTES_MAX:
-        return None
+            if records > _INLINE_RECORDS_MAX or size_bytes > _INLINE_BYTES_MAX:
+                return None
     opened = [
         None if entry is None else open_records(*entry, now_ms, plain_bytes_max=_INLINE_BYTES_MAX)
         for entry in batches

@@ -18,6 +18,7 @@ Threads: all of it runs on the loop; `GroupCommit` syncs on its own thread and w
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -87,6 +88,14 @@ class Rounds:
         self._on_grown = on_grown
         self._flights: deque[_Flight] = deque()
 
+    def write_now(self, partition: "Partition") -> None:
+        """Write what is staged in a partition before the end of the round, which it is part of.
+
+        For who appends to very many partitions: each is a file to write, and perhaps to make.
+        """
+        with suppress(DuologError):  # The end of the round finds it, too.
+            partition.log.write_staged()
+
     def finish(self) -> None:
         """Write what is staged, ask for its sync, and answer what is done."""
         while self.dirty or self.pending:
@@ -120,7 +129,7 @@ class Rounds:
                     partition.log.write_staged()
                 ticket = self._group_commit.request([partition.log for partition in dirty])
             except (OSError, DuologError) as error:
-                self._go_offline(error)
+                self.go_offline(error)
             else:
                 ends = [(partition, partition.log.log_end_offset) for partition in dirty]
                 self._flights.append(_Flight(ticket, monotonic(), ends, pending))
@@ -149,12 +158,13 @@ class Rounds:
                 times = counters.produce_requests - answered
                 counters.produce_times.observe(monotonic() - flight.written_at, times)
         if error is not None and self.failure is None:
-            self._go_offline(error)
+            self.go_offline(error)
         if self.failure is not None:
             while flights:
                 self._fail(flights.popleft().pending)
 
-    def _go_offline(self, error: Exception) -> None:
+    def go_offline(self, error: Exception) -> None:
+        """Write nothing more."""
         self.failure = error
         logger.error(
             "log directory is offline; nothing more is written",

@@ -13,13 +13,14 @@ Kafka has for each version of Produce:
 Source: Kafka `ReplicaManager.handleProduceAppend`, `AddPartitionsToTxnManager`, KIP-890.
 """
 
+from collections.abc import Generator
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import KafkaError
 from duolog.log.errors import OutOfOrderSequence
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.produce import ProduceRequest
+from duolog.protocol.produce import PARTITIONS_A_STEP, ProduceRequest
 from duolog.record.batch import CRC_START, HEADER_BYTES, TRANSACTIONAL_BIT
 
 if TYPE_CHECKING:
@@ -41,32 +42,28 @@ _TRY_AGAIN: Final = {
 }
 
 
-def is_transactional(batch: memoryview | None) -> bool:
-    return (
-        batch is not None
-        and len(batch) >= HEADER_BYTES
-        and batch[_ATTRIBUTES_LOW] & TRANSACTIONAL_BIT != 0
-    )
+def is_transactional(batch: memoryview) -> bool:
+    return len(batch) >= HEADER_BYTES and batch[_ATTRIBUTES_LOW] & TRANSACTIONAL_BIT != 0
 
 
-def refusal(request: ProduceRequest) -> ErrorCode:
-    """Return the error of a request whose transactional batches are not of one transaction."""
+def refusal(request: ProduceRequest) -> Generator[None, None, ErrorCode]:
+    """Return, in steps, the error of a request whose transactional batches are not of one transaction."""
+    producers: set[tuple[int, int]] = set()
+    left = PARTITIONS_A_STEP
     for _, data in request.topics:
-        for item in data:
-            if is_transactional(item.records):
-                return _refusal_of_transaction(request)
-    return ErrorCode.NONE
-
-
-def _refusal_of_transaction(request: ProduceRequest) -> ErrorCode:
-    if request.transactional_id is None:
+        for _, records in data:
+            if records is not None and is_transactional(records):
+                producers.add(_FIELDS.unpack_from(records, CRC_START)[1:3])
+            left -= 1
+            if left < 0:
+                left = PARTITIONS_A_STEP
+                yield
+        left -= 1
+        if left < 0:
+            left = PARTITIONS_A_STEP
+            yield
+    if producers and request.transactional_id is None:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    producers = {
-        _FIELDS.unpack_from(item.records, CRC_START)[1:3]
-        for _, data in request.topics
-        for item in data
-        if item.records is not None and is_transactional(item.records)
-    }
     if len([producer for producer in producers if producer[0] >= 0]) > 1:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return ErrorCode.NONE

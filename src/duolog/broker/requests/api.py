@@ -15,7 +15,7 @@ becomes an error answer to that request, never a dropped connection.
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from duolog.broker.requests.in_flight import Data, InFlightRequest
 from duolog.core.units import KIB
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 LARGE_BYTES: Final = 4 * KIB
 """A larger request of a cold API is decoded beside the loop, and so is its answer encoded."""
+
+Request = TypeVar("Request")
 
 Handler = Callable[[Any, "RequestContext"], None]
 FrameHandler = Callable[["Connection", memoryview, int, int, int], None]
@@ -52,6 +54,8 @@ class Api:
     listed: range | None = None
     appends: bool = False
     """Whether it may begin while earlier requests of this kind wait for the disk."""
+    looks: bool = False
+    """Whether it changes nothing: the rest of it is given up when its client has gone."""
 
     @property
     def advertised(self) -> range:
@@ -108,6 +112,10 @@ class RequestContext:
         """The client's address, as Kafka shows it: `/127.0.0.1`."""
         return f"/{self.connection.host}"
 
+    def wanted(self) -> bool:
+        """Say whether to go on with what is left of it."""
+        return not (self.connection.closed and self.api.looks)
+
     def reply(self, response: Any) -> None:
         """Answer the request.
 
@@ -118,6 +126,8 @@ class RequestContext:
         assert not self.replied, f"{self.api.name} was answered twice"
         if self.large:
             self.replied = True
+            if self.connection.closed:
+                return
             self.broker.beside.call(
                 lambda: self.broker.messages.encode_response(self.header, response), self._encoded
             )
@@ -215,18 +225,42 @@ def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memor
         _run_handler(broker, api, context)
         return
 
-    def decoded(request: Any, error: Exception | None) -> None:
-        broker.request_memory.decoded(len(data))
-        if error is not None:
-            context.connection.refuse_bytes(error)
-        elif not context.connection.closed:
-            context.request = request
-            _run_handler(broker, api, context)
+    def decode(data: memoryview) -> Any:
+        return broker.messages.decode_request(context.header, data)
+
+    def decoded(request: Any) -> None:
+        context.request = request
+        _run_handler(broker, api, context)
 
     context.large = True
-    data = memoryview(bytes(body))  # The receive buffer is written again.
+    decode_beside(context.connection, body, decode, decoded)
+
+
+def decode_beside(
+    connection: "Connection",
+    frame: memoryview,
+    decode: Callable[[memoryview], Request],
+    then: Callable[[Request], None],
+) -> None:
+    """Let a thread `decode` a copy of what was received, and give the request to `then`.
+
+    Nothing is done for a client that has gone meanwhile.
+    """
+    broker = connection.broker
+    data = memoryview(bytes(frame))  # The receive buffer is written again.
+
+    def work() -> Request | None:
+        return None if connection.closed else decode(data)
+
+    def done(request: Request | None, error: Exception | None) -> None:
+        broker.request_memory.decoded(len(data))
+        if error is not None:
+            connection.refuse_bytes(error)
+        elif request is not None and not connection.closed:
+            then(request)
+
     broker.request_memory.copied(len(data))
-    broker.beside.call(lambda: broker.messages.decode_request(context.header, data), decoded)
+    broker.beside.call(work, done)
 
 
 def _run_handler(broker: "Broker", api: Api, context: RequestContext) -> None:

@@ -38,7 +38,7 @@ class InFlightRequest:
 
     appends: ClassVar = False
     """Whether all that it does is to append: another that does so need not wait for it."""
-    changes_nothing: ClassVar = False
+    changes_nothing = False
     """Whether later requests need not wait until it is answered."""
 
     def __init__(self) -> None:

@@ -1,16 +1,16 @@
 """Requests that name many things: a thousand topics, a hundred thousand groups.
 
 What is looked up for each is done in time slices; what changes each is done by the controller,
-which has slices of its own and a thread for the disk.
+which has a thread for the disk. What only looks ends with its connection; a change that has begun is
+finished, as others may have seen a part of it.
 """
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from duolog.broker.event_loop.time_slices import SLICE_S
-
 if TYPE_CHECKING:
+    from duolog.broker.broker import Broker
     from duolog.broker.controller import Change
     from duolog.broker.requests.api import RequestContext
 
@@ -28,55 +28,63 @@ def work_in_slices(
     items: Iterable[Item],
     work: Callable[[Item], None],
     finish: Callable[[], None],
-    *,
-    slice_s: float = SLICE_S,
 ) -> None:
     """Call `work` for each item, some now and the rest in later rounds, and `finish` at the end.
 
     What `work` or `finish` raises becomes the error answer of the request.
     """
-    broker = context.broker
-    rest = iter(items)
 
-    def run_slice() -> None:
-        until = broker.clock.monotonic() + slice_s
+    def steps() -> Iterator[None]:
         try:
-            for item in rest:
+            for item in items:
                 work(item)
-                if broker.clock.monotonic() >= until:
-                    broker.timers.call_later(0.0, run_slice)
-                    return
+                yield
             finish()
         except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
-            broker.refuse(context, error)
+            context.broker.refuse(context, error)
 
-    run_slice()
+    context.broker.slices.run(steps(), wanted=context.wanted)
 
 
 def run_steps(context: "RequestContext", steps: Steps) -> None:
-    """Run a generator to its end, in time slices.
+    """Run a generator to its end as `run_generator` does.
+
+    What it raises becomes the error answer of the request.
+    """
+
+    def guarded() -> Steps:
+        try:
+            yield from steps
+        except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
+            context.broker.refuse(context, error)
+
+    run_generator(context.broker, guarded(), wanted=context.wanted)
+
+
+def run_generator(
+    broker: "Broker", steps: Steps, *, wanted: Callable[[], bool] = lambda: True
+) -> None:
+    """Run a generator to its end, in time slices, while it is `wanted`.
 
     It yields None where it may be interrupted, or a function to be called beside the loop, whose
-    result it gets. What it raises becomes the error answer of the request.
+    result it gets, or what that raised.
     """
-    broker = context.broker
 
     def go_on(result: Any = None, error: Exception | None = None) -> None:
-        until = broker.clock.monotonic() + SLICE_S
-        try:
-            while True:
+        if wanted():
+            broker.slices.run(some(result, error), wanted=wanted)
+
+    def some(result: Any, error: Exception | None) -> Iterator[None]:
+        while True:
+            try:
                 step = steps.send(result) if error is None else steps.throw(error)
-                result = error = None
-                if step is not None:
-                    broker.beside.call(step, go_on)
-                    return
-                if broker.clock.monotonic() >= until:
-                    broker.timers.call_later(0.0, go_on)
-                    return
-        except StopIteration:
-            return
-        except Exception as unexpected:  # noqa: BLE001  The edge of a request, in a later round.
-            broker.refuse(context, unexpected)
+            except StopIteration:
+                return
+            result = error = None
+            if step is not None:
+                broker.beside.call(step, go_on)
+                return
+            yield
 
     go_on()
 

@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.errors import kafka_code
-from duolog.broker.event_loop.time_slices import WRITE_SLICE_S, run_in_slices
 from duolog.broker.groups.offsets_topic import partition_of
 from duolog.broker.topics.topic_names import OFFSETS_TOPIC
 from duolog.broker.transactions.markers import Done, EndedTransaction, write_markers
@@ -93,7 +92,7 @@ class TransactionCoordinatorService:
 
     def start(self) -> None:
         """Load what the log holds; what takes long goes on while the broker serves."""
-        self._in_slices(self._load(), _FIRST_SLICE_S)
+        self._broker.slices.run(self._load(), first_slice_s=_FIRST_SLICE_S)
 
     def stop(self) -> None:
         """Plan nothing any more."""
@@ -316,7 +315,7 @@ class TransactionCoordinatorService:
                 done(refused)
 
         markers = write_markers(self._broker, ended, sorted(prepared.partitions), written)
-        self._in_slices(markers, WRITE_SLICE_S, slice_s=WRITE_SLICE_S)
+        self._broker.slices.run(markers)
 
     def _partition_of(self, transactional_id: str) -> int:
         """Return the partition that holds a transactional id; the topic is made."""
@@ -356,7 +355,7 @@ class TransactionCoordinatorService:
 
     def _abort_timed_out(self) -> None:
         found = self._coordinator.timed_out(self._monotonic_ms())
-        self._in_slices(self._abort_each(found))
+        self._broker.slices.run(self._abort_each(found))
 
     def _abort_each(self, transactional_ids: list[str]) -> Iterator[None]:
         for transactional_id in transactional_ids:
@@ -377,7 +376,7 @@ class TransactionCoordinatorService:
             yield
 
     def _expire_ids(self) -> None:
-        self._in_slices(self._bury(list(self._coordinator.records())))
+        self._broker.slices.run(self._bury(list(self._coordinator.records())))
 
     def _bury(self, transactional_ids: list[str]) -> Iterator[None]:
         for start in range(0, len(transactional_ids), _IDS_A_STEP):
@@ -399,12 +398,6 @@ class TransactionCoordinatorService:
 
     # Loading
 
-    def _in_slices(
-        self, steps: Iterator[None], *first_slice_s: float, slice_s: float | None = None
-    ) -> None:
-        broker = self._broker
-        run_in_slices(broker.clock, broker.timers, steps, *first_slice_s, slice_s=slice_s)
-
     def _load(self) -> Iterator[None]:
         topic = self._broker.topics.get(TRANSACTIONS_TOPIC)
         for partition in range(len(topic.partitions)) if topic else ():
@@ -416,22 +409,28 @@ class TransactionCoordinatorService:
         now = Moment(self._broker.clock.now_ms(), self._monotonic_ms())
         prepared = self._coordinator.loaded(now)
         # In a round of the loop: what is staged before it runs would lie until something comes.
-        self._broker.timers.call_later(0.0, lambda: self._in_slices(self._reconcile(prepared)))
+        self._broker.timers.call_later(
+            0.0, lambda: self._broker.slices.run(self._reconcile(prepared))
+        )
 
     def _reconcile(self, prepared: dict[str, TransactionRecord]) -> Iterator[None]:
-        for transactional_id, record in prepared.items():
-            logger.info("ending a transaction", extra={"transactional_id": transactional_id})
-            self._finish(transactional_id, record, _ignore)
-            yield
-        for topic in list(self._broker.topics):
-            for partition in topic.served:
-                if self._broker.topics.get(topic.name) is topic:
-                    self._reconcile_partition(partition.topic_partition)
+        try:
+            for transactional_id, record in prepared.items():
+                logger.info("ending a transaction", extra={"transactional_id": transactional_id})
+                self._finish(transactional_id, record, _ignore)
                 yield
-        self._plan(
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms", self._abort_timed_out
-        )
-        self._plan("transaction.remove.expired.transaction.cleanup.interval.ms", self._expire_ids)
+            for topic in list(self._broker.topics):
+                for partition in topic.served:
+                    if self._broker.topics.get(topic.name) is topic:
+                        self._reconcile_partition(partition.topic_partition)
+                    yield
+        finally:  # Whatever happens to one of them, later ones are not left open for ever.
+            self._plan(
+                "transaction.abort.timed.out.transaction.cleanup.interval.ms", self._abort_timed_out
+            )
+            self._plan(
+                "transaction.remove.expired.transaction.cleanup.interval.ms", self._expire_ids
+            )
 
     def _reconcile_partition(self, topic_partition: TopicPartition) -> None:
         """See to it that each transaction that is open in a partition will be ended."""
@@ -453,7 +452,9 @@ class TransactionCoordinatorService:
                 ended = EndedTransaction(
                     *producer, commit=False, coordinator_epoch=log.leader_epoch
                 )
-                self._in_slices(write_markers(self._broker, ended, [topic_partition], _ignore))
+                self._broker.slices.run(
+                    write_markers(self._broker, ended, [topic_partition], _ignore)
+                )
             else:
                 added = self._added(transactional_id, producer, topic_partition)
                 assert added is not None, "the partition is not in the transaction"

@@ -77,6 +77,7 @@ def append_marker(
             on_durable(error)
 
     rounds.dirty.add(found)
+    rounds.write_now(found)  # Most transactions have few partitions, and some have thousands.
     rounds.pending.append(Callback(durable))
 
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 
+import pytest
+
 from duolog.broker.event_loop.loop import Loop
-from duolog.broker.event_loop.time_slices import OrderedWork
+from duolog.broker.event_loop.time_slices import SLICE_S, OrderedWork, TimeSlices
 from duolog.testing.clock import FakeClock
 
 
 def test_a_piece_that_fails_holds_up_nothing_behind_it() -> None:
     clock = FakeClock()
     loop = Loop(clock)
-    work = OrderedWork(clock, loop.timers)
+    work = OrderedWork(TimeSlices(clock, loop.timers), loop.timers)
     done: list[str] = []
 
     def piece(name: str) -> Iterator[None]:
@@ -32,3 +34,80 @@ def test_a_piece_that_fails_holds_up_nothing_behind_it() -> None:
     assert done == ["a", "c", "d"]
     assert loop.timers.failures == 1
     loop.close()
+
+
+class Turns:
+    """Time slices over a clock that a step of work moves by a millisecond."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.loop = Loop(self.clock)
+        self.slices = TimeSlices(self.clock, self.loop.timers)
+        self.done: list[str] = []
+
+    def work(self, name: str, count: int, fails_at: int = -1) -> Iterator[None]:
+        for number in range(count):
+            self.clock.advance(ms=1)
+            if number == fails_at:
+                raise ZeroDivisionError
+            yield
+        self.done.append(name)
+
+    def turn(self) -> float:
+        """Turn the loop once; return how long it was held."""
+        before = self.clock.monotonic()
+        self.loop.run_once(0)
+        return self.clock.monotonic() - before
+
+
+@pytest.fixture
+def turns() -> Iterator[Turns]:
+    made = Turns()
+    yield made
+    made.loop.close()
+
+
+def test_all_that_is_long_holds_the_loop_for_one_slice_a_round(turns: Turns) -> None:
+    for name in "abcdefgh":
+        turns.slices.run(turns.work(name, 40))
+
+    holds = []
+    while len(turns.done) < 8:
+        holds.append(turns.turn())
+
+    assert max(holds) <= SLICE_S + 0.001
+    assert sorted(turns.done) == [*"abcdefgh"]
+
+
+def test_what_is_short_is_done_at_once_also_while_others_stand_in_line(turns: Turns) -> None:
+    turns.slices.run(turns.work("long", 40))
+
+    turns.slices.run(turns.work("short", 0))
+
+    assert turns.done == ["short"]
+
+
+def test_what_raises_in_a_later_round_holds_up_nobody_else(turns: Turns) -> None:
+    turns.slices.run(turns.work("a", 40, fails_at=9))
+    turns.slices.run(turns.work("b", 40))
+
+    for _ in range(40):
+        turns.turn()
+
+    assert turns.done == ["b"]
+    assert turns.loop.timers.failures == 1
+
+
+def test_what_nobody_wants_any_more_is_given_up(turns: Turns) -> None:
+    wanted = {"a", "b"}
+    turns.slices.run(turns.work("a", 40), wanted=lambda: "a" in wanted)
+    turns.slices.run(turns.work("b", 40), wanted=lambda: "b" in wanted)
+    turns.turn()
+    wanted.remove("a")
+
+    before = turns.clock.monotonic()
+    for _ in range(40):
+        turns.turn()
+
+    assert turns.done == ["b"]
+    assert turns.clock.monotonic() - before < 0.045

@@ -1,10 +1,12 @@
 """The group APIs in every version, from request bytes to answer bytes, over a broker of paper."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from duolog.broker.groups.offsets_topic import partition_of
+from duolog.coordinator.coordinator import GroupCoordinator
 from unit.broker.paper_broker import (
     APIS,
     COMMIT,
@@ -278,6 +280,31 @@ def test_a_silent_member_is_removed_when_its_session_ends(broker: PaperBroker) -
     broker.pass_time(0.2)
 
     assert broker.ask(DESCRIBE, 5, groups=["g"]).groups[0].group_state == "Empty"
+
+
+def test_a_silent_member_is_removed_also_when_the_first_look_at_it_fails(
+    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No further look was planned: the group kept a member that had gone, for good."""
+    stable_member(broker)
+    expire = GroupCoordinator.expire
+    calls: list[float] = []
+
+    def fail_once(self: GroupCoordinator, *asked: Any) -> Any:
+        calls.append(broker.clock.monotonic())
+        if len(calls) == 1:
+            raise ZeroDivisionError
+        return expire(self, *asked)
+
+    monkeypatch.setattr(GroupCoordinator, "expire", fail_once)
+    while not calls:
+        with suppress(ZeroDivisionError):
+            broker.pass_time(1)
+    broker.pass_time(5)
+
+    (group,) = broker.ask(DESCRIBE, 5, groups=["g"]).groups
+    assert group.members == ()
+    assert calls[1] - calls[0] == pytest.approx(1.0)
 
 
 def test_heartbeats_keep_a_member_alive(broker: PaperBroker) -> None:

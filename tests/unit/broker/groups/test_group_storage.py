@@ -220,14 +220,14 @@ def test_an_offset_from_before_ids_were_kept_counts_until_its_topic_is_deleted(
 def test_a_topic_that_is_deleted_while_offsets_of_another_are_swept_is_swept_too(
     broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time_slices, "SHORT_SLICE_S", 0.0)
-    monkeypatch.setattr(time_slices.run_in_slices, "__defaults__", (0.0,))
     broker.names.add("u")
     groups = [f"g{number}" for number in range(5)]
     for group_id in groups:
         commit(broker, group_id, t=[0], u=[0])
 
-    broker.delete_topic("t")
+    with monkeypatch.context() as patch:
+        patch.setattr(time_slices, "SLICE_S", 0.0)
+        broker.delete_topic("t")
     left = [len(broker.groups.offsets(group_id)) for group_id in groups]
     broker.delete_topic("u")
     broker.make_anew("u")

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from duolog.broker.event_loop.loop import Timers
 from duolog.broker.network import request_memory
 from duolog.broker.network.receive_buffer import BUFFER_BYTES
+from duolog.broker.network.request_memory import RequestMemory
 from duolog.core.units import MIB
+from duolog.testing.clock import FakeClock
 from unit.broker.conftest import PRODUCE, Client, Harness, produce_fields
 
 MAX = 20 * MIB
@@ -94,6 +97,100 @@ def test_a_budget_filled_by_frames_that_are_never_finished_lets_others_through(
 
     assert answer.error_code == 0
     assert held(harness) <= MAX + FRAME + 2 * MIB
+
+
+def test_who_was_served_ahead_of_others_stands_in_line_again(harness: Harness) -> None:
+    for client in [harness.client() for _ in range(2)]:
+        left = memoryview(frame(harness, client))[: FRAME - MIB]
+        while left:
+            left = push(harness, client, left)
+    greedy, other = harness.client(), harness.client()
+    sent = memoryview(frame(harness, greedy) * 4)
+    waiting = memoryview(frame(harness, other))
+
+    for _ in range(100):
+        sent, waiting = push(harness, greedy, sent), push(harness, other, waiting)
+        assert held(harness) <= MAX + FRAME + 2 * MIB
+        if other.whole_answer():
+            break
+
+    assert other.whole_answer()
+    assert not greedy.connection.closed
+
+
+class FakeReader:
+    """A connection as the memory sees it."""
+
+    def __init__(self) -> None:
+        self.received_bytes = 0
+        self.waits_for_client = True
+        self.closed = False
+        self.reads = 0
+
+    def read_on(self) -> None:
+        self.reads += 1
+
+    def give_back_memory(self) -> None:
+        return
+
+    def close(self, _reason: str, *, level: int) -> None:
+        del level
+        self.closed = True
+
+
+class Line:
+    """A memory that one reader fills, and two who want some of it."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.timers = Timers(self.clock)
+        self.memory = RequestMemory(100, self.timers)
+        self.memory.hold(FakeReader(), 100)
+        self.first, self.second = FakeReader(), FakeReader()
+        assert self.memory.hold(self.first, 50)  # It goes ahead.
+        assert not self.memory.hold(self.second, 50)
+
+    def pass_time(self, seconds: float, received_bytes: int = 0) -> None:
+        """Let seconds pass, in each of which the first one receives so much."""
+        for _ in range(round(seconds)):
+            self.first.received_bytes += received_bytes
+            self.clock.advance(1)
+            self.timers.run_due()
+
+
+def test_who_is_ahead_and_receives_nothing_is_closed() -> None:
+    line = Line()
+    line.pass_time(25)
+    assert line.first.closed
+
+
+def test_who_is_ahead_keeps_its_connection_while_it_receives() -> None:
+    """It was closed when its buffer held no more than at the last look: between two requests."""
+    line = Line()
+    line.pass_time(100, received_bytes=100_000)
+    assert not line.first.closed
+
+
+def test_a_request_that_is_whole_and_waits_for_us_is_not_stalled() -> None:
+    line = Line()
+    line.first.waits_for_client = False
+    line.pass_time(100)
+    assert not line.first.closed
+
+
+def test_a_look_at_an_earlier_time_ahead_closes_nobody() -> None:
+    line = Line()
+    line.pass_time(9)
+    line.memory.release(line.first, keeps=10)
+    assert line.second.reads == 1
+    assert not line.memory.hold(line.first, 50)
+    line.memory.release(line.second)
+    assert line.first.reads == 2
+    assert not line.memory.hold(FakeReader(), 50)
+
+    line.pass_time(9)
+
+    assert not line.first.closed
 
 
 def test_requests_that_wait_to_be_decoded_count(open_harness: Any) -> None:

@@ -22,16 +22,13 @@ from duolog.broker.router import find_apis
 from duolog.protocol.encoder import without_none
 from duolog.protocol.messages import entity_type
 from duolog.record import Compression, Record, encode_batch
-from unit.broker.conftest import Client, Harness
-from unit.broker.transactional_producer import coordinate
+from unit.broker.conftest import Client, Harness, produce_fields
+from unit.broker.transactional_producer import TransactionalProducer, coordinate
 
 ITEMS: Final = 3_000
 HOLD_S: Final = 0.020
 
 APIS: Final = find_apis()
-
-NOT_YET: Final = {"Fetch": 0.1, "Metadata": 0.1, "Produce": 0.1}
-"""What works through all of a request in one round, and how long it may: some microseconds for each item."""
 
 
 def value_of(type_: Any, number: int, arrays: list[int]) -> Any:
@@ -107,7 +104,123 @@ def test_no_request_holds_the_loop(open_harness: Any, api: Api) -> None:
         frame = client.frame(api.key, version, **large(api, arrays))
         holds.append(longest_round(harness, client, frame))
 
-    assert max(holds[1:]) < NOT_YET.get(api.name, HOLD_S)
+    assert max(holds[1:]) < HOLD_S
+
+
+MANY: Final = 3_000
+
+
+@pytest.fixture
+def many(open_harness: Any) -> Harness:
+    """A broker with a topic of very many partitions."""
+    harness: Harness = coordinate(open_harness())
+    harness.topic("many", MANY)
+    return harness
+
+
+def hold_of(harness: Harness, client: Client, key: int, version: int, **fields: Any) -> float:
+    frame = client.frame(key, version, **fields)
+    client.expect(key, version)
+    return longest_round(harness, client, frame)
+
+
+def produce_to_all(harness: Harness) -> dict[str, Any]:
+    batch = harness.batch(b"v")
+    rows = [{"index": index, "records": batch} for index in range(MANY)]
+    return {"acks": -1, "timeout": 1000, "topic_data": [{"name": "many", "partition_data": rows}]}
+
+
+def fetch_of_all(**more: Any) -> dict[str, Any]:
+    rows = [
+        {"partition": index, "fetch_offset": 0, "partition_max_bytes": 1 << 20, **more}
+        for index in range(MANY)
+    ]
+    return {
+        "max_wait": 0,
+        "min_bytes": 1,
+        "max_bytes": 1 << 30,
+        "session_id": 0,
+        "session_epoch": 0,
+        "topics": [{"topic": "many", "partitions": rows}],
+    }
+
+
+def test_produce_to_very_many_partitions_and_their_fetch_do_not_hold_the_loop(
+    many: Harness,
+) -> None:
+    client = many.client()
+    holds = {}
+
+    holds["new files"] = hold_of(many, client, 0, 9, **produce_to_all(many))
+    codes = {row.error_code for row in client.receive().responses[0].partition_responses}
+    holds["known files"] = hold_of(many, client, 0, 9, **produce_to_all(many))
+    offsets = {row.base_offset for row in client.receive().responses[0].partition_responses}
+    holds["fetch"] = hold_of(many, client, 1, 11, **fetch_of_all())
+    fetched = client.receive()
+    sizes = {len(row.records or b"") for row in fetched.responses[0].partitions}
+    session = {**fetch_of_all(), "session_id": fetched.session_id, "session_epoch": 1}
+    holds["fetch of a session"] = hold_of(many, client, 1, 11, **session)
+    again = client.receive()
+
+    assert (codes, offsets, len(sizes), min(sizes) > 0) == ({0}, {1}, 1, True)
+    assert len(again.responses[0].partitions) == MANY
+    assert max(holds.values()) < HOLD_S, holds
+
+
+def test_a_fetch_of_very_many_partitions_that_waits_does_not_hold_the_loop(many: Harness) -> None:
+    reader, writer = many.client(), many.client()
+    asked = {**fetch_of_all(), "max_wait": 60_000}
+    reader.expect(1, 11)
+    rest = memoryview(reader.frame(1, 11, **asked))
+    holds = []
+    while rest or not reader.connection.parked:
+        with contextlib.suppress(BlockingIOError):
+            rest = rest[reader.socket.send(rest) :] if rest else rest
+        began = thread_time()
+        many.broker.loop.run_once(0.01)
+        holds.append(thread_time() - began)
+    for _ in range(100):
+        began = thread_time()
+        many.broker.loop.run_once(0.001)
+        holds.append(thread_time() - began)
+
+    holds.append(hold_of(many, writer, 0, 9, **produce_fields("many", many.batch(b"v"), MANY - 1)))
+    while not reader.whole_answer():
+        began = thread_time()
+        many.broker.loop.run_once(0.01)
+        holds.append(thread_time() - began)
+    (topic,) = reader.receive().responses
+
+    assert [len(row.records or b"") > 0 for row in topic.partitions].count(True) == 1
+    assert max(holds) < HOLD_S
+
+
+def test_the_end_of_a_transaction_with_very_many_partitions_does_not_hold_the_loop(
+    many: Harness,
+) -> None:
+    producer = TransactionalProducer(many)
+    producer.init()
+    client = many.client()
+    add = {
+        "v3_and_below_transactional_id": producer.transactional_id,
+        "v3_and_below_producer_id": producer.me.producer_id,
+        "v3_and_below_producer_epoch": producer.me.epoch,
+        "v3_and_below_topics": [{"name": "many", "partitions": list(range(MANY))}],
+    }
+
+    holds = {"add": hold_of(many, client, 24, 3, **add)}
+    results = client.receive().results_by_topic_v3_and_below[0].results_by_partition
+    end = {
+        "transactional_id": producer.transactional_id,
+        "producer_id": producer.me.producer_id,
+        "producer_epoch": producer.me.epoch,
+        "committed": True,
+    }
+    holds["end"] = hold_of(many, client, 26, 3, **end)
+
+    assert {row.partition_error_code for row in results} == {0}
+    assert client.receive().error_code == 0
+    assert max(holds.values()) < HOLD_S, holds
 
 
 def test_a_batch_that_lies_about_its_times_does_not_hold_the_loop(harness: Harness) -> None:

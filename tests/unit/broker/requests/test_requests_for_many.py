@@ -79,7 +79,7 @@ def test_metadata_says_what_everybody_may_do_when_it_is_asked(harness: Any, vers
 def test_many_topics_in_one_request_do_not_hold_up_other_connections(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duolog.broker.controller.SLICE_S", 0.0)
+    monkeypatch.setattr("duolog.broker.event_loop.time_slices.SLICE_S", 0.0)
     busy, other = harness.client(), harness.client()
     topics = [{"name": f"t{i}", "num_partitions": 1, "replication_factor": 1} for i in range(20)]
 
@@ -137,7 +137,7 @@ def test_one_request_for_metadata_creates_a_bounded_number_of_partitions(
 def test_times_looked_for_in_many_partitions_do_not_hold_up_other_connections(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duolog.broker.requests.many_items.SLICE_S", 0.0)
+    monkeypatch.setattr("duolog.broker.event_loop.time_slices.SLICE_S", 0.0)
     harness.topic("a", 20)
     busy, other = harness.client(), harness.client()
     rows = [{"partition_index": index, "timestamp": -2} for index in range(20)]

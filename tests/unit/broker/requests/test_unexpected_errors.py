@@ -132,7 +132,7 @@ def test_a_metadata_request_is_answered_with_an_error(
     client = harness.client()
     wanted = [{"name": "orders", "topic_id": None}]
     with monkeypatch.context() as patch:
-        patch.setattr(k03_metadata, "write_metadata_response", surprise)
+        patch.setattr(k03_metadata, "metadata_response_start", surprise)
         answer = client.ask(METADATA, version, topics=wanted)
 
     assert [topic.error_code for topic in answer.topics] == [SURPRISE]

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from duolog.broker.event_loop import time_slices
-from duolog.broker.event_loop.time_slices import run_in_slices
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.core.clock import Clock
 from unit.broker.conftest import OpenHarness
@@ -78,8 +77,7 @@ def test_transactions_that_take_too_long_are_aborted_in_turns(
     for producer in producers:
         producer.init(timeout_ms=1)
         producer.write(b"a")
-    monkeypatch.setattr(run_in_slices, "__defaults__", (0.0,))
-    monkeypatch.setattr(time_slices, "SHORT_SLICE_S", 0.0)
+    monkeypatch.setattr(time_slices, "SLICE_S", 0.0)
     seen = set()
 
     while left := [p for p in producers if p.record.state is TransactionState.ONGOING]:
