@@ -4,10 +4,14 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
+from duolog.runtime.supervisor import BrokerProcess
 from duolog.testing import Client, EmbeddedCluster
 
 
@@ -173,7 +177,7 @@ def test_without_a_broker_the_error_says_how_to_start_one(duolog: Duolog) -> Non
     done = duolog("topics", "list", servers="127.0.0.1:1")
 
     assert done.returncode == 5
-    assert "`duolog broker` starts one" in done.stderr
+    assert "`duolog broker --data DIR` starts one" in done.stderr
 
 
 def test_a_bad_line_is_named_and_the_lines_before_it_are_written(duolog: Duolog) -> None:
@@ -184,6 +188,181 @@ def test_a_bad_line_is_named_and_the_lines_before_it_are_written(duolog: Duolog)
     assert done.returncode == 1
     assert "line 3 is not a record" in done.stderr
     assert [r.key for r in Client(duolog.bootstrap_servers).read("partly")] == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("topics", "list"),
+        ("topics", "create", "t"),
+        ("topics", "delete", "t", "--yes"),
+        ("consume", "t", "--from-beginning"),
+        ("consume", "t", "--group", "g"),
+        ("produce", "t"),
+    ],
+    ids=" ".join,
+)
+def test_nobody_there_is_told_within_two_seconds(duolog: Duolog, words: tuple[str, ...]) -> None:
+    began = time.monotonic()
+
+    done = duolog(*words, stdin="1\n", servers="127.0.0.1:1")
+
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "127.0.0.1:1: connection refused" in done.stderr
+    # The start of Python is in it, on a machine that may be busy.
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("words", [("produce", "t"), ("consume", "t"), ("topics", "list")])
+def test_a_property_that_the_client_does_not_know_is_wrong_usage(
+    duolog: Duolog, words: tuple[str, ...]
+) -> None:
+    done = duolog(*words, "-X", "foo=bar", stdin="1\n")
+
+    assert done.returncode == 2
+    assert 'No such configuration property: "foo"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_json_lines_with_a_field_that_no_record_has_end_there(duolog: Duolog) -> None:
+    lines = '{"key": "a", "value": "1"}\n{"name": "bob"}\n{"key": "c", "value": "3"}\n'
+
+    done = duolog("produce", "fields", "-i", "jsonl", stdin=lines)
+
+    assert done.returncode == 1
+    assert 'produced 1 record(s) to topic "fields"' in done.stderr
+    assert "line 2 is not a record, and nothing from there on is written" in done.stderr
+    assert 'unknown field "name"' in done.stderr
+    assert [r.key for r in Client(duolog.bootstrap_servers).read("fields")] == [b"a"]
+
+
+def test_a_group_reads_up_to_the_end_and_goes_on_from_there(duolog: Duolog) -> None:
+    duolog("produce", "shared", stdin="1\n2\n3\n")
+    read = ("consume", "shared", "-g", "readers", "--from-beginning", "-e", "-f", r"%v\n")
+
+    first = duolog(*read, "-n", "1")
+    second = duolog(*read)
+    third = duolog(*read)
+
+    assert (first.stdout, second.stdout, third.stdout) == ("1\n", "2\n3\n", "")
+    assert (first.returncode, second.returncode, third.returncode) == (0, 0, 0)
+    assert "goes on from its committed offsets" in second.stderr
+
+
+def test_what_a_group_did_not_get_to_write_is_read_again(duolog: Duolog) -> None:
+    duolog("produce", "torn", stdin="".join(f"{n} {'x' * 2000}\n" for n in range(500)))
+    read = ("consume", "torn", "-g", "torn-readers", "--from-beginning")
+    command = [sys.executable, "-m", "duolog", *read, "-f", r"%v\n"]
+
+    with subprocess.Popen(
+        [*command, "-b", duolog.bootstrap_servers], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(20) == 141
+    rest = duolog(*read, "-e", "-f", r"%o\n").stdout.splitlines()
+
+    # Of 1 MB a pipe holds 64 KB: the rest was fetched and never written.
+    assert len(rest) > 300
+    assert rest[-1] == "499"
+
+
+@pytest.mark.parametrize("words", [(), ("-g", "waiting")], ids=["alone", "in a group"])
+def test_a_reader_at_the_end_says_that_it_waits(duolog: Duolog, words: tuple[str, ...]) -> None:
+    duolog("topics", "create", "quiet", "--if-not-exists")
+    command = [sys.executable, "-m", "duolog", "consume", "quiet", "-b", duolog.bootstrap_servers]
+
+    with subprocess.Popen(
+        [*command, *words, "-f", "%v"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        told = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+
+    assert 'at the end of topic "quiet": waiting for records' in told
+
+
+def test_the_last_records_are_read_by_a_negative_offset(duolog: Duolog) -> None:
+    duolog("produce", "tail", stdin="1\n2\n3\n")
+
+    done = duolog("consume", "tail", "--offset", "-2", "-e", "-f", r"%v\n")
+    beyond = duolog("consume", "tail", "--offset", "9", "-e", "-f", r"%v\n")
+
+    assert done.stdout == "2\n3\n"
+    assert "partition 0 has offsets 0 to 3, and not 9" in beyond.stderr
+
+
+def test_the_end_of_a_transaction_is_an_end(duolog: Duolog) -> None:
+    """Its marker takes an offset, and is no record: nothing comes that reaches the end."""
+    duolog("topics", "create", "settled")
+    producer = Producer(
+        {"bootstrap.servers": duolog.bootstrap_servers, "transactional.id": "settled"}
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("settled", "1")
+    producer.commit_transaction()
+
+    done = duolog("consume", "settled", "--from-beginning", "-e", "-f", r"%v\n")
+
+    assert (done.returncode, done.stdout) == (0, "1\n")
+
+
+def test_without_somebody_to_ask_nothing_is_deleted(duolog: Duolog) -> None:
+    duolog("topics", "create", "dear")
+
+    nobody = duolog("topics", "delete", "dear")
+    no = duolog("topics", "delete", "dear", stdin="n\n")
+
+    assert (nobody.returncode, no.returncode) == (2, 1)
+    assert "give --yes" in nobody.stderr
+    assert "dear" in duolog("topics", "list").stdout
+
+
+def test_a_lost_connection_is_told_and_so_is_its_return(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path) as broker:
+        servers = broker.bootstrap_servers
+        assert Duolog(servers)("produce", "lost", stdin="1\n").returncode == 0
+        programs = [
+            subprocess.Popen(
+                [sys.executable, "-m", "duolog", *words, "-b", servers],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for words in (("produce", "lost"), ("consume", "lost", "-g", "g", "--from-beginning"))
+        ]
+        produce, consume = programs
+        assert consume.stdout is not None
+        assert [consume.stdout.readline().split("\t")[-1] for _ in range(2)] == ["VALUE\n", "1\n"]
+        _write(produce, "2\n")
+        assert consume.stdout.readline().endswith("2\n")
+    told = [_line_with(program, "lost the connection") for program in programs]
+    with BrokerProcess(tmp_path, listen=servers):
+        told += [_line_with(program, "answers again") for program in programs]
+        _write(produce, "3\n")
+        line = consume.stdout.readline()
+        for program in programs:
+            program.send_signal(signal.SIGINT)
+            program.communicate(timeout=30)
+
+    assert all(told)
+    assert line.endswith("3\n")
+    assert [program.returncode for program in programs] == [130, 130]
+
+
+def _write(program: "subprocess.Popen[str]", text: str) -> None:
+    assert program.stdin is not None
+    program.stdin.write(text)
+    program.stdin.flush()
+
+
+def _line_with(program: "subprocess.Popen[str]", words: str) -> str:
+    assert program.stderr is not None
+    return next((line for line in program.stderr if words in line), "")
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

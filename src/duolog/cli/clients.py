@@ -4,8 +4,7 @@ The clients are librdkafka's, through confluent-kafka.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -13,7 +12,7 @@ import click
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from duolog.core.errors import KafkaError
+from duolog.core.errors import ConfigError, KafkaError
 
 DEFAULT_BOOTSTRAP_SERVERS: Final = "127.0.0.1:9092"
 REQUEST_TIMEOUT_S: Final = 10.0
@@ -55,16 +54,38 @@ def properties_option(command: Command) -> Command:
 
 
 def admin(bootstrap_servers: str, properties: Mapping[str, str]) -> AdminClient:
-    return AdminClient(_config(bootstrap_servers, properties))
+    with _client_errors():
+        return AdminClient(_config(bootstrap_servers, properties))
 
 
 def producer(bootstrap_servers: str, properties: Mapping[str, str], **defaults: Any) -> Producer:
     settings = {"partitioner": PARTITIONER, "enable.idempotence": "true", **defaults}
-    return Producer(_config(bootstrap_servers, settings | dict(properties)))
+    with _client_errors():
+        return Producer(_config(bootstrap_servers, settings | dict(properties)))
 
 
 def consumer(bootstrap_servers: str, properties: Mapping[str, str], **defaults: Any) -> Consumer:
-    return Consumer(_config(bootstrap_servers, {**defaults, **properties}))
+    with _client_errors():
+        return Consumer(_config(bootstrap_servers, {**defaults, **properties}))
+
+
+@contextmanager
+def _client_errors() -> Iterator[None]:
+    """Say in words what a client does not take of its properties.
+
+    Raises:
+        ConfigError: a property is unknown, or its value is not allowed.
+    """
+    try:
+        yield
+    except (KafkaException, TypeError, ValueError) as error:
+        told = error.args[0]
+        raise ConfigError(
+            "the Kafka client refuses a property",
+            detail=told.str() if isinstance(error, KafkaException) else str(told),
+            hint="-X takes librdkafka's names and values, which differ from Java's in places: "
+            "https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md",
+        ) from error
 
 
 @contextmanager
@@ -95,18 +116,13 @@ def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError
     )
 
 
-def first_result(futures: Iterable[Future[T]]) -> T:
-    """Return what the first future brings, waiting for it."""
-    return next(iter(futures)).result(REQUEST_TIMEOUT_S)
-
-
 def _config(
     bootstrap_servers: str, properties: Mapping[str, str | float]
 ) -> dict[str, str | float]:
     return {
         "bootstrap.servers": bootstrap_servers,
         # Errors come back from the calls; librdkafka's own lines would repeat them.
-        "log_level": 0 if not os.environ.get("DUOLOG_DEBUG") else 7,
+        "log_level": 7 if os.environ.get("DUOLOG_DEBUG") or "debug" in properties else 0,
         "broker.address.family": "v4" if bootstrap_servers.startswith("127.") else "any",
         **properties,
     }
@@ -116,6 +132,6 @@ def _read_properties(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
     pairs = [value.partition("=") for value in values]
-    if wrong := [name for name, equals, _ in pairs if not equals]:
+    if wrong := [name for name, equals, _ in pairs if not (name and equals)]:
         raise click.BadParameter(f'"{wrong[0]}" is not NAME=VALUE')
     return {name: value for name, _, value in pairs}

@@ -12,13 +12,21 @@ import json
 import re
 from typing import Any, Final, NamedTuple
 
+from duolog.cli.times import read_moment
 from duolog.core.errors import SerdeError
 
 JsonText = str | dict[str, str] | None
 Headers = list[tuple[str, bytes | None]]
 
+WRITTEN: Final = ("key", "value", "headers", "timestamp")
+"""Fields of a JSON object that make a record; the others that `consume` writes are passed over."""
+PASSED_OVER: Final = ("topic", "partition", "offset")
+FIELDS: Final = "tpoTkvsKSh"
+"""The letters of the format language."""
+
+_TIMES: Final = 2**63
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "%": "%"}
-_TOKEN: Final = re.compile(r"%(.)|\\(.)", re.DOTALL)
+_TOKEN: Final = re.compile(r"%(.|$)|\\x([0-9a-fA-F]{2})|\\(.|$)", re.DOTALL)
 
 
 class TextRecord(NamedTuple):
@@ -31,6 +39,15 @@ class TextRecord(NamedTuple):
     topic: str = ""
     partition: int | None = None
     offset: int | None = None
+
+
+class Field(NamedTuple):
+    """A field of a record in a format."""
+
+    letter: str
+
+
+Format = tuple[bytes | Field, ...]
 
 
 def record_object(record: TextRecord) -> dict[str, object]:
@@ -47,30 +64,54 @@ def record_object(record: TextRecord) -> dict[str, object]:
 
 
 def read_record_object(line: str) -> TextRecord:
-    """Read the JSON object of a record; only `key`, `value`, `headers` and `timestamp` count.
+    """Read the JSON object of a record; of its fields `WRITTEN` count.
 
-    A value that is itself an object, an array or a number is taken as JSON text.
+    A key or value that is itself an object, an array or a number is taken as JSON text. A timestamp is
+    in ms or a text of RFC 3339.
 
     Raises:
-        SerdeError: the line is not such an object.
+        SerdeError: the line is not such an object, or has fields that no record has.
     """
     try:
         tree = json.loads(line)
+        _check_fields(tree)
         headers = tree.get("headers") or []
         pairs = list(headers.items()) if isinstance(headers, dict) else headers
-        timestamp = tree.get("timestamp")
         return TextRecord(
             key=from_json_text(tree.get("key")),
             value=from_json_text(tree.get("value")),
             headers=[(str(name), from_json_text(value)) for name, value in pairs],
-            timestamp_ms=None if timestamp is None else int(timestamp),
+            timestamp_ms=_timestamp(tree.get("timestamp")),
         )
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise SerdeError(
             "a line is not a record",
             detail=f"{line.strip()[:200]}: {error}",
-            hint='Write lines like {"key": "bob", "value": "42"}.',
+            hint='Write lines like {"key": "bob", "value": "42"}; -i text takes any line as a value.',
         ) from error
+
+
+def _check_fields(tree: Any) -> None:
+    if not isinstance(tree, dict):
+        raise TypeError("it is no JSON object")
+    if unknown := [name for name in tree if name not in (*WRITTEN, *PASSED_OVER)]:
+        raise ValueError(f'unknown field "{unknown[0]}": a record has {", ".join(WRITTEN)}')
+    if not {"key", "value"} & set(tree):
+        raise ValueError("it has neither key nor value")
+
+
+def _timestamp(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TypeError("timestamp is neither ms since 1970 nor a time like 2013-01-01T10:15:00Z")
+    try:
+        time_ms = read_moment(value) if isinstance(value, str) else int(value)
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
+    if not 0 <= time_ms < _TIMES:
+        raise ValueError(f"timestamp {value} is not between 0 and {_TIMES}")
+    return time_ms
 
 
 def to_json_text(data: bytes | None) -> JsonText:
@@ -101,29 +142,52 @@ def from_json_text(value: Any) -> bytes | None:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def render(pattern: str, record: TextRecord) -> bytes:
-    r"""Return a record in kcat's format language.
-
-    `%t` topic, `%p` partition, `%o` offset, `%T` timestamp in ms, `%k` key, `%v` or `%s` value,
-    `%K` and `%S` their lengths (-1 for null), `%h` headers, `%%` a percent sign; `\n`, `\t`, `\r`.
-    A null key or value is written as nothing.
+def render(pattern: Format, record: TextRecord) -> bytes:
+    r"""Return a record in the format.
 
     Example:
-        >>> render("%k=%v\\n", TextRecord(b"bob", b"42", []))
+        >>> render(parse_format("%k=%v\\n"), TextRecord(b"bob", b"42", []))
         b'bob=42\n'
     """
-    parts: list[bytes] = []
+    return b"".join(
+        part if isinstance(part, bytes) else _field(part.letter, record) for part in pattern
+    )
+
+
+def parse_format(pattern: str) -> Format:
+    r"""Read kcat's format language.
+
+    `%t` topic, `%p` partition, `%o` offset, `%T` timestamp in ms, `%k` key, `%v` or `%s` value,
+    `%K` and `%S` their lengths (-1 for null), `%h` headers, `%%` a percent sign; `\n`, `\t`, `\r`,
+    `\0`, `\x0a`. A null key or value is written as nothing.
+
+    Raises:
+        ValueError: a letter stands for nothing; it says which ones do.
+    """
+    parts: list[bytes | Field] = []
     end = 0
     for token in _TOKEN.finditer(pattern):
-        parts += [pattern[end : token.start()].encode(), _field(token, record)]
+        parts += [pattern[end : token.start()].encode(), _part(token)]
         end = token.end()
-    return b"".join([*parts, pattern[end:].encode()])
+    return (*parts, pattern[end:].encode())
 
 
-def _field(token: re.Match[str], record: TextRecord) -> bytes:
-    if token[2]:
-        return _ESCAPES.get(token[2], token[0]).encode()
-    match token[1]:
+def _part(token: re.Match[str]) -> bytes | Field:
+    letter, code, escaped = token.groups()
+    if code:
+        return bytes([int(code, 16)])
+    if escaped and escaped in _ESCAPES:
+        return _ESCAPES[escaped].encode()
+    if letter == "%":
+        return b"%"
+    if letter and letter in FIELDS:
+        return Field(letter)
+    known = " ".join(f"%{known}" for known in FIELDS)
+    raise ValueError(f'"{token[0]}" stands for nothing; known are {known} %% \\n \\t \\r \\0 \\xHH')
+
+
+def _field(letter: str, record: TextRecord) -> bytes:
+    match letter:
         case "k":
             return record.key or b""
         case "v" | "s":
@@ -133,20 +197,23 @@ def _field(token: re.Match[str], record: TextRecord) -> bytes:
                 name.encode() + b"=" + (value or b"") for name, value in record.headers
             )
         case _:
-            return _number_or_name(token, record).encode()
+            return str(_number_or_name(letter, record)).encode()
 
 
-def _number_or_name(token: re.Match[str], record: TextRecord) -> str:
-    fields: dict[str, object] = {
-        "t": record.topic,
-        "p": record.partition,
-        "o": record.offset,
-        "T": record.timestamp_ms,
-        "K": -1 if record.key is None else len(record.key),
-        "S": -1 if record.value is None else len(record.value),
-        "%": "%",
-    }
-    return str(fields.get(token[1], token[0]))
+def _number_or_name(letter: str, record: TextRecord) -> object:
+    match letter:
+        case "t":
+            return record.topic
+        case "p":
+            return record.partition
+        case "o":
+            return record.offset
+        case "T":
+            return -1 if record.timestamp_ms is None else record.timestamp_ms
+        case "K":
+            return -1 if record.key is None else len(record.key)
+        case _:
+            return -1 if record.value is None else len(record.value)
 
 
 def _from_base64(text: str) -> bytes:

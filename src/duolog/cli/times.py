@@ -8,6 +8,7 @@ import click
 
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGO: Final = re.compile(r"(\d+)(ms|s|m|h|d)")
+_ISO: Final = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
 
 def read_time(text: str, now_ms: int) -> int:
@@ -22,16 +23,45 @@ def read_time(text: str, now_ms: int) -> int:
     Raises:
         click.BadParameter: it is none of these.
     """
-    if text.isdigit():
-        return int(text)
-    if age := _AGO.fullmatch(text):
-        return now_ms - int(age[1]) * _UNITS_MS[age[2]]
     try:
-        moment = datetime.fromisoformat(text)
+        return now_ms - read_duration(text) if _AGO.fullmatch(text) else read_moment(text)
     except ValueError:
         raise click.BadParameter(
             f'"{text}" is not a time: give milliseconds, 2013-01-01T10:15:00Z or an age like 10m'
         ) from None
+
+
+def read_moment(text: str) -> int:
+    """Return milliseconds since 1970: from digits or from RFC 3339, in UTC if no zone is given.
+
+    Raises:
+        ValueError: it is neither, or before 1970.
+    """
+    if text.isdecimal():
+        return int(text)
+    moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+    time_ms = round(moment.timestamp() * 1000)
+    if time_ms < 0:
+        raise ValueError(f'"{text}" is before 1970')
+    return time_ms
+
+
+def read_duration(text: str) -> int:
+    """Return milliseconds of `500ms`, `90s`, `10m`, `2h`, `7d`, or of ISO 8601's `P1DT2H`.
+
+    Example:
+        >>> read_duration("10m"), read_duration("PT1H30M")
+        (600000, 5400000)
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if plain := _AGO.fullmatch(text):
+        return int(plain[1]) * _UNITS_MS[plain[2]]
+    iso = _ISO.fullmatch(text.upper())
+    if iso is None or not any(iso.groups()):
+        raise ValueError(f'"{text}" is not a duration: give 10m, 2h, 7d or PT10M')
+    days, hours, minutes, seconds = (float(part or 0) for part in iso.groups())
+    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)

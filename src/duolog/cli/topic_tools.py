@@ -1,19 +1,28 @@
-"""What the commands about topics share: metadata, NAME=VALUE, and the same with Kafka's tools."""
+"""What the commands about topics and groups share: metadata, offsets, questions, NAME=VALUE."""
 
 import shlex
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 import click
-from confluent_kafka.admin import AdminClient, ClusterMetadata
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec
 
-from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.cluster import Cluster
 from duolog.core.errors import KafkaError
 
 _UNKNOWN_TOPIC: Final = 3
 
+EARLIEST: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+Offsets = dict[tuple[str, int], int]
+"""(topic, partition) → offset."""
+
 
 def read_metadata(
-    client: AdminClient, bootstrap_servers: str, topic: str | None = None
+    client: AdminClient, cluster: Cluster, topic: str | None = None
 ) -> ClusterMetadata:
     """Return the metadata of all topics, and see that `topic` is among them.
 
@@ -21,21 +30,66 @@ def read_metadata(
         KafkaError: no broker answers, or the topic does not exist.
     """
     # All topics even for one: a request that names a topic may create it.
-    with kafka_errors("read the list of topics", bootstrap_servers):
-        metadata = client.list_topics(timeout=REQUEST_TIMEOUT_S)
+    with cluster.errors("read the list of topics"):
+        metadata = cluster.ask(lambda timeout_s: client.list_topics(timeout=timeout_s))
     if topic is not None and topic not in metadata.topics:
-        raise KafkaError(
-            f'topic "{topic}" does not exist',
-            code=_UNKNOWN_TOPIC,
-            hint="`duolog topics list` shows what is there.",
-        )
+        raise no_topic(topic, metadata.topics)
     return metadata
+
+
+def no_topic(topic: str, known: Iterable[str]) -> KafkaError:
+    """Return the error for a topic that does not exist; the hint names one that is much like it."""
+    return KafkaError(
+        f'topic "{topic}" does not exist',
+        code=_UNKNOWN_TOPIC,
+        hint=f"{like(topic, known)}`duolog topics list` shows what is there.",
+    )
+
+
+def like(name: str, known: Iterable[str]) -> str:
+    """Return a question about the nearest of the known names, or nothing.
+
+    Example:
+        >>> like("oders", ["orders", "visits"])
+        'Did you mean "orders"? '
+    """
+    nearest = get_close_matches(name, list(known), n=1)
+    return f'Did you mean "{nearest[0]}"? ' if nearest else ""
+
+
+def read_offsets(
+    client: AdminClient, cluster: Cluster, places: Iterable[TopicPartition], spec: OffsetSpec
+) -> Offsets:
+    """Return the offset that `spec` stands for, for each place; -1 where a time has none."""
+    futures = client.list_offsets(dict.fromkeys(places, spec))
+    return {
+        (place.topic, place.partition): cluster.first_result([future]).offset
+        for place, future in futures.items()
+    }
+
+
+def confirm(question: str) -> None:
+    """Ask before something is lost.
+
+    Raises:
+        click.UsageError: nobody answers.
+        click.exceptions.Exit: the answer is no.
+    """
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            raise click.UsageError("Nobody answers here: give --yes.") from None
+        raise
+    if not agreed:
+        click.echo("nothing was changed", err=True)
+        raise click.exceptions.Exit(1)
 
 
 def read_assignment(text: str) -> tuple[str, str]:
     """Return NAME and VALUE of `NAME=VALUE`."""
     name, equals, value = text.partition("=")
-    if not equals:
+    if not (name and equals):
         raise click.BadParameter(f'"{text}" is not NAME=VALUE')
     return name, value
 

@@ -1,8 +1,10 @@
 import io
+import os
 
 import pytest
+from click.testing import CliRunner
 
-from duolog.cli.commands.produce import LineRules, read_lines
+from duolog.cli.commands.produce import LineRules, lines_of, produce, read_lines
 from duolog.cli.records import TextRecord
 from duolog.core.errors import SerdeError
 
@@ -40,3 +42,39 @@ def test_headers_and_timestamp_are_those_of_every_record() -> None:
 
 def test_empty_lines_between_json_lines_are_nothing() -> None:
     assert len(read('{"key": "a"}\n\n{"key": "b"}\n', form="jsonl")) == 2
+
+
+def test_lines_are_read_while_something_else_is_looked_after() -> None:
+    looks = 0
+
+    def look() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            os.write(writing, b"b\nc")
+            os.close(writing)
+
+    reading, writing = os.pipe()
+    os.write(writing, b"a\n")
+
+    with os.fdopen(reading, "rb") as stream:
+        assert list(lines_of(stream, look)) == [b"a", b"b", b"c"]
+    assert looks >= 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-i", "jsonl", "-k", "a"], "are for -i text"),
+        (["-i", "jsonl", "-Z"], "are for -i text"),
+        (["-K", ":", "-k", "a"], "leave one out"),
+        (["-K", ""], "-K is empty"),
+        (["-p", "-3"], "-p"),
+        (["-H", "novalue"], "is not NAME=VALUE"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(words: list[str], message: str) -> None:
+    result = CliRunner().invoke(produce, ["t", "-b", "127.0.0.1:1", *words])
+
+    assert result.exit_code == 2
+    assert message in result.output

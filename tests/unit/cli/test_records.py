@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from duolog.cli.records import (
     TextRecord,
     from_json_text,
+    parse_format,
     read_record_object,
     record_object,
     render,
@@ -48,13 +49,48 @@ def test_a_line_that_is_no_record_is_refused_with_what_to_write(line: str) -> No
     assert '{"key": "bob"' in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"name": "bob"}', 'unknown field "name"'),
+        ('{"key": "a", "Value": "b"}', 'unknown field "Value"'),
+        ("{}", "neither key nor value"),
+        ('{"key": "a", "timestamp": "yesterday"}', "yesterday"),
+        ('{"key": "a", "timestamp": true}', "timestamp is neither"),
+        ('{"key": "a", "timestamp": -1}', "is not between 0"),
+        ('{"key": "a", "timestamp": 1e400}', "infinity"),
+        ('{"key": "a", "timestamp": "1960-01-01"}', "before 1970"),
+        ('{"key": ' + "[" * 100_000, "recursion"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_a_field_that_no_record_has_and_a_bad_time_are_refused_by_name(
+    line: str, what: str
+) -> None:
+    with pytest.raises(SerdeError) as caught:
+        read_record_object(line)
+
+    assert what in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "timestamp", [1_357_035_300_000, "1357035300000", "2013-01-01T10:15:00Z", "2013-01-01 10:15"]
+)
+def test_a_timestamp_is_ms_or_a_text_of_rfc_3339(timestamp: object) -> None:
+    record = read_record_object(json.dumps({"key": "a", "timestamp": timestamp}))
+
+    assert record.timestamp_ms == 1_357_035_300_000
+
+
 def test_the_format_language_is_kcats() -> None:
     record = TextRecord(b"bob", None, [("a", b"1")], 1000, "orders", 3, 42)
 
-    assert render(r"%t[%p]@%o %T %k(%K)=%v(%S) %h 100%%\n", record) == (
-        b"orders[3]@42 1000 bob(3)=(-1) a=1 100%\n"
+    assert render(parse_format(r"%t[%p]@%o %T %k(%K)=%v(%S) %h 100%%\x41\n"), record) == (
+        b"orders[3]@42 1000 bob(3)=(-1) a=1 100%A\n"
     )
 
 
-def test_an_unknown_token_stays_as_it_is() -> None:
-    assert render(r"%z\q", TextRecord(None, None, [])) == rb"%z\q"
+@pytest.mark.parametrize("pattern", ["%z", "%k %", r"\q", "%k\\"])
+def test_an_unknown_letter_is_refused_with_those_that_are_known(pattern: str) -> None:
+    with pytest.raises(ValueError, match="stands for nothing; known are %t %p"):
+        parse_format(pattern)

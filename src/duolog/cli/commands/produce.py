@@ -1,13 +1,17 @@
 """`duolog produce`: lines of standard input become records."""
 
+import io
+import os
+import select
 import sys
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import click
 
 from duolog.cli import clients
+from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.records import TextRecord, read_record_object
 from duolog.cli.times import read_time
 from duolog.core.errors import KafkaError, SerdeError
@@ -15,8 +19,11 @@ from duolog.core.errors import KafkaError, SerdeError
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
-FLUSH_TIMEOUT_S = 30.0
-_PURGED = -152
+TIMEOUT_MS: Final = 30_000
+_PURGED: Final = -152
+_LOOK_S: Final = 0.2
+_SILENCE_S: Final = 2.0
+_READ_BYTES: Final = 65_536
 
 
 class LineRules(NamedTuple):
@@ -44,12 +51,25 @@ class LineRules(NamedTuple):
     help="`jsonl` reads the objects that `consume -o jsonl` writes.",
 )
 @click.option("-Z", "--null", "empty_is_null", is_flag=True, help="An empty key or value is null.")
-@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE")
+@click.option(
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A header of every record; may be given several times.",
+)
 @click.option("-t", "--timestamp", help="Of every record: ms, RFC 3339, or an age like 10m.")
-@click.option("-p", "--partition", default=-1, show_default="by key", help="The partition.")
+@click.option(
+    "-p",
+    "--partition",
+    type=click.IntRange(min=0),
+    default=None,
+    show_default="by key",
+    help="The partition of every record.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing when it went well.")
-@clients.bootstrap_option
-@clients.properties_option
+@cluster_options
 def produce(
     *,
     topic: str,
@@ -59,14 +79,14 @@ def produce(
     empty_is_null: bool,
     headers: tuple[str, ...],
     timestamp: str | None,
-    partition: int,
+    partition: int | None,
     quiet: bool,
-    bootstrap_servers: str,
-    properties: dict[str, str],
+    cluster: Cluster,
 ) -> None:
     """Write lines of standard input as records to a topic.
 
-    Ends when the broker has acknowledged each record.
+    Ends when the broker has acknowledged each record. A line that is no record ends it, too: what
+    stands before that line is written, and nothing behind it.
 
     \b
     Examples:
@@ -74,9 +94,13 @@ def produce(
       echo 'bob:{"city": "Rome"}' | duolog produce users -K :
       echo 'bob:' | duolog produce users -K : -Z          # a null value: deletes bob
       duolog consume a --from-beginning --until-end -o jsonl | duolog produce b -i jsonl
+
+    \b
+    A line of -i jsonl, of which any field but one of key and value may be left out:
+      {"key": "bob", "value": {"city": "Rome"}, "headers": [["from", "app"]],
+       "timestamp": "2013-01-01T10:15:00Z"}
     """
-    if separator and form == "jsonl":
-        raise click.UsageError("-K is for -i text: a JSON line has its key inside")
+    _check_usage(form, separator, key, empty_is_null=empty_is_null)
     rules = LineRules(
         form=form,
         separator=_unescape(separator),
@@ -85,37 +109,60 @@ def produce(
         headers=tuple(_header(text) for text in headers),
         timestamp_ms=read_time(timestamp, time.time_ns() // 1_000_000) if timestamp else None,
     )
-    sender = Sender(topic, partition, bootstrap_servers, properties)
+    sender = Sender(topic, -1 if partition is None else partition, cluster)
+    if sys.stdin.isatty() and not quiet:
+        click.echo("each line is a record; Ctrl-D ends", err=True)
     try:
-        for record in read_lines(sys.stdin.buffer, rules):
-            sender.send(record)
+        _send_all(sender, rules)
     finally:
-        # Also after a bad line: what was good before it is written, and the count says how much.
-        count = sender.finish()
-        if not quiet:
+        count = sender.acknowledged
+        if not quiet or sys.exc_info()[0] is not None:
             click.echo(f'produced {count} record(s) to topic "{topic}"', err=True)
+
+
+def _check_usage(form: str, separator: str | None, key: str | None, *, empty_is_null: bool) -> None:
+    if form == "jsonl" and (separator is not None or key is not None or empty_is_null):
+        raise click.UsageError(
+            "-K, -k and -Z are for -i text: a JSON line says these things itself"
+        )
+    if separator is not None and key is not None:
+        raise click.UsageError("-K takes keys from the lines, -k gives one to all: leave one out")
+    if separator == "":
+        raise click.BadParameter("-K is empty: nothing parts key and value")
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed: there are no lines to read")
+
+
+def _send_all(sender: "Sender", rules: LineRules) -> None:
+    try:
+        for record in read_lines(lines_of(sys.stdin.buffer, sender.look), rules):
+            sender.send(record)
+    except (SerdeError, KeyboardInterrupt):
+        # What was good before it is written, and the count says how much.
+        sender.finish()
+        raise
+    sender.finish()
 
 
 class Sender:
     """Sends records and counts acknowledgements; the first refusal ends it."""
 
-    def __init__(
-        self, topic: str, partition: int, bootstrap_servers: str, properties: dict[str, str]
-    ) -> None:
+    def __init__(self, topic: str, partition: int, cluster: Cluster) -> None:
         self._topic = topic
         self._partition = partition
-        self._bootstrap_servers = bootstrap_servers
-        self._acknowledged = 0
+        self._cluster = cluster
         self._refusal: KafkaError | None = None
-        self._producer: Producer = clients.producer(
-            bootstrap_servers, properties, **{"linger.ms": 20, "message.timeout.ms": 30_000}
+        self._connection = cluster.connection()
+        self._producer: Producer = cluster.producer(
+            self._connection, **{"linger.ms": 20, "message.timeout.ms": TIMEOUT_MS}
         )
+        self.acknowledged = 0
 
     def send(self, record: TextRecord) -> None:
         """Hand one record to the client; waits while its buffer is full.
 
         Raises:
-            KafkaError: a record was refused.
+            KafkaError: a record was refused, or no broker can be reached any more.
         """
         while True:
             try:
@@ -129,37 +176,68 @@ class Sender:
                     on_delivery=self._delivered,
                 )
             except BufferError:
-                self._producer.poll(0.5)
+                self._producer.poll(_LOOK_S)
+                self.look()
             else:
                 break
+        self.look()
+
+    def look(self) -> None:
+        """See what became of the records so far; raises as `send`."""
         self._producer.poll(0)
-        self._check()
+        try:
+            self._check()
+            self._connection.look()
+        except KafkaError:
+            self._producer.purge()
+            raise
 
-    def finish(self) -> int:
-        """Wait until every record is acknowledged; return how many there were.
-
-        Raises:
-            KafkaError: a record was refused.
-        """
-        self._producer.flush(FLUSH_TIMEOUT_S)
+    def finish(self) -> None:
+        """Wait until every record is acknowledged; raises as `send`."""
+        silent_since = time.monotonic()
+        told = False
+        while waiting := self._producer.flush(_LOOK_S):
+            self.look()
+            if not told and time.monotonic() - silent_since > _SILENCE_S:
+                told = True
+                click.echo(f"waiting for {waiting} record(s) to be acknowledged …", err=True)
         self._check()
-        return self._acknowledged
 
     def _delivered(self, error: Any, message: object) -> None:
+        del message
         if error is None:
-            self._acknowledged += 1
+            self.acknowledged += 1
         elif self._refusal is None and error.code() != _PURGED:
             self._refusal = clients.as_kafka_error(
-                error, f'write to topic "{self._topic}"', self._bootstrap_servers
+                error, f'write to topic "{self._topic}"', self._cluster.bootstrap_servers
             )
 
     def _check(self) -> None:
         if self._refusal is not None:
-            self._producer.purge()
             raise self._refusal
 
 
-def read_lines(lines: BinaryIO, rules: LineRules) -> Iterator[TextRecord]:
+def lines_of(stream: BinaryIO, look: Callable[[], None]) -> Iterator[bytes]:
+    """Yield the lines of a stream; `look` is called while none comes."""
+    try:
+        file = stream.fileno()
+    except io.UnsupportedOperation:
+        yield from stream
+        return
+    rest = b""
+    while True:
+        while not select.select([file], [], [], _LOOK_S)[0]:
+            look()
+        data = os.read(file, _READ_BYTES)
+        if not data:
+            break
+        *lines, rest = (rest + data).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def read_lines(lines: Iterable[bytes], rules: LineRules) -> Iterator[TextRecord]:
     """Read records from lines.
 
     Raises:
@@ -173,7 +251,9 @@ def read_lines(lines: BinaryIO, rules: LineRules) -> Iterator[TextRecord]:
             yield read_line(text, rules)
         except SerdeError as error:
             raise SerdeError(
-                f"line {number} is not a record", detail=error.detail, hint=error.hint
+                f"line {number} is not a record, and nothing from there on is written",
+                detail=error.detail,
+                hint=error.hint,
             ) from error
 
 

@@ -15,9 +15,9 @@ from confluent_kafka.admin import (
 )
 
 from duolog.cli import clients, output
-from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.output import Column
-from duolog.cli.topic_tools import read_assignment, read_metadata, show_equivalent
+from duolog.cli.topic_tools import confirm, read_assignment, read_metadata, show_equivalent
 
 CONFIG_COLUMNS: Final = (
     Column("config", "string", "name of the setting"),
@@ -39,8 +39,7 @@ _ALL_RECORDS: Final = -1
 @click.option("--unset", multiple=True, metavar="NAME", help="Let a setting follow the broker's.")
 @click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to so many partitions.")
 @click.option("--dry-run", is_flag=True, help="Let the broker check, and change nothing.")
-@clients.bootstrap_option
-@clients.properties_option
+@cluster_options
 def alter(
     *,
     topic: str,
@@ -48,8 +47,7 @@ def alter(
     unset: tuple[str, ...],
     partitions: int | None,
     dry_run: bool,
-    bootstrap_servers: str,
-    properties: dict[str, str],
+    cluster: Cluster,
 ) -> None:
     """Set or unset settings of a topic, or add partitions.
 
@@ -61,14 +59,14 @@ def alter(
     changes = dict(read_assignment(text) for text in configs)
     if not (changes or unset or partitions):
         raise click.UsageError("Give --config, --unset or --partitions.")
-    client = clients.admin(bootstrap_servers, properties)
-    read_metadata(client, bootstrap_servers, topic)
+    client = cluster.admin()
+    read_metadata(client, cluster, topic)
     verb = "would change" if dry_run else "changed"
     if changes or unset:
-        _alter_configs(client, topic, changes, unset, bootstrap_servers, dry_run=dry_run)
+        _alter_configs(client, topic, changes, unset, cluster, dry_run=dry_run)
         click.echo(f'{verb} settings of topic "{topic}"', err=True)
     if partitions is not None:
-        _add_partitions(client, topic, partitions, bootstrap_servers, dry_run=dry_run)
+        _add_partitions(client, topic, partitions, cluster, dry_run=dry_run)
         click.echo(f'{verb} topic "{topic}" to {partitions} partition(s)', err=True)
 
 
@@ -77,14 +75,14 @@ def _alter_configs(
     topic: str,
     changes: dict[str, str],
     unset: tuple[str, ...],
-    bootstrap_servers: str,
+    cluster: Cluster,
     *,
     dry_run: bool,
 ) -> None:
     if dry_run:
         pairs = ",".join(f"{name}={value}" for name, value in changes.items())
         show_equivalent(
-            *("kafka-configs.sh", "--bootstrap-server", bootstrap_servers, "--alter"),
+            *("kafka-configs.sh", "--bootstrap-server", cluster.bootstrap_servers, "--alter"),
             *("--entity-type", "topics", "--entity-name", topic),
             *(("--add-config", pairs) if pairs else ()),
             *(("--delete-config", ",".join(unset)) if unset else ()),
@@ -97,42 +95,39 @@ def _alter_configs(
         ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE) for name in unset
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    with kafka_errors(f'change settings of topic "{topic}"', bootstrap_servers):
+    with cluster.errors(f'change settings of topic "{topic}"'):
         futures = client.incremental_alter_configs([resource], validate_only=dry_run)
-        clients.first_result(futures.values())
+        cluster.first_result(futures.values())
 
 
 def _add_partitions(
-    client: AdminClient, topic: str, partitions: int, bootstrap_servers: str, *, dry_run: bool
+    client: AdminClient, topic: str, partitions: int, cluster: Cluster, *, dry_run: bool
 ) -> None:
     if dry_run:
         show_equivalent(
-            *("kafka-topics.sh", "--bootstrap-server", bootstrap_servers, "--alter"),
+            *("kafka-topics.sh", "--bootstrap-server", cluster.bootstrap_servers, "--alter"),
             *("--topic", topic, "--partitions", str(partitions)),
         )
-    with kafka_errors(f'add partitions to topic "{topic}"', bootstrap_servers):
+    with cluster.errors(f'add partitions to topic "{topic}"'):
         futures = client.create_partitions(
             [NewPartitions(topic, partitions)], validate_only=dry_run
         )
-        clients.first_result(futures.values())
+        cluster.first_result(futures.values())
 
 
 @click.command("configs")
 @click.argument("topic")
 @output.output_option
-@clients.bootstrap_option
-@clients.properties_option
-def show_configs(
-    *, topic: str, form: str, bootstrap_servers: str, properties: dict[str, str]
-) -> None:
+@cluster_options
+def show_configs(*, topic: str, form: str, cluster: Cluster) -> None:
     """Show every setting of a topic, and where its value comes from."""
     if form == "help":
         return click.echo(output.help_text(CONFIG_COLUMNS), nl=False)
-    client = clients.admin(bootstrap_servers, properties)
-    read_metadata(client, bootstrap_servers, topic)
-    with kafka_errors(f'read settings of topic "{topic}"', bootstrap_servers):
+    client = cluster.admin()
+    read_metadata(client, cluster, topic)
+    with cluster.errors(f'read settings of topic "{topic}"'):
         futures = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)])
-        entries = clients.first_result(futures.values())
+        entries = cluster.first_result(futures.values())
     rows = [
         {"config": name, "value": entry.value, "source": _SOURCES.get(entry.source, "broker")}
         for name, entry in sorted(entries.items())
@@ -147,8 +142,7 @@ def show_configs(
 @click.option("-p", "--partition", type=click.IntRange(min=0), help="Default: every partition.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
-@clients.bootstrap_option
-@clients.properties_option
+@cluster_options
 def delete_records(
     *,
     topic: str,
@@ -157,8 +151,7 @@ def delete_records(
     partition: int | None,
     yes: bool,
     dry_run: bool,
-    bootstrap_servers: str,
-    properties: dict[str, str],
+    cluster: Cluster,
 ) -> None:
     """Delete the oldest records of a topic: all before an offset, or all.
 
@@ -169,8 +162,8 @@ def delete_records(
     """
     if (offset is None) != everything:
         raise click.UsageError("Give either --before or --all.")
-    client = clients.admin(bootstrap_servers, properties)
-    metadata = read_metadata(client, bootstrap_servers, topic)
+    client = cluster.admin()
+    metadata = read_metadata(client, cluster, topic)
     numbers = sorted(metadata.topics[topic].partitions) if partition is None else [partition]
     wanted = _ALL_RECORDS if offset is None else offset
     what = "all records" if everything else f"all records before offset {wanted}"
@@ -179,13 +172,13 @@ def delete_records(
         click.echo(f"would delete {what} of {where}", err=True)
         return
     if not yes:
-        click.confirm(f"Delete {what} of {where}?", abort=True, err=True)
+        confirm(f"Delete {what} of {where}?")
     asked = [TopicPartition(topic, number, wanted) for number in numbers]
     futures: dict[TopicPartition, Any]
-    with kafka_errors(f'delete records of topic "{topic}"', bootstrap_servers):
-        futures = client.delete_records(asked, request_timeout=REQUEST_TIMEOUT_S)
+    with cluster.errors(f'delete records of topic "{topic}"'):
+        futures = client.delete_records(asked, request_timeout=clients.REQUEST_TIMEOUT_S)
     for place, future in futures.items():
-        with kafka_errors(f'delete records of "{topic}-{place.partition}"', bootstrap_servers):
-            deleted = future.result(REQUEST_TIMEOUT_S)
+        with cluster.errors(f'delete records of "{topic}-{place.partition}"'):
+            deleted = cluster.first_result([future])
         start = deleted.low_watermark
         click.echo(f'"{topic}-{place.partition}" starts at offset {start} now', err=True)

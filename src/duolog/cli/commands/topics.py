@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import click
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
@@ -11,11 +11,19 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from duolog.cli import clients, output
-from duolog.cli.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli import output
+from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.commands.topic_changes import alter, delete_records, show_configs
 from duolog.cli.output import Column
-from duolog.cli.topic_tools import read_assignment, read_metadata, show_equivalent
+from duolog.cli.topic_tools import (
+    EARLIEST,
+    LATEST,
+    confirm,
+    read_assignment,
+    read_metadata,
+    read_offsets,
+    show_equivalent,
+)
 from duolog.core.errors import KafkaError
 
 LIST_COLUMNS = (
@@ -58,15 +66,12 @@ topics.add_command(delete_records)
     "--internal", is_flag=True, help="Also topics whose names start with two underscores."
 )
 @output.output_option
-@clients.bootstrap_option
-@clients.properties_option
-def list_topics(
-    *, internal: bool, form: str, bootstrap_servers: str, properties: dict[str, str]
-) -> None:
+@cluster_options
+def list_topics(*, internal: bool, form: str, cluster: Cluster) -> None:
     """List topics by name."""
     if form == "help":
         return click.echo(output.help_text(LIST_COLUMNS), nl=False)
-    metadata = read_metadata(clients.admin(bootstrap_servers, properties), bootstrap_servers)
+    metadata = read_metadata(cluster.admin(), cluster)
     rows = [
         {"topic": name, "partitions": len(topic.partitions)}
         for name, topic in sorted(metadata.topics.items())
@@ -77,13 +82,27 @@ def list_topics(
 
 @topics.command()
 @click.argument("topic")
-@click.option("-p", "--partitions", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "-p",
+    "--partitions",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How many partitions.",
+)
 @click.option("-r", "--replication-factor", default=-1, help="Default: the cluster's own.")
-@click.option("-c", "--config", "configs", multiple=True, metavar="NAME=VALUE")
+@click.option(
+    "-c",
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the topic, retention.ms=3600000 say; may be given several times. "
+    "`duolog topics configs TOPIC` lists the names.",
+)
 @click.option("--if-not-exists", is_flag=True, help="Be content with a topic that is there.")
 @click.option("--dry-run", is_flag=True, help="Let the broker check, and create nothing.")
-@clients.bootstrap_option
-@clients.properties_option
+@cluster_options
 def create(
     *,
     topic: str,
@@ -92,18 +111,17 @@ def create(
     configs: tuple[str, ...],
     if_not_exists: bool,
     dry_run: bool,
-    bootstrap_servers: str,
-    properties: dict[str, str],
+    cluster: Cluster,
 ) -> None:
     """Create a topic."""
     config = dict(read_assignment(text) for text in configs)
     new = NewTopic(topic, partitions, replication_factor, config=config)
     if dry_run:
-        show_equivalent(*_create_command(topic, partitions, config, bootstrap_servers))
-    client = clients.admin(bootstrap_servers, properties)
+        show_equivalent(*_create_command(topic, partitions, config, cluster))
+    client = cluster.admin()
     try:
-        with kafka_errors(f'create topic "{topic}"', bootstrap_servers):
-            clients.first_result(client.create_topics([new], validate_only=dry_run).values())
+        with cluster.errors(f'create topic "{topic}"'):
+            cluster.first_result(client.create_topics([new], validate_only=dry_run).values())
     except KafkaError as error:
         if not (if_not_exists and error.code == _ALREADY_EXISTS):
             raise
@@ -116,22 +134,26 @@ def create(
 @topics.command()
 @click.argument("topic")
 @output.output_option
-@clients.bootstrap_option
-@clients.properties_option
-def describe(*, topic: str, form: str, bootstrap_servers: str, properties: dict[str, str]) -> None:
+@cluster_options
+def describe(*, topic: str, form: str, cluster: Cluster) -> None:
     """Show the partitions of a topic, and the configs that differ from the default."""
     if form == "help":
         return click.echo(output.help_text(DESCRIBE_COLUMNS), nl=False)
-    client = clients.admin(bootstrap_servers, properties)
-    metadata = read_metadata(client, bootstrap_servers, topic)
+    client = cluster.admin()
+    metadata = read_metadata(client, cluster, topic)
     leaders = {number: part.leader for number, part in metadata.topics[topic].partitions.items()}
-    reader = clients.consumer(bootstrap_servers, properties, **{"group.id": "duolog-topics"})
-    try:
-        with kafka_errors(f'describe topic "{topic}"', bootstrap_servers):
-            rows = [_partition_row(reader, topic, n, leaders[n]) for n in sorted(leaders)]
-            configs = _configs(client, topic)
-    finally:
-        reader.close()
+    # Nobody could say it of a partition without a leader.
+    places = [TopicPartition(topic, number) for number in sorted(leaders) if leaders[number] >= 0]
+    with cluster.errors(f'describe topic "{topic}"'):
+        first = read_offsets(client, cluster, places, EARLIEST)
+        last = read_offsets(client, cluster, places, LATEST)
+        configs = _configs(client, cluster, topic)
+    rows = [
+        _partition_row(
+            number, leaders[number], first.get((topic, number)), last.get((topic, number))
+        )
+        for number in sorted(leaders)
+    ]
     for name, value in configs.items():
         click.echo(f"{name}={value}", err=True)
     return output.write_rows(rows, DESCRIBE_COLUMNS, form)
@@ -141,60 +163,55 @@ def describe(*, topic: str, form: str, bootstrap_servers: str, properties: dict[
 @click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
-@clients.bootstrap_option
-@clients.properties_option
+@cluster_options
 def delete(
     *,
     names: tuple[str, ...],
     yes: bool,
     dry_run: bool,
-    bootstrap_servers: str,
-    properties: dict[str, str],
+    cluster: Cluster,
 ) -> None:
     """Delete topics and all their records."""
-    client = clients.admin(bootstrap_servers, properties)
+    client = cluster.admin()
     for name in names:
-        read_metadata(client, bootstrap_servers, name)
+        read_metadata(client, cluster, name)
         if dry_run:
             show_equivalent(
-                *("kafka-topics.sh", "--bootstrap-server", bootstrap_servers),
+                *("kafka-topics.sh", "--bootstrap-server", cluster.bootstrap_servers),
                 *("--delete", "--topic", name),
             )
     if dry_run:
         return
     if not yes:
-        click.confirm(f"Delete {', '.join(names)} and all their records?", abort=True, err=True)
+        confirm(f"Delete {', '.join(names)} and all their records?")
     for name, future in client.delete_topics(list(names)).items():
-        with kafka_errors(f'delete topic "{name}"', bootstrap_servers):
-            future.result(REQUEST_TIMEOUT_S)
+        with cluster.errors(f'delete topic "{name}"'):
+            cluster.first_result([future])
         click.echo(f'deleted topic "{name}"', err=True)
 
 
-def _partition_row(reader: Consumer, topic: str, number: int, leader: int) -> dict[str, object]:
-    if leader < 0:  # Nobody could say.
-        return {"partition": number, "leader": leader}
-    low, high = reader.get_watermark_offsets(
-        TopicPartition(topic, number), timeout=REQUEST_TIMEOUT_S
-    )
+def _partition_row(
+    number: int, leader: int, low: int | None, high: int | None
+) -> dict[str, object]:
     return {
         "partition": number,
         "leader": leader,
         "log_start_offset": low,
         "high_watermark": high,
-        "records": high - low,
+        "records": None if low is None or high is None else high - low,
     }
 
 
-def _configs(client: AdminClient, topic: str) -> dict[str, str]:
+def _configs(client: AdminClient, cluster: Cluster, topic: str) -> dict[str, str]:
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    entries = clients.first_result(client.describe_configs([resource]).values())
+    entries = cluster.first_result(client.describe_configs([resource]).values())
     return {name: entry.value for name, entry in sorted(entries.items()) if not entry.is_default}
 
 
 def _create_command(
-    topic: str, partitions: int, config: Mapping[str, str], bootstrap_servers: str
+    topic: str, partitions: int, config: Mapping[str, str], cluster: Cluster
 ) -> list[str]:
-    words = ["kafka-topics.sh", "--bootstrap-server", bootstrap_servers, "--create"]
+    words = ["kafka-topics.sh", "--bootstrap-server", cluster.bootstrap_servers, "--create"]
     words += ["--topic", topic, "--partitions", str(partitions)]
     for name, value in config.items():
         words += ["--config", f"{name}={value}"]
