@@ -1,7 +1,8 @@
 """The bridge to kio: bytes to request entities, and answers to bytes, for the cold APIs.
 
 kio has one module for each message and version, about a thousand. A schema is loaded at the
-first request of its API and version, so a broker that only produces and fetches loads none.
+first request of its API and version, so a broker that only produces and fetches loads none. That takes
+3 to 22 ms: who must not wait so long asks `loaded`, and calls `load` on another thread.
 
 An answer may be a kio entity, or a mapping of the schema's field names to plain values:
 
@@ -69,20 +70,38 @@ class Messages:
         self._response_types: dict[tuple[int, int], type[Any]] = {}
         self._item_encoders: dict[tuple[int, int, str], Callable[[Fields], bytes]] = {}
 
-    def decode_request(self, header: RequestHeader, body: memoryview) -> Any:
-        """Return the entity of a request's body.
+    def loaded(self, header: RequestHeader) -> bool:
+        """Say whether the schemas of a request and its answer are there."""
+        return (header.api_key, header.api_version) in self._readers
+
+    def load(self, header: RequestHeader) -> None:
+        """Load the schemas of a request and its answer; on any thread."""
+        if not self.loaded(header):
+            encoder(self.response_type(header))
+            self._load_request(header)
+
+    def _load_request(self, header: RequestHeader) -> tuple[type[Any], _Reader]:
+        from kio._kio_native import entity_reader  # noqa: PLC0415  kio.serial loads asyncio.
+
+        key = header.api_key, header.api_version
+        type_ = entity_type(*key, "request")
+        found = self._readers[key] = type_, entity_reader(type_)
+        return found
+
+    def decode_request(
+        self, header: RequestHeader, body: memoryview, *, large: bool = False
+    ) -> Any:
+        """Return the entity of a request's body; other threads have their turns while it is `large`.
 
         Raises:
             MalformedRequest: the bytes are not of this message and version.
         """
-        key = header.api_key, header.api_version
-        found = self._readers.get(key)
-        if found is None:
-            from kio._kio_native import entity_reader  # noqa: PLC0415  kio.serial loads asyncio.
+        found = self._readers.get((header.api_key, header.api_version))
+        type_, read = found or self._load_request(header)
+        if large:
+            from duolog.protocol.large_requests import large_reader  # noqa: PLC0415
 
-            type_ = entity_type(*key, "request")
-            found = self._readers[key] = type_, entity_reader(type_)
-        type_, read = found
+            read = large_reader(type_)
         # The receive buffer is written again; kio takes nothing that can be.
         data = bytes(body)
         ensure_lengths(type_, data)

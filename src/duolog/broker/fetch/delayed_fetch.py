@@ -16,7 +16,7 @@ Source: Kafka `DelayedFetch`.
 
 import logging
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.event_loop.time_slices import at_once
 from duolog.broker.fetch.fetch_sessions import Response, SessionFetch, WholeFetch
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from duolog.broker.requests.in_flight import FileSpan
 
 logger = logging.getLogger(__name__)
+
+_DONE: Final = object()
 
 
 class DelayedFetch(InFlightRequest):
@@ -91,7 +93,9 @@ class DelayedFetch(InFlightRequest):
         if self._looking:
             self._again = True
         elif self._wanted():
-            self._connection.broker.slices.run(self._steps(), wanted=self._wanted)
+            steps = self._steps()
+            if next(steps, _DONE) is not _DONE:  # One step is enough for nearly all.
+                self._connection.broker.slices.run(steps, wanted=self._wanted)
 
     def _wanted(self) -> bool:
         return not self._connection.closed

@@ -79,6 +79,7 @@ class ReceiveBuffer:
         self.data = bytearray()
         self.start = self.end = self.room = 0
         self._memory.release(self._reader)
+        del self._reader  # A cycle would wait for a collection of all that is old.
 
     def _grow_for_frame(self, waiting: int, size: int, room: int) -> bool:
         if room < size:

@@ -215,18 +215,22 @@ def answer_failure(
 def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memoryview) -> None:
     """Decode the request and run the handler; what it raises becomes an error answer.
 
-    A large request is decoded beside the loop, and the handler runs in a later round.
+    A large request is decoded beside the loop, and so is the first one of its API and version, whose
+    schema must be loaded. The handler then runs in a later round.
 
     Raises:
         MalformedRequest: the bytes are no such request.
     """
-    if len(body) <= LARGE_BYTES:
+    messages = broker.messages
+    large = len(body) > LARGE_BYTES
+    if not large and messages.loaded(context.header):
         context.request = broker.messages.decode_request(context.header, body)
         _run_handler(broker, api, context)
         return
 
     def decode(data: memoryview) -> Any:
-        return broker.messages.decode_request(context.header, data)
+        messages.load(context.header)
+        return messages.decode_request(context.header, data, large=large)
 
     def decoded(request: Any) -> None:
         context.request = request

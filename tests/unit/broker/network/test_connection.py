@@ -1,9 +1,13 @@
 """Bad input closes its own connection, with one log line, and harms no other."""
 
+import gc
 import logging
+import weakref
 from typing import Any
 
 import pytest
+
+from unit.broker.conftest import Harness, fetch_fields
 
 API_VERSIONS = 18
 METADATA = 3
@@ -176,3 +180,24 @@ def test_a_client_that_asks_and_does_not_read_is_not_read_either(harness: Any) -
     assert sent < 4000 * len(frame)
     assert connection._received.room <= 1 << 20  # noqa: SLF001
     assert len(connection.in_flight) < 2000
+
+
+def test_a_closed_connection_leaves_nothing_for_the_garbage_collector(harness: Harness) -> None:
+    """What is old is hardly ever collected: thousands of clients that came and went would stay."""
+    harness.topic("t")
+    client = harness.client()
+    assert client.produce("t", harness.batch(b"v")).error_code == 0
+    assert client.fetch("t", 0).error_code == 0
+    client.send(1, 11, **fetch_fields("t", 1, max_wait_ms=60_000))
+    client.receive_nothing()
+    gone = weakref.ref(client.connection)
+
+    gc.disable()
+    try:
+        client.connection.close()
+        del client.connection
+        harness.turn()
+        harness.turn()
+        assert gone() is None
+    finally:
+        gc.enable()

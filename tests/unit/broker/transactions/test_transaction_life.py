@@ -138,7 +138,8 @@ def test_a_broker_that_is_stopped_in_an_end_goes_on_with_it(open_harness: OpenHa
         producer_epoch=producer.me.epoch,
         committed=True,
     )
-    harness.turn()
+    while producer.record.state is TransactionState.ONGOING:
+        harness.turn()
     harness.stop()
 
     harness = coordinate(open_harness())
