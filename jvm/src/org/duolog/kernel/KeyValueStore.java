@@ -2,7 +2,6 @@ package org.duolog.kernel;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -19,7 +18,7 @@ import org.apache.spark.sql.streaming.MapState;
  * <p>In a micro-batch writes stay in memory until {@link #flush}; in real time they go through,
  * because the processor is closed only after the state was committed, and memory serves reads for
  * one epoch. It is bounded: beyond the bound everything is written and forgotten, except entries
- * whose last update is still to be told.
+ * whose last update is still to be told, which are bounded by the record cache's size.
  *
  * <p>{@link #update} tells the listener. With a record cache (in micro-batches, where its size is
  * above 0) the listener hears only the last update of each key, when the task's micro-batch ends, in
@@ -87,12 +86,13 @@ final class KeyValueStore implements Store {
   Entry lookup(UnsafeRow key) {
     Entry entry = task.entries.get(key);
     if (entry == null) {
-      if (task.bytes > ROWS_BYTES_MAX) {
+      // Of what may be forgotten: the others would be gone through for each key anew.
+      if (task.bytes - task.untoldBytes > ROWS_BYTES_MAX) {
         evict();
       }
       entry = read(key.copy());
       task.entries.put(entry.key, entry);
-      task.bytes += entry.bytes();
+      task.count(entry);
     }
     return entry;
   }
@@ -118,21 +118,22 @@ final class KeyValueStore implements Store {
       put(entry, row.copy(), ts);
       listener.updated(entry, old, oldTs, headers);
     } else if (entry.untold == null) {
-      entry.untold = new Untold(entry.row, entry.ts);
-      entry.untold.setBy(headers, scope.origin);
-      put(entry, row.copy(), ts);
-      task.untold.add(entry);
-      task.untoldBytes += entry.bytes();
-      if (task.untoldBytes > cacheBytesMax) {
-        tellUpdates();
-      }
+      task.holdBack(entry);
+      hold(entry, row.copy(), ts, headers);
     } else {
       // Nobody has heard of the row that is overwritten.
       entry.row.copyFrom(row);
-      entry.untold.setBy(headers, scope.origin);
-      put(entry, entry.row, ts);
       task.untold.remove(entry);
-      task.untold.add(entry);
+      hold(entry, entry.row, ts, headers);
+    }
+  }
+
+  private void hold(Entry entry, UnsafeRow row, long ts, byte[] headers) {
+    entry.untold.setBy(headers, scope.origin);
+    put(entry, row, ts);
+    task.untold.add(entry);
+    if (task.untoldBytes > cacheBytesMax) {
+      tellUpdates();
     }
   }
 
@@ -148,11 +149,9 @@ final class KeyValueStore implements Store {
   private void tellUpdates() {
     Set<Entry> updated = task.untold;
     task.untold = new LinkedHashSet<>();
-    task.untoldBytes = 0;
     byte[] current = scope.origin;
     for (Entry entry : updated) {
-      Untold untold = entry.untold;
-      entry.untold = null;
+      Untold untold = task.letGo(entry);
       scope.origin = untold.origin;
       listener.updated(entry, untold.old, untold.oldTs, untold.headers);
     }
@@ -160,6 +159,7 @@ final class KeyValueStore implements Store {
   }
 
   private void written(Entry entry) {
+    task.count(entry);
     if (writeThrough) {
       write(entry);
     } else if (!entry.dirty) {
@@ -178,15 +178,8 @@ final class KeyValueStore implements Store {
 
   private void evict() {
     writeDirty();
-    task.bytes = 0;
-    for (Iterator<Entry> entries = task.entries.values().iterator(); entries.hasNext(); ) {
-      Entry entry = entries.next();
-      if (entry.untold != null) {
-        task.bytes += entry.bytes();
-      } else {
-        entries.remove();
-      }
-    }
+    task.entries.values().removeIf(entry -> entry.untold == null);
+    task.bytes = task.untoldBytes;
   }
 
   private Entry read(UnsafeRow key) {
@@ -220,15 +213,21 @@ final class KeyValueStore implements Store {
     long ts;
     private Untold untold;
     private boolean dirty;
+    private long counted;
 
     private Entry(UnsafeRow key) {
       this.key = key;
     }
 
-    long bytes() {
+    private long bytes() {
       return (long) ENTRY_OVERHEAD_BYTES
           + key.getSizeInBytes()
-          + (row == null ? 0 : row.getSizeInBytes());
+          + sizeOf(row)
+          + (untold == null ? 0 : untold.bytes());
+    }
+
+    private static int sizeOf(UnsafeRow row) {
+      return row == null ? 0 : row.getSizeInBytes();
     }
   }
 
@@ -248,13 +247,47 @@ final class KeyValueStore implements Store {
       this.headers = headers;
       this.origin = origin;
     }
+
+    long bytes() {
+      return (long) Entry.sizeOf(old) + lengthOf(headers) + lengthOf(origin);
+    }
+
+    private static int lengthOf(byte[] part) {
+      return part == null ? 0 : part.length;
+    }
   }
 
+  /** What a task has in memory; {@code untoldBytes} is the part of {@code bytes} that is held back. */
   private static final class Task {
     final Map<UnsafeRow, Entry> entries = new HashMap<>();
     final List<Entry> dirty = new ArrayList<>();
     Set<Entry> untold = new LinkedHashSet<>();
     long untoldBytes;
     long bytes;
+
+    /** Counts an entry as large as it is now. */
+    void count(Entry entry) {
+      long grown = entry.bytes() - entry.counted;
+      entry.counted += grown;
+      bytes += grown;
+      if (entry.untold != null) {
+        untoldBytes += grown;
+      }
+    }
+
+    /** From here on an entry has something untold. */
+    void holdBack(Entry entry) {
+      entry.untold = new Untold(entry.row, entry.ts);
+      untoldBytes += entry.counted;
+    }
+
+    /** From here on it has nothing; returns what it had. */
+    Untold letGo(Entry entry) {
+      Untold untold = entry.untold;
+      untoldBytes -= entry.counted;
+      entry.untold = null;
+      count(entry);
+      return untold;
+    }
   }
 }
