@@ -35,8 +35,18 @@ from duolog.plan.expressions import (
     rewrite,
     type_of,
 )
-from duolog.plan.functions import common_type
-from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Column, Decimal, Type, numeric
+from duolog.plan.functions import common_type, decimal_of
+from duolog.plan.types import (
+    BIGINT,
+    DECIMAL_PRECISION_MAX,
+    DOUBLE,
+    INT,
+    NULL,
+    Column,
+    Decimal,
+    Type,
+    numeric,
+)
 
 AGGREGATES: Final = ("count", "sum", "min", "max", "avg")
 _SUM_DIGITS: Final = 10  # A sum of DECIMALs gets room for 10**10 of them, as in Spark.
@@ -90,7 +100,8 @@ def custom_fold(
 ) -> Fold:
     """Return the fold that keeps what a user says, with what is kept as its results.
 
-    An accumulator has the type that its initial value and its steps widen to.
+    An accumulator has the type that its initial value and its steps widen to. In the steps a sum of
+    DECIMALs that does not fit is an error of the record, as in `sum`, and not null.
 
     Raises:
         StatementError: the names of the steps differ, or their types do not fit.
@@ -105,25 +116,24 @@ def custom_fold(
     # The type of a step can depend on the accumulators' types: a second look sees the wider ones.
     for _ in range(2):
         seen = _seeing(scope, types)
+        steps = [_exactly(add, seen)] + ([] if subtract is None else [_exactly(subtract, seen)])
         types = {
             name: common_type(
-                (
-                    types[name],
-                    type_of(add[name], seen),
-                    NULL if subtract is None else type_of(subtract[name], seen),
-                ),
+                (types[name], *(type_of(step[name], seen) for step in steps)),
                 f"accumulator {name}",
             )
             for name in initial
         }
     seen = _seeing(scope, types)
+    adder = _exactly(add, seen)
+    subtractor = None if subtract is None else _exactly(subtract, seen)
     accumulators = tuple(
         Accumulator(
             name,
             of,
             _as(of, initial[name], Scope(())),
-            _as(of, add[name], seen),
-            None if subtract is None else _as(of, subtract[name], seen),
+            _as(of, adder[name], seen),
+            None if subtractor is None else _as(of, subtractor[name], seen),
         )
         for name, of in types.items()
     )
@@ -245,6 +255,36 @@ def _as(of: Type, expression: Expression, scope: Scope) -> Expression:
             "ADD_EXACT", Cast(literal(0), of), expression
         )  # A cast that does not give null.
     return Cast(expression, of)
+
+
+def _exactly(step: dict[str, Expression], scope: Scope) -> dict[str, Expression]:
+    """Return `step` with each `+` and `-` of DECIMALs exact: no digit is lost, none becomes null."""
+
+    def change(part: Expression) -> Expression | None:
+        match part:
+            case Call("+" | "-" as sign, (left, right)):
+                left, right = rewrite(left, change), rewrite(right, change)
+                of = common_type((type_of(left, scope), type_of(right, scope)), sign)
+                if not isinstance(of, Decimal):
+                    return Call(sign, (left, right))
+                left, right = _decimal(left, of, scope), _decimal(right, of, scope)
+                return _sum_exactly(sign, left, right, of)
+        return None
+
+    return {name: rewrite(expression, change) for name, expression in step.items()}
+
+
+def _sum_exactly(sign: str, left: Expression, right: Expression, of: Decimal) -> Expression:
+    wide = Decimal(min(of.precision + 1, DECIMAL_PRECISION_MAX), of.scale)
+    widened = _call("ADD_EXACT", Cast(literal(0), wide), left)
+    return _call("ADD_EXACT", widened, right if sign == "+" else _call("-", right))
+
+
+def _decimal(side: Expression, of: Decimal, scope: Scope) -> Expression:
+    given = type_of(side, scope)
+    if isinstance(given, Decimal):
+        return side
+    return Cast(side, of if given == NULL else decimal_of(given))
 
 
 def _names(columns: dict[str, Expression]) -> str:

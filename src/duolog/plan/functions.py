@@ -92,13 +92,14 @@ def _wider(left: Type, right: Type, name: str) -> Type:
         return DOUBLE
     if {left, right} == {INT, BIGINT}:
         return BIGINT
-    one, two = _as_decimal(left), _as_decimal(right)
+    one, two = decimal_of(left), decimal_of(right)
     scale = max(one.scale, two.scale)
     whole = max(one.precision - one.scale, two.precision - two.scale)
     return Decimal(min(whole + scale, DECIMAL_PRECISION_MAX), min(scale, DECIMAL_PRECISION_MAX))
 
 
-def _as_decimal(of: Type) -> Decimal:
+def decimal_of(of: Type) -> Decimal:
+    """Return the DECIMAL that holds all values of a number's type that is not DOUBLE."""
     return of if isinstance(of, Decimal) else _DECIMAL_OF[of]
 
 
@@ -139,7 +140,7 @@ def _arithmetic(name: str, types: Types) -> Type:
     if DOUBLE in known:
         return DOUBLE
     if any(isinstance(of, Decimal) for of in known):
-        return _decimal_result(name, *(_as_decimal(of) for of in known))
+        return _decimal_result(name, *(decimal_of(of) for of in known))
     return DOUBLE if name == "/" else common_type(tuple(known), name)
 
 

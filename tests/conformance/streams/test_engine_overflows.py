@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from duolog import Topology, avg, col, count, sum_
+from duolog import Topology, acc, avg, coalesce, col, count, lit, sum_
 from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.levels import find_levels
@@ -41,7 +41,7 @@ batches = st.lists(
 
 
 def plan_of(*, table: bool) -> Plan:
-    """Sums by group, of all records and of those that are like their pattern."""
+    """Sums by group, also a user's own, of all records and of those that are like their pattern."""
     topology = Topology("overflows")
     source: Any = (topology.table if table else topology.stream)("t", key="id STRING", value=ROW)
     liked = source.filter(col("g").like(col("pattern")))
@@ -50,6 +50,12 @@ def plan_of(*, table: bool) -> Plan:
         of.group_by("g").aggregate(
             rows=count(), total=sum_("amount"), mean=avg("amount"), whole=sum_("n")
         ).to(name)
+    own, amount = acc("own"), coalesce(col("amount"), lit(0))
+    source.group_by("g").aggregate(
+        initializer={"own": lit(0).cast("DECIMAL(38,2)"), "rows": lit(0)},
+        adder={"own": own + amount, "rows": acc("rows") + lit(1)},
+        subtractor={"own": own - amount, "rows": acc("rows") - lit(1)} if table else None,
+    ).to("own")
     return topology.build()
 
 
@@ -90,6 +96,28 @@ def test_a_sum_of_decimals_that_overflows_is_an_error_of_the_record(spark: Spark
             Exception, match=r"offset 1 at aggregate-.* does not fit DECIMAL\(38,2\)"
         ):
             drive(driver, [SourceRecord("t", 0, 1, 0, b"l", row)])
+
+
+def test_a_sum_of_ones_own_that_overflows_is_an_error_of_the_record(spark: SparkSession) -> None:
+    """It was null from then on, without a word."""
+    topology = Topology("own")
+    topology.stream("t", key="id STRING", value=ROW).group_by("g").aggregate(
+        initializer={"own": lit(0).cast("DECIMAL(38,2)")},
+        adder={"own": acc("own") + col("amount")},
+    ).to("own")
+    driver = driver_of(spark, topology.build(), 0, processing="log_and_fail")
+    rows = [
+        f'{{"g":"a","amount":{amount}}}'.encode() for amount in ("0.5", WIDE + "00", WIDE + "00")
+    ]
+
+    first, second = (drive(driver, [SourceRecord("t", 0, n, 0, b"k", rows[n])]) for n in range(2))
+
+    assert [out[2] for out in first + second] == [
+        b'{"own":0.50}',
+        f'{{"own":{WIDE}00.50}}'.encode(),
+    ]
+    with pytest.raises(Exception, match=r"offset 2 at aggregate-.* does not fit DECIMAL\(38,2\)"):
+        drive(driver, [SourceRecord("t", 0, 2, 0, b"k", rows[2])])
 
 
 def driver_of(

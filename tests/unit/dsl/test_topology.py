@@ -223,6 +223,18 @@ def test_an_aggregate_of_ones_own_widens_its_accumulators() -> None:
     assert str(table.schema) == "key (carrier STRING) value (total BIGINT, last STRING)"
 
 
+def test_an_aggregate_of_ones_own_loses_no_digit_of_a_decimal() -> None:
+    topology = Topology("t")
+    rows = topology.stream("in", key="k STRING", value="n BIGINT, d DECIMAL(38,10)")
+
+    table = rows.group_by_key().aggregate(
+        initializer={"sum": lit(0), "none": lit(0).cast("DECIMAL(5,2)")},
+        adder={"sum": acc("sum") + col("d") - col("n"), "none": acc("none") + lit(None)},
+    )
+
+    assert str(table.schema) == "key (k STRING) value (sum DECIMAL(38,10), none DECIMAL(7,2))"
+
+
 def test_an_aggregate_of_ones_own_over_a_table_needs_a_subtractor() -> None:
     grouped = airlines(Topology("t")).group_by("dest")
 
