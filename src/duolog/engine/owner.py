@@ -1,29 +1,33 @@
 """Which JVM runs an application: one at a time may write to its checkpoint.
 
     CHECKPOINTS/<application id>/owner.lock     locked by the JVM for as long as it lives
+    CHECKPOINTS/<application id>/owner.process  locked by Python for as long as it lives
     CHECKPOINTS/<application id>/owner.json     number and name of the claim; machine, pid; for people too
     CHECKPOINTS/<application id>/owner.N.beat   touched every two seconds by the owner numbered N
 
     who holds it                          what a start finds         what it does
-    a process of this machine, in any     the lock is held           waits, and refuses where it stays
+    a process of this machine, in any     both locks are held        refuses
     container; also one that is paused
+    a JVM whose Python has just ended     its lock is held           waits, and refuses where it stays
     a JVM that has just been killed       the lock is free           goes on at once
     another host, over a shared file      the lock is free or not    watches the beat for LEASE_S; refuses
     system                                supported                  where it goes on, else takes over
     an owner that was paused, taken for   owner.json is another's    its next write fails: `Checkpoint` in
     dead and replaced, and comes back                                the kernel looks before each one
 
-The JVM holds the lock and not Python, because it outlives a Python process that was killed for a moment,
+The JVM's lock decides and not Python's, because it outlives a Python process that was killed for a moment,
 and would still write. A pid tells nothing: it comes back, and in another container it is another process.
 """
 
+import contextlib
+import fcntl
 import json
 import socket
 import time
 import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import IO, Final, Literal, Protocol
 
 from duolog.engine.checkpoint_files import writing
 from duolog.engine.durable import make_durable_dir, sweep_unfinished, write_durably
@@ -31,6 +35,7 @@ from duolog.engine.errors import CheckpointInUse
 
 OWNER_FILE: Final = "owner.json"
 LOCK_FILE: Final = "owner.lock"
+PROCESS_FILE: Final = "owner.process"
 WAIT_S: Final = 30.0
 LEASE_S: Final = 15.0
 """How long the beat of an owner on another host must be still before it is taken for dead."""
@@ -39,6 +44,9 @@ _POLL_S: Final = 0.1
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 Locked = Literal["locked", "held", "unsupported"]
+
+# The locks of this process. It may claim a checkpoint again, with another JVM.
+_locked_here: Final[dict[Path, IO[bytes]]] = {}
 
 
 class Holder(Protocol):
@@ -95,8 +103,10 @@ def claim(
             # Of two that claim at once the last one stays, and the other one sees it here.
             time.sleep(_SETTLE_S)
             _ensure_mine(directory, mine, application_id)
+        _lock_here(directory)
         holder.own(str(directory), content, number)
     except BaseException:
+        _unlock_here(directory)
         holder.release(str(directory))
         raise
     for beat in directory.glob("owner.*.beat"):
@@ -108,18 +118,57 @@ def claim(
 def release(directory: Path, holder: Holder, pid: int) -> None:
     """Give the checkpoint up; does nothing where another process owns it."""
     found = _read(directory)
-    if found is not None and found.machine == _machine() and found.pid == pid:
-        _write(directory, Owner(**asdict(found) | {"released": True}))
-    holder.release(str(directory))
+    try:
+        if found is not None and found.machine == _machine() and found.pid == pid:
+            _write(directory, Owner(**asdict(found) | {"released": True}))
+    finally:
+        # Also where nothing can be written: the next start, once it can, must not find it locked.
+        _unlock_here(directory)
+        holder.release(str(directory))
 
 
 def _lock(directory: Path, holder: Holder, application_id: str, wait_s: float) -> Locked:
     deadline = time.monotonic() + wait_s
     while (locked := holder.lock(str(directory))) == "held":
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or _is_locked_elsewhere(directory):
             raise _in_use(directory, application_id, _read(directory))
         time.sleep(_POLL_S)
     return locked
+
+
+def _lock_here(directory: Path) -> None:
+    if directory not in _locked_here:
+        # Where the file system has no locks, the JVM's is missing too.
+        with contextlib.suppress(OSError):
+            _locked_here[directory] = _flocked(directory)
+
+
+def _unlock_here(directory: Path) -> None:
+    if directory in _locked_here:
+        _locked_here.pop(directory).close()
+
+
+def _is_locked_elsewhere(directory: Path) -> bool:
+    """Tell whether the Python process of an owner lives; that of a JVM that is ending does not."""
+    if directory in _locked_here:
+        return False
+    try:
+        _flocked(directory).close()
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _flocked(directory: Path) -> IO[bytes]:
+    file = (directory / PROCESS_FILE).open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _ensure_mine(directory: Path, mine: Owner, application_id: str) -> None:

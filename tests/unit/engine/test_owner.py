@@ -105,6 +105,31 @@ def test_a_live_owner_of_this_machine_is_refused_by_name(
     assert caught.value.detail.endswith(f"is held by process {other.pid} on host north.")
 
 
+def test_an_owner_whose_python_lives_is_not_waited_for(
+    tmp_path: Path, other: "subprocess.Popen[str]"
+) -> None:
+    """A second start was refused after half a minute only: as long as a JVM may need to end."""
+    with (tmp_path / "owner.process").open("w") as process:
+        fcntl.flock(process, fcntl.LOCK_EX)
+
+        began = time.monotonic()
+        with pytest.raises(CheckpointInUse):
+            start(tmp_path, PlayedHolder(), wait_s=30)
+
+    assert time.monotonic() - began < 10
+
+
+def test_an_owner_may_claim_again_with_another_jvm(tmp_path: Path) -> None:
+    first, second = PlayedHolder(), PlayedHolder()
+    start(tmp_path, first)
+    threading.Timer(0.3, first.release, [str(tmp_path)]).start()
+
+    start(tmp_path, second, wait_s=30)
+    release(tmp_path, second, os.getpid())
+
+    assert number_of(tmp_path) == 2
+
+
 def test_an_owner_that_is_paused_is_still_the_owner(
     tmp_path: Path, other: "subprocess.Popen[str]"
 ) -> None:
@@ -228,4 +253,19 @@ def test_a_claim_on_a_full_disk_is_refused_in_words_and_holds_no_lock(
         start(tmp_path, holder)
 
     assert "No space left on device" in caught.value.detail
+    assert holder.released.is_set()
+
+
+def test_a_checkpoint_is_free_again_though_nothing_can_be_written_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a full disk the next start of the same process waited, and was refused."""
+    holder = PlayedHolder()
+    start(tmp_path, holder)
+    full = MagicMock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    monkeypatch.setattr(owner, "write_durably", full)
+
+    with pytest.raises(OSError, match="No space left"):
+        release(tmp_path, holder, os.getpid())
+
     assert holder.released.is_set()
