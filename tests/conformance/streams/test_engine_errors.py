@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from hashlib import shake_256
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,20 @@ WAIT_S = 90
 DEAD = "dead-letters"
 FARE = b'{"name":"x","pattern":"%","fare":1}'
 PASS_OVER = ErrorHandling(LOG_AND_CONTINUE, LOG_AND_CONTINUE, LOG_AND_CONTINUE, DEAD)
+NO_PATTERN = b'{"name":"x","pattern":"a\\\\b","fare":1}'  # \ before b
+# No compression makes it smaller.
+LARGE = shake_256(b"large").hexdigest(300_000).encode()
 RECORDS = [
-    (FARE, "good"),
-    (b"{", "SerializationException"),
-    (b'{"name":"x","pattern":"a\\\\b","fare":1}', "AnalysisException"),  # no pattern: \ before b
-    (b'{"name":"x","pattern":"%","fare":' + b"9" * 38 + b"}", "ArithmeticException"),
-    (b'{"name":"' + b"x" * 600_000 + b'","pattern":"%","fare":1}', "TooLarge"),
-    (FARE, "good"),
+    (b"k", FARE, "good"),
+    (b"k", b"{", "SerializationException"),
+    (b"k", NO_PATTERN, "AnalysisException"),
+    (b"k", b'{"name":"x","pattern":"%","fare":' + b"9" * 38 + b"}", "ArithmeticException"),
+    (b"k", b'{"name":"' + LARGE + b'","pattern":"%","fare":1}', "TooLarge"),
+    (LARGE[:60_000], b"{", "SerializationException"),
+    (b"k", FARE, "good"),
 ]
+# Larger ones are dead letters without a value, or without a key too.
+DEAD_LETTER_BYTES_MAX = 50_000
 
 
 @pytest.fixture
@@ -37,7 +44,9 @@ def servers(spark: SparkSession) -> Iterator[str]:
     assert spark is not None, "the engine finds the session of this run"
     with EmbeddedCluster() as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-        topics = [NewTopic(name, 1, 1) for name in ("fares", "liked", "totals", DEAD)]
+        topics = [NewTopic(name, 1, 1) for name in ("fares", "liked", "totals")]
+        limit = {"max.message.bytes": str(DEAD_LETTER_BYTES_MAX)}
+        topics.append(NewTopic(DEAD, 1, 1, config=limit))
         for made in admin.create_topics(topics).values():
             made.result(WAIT_S)
         yield cluster.bootstrap_servers
@@ -55,10 +64,10 @@ def topology(name: str) -> Topology:
     return made
 
 
-def produce(servers: str, values: list[bytes]) -> None:
+def produce(servers: str, records: list[tuple[bytes, bytes]]) -> None:
     producer = Producer({"bootstrap.servers": servers})
-    for value in values:
-        producer.produce("fares", value, b"k", headers=[("trace", b"t")])
+    for key, value in records:
+        producer.produce("fares", value, key, headers=[("trace", b"t")])
     assert producer.flush(WAIT_S) == 0
 
 
@@ -66,7 +75,7 @@ def produce(servers: str, values: list[bytes]) -> None:
 def test_a_record_that_cannot_be_processed_ends_the_query_which_names_it(
     mode: Mode, servers: str, tmp_path: Path
 ) -> None:
-    produce(servers, [FARE, FARE, RECORDS[2][0]])
+    produce(servers, [(b"k", value) for value in (FARE, FARE, NO_PATTERN)])
     query = Engine(EngineConfig(servers, tmp_path)).start(
         topology("fails").build(), f"fails-{mode}", mode
     )
@@ -88,26 +97,51 @@ def test_records_are_passed_over_and_written_as_dead_letters(
     query = Engine(config).start(topology("goes-on").build(), f"goes-on-{mode}", mode)
     assert query.wait_until_caught_up(WAIT_S)
 
-    produce(servers, [value for value, _ in RECORDS])
-    letters = read(servers, DEAD, 4)
+    produce(servers, [(key, value) for key, value, _ in RECORDS])
+    letters = read(servers, DEAD, 5)
     liked = read(servers, "liked", 3)
     progress = query.progress()
     query.stop()
 
     assert query.exception() is None
-    wrong = {str(offset): what for offset, (_, what) in enumerate(RECORDS) if what != "good"}
+    wrong = {str(offset): what for offset, (*_, what) in enumerate(RECORDS) if what != "good"}
     told = {}
     for letter in letters:
         headers = dict(letter.headers())
         offset = headers["__streams.errors.offset"].decode()
-        assert letter.value() == RECORDS[int(offset)][0]
-        assert (letter.key(), headers["trace"]) == (b"k", b"t")
+        key, value, _ = RECORDS[int(offset)]
+        left_out = headers.get("__duolog.errors.left.out", b"").decode()
+        assert ("value" in left_out) == (len(key + value) > DEAD_LETTER_BYTES_MAX)
+        assert letter.value() == (None if "value" in left_out else value)
+        assert ("key" in left_out) == (len(key) > DEAD_LETTER_BYTES_MAX)
+        assert letter.key() == (None if "key" in left_out else key)
+        assert headers.get("trace") == (None if "headers" in left_out else b"t")
         assert headers["__streams.errors.topic"] == b"fares"
         told[offset] = headers["__streams.errors.exception"].decode()
     assert told.keys() == wrong.keys()
     assert all(what in told[offset] for offset, what in wrong.items()), told
     assert len(liked) == 3, "the fare that is too much for a sum is none for a filter"
-    assert progress.skipped == {"deserialization": 1, "processing": 2, "production": 1}
+    assert progress.skipped == {"deserialization": 2, "processing": 2, "production": 1}
+
+
+def test_results_are_written_to_a_topic_that_takes_small_record_batches_only(
+    servers: str, tmp_path: Path
+) -> None:
+    """A batch was split into pieces of the size that was refused, for two minutes, and then failed."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    small = NewTopic("small", 1, 1, config={"max.message.bytes": "10000"})
+    admin.create_topics([small])["small"].result(WAIT_S)
+    copy = Topology("copy")
+    copy.stream("fares", key="id STRING", value="name STRING").to("small")
+    names = [LARGE[at : at + 500].decode() for at in range(0, 300_000, 500)]
+    produce(servers, [(b"k", f'{{"name":"{name}"}}'.encode()) for name in names])
+
+    query = Engine(EngineConfig(servers, tmp_path)).start(copy.build(), "copy", "micro-batch")
+    caught_up = query.wait_until_caught_up(60)
+    query.stop()
+
+    assert (caught_up, query.exception()) == (True, None)
+    assert len(read(servers, "small", len(names))) == len(names)
 
 
 def read(servers: str, topic: str, most: int) -> list[Any]:

@@ -1,12 +1,6 @@
 package org.duolog.kernel;
 
-import java.io.PrintWriter;
 import java.io.Serializable;
-import java.io.StringWriter;
-import java.nio.charset.StandardCharsets;
-import java.util.List;
-import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.header.internals.RecordHeader;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -14,15 +8,12 @@ import org.slf4j.LoggerFactory;
  * What becomes of a record that cannot be read, processed or written: the query fails and names it,
  * or it is passed over, counted, logged and, where a topic is set, written there as a dead letter.
  *
- * <p>Threads: any. Source: Kafka Streams' exception handlers (KIP-161, KIP-210, KIP-1033) and its
- * dead letters (KIP-1034).
+ * <p>Threads: any. Source: Kafka Streams' exception handlers (KIP-161, KIP-210, KIP-1033).
  */
 final class ErrorHandlers implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final Logger LOGGER = LoggerFactory.getLogger(ErrorHandlers.class);
   private static final String CONTINUE = "log_and_continue";
-  private static final String HEADER = "__streams.errors.";
-  private static final int STACK_TRACE_MAX = 8192;
 
   /** What was to be done with the record. */
   enum Stage {
@@ -90,7 +81,8 @@ final class ErrorHandlers implements Serializable {
     }
     return deadLetterTopic == null || origin == null
         ? null
-        : deadLetter(origin, headers, encodedOrigin, cause);
+        : DeadLetter.of(
+            origin, sourceTopics[origin.source()], headers, encodedOrigin, deadLetterTopic, cause);
   }
 
   private String named(Origin origin) {
@@ -105,34 +97,5 @@ final class ErrorHandlers implements Serializable {
     String message = cause.getMessage() == null ? "" : cause.getMessage().strip();
     String name = cause.getClass().getSimpleName();
     return message.isEmpty() ? name : name + ": " + message.lines().findFirst().orElse("");
-  }
-
-  private Envelope deadLetter(
-      Origin origin, byte[] headers, byte[] encodedOrigin, Exception cause) {
-    List<Header> all = Headers.decode(headers);
-    all.add(header("exception", cause.getClass().getName()));
-    all.add(header("message", cause.getMessage()));
-    all.add(header("stacktrace", stackTrace(cause)));
-    all.add(header("topic", sourceTopics[origin.source()]));
-    all.add(header("partition", String.valueOf(origin.partition())));
-    all.add(header("offset", String.valueOf(origin.offset())));
-    Envelope letter =
-        Envelope.toSink(
-            0, origin.key(), origin.value(), Math.max(0, origin.ts()), Headers.encode(all));
-    letter.setTopic(deadLetterTopic);
-    letter.setOrigin(encodedOrigin);
-    return letter;
-  }
-
-  private static Header header(String name, String value) {
-    return new RecordHeader(
-        HEADER + name, value == null ? null : value.getBytes(StandardCharsets.UTF_8));
-  }
-
-  private static String stackTrace(Exception cause) {
-    StringWriter text = new StringWriter();
-    cause.printStackTrace(new PrintWriter(text, true));
-    String trace = text.toString();
-    return trace.length() <= STACK_TRACE_MAX ? trace : trace.substring(0, STACK_TRACE_MAX);
   }
 }

@@ -48,7 +48,7 @@ public final class Launcher {
 
   /** Closes the producers of this JVM; call it when no query runs any more. */
   public static void closeProducers() {
-    Sink.closeProducers();
+    Producers.closeAll();
   }
 
   private static Trigger trigger(Spec spec, Map<String, String> options) {

@@ -6,20 +6,19 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Queue;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.errors.RecordBatchTooLargeException;
+import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.RetriableException;
-import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.spark.sql.ForeachWriter;
 
 /**
  * Writes envelopes to their sink topics: at least once, in order within a Spark partition.
  *
- * <p>Spark's own Kafka sink has no timestamp column and would stamp records with the wall clock. One
- * producer for each configuration serves all tasks of this JVM. A record that the broker refuses
+ * <p>Spark's own Kafka sink has no timestamp column and would stamp records with the wall clock. Tasks
+ * share their {@link Producers}. A record that the broker refuses
  * goes to the handler of production errors, at the next record or at {@link #close}, which waits
  * until everything is acknowledged. What may succeed later is no fault of the record: it fails the
  * task whatever the handler.
@@ -28,15 +27,13 @@ import org.apache.spark.sql.ForeachWriter;
  */
 final class Sink extends ForeachWriter<Envelope> {
   private static final long serialVersionUID = 1L;
-  private static final Map<Map<String, Object>, KafkaProducer<byte[], byte[]>> PRODUCERS =
-      new ConcurrentHashMap<>();
 
   private final String applicationId;
   private final String checkpointLocation;
   private final String[] topics;
   private final ErrorHandlers handlers;
   private final HashMap<String, Object> producerConfig;
-  private transient KafkaProducer<byte[], byte[]> producer;
+  private transient Producers.Shared shared;
   private transient Queue<Refused> refused;
   private transient Metrics metrics;
   private transient Checkpoint checkpoint;
@@ -65,7 +62,7 @@ final class Sink extends ForeachWriter<Envelope> {
     refused = new ConcurrentLinkedQueue<>();
     metrics = Metrics.of(applicationId);
     checkpoint = Checkpoint.of(Path.of(checkpointLocation));
-    producer = PRODUCERS.computeIfAbsent(producerConfig, Sink::create);
+    shared = Producers.take(producerConfig);
     return true;
   }
 
@@ -81,7 +78,7 @@ final class Sink extends ForeachWriter<Envelope> {
 
   private void send(Envelope record) {
     ProducerRecord<byte[], byte[]> produced = produced(record, topics);
-    producer.send(
+    shared.producer.send(
         produced,
         (metadata, error) -> {
           if (error != null) {
@@ -97,25 +94,32 @@ final class Sink extends ForeachWriter<Envelope> {
       Exception error = next.error;
       String at = "topic \"" + next.topic + "\"";
       if (!(error instanceof ApiException) || error instanceof RetriableException) {
-        // It may be of no use any more. Not closed: tasks of other queries may still write with it.
-        PRODUCERS.remove(producerConfig, producer);
+        Producers.retire(shared);
         String what = "cannot write to " + at + ": " + error.getMessage();
         throw new IllegalStateException(what, error);
       }
-      if (handlers.isDeadLetter(next.record)) {
-        throw new RecordFailed("cannot write a dead letter to " + at + ": " + error, error);
-      }
-      Envelope deadLetter =
-          handlers.handle(
-              ErrorHandlers.Stage.PRODUCTION,
-              next.record.getOrigin(),
-              next.record.getHeaders(),
-              at,
-              error);
+      Envelope deadLetter = deadLetter(next.record, at, error);
       if (deadLetter != null) {
         send(deadLetter);
       }
     }
+  }
+
+  /** What is written in the place of a refused record; null where that is nothing. */
+  private Envelope deadLetter(Envelope refused, String at, Exception error) {
+    if (!handlers.isDeadLetter(refused)) {
+      byte[] headers = refused.getHeaders();
+      return handlers.handle(
+          ErrorHandlers.Stage.PRODUCTION, refused.getOrigin(), headers, at, error);
+    }
+    boolean tooLarge =
+        error instanceof RecordTooLargeException
+            || error instanceof RecordBatchTooLargeException;
+    Envelope smaller = tooLarge ? DeadLetter.smaller(refused) : null;
+    if (smaller == null) {
+      throw new RecordFailed("cannot write a dead letter to " + at + ": " + error, error);
+    }
+    return smaller;
   }
 
   /** The record as Kafka's producer takes it; {@code topics} by sink id. */
@@ -136,27 +140,21 @@ final class Sink extends ForeachWriter<Envelope> {
   /** Waits for all acknowledgements, unless the task has failed already. */
   @Override
   public void close(Throwable error) {
-    if (error == null && producer != null) {
-      producer.flush();
-      while (!refused.isEmpty()) {
-        handleRefused();
-        producer.flush();
-      }
+    if (shared == null) {
+      return;
     }
-  }
-
-  /** Closes the producers of this JVM; a running sink fails, so no query may run. */
-  static void closeProducers() {
-    for (Map<String, Object> config : PRODUCERS.keySet()) {
-      KafkaProducer<byte[], byte[]> closing = PRODUCERS.remove(config);
-      if (closing != null) {
-        closing.close();
+    try {
+      if (error == null) {
+        shared.producer.flush();
+        while (!refused.isEmpty()) {
+          handleRefused();
+          shared.producer.flush();
+        }
       }
+    } finally {
+      Producers.give(shared);
+      shared = null;
     }
-  }
-
-  private static KafkaProducer<byte[], byte[]> create(Map<String, Object> config) {
-    return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
   }
 
   /** What an owner that was paused still has to write is older than what its successor has written. */
