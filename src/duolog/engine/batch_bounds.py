@@ -6,12 +6,19 @@ is worked out from the bytes of records at hand:
 
     bytes of a micro-batch ─▶ shared among topics by what each has to read ─▶ ÷ mean bytes of its records
 
-A topic gets a quarter of an even share at least, however little it has now. A topic whose records
-grow later is noticed by the query, which then begins anew with new bounds.
+A topic gets a quarter of an even share at least, however little it has now. Where no record of a topic
+is at hand its records are taken for large: many small micro-batches are slow, one that is too large ends
+the JVM. A query that reads as many as a guess allows, or whose records grow later, begins anew with new
+bounds.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+from duolog.core.units import KIB
+
+UNKNOWN_RECORD_BYTES: Final = 16 * KIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +30,26 @@ class Backlog:
 
 
 def records_max_by_topic(
-    backlogs: Mapping[str, Backlog], *, records_max: int, bytes_max: int
+    backlogs: Mapping[str, Backlog],
+    *,
+    records_max: int,
+    bytes_max: int,
+    unknown_bytes: float = UNKNOWN_RECORD_BYTES,
 ) -> dict[str, int]:
     """Return how many records of each topic fit into `bytes_max` together; at least one of each.
+
+    `unknown_bytes` is what a record of a topic is taken for whose records are not known.
 
     Example:
         >>> large, small = Backlog(1_000_000, 4000), Backlog(10, 100)
         >>> records_max_by_topic({"a": large, "b": small}, records_max=500_000, bytes_max=4_000_000)
         {'a': 999, 'b': 5000}
     """
-    total = sum(backlog.records * backlog.mean_bytes for backlog in backlogs.values())
+    means = {topic: known.mean_bytes or unknown_bytes for topic, known in backlogs.items()}
+    total = sum(backlog.records * means[topic] for topic, backlog in backlogs.items())
     found = {}
     for topic, backlog in backlogs.items():
-        share = backlog.records * backlog.mean_bytes / total if total else 1 / len(backlogs)
+        share = backlog.records * means[topic] / total if total else 1 / len(backlogs)
         bytes_of_topic = bytes_max * max(share, 1 / (4 * len(backlogs)))
-        fits = int(bytes_of_topic / backlog.mean_bytes) if backlog.mean_bytes else records_max
-        found[topic] = max(1, min(records_max, fits))
+        found[topic] = max(1, min(records_max, int(bytes_of_topic / means[topic])))
     return found

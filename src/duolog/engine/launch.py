@@ -43,10 +43,11 @@ _CONSUMER: Final = {
     # A deleted topic would come back by itself, with one partition.
     "allow.auto.create.topics": "false",
 }
+_RECORD_BATCH_BYTES_MAX: Final = 256 * KIB
 _PRODUCER: Final = {
     "acks": "all",
     "enable.idempotence": "true",
-    "batch.size": str(256 * KIB),
+    "batch.size": str(_RECORD_BATCH_BYTES_MAX),
     "buffer.memory": str(64 * MIB),
     "compression.type": "lz4",
 }
@@ -71,19 +72,37 @@ class Launcher:
         name: str = self.spec["application_id"]
         return name
 
-    def start(self, trigger: Trigger, records_max: Mapping[str, int]) -> StreamingQuery:
+    @property
+    def written_topics(self) -> list[str]:
+        """The topics that the query writes to, but for those that records choose themselves."""
+        dead_letters = self.config.errors.dead_letter_topic
+        sinks = [sink["topic"] for sink in self.spec["sinks"]]
+        return sinks if dead_letters is None else [*sinks, dead_letters]
+
+    def start(
+        self,
+        trigger: Trigger,
+        records_max: Mapping[str, int],
+        record_batch_bytes_max: int | None = None,
+    ) -> StreamingQuery:
         """Start a Spark query on the application's checkpoint.
 
         `records_max` tells how many records of each topic one micro-batch reads at most; a topic
         that it leaves out is bounded by the setting `max.offsets.per.trigger` alone.
+        `record_batch_bytes_max` is what all topics take that are written to.
 
         Raises:
             QueryFailed: Spark or the kernel refuses the query, or the JVM has gone.
         """
         with _starting:
-            return self._start(trigger, records_max)
+            return self._start(trigger, records_max, record_batch_bytes_max)
 
-    def _start(self, trigger: Trigger, records_max: Mapping[str, int]) -> StreamingQuery:
+    def _start(
+        self,
+        trigger: Trigger,
+        records_max: Mapping[str, int],
+        record_batch_bytes_max: int | None,
+    ) -> StreamingQuery:
         spec = json.dumps(self.spec | {"real_time": trigger == "real-time"})
         partitions = self.spec["shuffle_partitions"]
         try:
@@ -96,7 +115,8 @@ class Launcher:
                 bound = records_max.get(topic, self.config.offsets_per_trigger_max)
                 sources.add(self._read(topic, trigger, bound))
             envelopes = kernel.Kernel.apply(sources, spec)
-            started = kernel.Launcher.start(envelopes, spec, self._options(trigger))
+            options = self._options(trigger, record_batch_bytes_max)
+            started = kernel.Launcher.start(envelopes, spec, options)
         except (Py4JError, ConnectionError, PySparkException) as error:
             raise to_query_failed(error, self.application_id) from error
         return StreamingQuery(started)
@@ -137,9 +157,13 @@ class Launcher:
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
 
-    def _options(self, trigger: Trigger) -> Any:
+    def _options(self, trigger: Trigger, record_batch_bytes_max: int | None) -> Any:
         options = self._java().java.util.HashMap()
         producer = _PRODUCER | {"linger.ms": _LINGER_MS[trigger]}
+        if record_batch_bytes_max is not None:
+            # A larger batch that is refused is split into pieces of this size, again and again.
+            batch_bytes = min(_RECORD_BATCH_BYTES_MAX, record_batch_bytes_max)
+            producer["batch.size"] = str(batch_bytes)
         given = self._kafka(producer) | {
             "checkpointLocation": str(self.checkpoint.spark_dir),
             "queryName": self.application_id,

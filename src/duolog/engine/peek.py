@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from duolog.core.units import KIB
 
-_TIMEOUT_S: Final = 2.0
+TIMEOUT_S: Final = 2.0
 _OPTIONS: Final = {
     # Nobody joins the group and nothing is committed.
     "group.id": "duolog-peek",
@@ -56,15 +56,17 @@ class Peek:
     _opened: Consumer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def ahead(self, offsets: Mapping[Position, int], records_max: int) -> dict[Position, Ahead]:
+    def ahead(
+        self, offsets: Mapping[Position, int], records_max: int, timeout_s: float = TIMEOUT_S
+    ) -> dict[Position, Ahead]:
         """Return what follows each offset, up to `records_max` records of each partition.
 
-        What does not answer within two seconds is left as it is known by then.
+        What does not answer in time is left as it is known by then.
         """
         if not offsets:
             return {}
         with self._lock, contextlib.suppress(KafkaException):
-            return self._ahead(offsets, records_max)
+            return self._ahead(offsets, records_max, timeout_s)
         return {}
 
     def close(self) -> None:
@@ -73,12 +75,14 @@ class Peek:
             if opened is not None:
                 opened.close()
 
-    def _ahead(self, offsets: Mapping[Position, int], records_max: int) -> dict[Position, Ahead]:
+    def _ahead(
+        self, offsets: Mapping[Position, int], records_max: int, timeout_s: float
+    ) -> dict[Position, Ahead]:
         consumer = self._consumer()
         seen = {position: Ahead() for position in offsets}
         open_partitions = set(offsets)
         consumer.assign([TopicPartition(*position, at) for position, at in offsets.items()])
-        deadline = time.monotonic() + _TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
         while open_partitions and (left_s := deadline - time.monotonic()) > 0:
             for message in consumer.consume(500, timeout=min(left_s, 0.1)):
                 position = (message.topic() or "", message.partition() or 0)

@@ -7,7 +7,7 @@ positions come from the kernel's counters where it runs in this JVM, else from S
 import datetime as dt
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duolog.engine.topics import EndOffsets
@@ -50,6 +50,8 @@ class Report:
     epoch_id: int
     started_at_ms: int
     records_in: int
+    records_by_topic: Mapping[str, int]
+    """What was read of each topic."""
     records_per_second: float
     durations_ms: Mapping[str, int]
     """By phase, under Spark's names: `addBatch`, `queryPlanning`, `triggerExecution` (all of it), …"""
@@ -64,13 +66,18 @@ class Report:
         """Read Spark's `StreamingQueryProgress` in its JSON form."""
         report: dict[str, Any] = json.loads(text)
         positions: dict[str, dict[int, int]] = {}
+        records: dict[str, int] = {}
         for source in report.get("sources", ()):
-            positions.update(_positions(source.get("endOffset")))
+            read_to = _positions(source.get("endOffset"))
+            positions.update(read_to)
+            # A source has one topic.
+            records.update(dict.fromkeys(read_to, int(source.get("numInputRows") or 0)))
         durations = report.get("durationMs") or {}
         return cls(
             epoch_id=int(report.get("batchId", -1)),
             started_at_ms=_epoch_ms(report.get("timestamp")),
             records_in=int(report.get("numInputRows", 0)),
+            records_by_topic=records,
             records_per_second=float(report.get("processedRowsPerSecond") or 0.0),
             durations_ms={phase: int(spent) for phase, spent in durations.items()},
             positions=positions,
@@ -87,6 +94,29 @@ class Counters:
     bytes_in: int = 0
     """Bytes of the keys and values of what was read."""
     positions: EndOffsets = field(default_factory=dict)
+
+    @property
+    def mean_bytes(self) -> float:
+        """How large a record was; 0 where there was none."""
+        return self.bytes_in / self.records_in if self.records_in else 0.0
+
+    def since(self, before: "Counters") -> "Counters":
+        """Return what was read after `before`."""
+        return Counters(
+            records_in=self.records_in - before.records_in,
+            bytes_in=self.bytes_in - before.bytes_in,
+        )
+
+    def added_to(self, before: "Counters") -> "Counters":
+        """Return these counts and those of another JVM; the positions are these."""
+        stages = before.skipped.keys() | self.skipped.keys()
+        return replace(
+            self,
+            records_in=before.records_in + self.records_in,
+            records_out=before.records_out + self.records_out,
+            skipped={of: before.skipped.get(of, 0) + self.skipped.get(of, 0) for of in stages},
+            bytes_in=before.bytes_in + self.bytes_in,
+        )
 
     @classmethod
     def parse(cls, text: str) -> "Counters":

@@ -25,8 +25,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from duolog.engine.batch_bounds import records_max_by_topic
-from duolog.engine.errors import BrokerUnreachable, QueryFailed, SourceTopicRecreated
+from duolog.engine.batch_bounds import UNKNOWN_RECORD_BYTES, records_max_by_topic
+from duolog.engine.errors import (
+    BrokerUnreachable,
+    QueryFailed,
+    SourceTopicMissing,
+    SourceTopicRecreated,
+)
 from duolog.engine.failures import to_query_failed
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
@@ -34,7 +39,7 @@ from duolog.engine.progress import Counters, Progress, Report, lag_of, merge_pos
 from duolog.engine.restarts import Restarts
 from duolog.engine.slots import release_slots
 from duolog.engine.topic_ids import TopicWatch
-from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.engine.topics import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
 
 logger: Final = logging.getLogger(__name__)
 
@@ -42,6 +47,8 @@ State = Literal["starting", "catching-up", "running", "restarting", "stopped", "
 
 STOP_TIMEOUT_S: Final = 90.0
 JVM_IS_GONE: Final = (Py4JError, ConnectionError)
+_SPARK_FAILED: Final = (QueryFailed, PySparkException, *JVM_IS_GONE)
+_NO_ENDS: Final = (BrokerUnreachable, SourceTopicMissing)
 _POLL_S: Final = 0.05
 # How often a query looks whether its micro-batches still fit: seconds, as Spark counts them.
 _LOOK_S: Final = 2
@@ -66,8 +73,14 @@ class RunningQuery:
     _stopping: threading.Event = field(default_factory=threading.Event)
     _trouble: str = ""
     _bytes_max: int = 0
+    _earlier: Counters = field(default_factory=Counters)
+    """What was counted by JVMs that have gone."""
+    _counted: Counters = field(default_factory=Counters)
+    """What the JVM had counted when it was asked last."""
     _seen: Counters = field(default_factory=Counters)
     _epoch_seen: int = -1
+    _guessed: dict[str, int] = field(default_factory=dict)
+    """The bounds of topics whose records' size was not known."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _spark_query: StreamingQuery | None = None
@@ -116,7 +129,7 @@ class RunningQuery:
             self._stopping.set()
             spark_query = self._spark_query
         if spark_query is not None and not self._ended.is_set():
-            # A failure of the query while it stops is kept in `exception`.
+            # The thread that waits for Spark has it too, and knows that it is a stop.
             with contextlib.suppress(PySparkException, *JVM_IS_GONE):
                 spark_query.stop()
         self._ended.wait(STOP_TIMEOUT_S)
@@ -144,6 +157,7 @@ class RunningQuery:
 
         Raises:
             BrokerUnreachable: no broker answers.
+            SourceTopicMissing: a topic was deleted.
             QueryFailed: the query failed.
         """
         ends = self.topics.end_offsets(self.partition_counts)
@@ -159,7 +173,10 @@ class RunningQuery:
         return False
 
     def progress(self) -> Progress:
-        """Return how far the query is; after its end, how far it was."""
+        """Return how far the query is; after its end, how far it was.
+
+        Where no broker answers within seconds, the lag is left out.
+        """
         if not self._ended.is_set():
             # Without a JVM the last answer stands; the thread that waits for Spark tells why.
             with contextlib.suppress(*JVM_IS_GONE):
@@ -170,7 +187,7 @@ class RunningQuery:
         report = self._report()
         if report is not None and report.records_in > 0:
             self._last_busy = report
-        counters = self.launcher.counters()
+        counters = self._count().added_to(self._earlier)
         busy = self._last_busy
         return Progress(
             mode=self.mode,
@@ -181,8 +198,13 @@ class RunningQuery:
             skipped=counters.skipped,
             records_per_second=busy.records_per_second if busy else 0.0,
             duration_ms=report.duration_ms if report else 0,
-            lag_records=self._lag(),
+            # While it waits for its broker nobody needs to wait for that too.
+            lag_records={} if self._state == "restarting" else self._lag(GLANCE_S),
         )
+
+    def _count(self) -> Counters:
+        self._counted = self.launcher.counters()
+        return self._counted
 
     def reports(self) -> tuple[Report, ...]:
         """Return Spark's recent reports of the current Spark query, the oldest first."""
@@ -227,29 +249,22 @@ class RunningQuery:
                 following = self._await_spark()
                 if following is None:
                     return
-            except (QueryFailed, *JVM_IS_GONE) as error:
+            except _SPARK_FAILED as error:
                 # The JVM may go at any time, also while nothing waits for Spark.
-                failed = (
-                    error
-                    if isinstance(error, QueryFailed)
-                    else to_query_failed(error, self.application_id)
-                )
+                if self._stopping.is_set():
+                    return
+                failed = to_query_failed(error, self.application_id)
                 following = self._restart(failed, restarts.pause_s(failed))
 
     def _await_spark(self) -> Trigger | None:
         """Wait for the end of the Spark query; tell what is to follow it."""
         assert self._spark_query is not None
-        try:
-            while not self._spark_query.awaitTermination(_LOOK_S):
-                self._look_at_topics(self._spark_query)
-                if self._has_outgrown():
-                    logger.info("micro-batches are larger than planned: begin with new bounds")
-                    self._spark_query.stop()
-                    return self._trigger
-        except (PySparkException, *JVM_IS_GONE) as error:
-            if self._stopping.is_set():
-                return None
-            raise to_query_failed(error, self.application_id) from error
+        while not self._spark_query.awaitTermination(_LOOK_S):
+            self._look_at_topics(self._spark_query)
+            if self._needs_new_bounds():
+                logger.info("micro-batches are not as large as planned: begin with new bounds")
+                self._spark_query.stop()
+                return self._trigger
         if self._state != "catching-up" or self._stopping.is_set():
             return None
         return self._next_trigger()
@@ -278,6 +293,7 @@ class RunningQuery:
             return self._first_trigger()  # whose launch will say that none answers
         if self.launcher.jvm_has_ended and self.renewed is not None:
             self.launcher = self.renewed()
+            self._earlier, self._counted = self._counted.added_to(self._earlier), Counters()
         if error.out_of_memory:
             self._bytes_max = max(1, self._bytes_max // 2)
             # Not before the checkpoint is claimed: another process may have taken it over.
@@ -297,12 +313,13 @@ class RunningQuery:
         return "available-now"
 
     def _launch(self, trigger: Trigger) -> None:
+        self._committed = self.launcher.checkpoint.committed_positions()
+        bounds = {} if trigger == "real-time" else self._bounds()
+        batch_bytes = self.topics.record_batch_bytes_max(self.launcher.written_topics)
         with self._lock:
             if self._stopping.is_set():
                 return
-            self._committed = self.launcher.checkpoint.committed_positions()
-            bounds = {} if trigger == "real-time" else self._bounds()
-            self._spark_query = self.launcher.start(trigger, bounds)
+            self._spark_query = self.launcher.start(trigger, bounds, batch_bytes)
             self._trigger = trigger
             self._state = "catching-up" if trigger == "available-now" else "running"
             self._trouble = ""
@@ -312,6 +329,7 @@ class RunningQuery:
 
         Raises:
             QueryFailed: no broker answers.
+            SourceTopicMissing: a topic was deleted.
         """
         try:
             ends = self.topics.end_offsets(self.partition_counts)
@@ -323,28 +341,35 @@ class RunningQuery:
                 hint=error.hint,
                 may_pass=True,
             ) from error
-        self._seen, self._epoch_seen = self.launcher.counters(), -1
-        return records_max_by_topic(
-            self.topics.backlogs(self._committed, ends),
+        self._seen, self._epoch_seen = self._count(), -1
+        backlogs = self.topics.backlogs(self._committed, ends)
+        mean_bytes = self._seen.added_to(self._earlier).mean_bytes
+        found = records_max_by_topic(
+            backlogs,
             records_max=self.launcher.config.offsets_per_trigger_max,
             bytes_max=self._bytes_max,
+            unknown_bytes=mean_bytes or UNKNOWN_RECORD_BYTES,
         )
+        unknown = [topic for topic in found if not (backlogs[topic].mean_bytes or mean_bytes)]
+        self._guessed = {topic: found[topic] for topic in unknown}
+        return found
 
-    def _has_outgrown(self) -> bool:
-        """Tell whether the last micro-batch was far larger than it may be.
+    def _needs_new_bounds(self) -> bool:
+        """Tell whether the last micro-batch was far larger than it may be, or as large as a guess.
 
         Its records are as large as those read since the last look, by the kernel that has counted
         the bytes; how many it had, Spark tells.
         """
+        before, seen = self._seen, self._count()
         report = self._report() if self._trigger != "real-time" else None
         if report is None or report.epoch_id == self._epoch_seen:
             return False
-        before, self._seen, self._epoch_seen = self._seen, self.launcher.counters(), report.epoch_id
-        records = self._seen.records_in - before.records_in
-        if records <= 0:
-            return False
-        mean_bytes = (self._seen.bytes_in - before.bytes_in) / records
-        return report.records_in * mean_bytes > _OUTGROWN * self._bytes_max
+        self._seen, self._epoch_seen = seen, report.epoch_id
+        if any(
+            report.records_by_topic.get(topic, 0) >= self._guessed[topic] for topic in self._guessed
+        ):
+            return True
+        return report.records_in * seen.since(before).mean_bytes > _OUTGROWN * self._bytes_max
 
     def _report(self) -> Report | None:
         if self._spark_query is None:
@@ -352,13 +377,13 @@ class RunningQuery:
         last = self._spark_query.lastProgress
         return Report.parse(last.json) if last else None
 
-    def _lag(self) -> dict[str, int]:
+    def _lag(self, timeout_s: float = TIMEOUT_S) -> dict[str, int]:
         """Return what is not yet read of each source topic; nothing where no broker answers."""
         try:
-            ends = self.topics.end_offsets(self.partition_counts)
-        except BrokerUnreachable:  # Spark will say so, and better
+            ends = self.topics.end_offsets(self.partition_counts, timeout_s)
+        except _NO_ENDS:  # Spark will say so, and better
             return {}
-        read = merge_positions(self._reported_positions(), self.launcher.counters().positions)
+        read = merge_positions(self._reported_positions(), self._count().positions)
         return lag_of(self.topics.without_what_is_no_record(read, ends), ends)
 
     def _committed_positions(self) -> dict[str, dict[int, int]]:

@@ -16,7 +16,7 @@ from confluent_kafka import (
     TopicPartition,
     Uuid,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from duolog.engine.batch_bounds import Backlog
 from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
@@ -24,9 +24,20 @@ from duolog.engine.peek import Peek, Position
 
 TIMEOUT_S: Final = 15.0
 # Where the answer is only shown, nobody waits long for it.
-_GLANCE_S: Final = 3.0
+GLANCE_S: Final = 3.0
 # Enough of each partition to know how large its records are.
 _SAMPLE_RECORDS: Final = 200
+# A broker that starts, or is busy, may need a while; without the sizes small micro-batches follow.
+_SAMPLE_S: Final = 10.0
+
+_TOPIC_IS_GONE: Final = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.UNKNOWN_TOPIC_ID,
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - librdkafka's own codes have such names
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    }
+)
 
 _NO_ID: Final = str(Uuid(0, 0))
 
@@ -57,18 +68,15 @@ class TopicReader:
         found = self._list_partitions(TIMEOUT_S)
         missing = sorted(set(wanted) - set(found))
         if missing:
-            names = ", ".join(f'"{name}"' for name in missing)
-            raise SourceTopicMissing(
-                f"source topic {names} does not exist",
-                detail=f"The broker at {self._bootstrap_servers} has {len(found)} topics.",
-                hint=f"Create it: `duolog topics create {missing[0]}`.",
+            raise _missing(
+                missing, f"The broker at {self._bootstrap_servers} has {len(found)} topics."
             )
         return {topic: found[topic] for topic in wanted}
 
     def known_partition_counts(self, topics: Iterable[str]) -> dict[str, int] | None:
         """Return the partitions of those topics that exist; None where no broker answers soon."""
         try:
-            found = self._list_partitions(_GLANCE_S)
+            found = self._list_partitions(GLANCE_S)
         except BrokerUnreachable:
             return None
         return {topic: found[topic] for topic in topics if topic in found}
@@ -80,22 +88,25 @@ class TopicReader:
         """
         found = {}
         described = self._client().describe_topics(
-            TopicCollection(list(topics)), request_timeout=_GLANCE_S
+            TopicCollection(list(topics)), request_timeout=GLANCE_S
         )
         for topic, answer in described.items():
             with contextlib.suppress(KafkaException, TimeoutError):
-                found[topic] = str(answer.result(_GLANCE_S).topic_id)
+                found[topic] = str(answer.result(GLANCE_S).topic_id)
         return {topic: found[topic] for topic in found if found[topic] != _NO_ID}
 
     def answers(self) -> bool:
         """Tell whether a broker answers soon."""
         return self.known_partition_counts(()) is not None
 
-    def end_offsets(self, partition_counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
+    def end_offsets(
+        self, partition_counts: Mapping[str, int], timeout_s: float = TIMEOUT_S
+    ) -> dict[str, dict[int, int]]:
         """Return where each partition ends for a query: before a transaction that is still open.
 
         Raises:
-            BrokerUnreachable: no broker answers.
+            BrokerUnreachable: no broker answers in time.
+            SourceTopicMissing: a topic does not exist any more.
         """
         asked = {
             TopicPartition(topic, partition): OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -104,12 +115,15 @@ class TopicReader:
         }
         ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
         answers = self._client().list_offsets(
-            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_S
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=timeout_s
         )
         for topic_partition, answer in answers.items():
             try:
-                end = answer.result(TIMEOUT_S).offset
+                end = answer.result(timeout_s).offset
             except (KafkaException, TimeoutError) as error:
+                if _is_gone(error):
+                    told = f"The broker at {self._bootstrap_servers} does not know it any more."
+                    raise _missing([topic_partition.topic], told) from error
                 raise self._unreachable(error) from error
             ends[topic_partition.topic][topic_partition.partition] = end
         return ends
@@ -151,7 +165,8 @@ class TopicReader:
             for topic, partitions in ends.items()
             for partition in partitions
         }
-        seen = self._peek.ahead(offsets, records_max=_SAMPLE_RECORDS)
+        behind = {at: offset for at, offset in offsets.items() if offset < ends[at[0]][at[1]]}
+        seen = self._peek.ahead(behind, _SAMPLE_RECORDS, _SAMPLE_S)
         found = {}
         for topic, partitions in ends.items():
             parts = [ahead for (name, _), ahead in seen.items() if name == topic]
@@ -161,6 +176,17 @@ class TopicReader:
                 sum(part.bytes for part in parts) / records if records else 0.0,
             )
         return found
+
+    def record_batch_bytes_max(self, topics: Iterable[str]) -> int | None:
+        """Return the largest record batch that all these topics take; None where none says it."""
+        asked = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+        if not asked:
+            return None
+        found = []
+        for answer in self._client().describe_configs(asked, request_timeout=GLANCE_S).values():
+            with contextlib.suppress(KafkaException, TimeoutError):
+                found.append(int(answer.result(GLANCE_S)["max.message.bytes"].value))
+        return min(found, default=None)
 
     def _list_partitions(self, timeout_s: float) -> dict[str, int]:
         try:
@@ -184,3 +210,17 @@ class TopicReader:
             options |= {"bootstrap.servers": self._bootstrap_servers, "log_level": 0}
             self._opened = AdminClient(options)
         return self._opened
+
+
+def _is_gone(error: Exception) -> bool:
+    told = error.args[0] if error.args else None
+    return isinstance(told, KafkaError) and told.code() in _TOPIC_IS_GONE
+
+
+def _missing(topics: list[str], detail: str) -> SourceTopicMissing:
+    names = ", ".join(f'"{name}"' for name in topics)
+    return SourceTopicMissing(
+        f"source topic {names} does not exist",
+        detail=detail,
+        hint=f"Create it: `duolog topics create {topics[0]}`.",
+    )

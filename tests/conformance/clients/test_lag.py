@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.engine.batch_bounds import Backlog
-from duolog.engine.errors import BrokerUnreachable
+from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
 from duolog.engine.progress import lag_of
 from duolog.engine.topics import TopicReader
 from duolog.testing import Client, EmbeddedCluster
@@ -93,3 +94,32 @@ def test_no_broker_is_said_in_words() -> None:
 
     with pytest.raises(BrokerUnreachable, match=r"no broker answers at 127\.0\.0\.1:1"):
         topics.end_offsets({"orders": 1})
+
+
+def test_a_topic_that_was_deleted_is_not_taken_for_a_broker_that_is_away(
+    cluster: EmbeddedCluster,
+) -> None:
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("deleted", partitions=2)
+    topics = TopicReader(cluster.bootstrap_servers, {})
+    assert topics.end_offsets({"deleted": 2}) == {"deleted": {0: 0, 1: 0}}
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics(["deleted"])["deleted"].result(10)
+
+    with pytest.raises(SourceTopicMissing, match='topic "deleted" does not exist'):
+        topics.end_offsets({"deleted": 2})
+
+
+def test_the_smallest_of_some_topics_says_how_large_a_record_batch_may_be(
+    cluster: EmbeddedCluster,
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    small = NewTopic("small", 1, 1, config={"max.message.bytes": "5000"})
+    for answer in admin.create_topics([small, NewTopic("usual", 1, 1)]).values():
+        answer.result(10)
+    topics = TopicReader(cluster.bootstrap_servers, {})
+
+    assert topics.record_batch_bytes_max(["usual", "small", "missing"]) == 5000
+    assert topics.record_batch_bytes_max(["usual"]) == 1048588
+    assert topics.record_batch_bytes_max(["missing"]) is None
+    assert topics.record_batch_bytes_max([]) is None

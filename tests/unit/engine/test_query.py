@@ -13,12 +13,18 @@ import pytest
 from pyspark.errors import PySparkException
 
 from duolog.engine import restarts
-from duolog.engine.batch_bounds import Backlog
-from duolog.engine.errors import BrokerUnreachable, CheckpointInUse, QueryFailed
+from duolog.engine.batch_bounds import UNKNOWN_RECORD_BYTES, Backlog
+from duolog.engine.errors import (
+    BrokerUnreachable,
+    CheckpointInUse,
+    QueryFailed,
+    SourceTopicMissing,
+)
 from duolog.engine.modes import choose_mode
 from duolog.engine.progress import Counters
 from duolog.engine.query import RunningQuery
 from duolog.engine.settings import EngineConfig, Mode
+from duolog.engine.topics import GLANCE_S
 
 if TYPE_CHECKING:
     from duolog.engine.launch import Launcher
@@ -51,7 +57,8 @@ class PlayedQuery:
         self.ended.set()
 
     def report(self, epoch_id: int, records: int) -> None:
-        report = {"batchId": epoch_id, "numInputRows": records}
+        source = {"endOffset": {"flights": {"0": records}}, "numInputRows": records}
+        report = {"batchId": epoch_id, "numInputRows": records, "sources": [source]}
         self.lastProgress = MagicMock(json=json.dumps(report))
 
 
@@ -70,6 +77,8 @@ class PlayedLauncher:
     forgotten: int = 0
     bytes_in: int = 0
     jvm_has_ended: bool = False
+    written_topics: tuple[str, ...] = ("delays",)
+    batch_bytes: list[int | None] = field(default_factory=list)
     directory: Path = Path("/checkpoints/flights")
 
     @property
@@ -82,8 +91,11 @@ class PlayedLauncher:
     def committed_positions(self) -> dict[str, dict[int, int]]:
         return self.committed
 
-    def start(self, trigger: str, records_max: Mapping[str, int]) -> PlayedQuery:
+    def start(
+        self, trigger: str, records_max: Mapping[str, int], batch_bytes: int | None
+    ) -> PlayedQuery:
         self.started.append(trigger)
+        self.batch_bytes.append(batch_bytes)
         self.bounds.append(dict(records_max))
         self.queries.append(PlayedQuery())
         if trigger == "available-now":
@@ -116,12 +128,20 @@ class PlayedTopics:
 
     mean_bytes: float = 100.0
     away: int = 0
+    waited_s: list[float] = field(default_factory=list)
+
+    def record_batch_bytes_max(self, topics: tuple[str, ...]) -> int:
+        assert topics == ("delays",)
+        return 1000
 
     def answers(self) -> bool:
         self.away -= 1
         return self.away < 0
 
-    def end_offsets(self, _counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
+    def end_offsets(
+        self, _counts: Mapping[str, int], timeout_s: float = 15
+    ) -> dict[str, dict[int, int]]:
+        self.waited_s.append(timeout_s)
         if self.away > 0:
             raise BrokerUnreachable("no broker answers at nowhere")
         if self.in_the_way and (error := self.in_the_way.pop(0)) is not None:
@@ -284,6 +304,7 @@ def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped() -> None:
     query.stop()
 
     assert waiting.state == "restarting"
+    assert waiting.lag_records == {}
     assert waiting.trouble == 'application "flights" failed: TimeoutException: a batch has expired'
     assert query.state == "stopped"
 
@@ -329,6 +350,86 @@ def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> 
 
     first, second = launcher.bounds
     assert second["flights"] < first["flights"] / 4
+
+
+def test_records_whose_size_nobody_knows_are_taken_for_large_until_they_are_known() -> None:
+    """Without an answer to the look at the topics, a micro-batch had no bound in bytes at all."""
+    launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6, mean_bytes=0)
+    query = start(launcher, "micro-batch", topics)
+    launcher.live.clear()
+    [guess] = (bounds["flights"] for bounds in launcher.bounds)
+    launcher.position, launcher.bytes_in = 2 * guess, 2 * guess * 1000
+    launcher.queries[-1].report(epoch_id=1, records=guess)
+
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    bytes_max = EngineConfig("", Path()).bytes_per_trigger_max
+    assert guess == bytes_max // UNKNOWN_RECORD_BYTES
+    assert launcher.bounds[1] == {"flights": bytes_max // 1000}
+
+
+def test_a_topic_that_has_less_than_its_guess_begins_no_query_anew() -> None:
+    launcher = PlayedLauncher()
+    query = start(launcher, "micro-batch", PlayedTopics(end=0, mean_bytes=0))
+    launcher.position, launcher.bytes_in = 1000, 100_000
+    launcher.queries[-1].report(epoch_id=1, records=1000)
+
+    time.sleep(0.3)
+    query.stop()
+
+    assert len(launcher.bounds) == 1
+
+
+def test_what_is_written_is_batched_as_its_topics_take_it() -> None:
+    launcher = PlayedLauncher()
+
+    start(launcher, "real-time").stop()
+
+    assert set(launcher.batch_bytes) == {1000}
+
+
+def test_progress_waits_for_a_broker_that_is_away_for_seconds_only() -> None:
+    topics = PlayedTopics()
+    query = start(PlayedLauncher(), "micro-batch", topics)
+    topics.away = 1
+    topics.waited_s.clear()
+
+    progress = query.progress()
+    query.stop()
+
+    assert progress.lag_records == {}
+    assert topics.waited_s == [GLANCE_S]
+
+
+def test_counts_go_on_when_the_jvm_is_replaced() -> None:
+    launcher, second = PlayedLauncher(), PlayedLauncher()
+    query = start(launcher, "micro-batch", second=second)
+    launcher.position = 1000
+    assert query.progress().records_in == 1000
+    launcher.jvm_has_ended = True
+    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
+    launcher.queries[-1].stop()
+    assert second.live.wait(WAIT_S)
+
+    second.position = 500
+    progress = query.progress()
+    query.stop()
+
+    assert progress.records_in == 1500
+    assert progress.lag_records == {"flights": 149_500}
+
+
+def test_a_topic_that_was_deleted_is_named_to_those_who_wait() -> None:
+    """It was told that no broker answers."""
+    topics = PlayedTopics()
+    query = start(PlayedLauncher(), "micro-batch", topics)
+    topics.in_the_way = [SourceTopicMissing('source topic "flights" does not exist')] * 3
+
+    assert query.progress().lag_records == {}
+    with pytest.raises(SourceTopicMissing):
+        query.wait_until_caught_up(WAIT_S)
+    query.stop()
 
 
 def test_many_small_micro_batches_between_two_looks_are_not_one_large_one() -> None:
