@@ -1,42 +1,24 @@
 """The record cache beyond what it may hold: in Java, without Spark."""
 
-import os
-import subprocess
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from duolog.core.units import GIB
-from duolog.engine.jars import kernel_jar
+from unit.kernel.java_program import run_java
 
 pytestmark = pytest.mark.timeout(120)
-
-PROGRAM = Path(__file__).parent / "java" / "RecordCache.java"
-CLASS_PATH = os.pathsep.join([str(kernel_jar()), f"{Path(pyspark.__file__).parent}/jars/*"])
-OPENS = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in ("lang", "nio", "util")]
 
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("classes")
-    command = ["javac", "--release", "17", "-cp", CLASS_PATH, "-d", str(directory), str(PROGRAM)]
-    subprocess.run(command, check=True, timeout=60)
-    return directory
+    return tmp_path_factory.mktemp("classes")
 
 
 def told(classes: Path, cache_bytes: int, *steps: tuple[int, int]) -> list[int]:
     """Return how many updates were told after each step (keys, bytes of their rows), and at the end."""
-    command = ["java", "-Xmx1g", *OPENS, "-cp", os.pathsep.join([str(classes), CLASS_PATH])]
-    arguments = [str(part) for step in steps for part in step]
-    done = subprocess.run(
-        [*command, "org.duolog.kernel.RecordCache", str(cache_bytes), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
-    return [int(line) for line in done.stdout.split()]
+    arguments = [part for step in steps for part in step]
+    return [int(word) for word in run_java("RecordCache", classes, cache_bytes, *arguments)]
 
 
 def test_a_record_cache_larger_than_what_is_kept_for_reading_costs_no_more_for_each_key(

@@ -1,0 +1,34 @@
+package org.duolog.kernel;
+
+import java.util.Map;
+
+/** Prints how many producers live after each step; no broker is needed for that. */
+public final class ProducersInUse {
+  private static final Map<String, Object> CONFIG = Map.of("bootstrap.servers", "127.0.0.1:1");
+
+  private ProducersInUse() {}
+
+  public static void main(String[] args) {
+    Producers.Shared first = Producers.take(CONFIG);
+    Producers.Shared again = Producers.take(CONFIG);
+    print();
+    Producers.retire(first);
+    Producers.Shared next = Producers.take(CONFIG);
+    print();
+    Producers.give(first);
+    print();
+    Producers.give(again);
+    print();
+    Producers.give(next);
+    print();
+    Producers.closeAll();
+    print();
+  }
+
+  private static void print() {
+    System.out.println(
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> thread.getName().startsWith("kafka-producer-network-thread"))
+            .count());
+  }
+}
