@@ -24,6 +24,12 @@ _DATA_LOSS_HINT: Final = (
     "Records were deleted (retention, or a topic made anew) before the query read them. "
     "Remove the application's checkpoint to start from what is still there."
 )
+# Of two that write the same entry of Spark's log, the second one is told this.
+_OTHER_OWNER: Final = "CONCURRENT_STREAM_LOG_UPDATE"
+_OTHER_OWNER_HINT: Final = "This process no longer owns the checkpoint. Let the other one go on, or end it and start again."
+_AGAIN: Final = (
+    "then start again: nothing is lost, the query goes on behind what it has committed last."
+)
 _GO_ON: Final = (
     "Such records are passed over with the setting {}.exception.handler=log_and_continue."
 )
@@ -32,24 +38,13 @@ _HINTS: Final = (
     ("RecordFailed: cannot read", _GO_ON.format("deserialization")),
     ("RecordFailed: cannot process", _GO_ON.format("processing")),
     ("RecordFailed: cannot write", _GO_ON.format("production")),
-    (
-        "CheckpointLostException",
-        "This process no longer owns the checkpoint. Let the other one go on, or start again.",
-    ),
-    (
-        "CONCURRENT_STREAM_LOG_UPDATE",
-        "Something else writes to the checkpoint. See that one process alone uses it; restart.",
-    ),
+    ("CheckpointLostException", _OTHER_OWNER_HINT),
+    (_OTHER_OWNER, _OTHER_OWNER_HINT),
     ("ChecksumException", _DAMAGE_HINT),
-    (
-        "AccessDeniedException",
-        "This user may not write to the checkpoint. Give the right, then start again.",
-    ),
-    (
-        "Permission denied",
-        "This user may not write to the checkpoint. Give the right, and restart.",
-    ),
-    ("Read-only file system", "The checkpoint's file system is read-only. Mount it for writing."),
+    ("AccessDeniedException", f"Give this user the right to write there, {_AGAIN}"),
+    ("Permission denied", f"Give this user the right to write there, {_AGAIN}"),
+    ("Read-only file system", f"Mount the file system for writing, {_AGAIN}"),
+    ("No space left on device", f"Free space there, {_AGAIN}"),
     ("KAFKA_DATA_LOSS", _DATA_LOSS_HINT),
     ("OffsetOutOfRange", _DATA_LOSS_HINT),
     ("UnknownTopicOrPartition", "A topic was deleted while the query ran. Create it and restart."),
@@ -60,7 +55,6 @@ _HINTS: Final = (
     ("Py4JNetworkError", "The JVM has ended. What it said last is in the engine's log."),
     ("ConnectionRefusedError", "The JVM has ended. What it said last is in the engine's log."),
     ("OutOfMemoryError", 'Give the JVM more memory: setting "driver.memory.bytes".'),
-    ("No space left on device", "Free space where checkpoints and scratch files are kept."),
 )
 
 # What is said, by Kafka's clients or by py4j, where a broker or the JVM is away and may come back.
@@ -116,6 +110,8 @@ def _sentence(message: str) -> str:
 
 def to_query_failed(error: BaseException, query_id: str) -> QueryFailed:
     """Return `error` as the failure of a query; what PySpark or py4j raised in our words."""
+    if isinstance(error, QueryFailed):
+        return error
     if isinstance(error, DuologError):
         return QueryFailed(error.message, query_id=query_id, detail=error.detail, hint=error.hint)
     return query_failed(query_id, list(causes_of(error)))
@@ -129,6 +125,8 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
     classes = [cause.error_class for cause in causes if cause.error_class]
     # STREAM_FAILED says nothing: every failed query has it.
     telling = [name for name in classes if name != "STREAM_FAILED"] or classes
+    if _OTHER_OWNER in telling:
+        root = "another process writes to its checkpoint"
     names = {cause.class_name for cause in causes}
     text = " ".join(f"{cause.error_class} {cause}" for cause in causes)
     return QueryFailed(

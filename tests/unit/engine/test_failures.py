@@ -75,4 +75,5 @@ def test_a_checkpoint_that_two_write_to_comes_with_what_to_do() -> None:
 
     error = query_failed("q", [Cause("SparkException", said, "CONCURRENT_STREAM_LOG_UPDATE")])
 
-    assert error.hint.startswith("Something else writes to the checkpoint.")
+    assert error.message == 'application "q" failed: another process writes to its checkpoint'
+    assert error.hint.startswith("This process no longer owns the checkpoint.")

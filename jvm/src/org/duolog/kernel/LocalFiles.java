@@ -13,6 +13,7 @@ import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.ChecksumFs;
 import org.apache.hadoop.fs.DelegateToFileSystem;
+import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FsConstants;
 import org.apache.hadoop.fs.LocalFileSystem;
@@ -169,18 +170,41 @@ public final class LocalFiles extends LocalFileSystem {
 
     @Override
     public void write(byte[] bytes, int from, int length) throws IOException {
-      out.write(bytes, from, length);
+      try {
+        out.write(bytes, from, length);
+      } catch (IOException | FSError e) { // Hadoop makes an Error of what the system refuses.
+        throw new NotWrittenException(path, e);
+      }
     }
 
     @Override
     public void close() throws IOException {
-      out.close();
+      try {
+        out.close();
+      } catch (IOException | FSError e) {
+        throw new NotWrittenException(path, e);
+      }
       Checkpoint checkpoint = Checkpoint.of(path);
       if (checkpoint != null) {
         written(checkpoint, path);
       } else {
         Unsynced.sync(path);
       }
+    }
+  }
+
+  /** The system refuses what is to be written to a file; the system itself does not name it. */
+  static final class NotWrittenException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    /** Without a cause: the innermost one is what people are told. */
+    NotWrittenException(java.nio.file.Path path, Throwable e) {
+      super("cannot write " + path + ": " + reason(e));
+      addSuppressed(e);
+    }
+
+    private static String reason(Throwable e) {
+      return e.getCause() == null ? e.getMessage() : reason(e.getCause());
     }
   }
 

@@ -68,7 +68,7 @@ final class Unsynced {
       sync(path);
     } catch (IOException failed) {
       paths.add(path);
-      throw new UncheckedIOException(failed);
+      throw new UncheckedIOException(new LocalFiles.NotWrittenException(path, failed));
     }
   }
 
@@ -77,7 +77,7 @@ final class Unsynced {
       one.get();
     } catch (ExecutionException failed) {
       if (failed.getCause() instanceof UncheckedIOException cause) {
-        throw new IOException("cannot make the checkpoint durable", cause.getCause());
+        throw cause.getCause();
       }
       throw new IOException(failed.getCause());
     } catch (InterruptedException stopped) {
