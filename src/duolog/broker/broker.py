@@ -18,13 +18,13 @@ from duolog.broker.cleaning.retention_task import Retention
 from duolog.broker.configs.client_quotas import ClientQuotas
 from duolog.broker.configs.resource_types import Configs
 from duolog.broker.controller import Change, Controller, carry_out
+from duolog.broker.counters import Counters
 from duolog.broker.errors import kafka_code
 from duolog.broker.event_loop.background import BackgroundThread, BesideTheLoop
 from duolog.broker.event_loop.loop import Loop, Timers
 from duolog.broker.event_loop.time_slices import TimeSlices
-from duolog.broker.fetch.fetch_sessions import FetchSessions, SessionPartition
+from duolog.broker.fetch.fetch_sessions import FetchSessions
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
-from duolog.broker.metrics.counters import Counters
 from duolog.broker.network.connection_quotas import ConnectionQuotas
 from duolog.broker.network.listener import Listener
 from duolog.broker.network.request_memory import RequestMemory
@@ -45,10 +45,10 @@ from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_bat
 from duolog.record.records import Record, decode_records
 
 if TYPE_CHECKING:
-    from duolog.broker.fetch.delayed_fetch import DelayedFetch
-    from duolog.broker.network.connection import Connection
     from duolog.broker.network.endpoints import OpenEndpoint
-    from duolog.broker.requests.api import RequestContext
+    from duolog.broker.network.needs import Flushable
+    from duolog.broker.requests.needs import Refusable
+    from duolog.broker.topics.topics import Waiter
     from duolog.log.group_commit import Durability
     from duolog.log.log_manager import LogManager
     from duolog.log.partition_log import PartitionLog
@@ -104,7 +104,7 @@ class Broker:
             settings.integer("queued.max.request.bytes"), self.loop.timers
         )
         self.connections = ConnectionQuotas(settings, self.loop.timers)
-        self.connections_to_flush: list[Connection] = []
+        self.connections_to_flush: list[Flushable] = []
         self.endpoints: Sequence[OpenEndpoint] = ()
         self.advertised: tuple[str, int] = ("127.0.0.1", 0)
         """What clients of the first listener are told; see `Connection.advertised`."""
@@ -115,7 +115,7 @@ class Broker:
         self.cleaner = Cleaner(self, self._background.run)
         self.retention = Retention(self)
         self.fetch_sessions = FetchSessions(self)
-        self._waiters_to_check: set[DelayedFetch | SessionPartition] = set()
+        self._waiters_to_check: set[Waiter] = set()
         self._listeners: list[Listener] = []
 
     @property
@@ -263,14 +263,14 @@ class Broker:
         """Delete a topic; when this returns it is gone."""
         carry_out(self.deleting_topic(name))
 
-    def refuse(self, context: "RequestContext", error: Exception) -> None:
+    def refuse(self, context: "Refusable", error: Exception) -> None:
         """Answer a request whose handler failed, and log what nobody could expect."""
         code, message = kafka_code(error)
         if not isinstance(error, DuologError):
-            self.counters.errors[context.api.name] += 1
+            self.counters.errors[context.api_name] += 1
             logger.error(
                 "request failed",
-                extra={"api": context.api.name, "version": context.version},
+                extra={"api": context.api_name, "version": context.version},
                 exc_info=error,
             )
         if not context.replied:
@@ -301,7 +301,7 @@ class Broker:
         if partition.waiters:
             self._waiters_to_check.update(partition.waiters)
 
-    def check_soon(self, waiter: "DelayedFetch") -> None:
+    def check_soon(self, waiter: "Waiter") -> None:
         """Let a fetch that waits look again at the end of this round."""
         self._waiters_to_check.add(waiter)
 

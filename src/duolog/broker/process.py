@@ -126,7 +126,7 @@ def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoi
 def _run(
     broker: Broker, listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None"
 ) -> int:
-    request_log = RequestLog(broker.router)
+    request_log = RequestLog(broker.router.routes)
     if broker.settings.boolean("logging.requests"):
         request_log.toggle()
     _handle_signals(broker, request_log)

@@ -10,16 +10,19 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Final
 
-from duolog.broker import apis
 from duolog.broker.requests.api import Api
 from duolog.protocol.errors import UnsupportedRequest
 from duolog.protocol.headers import API_VERSIONS, is_flexible
 
+_APIS: Final = "duolog.broker.apis"
+"""By name: these stand above the broker, and import what they work on."""
+
 
 def find_apis() -> tuple[Api, ...]:
     """Return the `API` of each file of `apis/`, by key."""
-    names = sorted(module.name for module in iter_modules(apis.__path__))
-    found = [import_module(f"{apis.__name__}.{name}").API for name in names]
+    package = import_module(_APIS)
+    names = sorted(module.name for module in iter_modules(package.__path__))
+    found = [import_module(f"{_APIS}.{name}").API for name in names]
     return tuple(sorted(found, key=lambda api: int(api.key)))
 
 

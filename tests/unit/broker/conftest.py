@@ -31,7 +31,9 @@ _ANSWER_S: Final = 60.0
 class Client:
     """The other end of a connection; speaks by the schemas."""
 
-    def __init__(self, harness: "Harness", near: socket.socket, connection: Connection) -> None:
+    def __init__(
+        self, harness: "Harness", near: socket.socket, connection: Connection[Broker]
+    ) -> None:
         self._harness = harness
         self.socket = near
         self.connection = connection

@@ -53,7 +53,7 @@ def test_lines_below_the_level_are_not_written() -> None:
 def test_the_request_log_is_turned_on_and_off(
     harness: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client, log = harness.client(), RequestLog(harness.broker.router)
+    client, log = harness.client(), RequestLog(harness.broker.router.routes)
 
     def lines() -> list[tuple[Any, ...]]:
         client.ask(3, 12, topics=[])

@@ -17,7 +17,7 @@ def test_a_second_signal_ends_the_process_at_once(
     ended: list[int] = []
     monkeypatch.setattr(signal, "signal", handlers.__setitem__)
     monkeypatch.setattr(os, "_exit", ended.append)
-    process._handle_signals(harness.broker, RequestLog(harness.broker.router))  # noqa: SLF001
+    process._handle_signals(harness.broker, RequestLog(harness.broker.router.routes))  # noqa: SLF001
 
     handlers[signal.SIGINT](signal.SIGINT, None)
     harness.broker.loop.run()  # It ends: the first signal stops the loop.
@@ -32,7 +32,7 @@ def test_a_signal_turns_the_request_log_on_in_the_loop(
 ) -> None:
     handlers: dict[int, Any] = {}
     monkeypatch.setattr(signal, "signal", handlers.__setitem__)
-    log = RequestLog(harness.broker.router)
+    log = RequestLog(harness.broker.router.routes)
     process._handle_signals(harness.broker, log)  # noqa: SLF001
 
     handlers[signal.SIGUSR1](signal.SIGUSR1, None)

@@ -53,8 +53,8 @@ from duolog.protocol.produce import (
 from duolog.protocol.produce_single import FIRST_VERSION
 
 if TYPE_CHECKING:
+    from duolog.broker.apis.context import Connection
     from duolog.broker.broker import Broker
-    from duolog.broker.network.connection import Connection
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from duolog.broker.requests.api import LARGE_BYTES, Api, decode_beside
 from duolog.protocol.fetch import VERSIONS, read_fetch_request
 
 if TYPE_CHECKING:
-    from duolog.broker.network.connection import Connection
+    from duolog.broker.apis.context import Connection
 
 
 def handle_frame(

@@ -16,8 +16,9 @@ Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.broker.topics.leader_epoch import NO_EPOCH, check_leader_epoch
 from duolog.broker.topics.topics import Partition

@@ -47,8 +47,8 @@ from duolog.protocol.operations import (
 )
 
 if TYPE_CHECKING:
+    from duolog.broker.apis.context import Connection
     from duolog.broker.broker import Broker
-    from duolog.broker.network.connection import Connection
 
 _KEY = 3
 _NO_ID = UUID(int=0)

@@ -16,8 +16,9 @@ Source: Kafka OffsetCommitRequest.json; OffsetMetadataManager.commitOffset.
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.groups.offset_fields import Answer, commit_in_slices
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.messages import CommitRequest, CommittedOffset
 from duolog.core.ids import TopicPartition
 

@@ -21,8 +21,9 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.groups.offset_fields import PARTITIONS_A_STEP
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import do_nothing, work_in_slices
 from duolog.coordinator.errors import NONE, UNSTABLE_OFFSET_COMMIT, GroupError
 from duolog.coordinator.records import OffsetRecord

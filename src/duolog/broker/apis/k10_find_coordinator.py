@@ -14,7 +14,8 @@ Source: Kafka FindCoordinatorRequest.json; KafkaApis.handleFindCoordinatorReques
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import NONE
 from duolog.protocol.error_codes import ErrorCode
 

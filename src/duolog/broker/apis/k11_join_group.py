@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.groups.coordinator_service import new_member_suffix
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import JoinReply, JoinRequest, MemberProtocol
 

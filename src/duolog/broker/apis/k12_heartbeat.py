@@ -13,7 +13,8 @@ Source: Kafka HeartbeatRequest.json; GroupMetadataManager.classicGroupHeartbeat.
 
 from typing import TYPE_CHECKING
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import NONE, CoordinatorLoadInProgress, GroupError
 from duolog.coordinator.messages import HeartbeatRequest
 

@@ -12,7 +12,8 @@ Source: Kafka LeaveGroupRequest.json; GroupMetadataManager.classicGroupLeave.
 
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import NONE, GroupError, UnknownMemberId
 from duolog.coordinator.messages import LeavingMember, LeftMember
 

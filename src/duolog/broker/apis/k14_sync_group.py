@@ -11,7 +11,8 @@ Source: Kafka SyncGroupRequest.json; GroupMetadataManager.classicGroupSync.
 
 from typing import TYPE_CHECKING
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import SyncReply, SyncRequest
 

@@ -15,7 +15,8 @@ Source: Kafka DescribeGroupsRequest.json; GroupMetadataManager.describeGroups.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import GROUP_ID_NOT_FOUND, NONE, GroupError
 from duolog.coordinator.messages import DescribedGroup

@@ -12,7 +12,8 @@ Source: Kafka ListGroupsRequest.json; GroupMetadataManager.listGroups.
 
 from typing import TYPE_CHECKING
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import NONE, GroupError
 from duolog.coordinator.messages import ListedGroup

@@ -8,7 +8,8 @@ Source: Kafka `KafkaApis.handleSaslHandshakeRequest`, KIP-43.
 
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
 

@@ -33,7 +33,7 @@ from duolog.protocol.frames import write_frame
 from duolog.protocol.wire import INT32, read_string
 
 if TYPE_CHECKING:
-    from duolog.broker.network.connection import Connection
+    from duolog.broker.apis.context import Connection
 
 _SOFTWARE: Final = re.compile(rb"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_SOFTWARE: Final = 3

@@ -17,9 +17,10 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import change_each
 from duolog.broker.topics.topic_creation import PARTITIONS_AT_ONCE_MAX, NewTopic, new_topic
 from duolog.broker.topics.topic_names import metric_name

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.controller import Change
 from duolog.broker.errors import UnknownTopic, kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import change_each
 from duolog.broker.topics.topic_names import metric_name
 from duolog.broker.topics.topics import Topic

@@ -13,10 +13,11 @@ Source: Kafka `ReplicaManager.deleteRecords`, `Partition.deleteRecordsOnLeader`;
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.cleaning.retention_task import cutting
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import change_each
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition

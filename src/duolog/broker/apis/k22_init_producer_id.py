@@ -17,7 +17,8 @@ Source: Kafka `TransactionCoordinator.handleInitProducerId`, `RPCProducerIdManag
 
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.coordinator import NO_ONE, Answer
 from duolog.coordinator.transactions.transitions import Producer

@@ -11,7 +11,8 @@ Source: Kafka `ReplicaManager.lastOffsetForLeaderEpoch`, KIP-320.
 
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.broker.topics.leader_epoch import check_leader_epoch
 from duolog.core.errors import KafkaError

@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.ids import TopicPartition

@@ -11,7 +11,8 @@ Source: Kafka `KafkaApis.handleAddOffsetsToTxnRequest`.
 
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.topics.topic_names import OFFSETS_TOPIC
 from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.transitions import Producer

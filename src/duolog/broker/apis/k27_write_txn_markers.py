@@ -17,8 +17,9 @@ Source: Kafka `KafkaApis.handleWriteTxnMarkersRequest`.
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import do_nothing, work_in_slices
 from duolog.broker.transactions.markers import EndedTransaction, append_marker
 from duolog.core.errors import DuologError, KafkaError

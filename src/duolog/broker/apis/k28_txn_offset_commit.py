@@ -14,8 +14,9 @@ Source: Kafka TxnOffsetCommitRequest.json; OffsetMetadataManager.commitTransacti
 
 from typing import TYPE_CHECKING, Final
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.groups.offset_fields import Answer, commit_in_slices
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import CoordinatorLoadInProgress, InvalidGroupId
 from duolog.coordinator.messages import CommitRequest, CommittedOffset, Producer
 from duolog.core.errors import KafkaError

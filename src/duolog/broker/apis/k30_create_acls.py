@@ -9,7 +9,8 @@ Source: Kafka `AclApis.handleCreateAcls`.
 
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.no_authorizer import SECURITY_DISABLED
 
 

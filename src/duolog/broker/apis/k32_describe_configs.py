@@ -12,8 +12,9 @@ Source: Kafka `ConfigHelper.describeConfigs`; KIP-226, KIP-569.
 
 from typing import Any
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.core.errors import DuologError
 

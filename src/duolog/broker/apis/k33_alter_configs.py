@@ -11,10 +11,11 @@ Source: Kafka `ConfigAdminManager.preprocess`, `ConfigurationControlManager.lega
 
 from typing import Any
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.alter_requests import alter_resources
 from duolog.broker.configs.editing import replaced
 from duolog.broker.controller import Change
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 
 
 def handle(request: Any, context: RequestContext) -> None:

@@ -11,7 +11,8 @@ Source: Kafka `ReplicaManager.alterReplicaLogDirs`, KIP-113.
 from collections import defaultdict
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

@@ -12,7 +12,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.broker.topics.topics import Partition, Topic
 from duolog.protocol.error_codes import ErrorCode

@@ -9,7 +9,8 @@ Source: Kafka `KafkaApis.handleSaslAuthenticateRequest`, KIP-152.
 
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
 

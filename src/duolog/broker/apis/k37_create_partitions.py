@@ -13,9 +13,10 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import change_each
 from duolog.broker.topics.topic_creation import check_assignments
 from duolog.broker.topics.topic_names import metric_name

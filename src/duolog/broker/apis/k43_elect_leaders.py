@@ -11,8 +11,9 @@ Source: Kafka `ReplicationControlManager.electLeaders`, KIP-460.
 
 from typing import Any, Final
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode

@@ -14,11 +14,12 @@ Source: Kafka `ConfigurationControlManager.incrementalAlterConfigs`, KIP-339.
 from functools import partial
 from typing import Any
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.alter_requests import alter_resources
 from duolog.broker.configs.editing import edited
 from duolog.broker.configs.resources import BROKER_LOGGER
 from duolog.broker.controller import Change
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 
 
 def handle(request: Any, context: RequestContext) -> None:

@@ -10,8 +10,9 @@ Source: Kafka `ReplicationControlManager.alterPartitionReassignment`; KIP-455, K
 
 from typing import Any
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 

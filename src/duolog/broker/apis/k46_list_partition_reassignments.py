@@ -7,7 +7,8 @@ Source: Kafka `ReplicationControlManager.listPartitionReassignments`, KIP-455.
 
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 
 
 def handle(request: Any, context: RequestContext) -> None:

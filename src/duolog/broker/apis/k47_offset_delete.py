@@ -9,8 +9,9 @@ Source: Kafka OffsetDeleteRequest.json; OffsetMetadataManager.deleteOffsets; KIP
 
 from typing import TYPE_CHECKING
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.groups.offset_fields import Answer, delete_in_slices
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.core.ids import TopicPartition
 
 if TYPE_CHECKING:

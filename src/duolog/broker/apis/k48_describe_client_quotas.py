@@ -10,9 +10,10 @@ Source: Kafka `ClientQuotasImage.describe`, KIP-546.
 
 from typing import Any
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.client_quotas import Component, check_components
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.core.errors import KafkaError
 
 

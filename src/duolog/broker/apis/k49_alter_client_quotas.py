@@ -12,10 +12,11 @@ from collections import Counter
 from functools import partial
 from typing import Any, NamedTuple
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.client_quotas import SUBJECT, Entity, entity_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import change_each
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode

@@ -10,7 +10,8 @@ Source: Kafka `ScramImage.describe`, KIP-554.
 from collections import Counter
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
 

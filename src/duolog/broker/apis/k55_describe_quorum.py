@@ -11,7 +11,8 @@ Source: Kafka `KafkaRaftClient.handleDescribeQuorumRequest`; KIP-595, KIP-836, K
 
 from typing import Any, Final
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
 _TOPIC: Final = "__cluster_metadata"

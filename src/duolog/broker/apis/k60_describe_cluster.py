@@ -10,7 +10,8 @@ Source: Kafka `KafkaApis.handleDescribeCluster`, KIP-700.
 
 from typing import Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.operations import CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED
 

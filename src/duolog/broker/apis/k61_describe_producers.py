@@ -9,8 +9,9 @@ Source: Kafka `ReplicaManager.activeProducerState`, KIP-664.
 
 from typing import Any
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.broker.topics.topic_names import check_topic_name
 from duolog.core.errors import DuologError

@@ -10,7 +10,8 @@ Source: Kafka `TransactionCoordinator.handleDescribeTransactions`; KIP-664.
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.core.errors import KafkaError
 

@@ -13,7 +13,8 @@ Source: Kafka `TransactionStateManager.listTransactionStates`; KIP-664, KIP-994,
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.transactions.records import TransactionRecord
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.core.errors import KafkaError

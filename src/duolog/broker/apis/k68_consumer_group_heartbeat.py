@@ -16,8 +16,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.groups.coordinator_service import new_member_suffix
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.coordinator.consumer_groups.messages import HeartbeatReply, MemberHeartbeat
 from duolog.coordinator.consumer_groups.records import Assignment
 from duolog.coordinator.errors import GroupError

@@ -11,7 +11,8 @@ Source: Kafka ConsumerGroupDescribeRequest.json; GroupMetadataManager.consumerGr
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.apis.context import RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.consumer_groups.messages import DescribedConsumer, DescribedConsumerGroup
 from duolog.coordinator.consumer_groups.records import Assignment

@@ -11,8 +11,9 @@ Source: Kafka `KafkaApis.handleListConfigResources`, KIP-1142.
 
 from typing import Any, Final
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
 _KINDS: Final = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)

@@ -11,8 +11,9 @@ Source: Kafka `DescribeTopicPartitionsRequestHandler`, KIP-966.
 from collections.abc import Iterator
 from typing import Any, Final
 
+from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import InvalidTopic
-from duolog.broker.requests.api import Api, RequestContext
+from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.broker.topics.topic_names import check_topic_name
 from duolog.broker.topics.topics import Partition, Topic

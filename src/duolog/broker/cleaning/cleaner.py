@@ -33,7 +33,7 @@ from duolog.log.errors import LogDirOffline
 Result = TypeVar("Result")
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
+    from duolog.broker.cleaning.needs import Broker
     from duolog.broker.event_loop.loop import Loop
     from duolog.broker.topics.topics import Partition
     from duolog.log.partition_log import PartitionLog

@@ -23,7 +23,7 @@ from duolog.core.errors import DuologError
 from duolog.core.units import SECOND_MS
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
+    from duolog.broker.cleaning.needs import Broker
     from duolog.broker.topics.topics import Partition
 
 logger = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from duolog.broker.configs.needs import Broker
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import RequestContext
@@ -14,7 +15,7 @@ from duolog.protocol.error_codes import ErrorCode
 
 
 def alter_resources(
-    request: Any, context: RequestContext, prepare: Callable[[Any], Change | None]
+    request: Any, context: RequestContext[Broker], prepare: Callable[[Any], Change | None]
 ) -> None:
     """Make the changes that `prepare` returns for each resource, unless they are only to be checked."""
     times = Counter(_name(resource) for resource in request.resources)

@@ -28,8 +28,9 @@ from duolog.protocol.fetch import FIRST_TOPIC_ID, FetchRequest, writing_fetch_re
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timer
-    from duolog.broker.network.connection import Connection
+    from duolog.broker.fetch.fetch_sessions import Broker
     from duolog.broker.requests.in_flight import FileSpan
+    from duolog.broker.requests.needs import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class DelayedFetch(InFlightRequest):
         "changes_nothing",
     )
 
-    def __init__(self, connection: "Connection", version: int, correlation_id: int) -> None:
+    def __init__(self, connection: "Connection[Broker]", version: int, correlation_id: int) -> None:
         self.data = None
         self.changes_nothing = False
         """Whether it waits, so that later requests need not wait for it."""

@@ -17,9 +17,11 @@ Source: KIP-227, KIP-516; Kafka `FetchSession`, `FetchManager`.
 
 import random
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from duolog.broker.fetch import needs
 from duolog.broker.fetch.partition_reads import Fetched, fetch, find_topic, read_partition
+from duolog.broker.topics.topics import Waiter
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.fetch import (
     PARTITIONS_A_STEP,
@@ -30,8 +32,6 @@ from duolog.protocol.fetch import (
 )
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
-    from duolog.broker.fetch.delayed_fetch import DelayedFetch
     from duolog.broker.requests.in_flight import FileSpan
     from duolog.broker.topics.topics import Partition
 
@@ -44,6 +44,19 @@ _CLOSED: Final = -2
 _EPOCH_MAX: Final = 2**31 - 1
 _NONE: Final = 0
 _FAILED: Final = Fetched([], 0, failed=True)
+
+
+class Broker(needs.Broker, Protocol):
+    """The broker, as sessions see it."""
+
+    fetch_sessions: "FetchSessions"
+
+
+class WaitingFetch(Waiter, Protocol):
+    """A fetch that waits, as a session sees it."""
+
+    def expire(self) -> None:
+        """Answer with what there is."""
 
 
 class Response(NamedTuple):
@@ -127,7 +140,7 @@ class FetchSession:
         self.created_at = self.used_at = now
         self.partitions: dict[tuple[TopicKey, int], SessionPartition] = {}
         self.ready: dict[SessionPartition, None] = {}
-        self.waiter: DelayedFetch | None = None
+        self.waiter: WaitingFetch | None = None
 
     def update(self, request: FetchRequest) -> Generator[None, None, None]:
         """Take over, in steps, what the client changed."""
@@ -195,7 +208,7 @@ class WholeFetch:
             session_id = yield from sessions.begin(self.request, fetched, by_id=self._by_id)
         return Response(_NONE, session_id, fetched.results)
 
-    def park(self, waiter: "DelayedFetch") -> Generator[None, None, None]:
+    def park(self, waiter: "WaitingFetch") -> Generator[None, None, None]:
         """Wait at every partition of the request."""
         left = PARTITIONS_A_STEP
         for key, partitions in self.request.topics:
@@ -211,7 +224,7 @@ class WholeFetch:
                     yield
                     topic = find_topic(self._broker, key)
 
-    def leave(self, waiter: "DelayedFetch") -> None:
+    def leave(self, waiter: "WaitingFetch") -> None:
         for partition in self._partitions:
             partition.waiters.discard(waiter)
 
@@ -306,11 +319,11 @@ class SessionFetch:
             return Response(_NONE, 0, results)
         return Response(_NONE, session.id, results)
 
-    def park(self, waiter: "DelayedFetch") -> Generator[None, None, None]:
+    def park(self, waiter: "WaitingFetch") -> Generator[None, None, None]:
         self._session.waiter = waiter
         yield from ()
 
-    def leave(self, waiter: "DelayedFetch") -> None:
+    def leave(self, waiter: "WaitingFetch") -> None:
         if self._session.waiter is waiter:
             self._session.waiter = None
 

@@ -33,7 +33,7 @@ from duolog.protocol.fetch import (
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from duolog.broker.broker import Broker
+    from duolog.broker.fetch.needs import Broker
     from duolog.broker.topics.topics import Partition, Topic
     from duolog.log.aborted_index import AbortedTransaction
 

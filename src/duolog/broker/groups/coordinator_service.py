@@ -60,8 +60,8 @@ from duolog.core.units import MINUTE_MS, SECOND_MS
 from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
     from duolog.broker.event_loop.loop import Timer
+    from duolog.broker.groups.needs import Broker
     from duolog.broker.settings import BrokerSettings
 
 logger = logging.getLogger(__name__)

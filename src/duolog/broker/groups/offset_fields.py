@@ -15,6 +15,7 @@ from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
 
 if TYPE_CHECKING:
+    from duolog.broker.groups.needs import Broker
     from duolog.broker.requests.api import RequestContext
     from duolog.broker.topics.topics import Topics
 
@@ -49,7 +50,7 @@ class NamesTopics(Protocol):
 
 
 def commit_in_slices(
-    context: "RequestContext",
+    context: "RequestContext[Broker]",
     request: NamesTopics,
     commit: Callable[[dict[TopicPartition, CommittedOffset], Answer], None],
     code_of: Callable[[KafkaError], int],
@@ -73,7 +74,7 @@ def commit_in_slices(
 
 
 def delete_in_slices(
-    context: "RequestContext",
+    context: "RequestContext[Broker]",
     request: NamesTopics,
     delete: Callable[[list[TopicPartition], Answer], None],
 ) -> None:
@@ -111,7 +112,7 @@ def in_chunks(items: Iterator[Item]) -> Iterator[list[Item]]:
 class _Answers:
     """What partitions were told so far, and how many answers are still to come."""
 
-    def __init__(self, context: "RequestContext", request: NamesTopics) -> None:
+    def __init__(self, context: "RequestContext[Broker]", request: NamesTopics) -> None:
         self._context = context
         self._request = request
         self._codes: dict[TopicPartition, int] = {}

@@ -17,7 +17,7 @@ from duolog.record.control import decode_marker
 from duolog.record.records import Record, decode_records, encode_batch
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
+    from duolog.broker.groups.needs import Broker
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 OFFSETS_TOPIC_CONFIGS: Final = {

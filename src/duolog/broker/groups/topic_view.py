@@ -8,7 +8,7 @@ from duolog.coordinator.consumer_groups.topics import TopicInfo
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from duolog.broker.broker import Broker
+    from duolog.broker.groups.needs import Broker
 
 
 class BrokerTopics:

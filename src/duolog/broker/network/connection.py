@@ -22,10 +22,11 @@ import logging
 import socket
 from collections import deque
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic
 
 from duolog.broker.event_loop.loop import HANG_UP, READ, WRITE
 from duolog.broker.event_loop.time_slices import SLICE_S
+from duolog.broker.network.needs import B_co
 from duolog.broker.network.receive_buffer import USUAL_BYTES, ReceiveBuffer
 from duolog.broker.network.send_queue import SendQueue
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
@@ -39,10 +40,8 @@ from duolog.protocol.wire import skip_tagged_fields
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duolog.broker.broker import Broker
-    from duolog.broker.fetch.delayed_fetch import DelayedFetch
     from duolog.broker.network.addresses import Address
-    from duolog.broker.produce.produce_burst import ProduceBurst
+    from duolog.broker.requests.needs import Parked, Passed
 
 logger = logging.getLogger(__name__)
 
@@ -60,12 +59,12 @@ _HEAD_BYTES: Final = _HEAD.size
 _read_head: Final = _HEAD.unpack_from
 
 
-class Connection:
+class Connection(Generic[B_co]):
     """One client's connection."""
 
     def __init__(
         self,
-        broker: "Broker",
+        broker: B_co,
         connection_socket: socket.socket,
         address: str,
         advertised: "Address | None" = None,
@@ -81,9 +80,8 @@ class Connection:
         self.address = address
         self.closed = False
         self.on_close: list[Callable[[], None]] = []
-        self.parked: set[DelayedFetch] = set()
+        self.parked: set[Parked] = set()
         self.in_flight: deque[InFlightRequest] = deque()
-        self.burst: ProduceBurst | None = None
         self.appending = 0
         """Requests in flight that only append, with those that get no answer."""
         self._unfinished = 0
@@ -140,7 +138,7 @@ class Connection:
         elif not request.changes_nothing:
             self._unfinished += 1
 
-    def let_pass(self, fetch: "DelayedFetch") -> None:
+    def let_pass(self, fetch: "Passed") -> None:
         """Let later requests begin: this one waits, and changes nothing."""
         fetch.changes_nothing = True
         self._unfinished -= 1
@@ -215,7 +213,6 @@ class Connection:
         self._socket.close()
         self._queue.clear()
         self.in_flight.clear()
-        self.burst = None
         for waiter in list(self.parked):
             waiter.cancel()
         self._received.close()

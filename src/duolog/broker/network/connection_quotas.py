@@ -9,8 +9,8 @@ Source: Kafka `ConnectionQuotas`, `Selector.IdleExpiryManager`.
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.broker.network.file_descriptors import connections_max
 from duolog.core.errors import ConfigError
@@ -18,13 +18,32 @@ from duolog.core.units import SECOND_MS
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timers
-    from duolog.broker.network.connection import Connection
+    from duolog.broker.requests.in_flight import InFlightRequest
+    from duolog.broker.requests.needs import Parked
     from duolog.broker.settings import BrokerSettings
 
 logger = logging.getLogger(__name__)
 
 _LOOKS: Final = 4
 """A connection is idle when so many looks in a row have seen nothing move."""
+
+
+class OpenConnection(Protocol):
+    """A connection, as who counts them sees it."""
+
+    host: str
+    listener: str
+    active: bool
+
+    @property
+    def parked(self) -> "Collection[Parked]": ...
+    @property
+    def in_flight(self) -> "Collection[InFlightRequest]": ...
+    @property
+    def waits_for_us(self) -> bool: ...
+    @property
+    def sends(self) -> bool: ...
+    def close(self, reason: str = "", *, level: int = ...) -> None: ...
 
 
 class ConnectionQuotas:
@@ -35,27 +54,27 @@ class ConnectionQuotas:
         self._timers = timers
         self._descriptors = connections_max(settings.integer("log.open.files.max"))
         self._overrides = per_ip_overrides(settings)
-        self._open: dict[Connection, int] = {}
+        self._open: dict[OpenConnection, int] = {}
         """Each with how often it was seen idle."""
         self._by_host: Counter[str] = Counter()
         self.accepted: Counter[str] = Counter()
         """Connections so far, by listener."""
         self.refused = 0
 
-    def __iter__(self) -> Iterator["Connection"]:
+    def __iter__(self) -> Iterator[OpenConnection]:
         return iter(list(self._open))
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def __contains__(self, connection: "Connection") -> bool:
+    def __contains__(self, connection: OpenConnection) -> bool:
         return connection in self._open
 
-    def add(self, connection: "Connection") -> None:
+    def add(self, connection: OpenConnection) -> None:
         self._open[connection] = 0
         self._by_host[connection.host] += 1
 
-    def discard(self, connection: "Connection") -> None:
+    def discard(self, connection: OpenConnection) -> None:
         if self._open.pop(connection, None) is None:
             return
         self._by_host[connection.host] -= 1

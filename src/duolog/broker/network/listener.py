@@ -18,8 +18,8 @@ from duolog.broker.network.addresses import is_loopback
 from duolog.broker.network.connection import Connection
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
     from duolog.broker.network.endpoints import OpenEndpoint
+    from duolog.broker.network.needs import Broker
 
 logger = logging.getLogger(__name__)
 

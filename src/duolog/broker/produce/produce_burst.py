@@ -21,7 +21,7 @@ from duolog.protocol.produce_single import FIRST_VERSION, read_single
 from duolog.record.batch import CRC_START, HEADER_BYTES, TRANSACTIONAL_BIT
 
 if TYPE_CHECKING:
-    from duolog.broker.network.connection import Connection
+    from duolog.broker.produce.needs import Connection
     from duolog.broker.produce.rounds import Pending
     from duolog.broker.topics.topics import Topic
 
@@ -104,15 +104,14 @@ def append_single(
     except KafkaError:
         return False
     rounds.dirty.add(partition)
-    burst = connection.burst
     pending, in_flight = rounds.pending, connection.in_flight
+    burst = in_flight[-1] if in_flight else None
     if (
-        burst is None
+        not isinstance(burst, ProduceBurst)
         or burst.round is not pending
-        or in_flight[-1] is not burst
         or len(burst.requests) >= _REQUESTS_MAX
     ):
-        burst = connection.burst = ProduceBurst(connection, pending)
+        burst = ProduceBurst(connection, pending)
         connection.begin(burst)
         pending.append(burst)
     burst.requests.append((topic, correlation_id, index, base_offset, log.log_start_offset))

@@ -22,7 +22,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from duolog.broker.metrics.counters import Counters
+from duolog.broker.counters import Counters
 from duolog.core.errors import DuologError
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from duolog.protocol.produce import PARTITIONS_A_STEP, ProduceRequest
 from duolog.record.batch import CRC_START, HEADER_BYTES, TRANSACTIONAL_BIT
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
+    from duolog.broker.produce.needs import Broker
     from duolog.broker.topics.topics import Partition
 
 FIRST_IMPLICIT: Final = 12

@@ -15,15 +15,15 @@ becomes an error answer to that request, never a dropped connection.
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from duolog.broker.requests.in_flight import Data, InFlightRequest
+from duolog.broker.requests.needs import B_co
 from duolog.core.units import KIB
 from duolog.protocol.headers import RequestHeader, read_request_header, response_header
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
-    from duolog.broker.network.connection import Connection
+    from duolog.broker.requests.needs import Broker, Connection
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ LARGE_BYTES: Final = 4 * KIB
 
 Request = TypeVar("Request")
 
-Handler = Callable[[Any, "RequestContext"], None]
-FrameHandler = Callable[["Connection", memoryview, int, int, int], None]
+Handler = Callable[[Any, "RequestContext[Any]"], None]
+FrameHandler = Callable[["Connection[Any]", memoryview, int, int, int], None]
 """Takes a frame's content, the version, the correlation id and where the body begins.
 
 It puts its own request in flight, and raises MalformedRequest for bytes that it cannot read."""
@@ -62,7 +62,7 @@ class Api:
         return self.versions if self.listed is None else self.listed
 
 
-class RequestContext:
+class RequestContext(Generic[B_co]):
     """One request of a cold API on its way to its answer."""
 
     __slots__ = (
@@ -80,8 +80,8 @@ class RequestContext:
 
     def __init__(
         self,
-        broker: "Broker",
-        connection: "Connection",
+        broker: B_co,
+        connection: "Connection[Broker]",
         in_flight_request: "InFlightRequest",
         api: Api,
         header: RequestHeader,
@@ -97,6 +97,10 @@ class RequestContext:
         """Whether its answer is made beside the loop, as the request was read."""
         self._in_flight_request = in_flight_request
         self._came_at = broker.clock.monotonic()
+
+    @property
+    def api_name(self) -> str:
+        return self.api.name
 
     @property
     def version(self) -> int:
@@ -173,7 +177,11 @@ class RequestContext:
 
 
 def answer_failed_frame(
-    connection: "Connection", api: Api, frame: memoryview, in_flight_before: int, error: Exception
+    connection: "Connection[Broker]",
+    api: Api,
+    frame: memoryview,
+    in_flight_before: int,
+    error: Exception,
 ) -> None:
     """Answer UNKNOWN_SERVER_ERROR where a frame handler raised what nobody expected.
 
@@ -190,7 +198,7 @@ def answer_failed_frame(
 
 
 def answer_failure(
-    connection: "Connection",
+    connection: "Connection[Broker]",
     api: Api,
     frame: memoryview | bytes,
     waiting: InFlightRequest,
@@ -212,7 +220,9 @@ def answer_failure(
         connection.close("a produce request with acks=0 failed", level=logging.WARNING)
 
 
-def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memoryview) -> None:
+def handle_cold(
+    broker: "Broker", api: Api, context: "RequestContext[Broker]", body: memoryview
+) -> None:
     """Decode the request and run the handler; what it raises becomes an error answer.
 
     A large request is decoded beside the loop, and so is the first one of its API and version, whose
@@ -241,7 +251,7 @@ def handle_cold(broker: "Broker", api: Api, context: RequestContext, body: memor
 
 
 def decode_beside(
-    connection: "Connection",
+    connection: "Connection[Broker]",
     frame: memoryview,
     decode: Callable[[memoryview], Request],
     then: Callable[[Request], None],
@@ -267,7 +277,7 @@ def decode_beside(
     broker.beside.call(work, done)
 
 
-def _run_handler(broker: "Broker", api: Api, context: RequestContext) -> None:
+def _run_handler(broker: "Broker", api: Api, context: "RequestContext[Broker]") -> None:
     assert api.handle is not None
     try:
         api.handle(context.request, context)

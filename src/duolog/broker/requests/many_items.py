@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
     from duolog.broker.controller import Change
     from duolog.broker.requests.api import RequestContext
+    from duolog.broker.requests.needs import Broker
 
 Item = TypeVar("Item")
 
@@ -24,7 +24,7 @@ def do_nothing(_: object) -> None:
 
 
 def work_in_slices(
-    context: "RequestContext",
+    context: "RequestContext[Broker]",
     items: Iterable[Item],
     work: Callable[[Item], None],
     finish: Callable[[], None],
@@ -46,7 +46,7 @@ def work_in_slices(
     context.broker.slices.run(steps(), wanted=context.wanted)
 
 
-def run_steps(context: "RequestContext", steps: Steps) -> None:
+def run_steps(context: "RequestContext[Broker]", steps: Steps) -> None:
     """Run a generator to its end as `run_generator` does.
 
     What it raises becomes the error answer of the request.
@@ -90,7 +90,7 @@ def run_generator(
 
 
 def change_each(
-    context: "RequestContext",
+    context: "RequestContext[Broker]",
     items: Sequence[Item],
     task: Callable[[Item], "tuple[str, Callable[[], Change | None]]"],
     done: Callable[[Item, Exception | None], Any],

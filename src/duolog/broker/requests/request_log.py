@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 from duolog.broker.requests.api import Api, FrameHandler, Handler
 
 if TYPE_CHECKING:
-    from duolog.broker.network.connection import Connection
     from duolog.broker.requests.api import RequestContext
-    from duolog.broker.router import Router
+    from duolog.broker.requests.needs import Connection
 
 logger = logging.getLogger(__name__)
 
 
 class RequestLog:
-    """Turns the lines of one router on and off."""
+    """Turns the lines of the routes of one router on and off."""
 
-    def __init__(self, router: "Router") -> None:
-        self._router = router
+    def __init__(self, routes: dict[int, tuple[Api, bool]]) -> None:
+        self._routes = routes
         self._quiet: dict[int, tuple[Api, bool]] | None = None
 
     @property
@@ -29,7 +28,7 @@ class RequestLog:
         return self._quiet is not None
 
     def toggle(self) -> None:
-        routes = self._router.routes
+        routes = self._routes
         if self._quiet is None:
             self._quiet = dict(routes)
             routes.update(
@@ -50,7 +49,7 @@ def _told(api: Api) -> Api:
 
 
 def _told_handler(api: Api, handle: Handler) -> Handler:
-    def tell(request: Any, context: "RequestContext") -> None:
+    def tell(request: Any, context: "RequestContext[Any]") -> None:
         logger.info(
             "request",
             extra={
@@ -69,7 +68,7 @@ def _told_handler(api: Api, handle: Handler) -> Handler:
 
 def _told_frame_handler(api: Api, handle: FrameHandler) -> FrameHandler:
     def tell(
-        connection: "Connection",
+        connection: "Connection[Any]",
         frame: memoryview,
         version: int,
         correlation_id: int,

@@ -7,7 +7,7 @@ is kept as bytes for each version, and dropped when the topic changes.
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.broker.controller import Change, carry_out
 from duolog.broker.errors import InvalidTopic, UnknownTopic
@@ -22,8 +22,6 @@ from duolog.protocol.produce_single import single_answer
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from duolog.broker.fetch.delayed_fetch import DelayedFetch
-    from duolog.broker.fetch.fetch_sessions import SessionPartition
     from duolog.log.log_manager import LogManager
     from duolog.log.partition_log import PartitionLog
     from duolog.log.topics import TopicEntry
@@ -33,6 +31,13 @@ _NEVER: Final = -(2**63)
 _FREEZE_AFTER: Final = 500
 """Partitions. They stay: a collection that looks at 10,000 of them would hold the loop for 250 ms."""
 _ANSWER_NAME_BYTES_MAX: Final = 126
+
+
+class Waiter(Protocol):
+    """Who waits for a partition to grow."""
+
+    def check(self) -> None:
+        """Look whether there is enough by now."""
 
 
 class Partition:
@@ -49,7 +54,7 @@ class Partition:
             self.refused = log
         else:
             self.log = log
-        self.waiters: set[DelayedFetch | SessionPartition] = set()
+        self.waiters: set[Waiter] = set()
 
     if not TYPE_CHECKING:
 

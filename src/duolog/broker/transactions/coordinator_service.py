@@ -55,9 +55,9 @@ from duolog.protocol.error_codes import ErrorCode
 from duolog.record.records import Record, encode_batch
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
     from duolog.broker.event_loop.loop import Timer
     from duolog.broker.settings import BrokerSettings
+    from duolog.broker.transactions.needs import Broker
 
 logger = logging.getLogger(__name__)
 

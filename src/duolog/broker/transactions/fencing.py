@@ -1,10 +1,11 @@
 """What the coordinator's errors are called in older versions of the transaction APIs."""
 
 from duolog.broker.requests.api import RequestContext
+from duolog.broker.transactions.needs import Broker
 from duolog.protocol.error_codes import ErrorCode
 
 
-def fenced_by_version(code: int, context: RequestContext, first_fenced: int) -> int:
+def fenced_by_version(code: int, context: RequestContext[Broker], first_fenced: int) -> int:
     """Return the code, with INVALID_PRODUCER_EPOCH for what older clients do not know (KIP-588)."""
     if code == ErrorCode.PRODUCER_FENCED and context.version < first_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH

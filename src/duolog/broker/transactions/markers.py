@@ -20,7 +20,7 @@ from duolog.core.ids import TopicPartition
 from duolog.log.errors import PartitionRefused
 
 if TYPE_CHECKING:
-    from duolog.broker.broker import Broker
+    from duolog.broker.transactions.needs import Broker
 
 logger = logging.getLogger(__name__)
 

@@ -9,11 +9,12 @@ import shutil
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
 from duolog.cli.demo.dataset import YEARS_MAX
+from duolog.cli.demo.options import DemoOptions
 from duolog.cli.options import data_option, mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
 from duolog.cli.signals import end_in_order_on_signals
@@ -24,19 +25,6 @@ if TYPE_CHECKING:
 _OWN_ENTRIES: Final = ("broker", "broker.log", "checkpoints", "clusters", "dataset", "engine.log")
 # Micro-batches of a size that lets the tables move while the year goes by.
 _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
-
-
-class DemoOptions(NamedTuple):
-    """What the command line says."""
-
-    data_dir: Path
-    mode: "Mode"
-    rate: float | None
-    limit: int | None
-    years: int
-    bootstrap_servers: str | None
-    settings: dict[str, str]
-    broker_settings: dict[str, str]
 
 
 @click.command()

@@ -27,7 +27,7 @@ from duolog.runtime.application import Application
 from duolog.runtime.supervisor import BrokerProcess
 
 if TYPE_CHECKING:
-    from duolog.cli.demo.command import DemoOptions
+    from duolog.cli.demo.options import DemoOptions
     from duolog.engine.query import RunningQuery
 
 _POLL_S: Final = 0.1

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from duolog.broker.broker import Broker
 from duolog.broker.network.connection import Connection
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.in_flight import InFlightRequest
@@ -37,7 +38,7 @@ def test_of_all_pairs_of_apis_only_produce_begins_before_the_first_is_answered(
 ) -> None:
     begun: list[tuple[Api, InFlightRequest]] = []
 
-    def begin(api: Api, connection: Connection, *_: Any) -> None:
+    def begin(api: Api, connection: Connection[Broker], *_: Any) -> None:
         request = _Appending() if api.appends else InFlightRequest()
         connection.begin(request)
         begun.append((api, request))
@@ -263,7 +264,7 @@ def test_many_requests_of_one_connection_do_not_hold_up_others(
     busy, other = harness.client(), harness.client()
     api = next(api for api in harness.broker.router.apis if api.name == "DescribeCluster")
 
-    def handle_slowly(_request: Any, context: RequestContext) -> None:
+    def handle_slowly(_request: Any, context: RequestContext[Broker]) -> None:
         sleep(0.001)
         context.reply({})
 

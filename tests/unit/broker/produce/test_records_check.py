@@ -296,7 +296,7 @@ def test_a_batch_of_today_is_not_opened(harness: Harness, opened_beside: list[in
     harness.turn()
 
     assert opened_beside == []
-    assert isinstance(client.connection.burst, ProduceBurst)
+    assert isinstance(client.connection.in_flight[-1], ProduceBurst)
 
 
 def test_a_time_that_is_ahead_in_truth_is_taken(harness: Harness, opened_beside: list[int]) -> None:

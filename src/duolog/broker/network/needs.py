@@ -1,0 +1,39 @@
+"""What connections need of the broker, and the broker of connections."""
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from duolog.broker.requests import needs
+
+if TYPE_CHECKING:
+    from duolog.broker.event_loop.loop import Loop
+    from duolog.broker.network.connection_quotas import ConnectionQuotas
+    from duolog.broker.network.request_memory import RequestMemory
+    from duolog.broker.router import Router
+    from duolog.broker.settings import BrokerSettings
+    from duolog.log.spare_descriptors import SpareDescriptors
+
+
+class Flushable(Protocol):
+    """A connection with answers whose turn may have come."""
+
+    def flush(self) -> None:
+        """Send them, and go on with what had to wait."""
+
+
+class Broker(needs.Broker, Protocol):
+    """The broker, as listeners and connections see it."""
+
+    advertised: tuple[str, int]
+    connections: "ConnectionQuotas"
+    connections_to_flush: list[Flushable]
+    frame_bytes_max: int
+    loop: "Loop"
+    router: "Router"
+    settings: "BrokerSettings"
+    spare_descriptors: "SpareDescriptors"
+
+    @property
+    def request_memory(self) -> "RequestMemory": ...
+
+
+B_co = TypeVar("B_co", bound=Broker, covariant=True)

@@ -1,0 +1,99 @@
+"""What requests need of the broker, and handlers of a connection.
+
+Each room names what it needs of the broker in its own `needs`, so that none knows the whole: the
+broker stands above them, and mypy holds it against each where it makes them.
+"""
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections import deque
+
+    from duolog.broker.controller import Controller
+    from duolog.broker.counters import Counters
+    from duolog.broker.event_loop.background import BesideTheLoop
+    from duolog.broker.event_loop.loop import Timers
+    from duolog.broker.event_loop.time_slices import TimeSlices
+    from duolog.broker.requests.in_flight import Data, InFlightRequest
+    from duolog.core.clock import Clock
+    from duolog.protocol.messages import Messages
+
+
+class RequestMemory(Protocol):
+    """Counts what requests hold that are not handled yet."""
+
+    def copied(self, size_bytes: int) -> None: ...
+    def decoded(self, size_bytes: int) -> None: ...
+
+
+class Refusable(Protocol):
+    """A request that can be answered with an error."""
+
+    replied: bool
+
+    @property
+    def api_name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    def reply_error(self, code: int, message: str | None = None) -> None: ...
+
+
+class Broker(Protocol):
+    """The broker, as requests see it."""
+
+    clock: "Clock"
+    controller: "Controller"
+    counters: "Counters"
+    messages: "Messages"
+    beside: "BesideTheLoop"
+    slices: "TimeSlices"
+
+    @property
+    def timers(self) -> "Timers": ...
+    @property
+    def request_memory(self) -> RequestMemory: ...
+    def refuse(self, context: Refusable, error: Exception) -> None: ...
+
+
+B_co = TypeVar("B_co", bound=Broker, covariant=True)
+
+
+class Parked(Protocol):
+    """A request that waits for something to happen."""
+
+    def expire(self) -> None:
+        """Answer with what there is."""
+
+    def cancel(self) -> None:
+        """Stop waiting."""
+
+
+class Passed(Protocol):
+    """A request in flight that others need not wait for, from some time on."""
+
+    changes_nothing: bool
+
+
+class Connection(Protocol[B_co]):
+    """One client's connection, as handlers see it; `network.connection` says what each is for."""
+
+    host: str
+    address: str
+    listener: str
+    advertised: tuple[str, int]
+    closed: bool
+    appending: int
+    in_flight: "deque[InFlightRequest]"
+    parked: set[Parked]
+
+    @property
+    def broker(self) -> B_co: ...
+    def begin(self, request: "InFlightRequest") -> None: ...
+    def complete(self, request: "InFlightRequest", data: "Data") -> None: ...
+    def answer(self, request: "InFlightRequest", data: "Data") -> None: ...
+    def appended(self) -> None: ...
+    def hold(self) -> None: ...
+    def let_pass(self, fetch: Passed) -> None: ...
+    def go_on(self) -> None: ...
+    def refuse_bytes(self, error: Exception) -> None: ...
+    def close(self, reason: str = "", *, level: int = ...) -> None: ...
