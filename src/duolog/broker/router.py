@@ -5,6 +5,7 @@ connection, as Kafka does; only ApiVersions answers whatever version it is asked
 client asks it to learn the versions.
 """
 
+import re
 from collections import defaultdict
 from importlib import import_module
 from pkgutil import iter_modules
@@ -14,6 +15,7 @@ from duolog.broker.requests.api import Api
 from duolog.protocol.errors import UnsupportedRequest
 from duolog.protocol.headers import API_VERSIONS, is_flexible
 
+_FILE: Final = re.compile(r"k\d\d_")
 _APIS: Final = "duolog.broker.apis"
 """By name: these stand above the broker, and import what they work on."""
 
@@ -21,8 +23,8 @@ _APIS: Final = "duolog.broker.apis"
 def find_apis() -> tuple[Api, ...]:
     """Return the `API` of each file of `apis/`, by key."""
     package = import_module(_APIS)
-    names = sorted(module.name for module in iter_modules(package.__path__))
-    found = [import_module(f"{_APIS}.{name}").API for name in names]
+    names = (module.name for module in iter_modules(package.__path__))
+    found = [import_module(f"{_APIS}.{name}").API for name in names if _FILE.match(name)]
     return tuple(sorted(found, key=lambda api: int(api.key)))
 
 

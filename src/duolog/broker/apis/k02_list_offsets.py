@@ -14,7 +14,7 @@ Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
 """
 
 from collections.abc import Callable, Generator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -25,6 +25,12 @@ from duolog.broker.topics.topics import Partition
 from duolog.core.errors import DuologError
 from duolog.log.time_search import Search, TimestampOffset
 from duolog.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kio.schema.list_offsets.v1.request import ListOffsetsPartition as OldestPartition
+    from kio.schema.list_offsets.v1.request import ListOffsetsRequest as Oldest
+    from kio.schema.list_offsets.v10.request import ListOffsetsPartition as NewestPartition
+    from kio.schema.list_offsets.v10.request import ListOffsetsRequest as Newest
 
 READ_COMMITTED: Final = 1
 
@@ -46,11 +52,11 @@ _Search = Generator[Callable[[], Any] | None, Any, dict[str, Any]]
 _NOT_FOUND: Final[dict[str, Any]] = {"offset": -1, "timestamp": -1}
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     run_steps(context, _steps(request, context))
 
 
-def _steps(request: Any, context: RequestContext) -> Steps:
+def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
     committed = getattr(request, "isolation_level", 0) == READ_COMMITTED
     topics = []
     for topic in request.topics:
@@ -63,7 +69,13 @@ def _steps(request: Any, context: RequestContext) -> Steps:
     context.reply({"topics": topics})
 
 
-def _answer(context: RequestContext, topic: str, asked: Any, *, committed: bool) -> _Search:
+def _answer(
+    context: RequestContext,
+    topic: str,
+    asked: "OldestPartition | NewestPartition",
+    *,
+    committed: bool,
+) -> _Search:
     try:
         partition = context.broker.topics.partition(topic, asked.partition_index)
         epoch = getattr(asked, "current_leader_epoch", NO_EPOCH)

@@ -6,14 +6,18 @@ listed because librdkafka looks for it.
 Source: Kafka `KafkaApis.handleSaslHandshakeRequest`, KIP-43.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.sasl_handshake.v0.request import SaslHandshakeRequest as Oldest
+    from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     del request
     context.reply({"error_code": ErrorCode.ILLEGAL_SASL_STATE, "mechanisms": []})
 

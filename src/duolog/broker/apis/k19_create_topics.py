@@ -14,7 +14,7 @@ client fails on null.
 
 from collections import Counter
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4
 
 from duolog.broker.apis.context import RequestContext
@@ -27,10 +27,16 @@ from duolog.broker.topics.topic_names import metric_name
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.create_topics.v2.request import CreatableTopic as OldestTopic
+    from kio.schema.create_topics.v2.request import CreateTopicsRequest as Oldest
+    from kio.schema.create_topics.v7.request import CreatableTopic as NewestTopic
+    from kio.schema.create_topics.v7.request import CreateTopicsRequest as Newest
+
 _FIRST_CONFIGS: Final = 5
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     if _partitions(request, context) > PARTITIONS_AT_ONCE_MAX:
         context.reply_error(
             ErrorCode.POLICY_VIOLATION,
@@ -42,7 +48,7 @@ def handle(request: Any, context: RequestContext) -> None:
     broker = context.broker
     decided: dict[str, NewTopic] = {}
 
-    def prepare(topic: Any) -> Change | None:
+    def prepare(topic: "OldestTopic | NewestTopic") -> Change | None:
         if times[topic.name] > 1:
             raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
         new = decided[topic.name] = _decide(topic, context)
@@ -52,7 +58,7 @@ def handle(request: Any, context: RequestContext) -> None:
             return None
         return broker.creating_topic(new.name, new.partitions, new.configs)
 
-    def done(topic: Any, error: Exception | None) -> bytes:
+    def done(topic: "OldestTopic | NewestTopic", error: Exception | None) -> bytes:
         if error is not None:
             code, message = kafka_code(error)
             result = {"name": topic.name, "error_code": code, "error_message": message}
@@ -70,7 +76,7 @@ def handle(request: Any, context: RequestContext) -> None:
     )
 
 
-def _partitions(request: Any, context: RequestContext) -> int:
+def _partitions(request: "Oldest | Newest", context: RequestContext) -> int:
     """Return how many partitions the request asks for, as far as its counts make sense."""
     default = context.broker.settings.integer("num.partitions")
     return sum(
@@ -80,7 +86,7 @@ def _partitions(request: Any, context: RequestContext) -> int:
     )
 
 
-def _decide(asked: Any, context: RequestContext) -> NewTopic:
+def _decide(asked: "OldestTopic | NewestTopic", context: RequestContext) -> NewTopic:
     return new_topic(
         asked.name,
         partitions=asked.num_partitions,

@@ -10,7 +10,7 @@ Source: Kafka `ControllerApis.deleteTopics`.
 
 from collections import Counter
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from duolog.broker.apis.context import RequestContext
@@ -23,7 +23,10 @@ from duolog.broker.topics.topics import Topic
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
-_FIRST_IDS = 6
+if TYPE_CHECKING:
+    from kio.schema.delete_topics.v1.request import DeleteTopicsRequest as Oldest
+    from kio.schema.delete_topics.v6.request import DeleteTopicsRequest as Newest
+
 _NO_ID = UUID(int=0)
 
 
@@ -32,9 +35,9 @@ class _Asked(NamedTuple):
     topic_id: UUID | None
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     asked: list[_Asked]
-    if context.version < _FIRST_IDS:
+    if hasattr(request, "topic_names"):
         asked = [_Asked(name, None) for name in request.topic_names]
     else:
         asked = [_Asked(topic.name, topic.topic_id) for topic in request.topics]

@@ -11,7 +11,7 @@ Source: Kafka `ReplicaManager.deleteRecords`, `Partition.deleteRecordsOnLeader`;
 """
 
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.cleaning.retention_task import cutting
@@ -23,6 +23,10 @@ from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.delete_records.v0.request import DeleteRecordsRequest as Oldest
+    from kio.schema.delete_records.v2.request import DeleteRecordsRequest as Newest
+
 _HIGH_WATERMARK: Final = -1
 _NO_OFFSET: Final = -1
 
@@ -32,7 +36,7 @@ class _Asked(NamedTuple):
     offset: int
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     asked = [
         _Asked(TopicPartition(topic.name, row.partition_index), row.offset)
         for topic in request.topics

@@ -9,7 +9,7 @@ v3  replica id (not used)       v4 flexible
 Source: Kafka `ReplicaManager.lastOffsetForLeaderEpoch`, KIP-320.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -18,12 +18,16 @@ from duolog.broker.topics.leader_epoch import check_leader_epoch
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.offset_for_leader_epoch.v2.request import OffsetForLeaderEpochRequest as Oldest
+    from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     run_steps(context, _steps(request, context))
 
 
-def _steps(request: Any, context: RequestContext) -> Steps:
+def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
     topics = []
     for topic in request.topics:
         rows = []

@@ -26,7 +26,9 @@ from duolog.core.errors import DuologError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from kio.schema.write_txn_markers.v1.request import WritableTxnMarker as OldestMarker
     from kio.schema.write_txn_markers.v1.request import WriteTxnMarkersRequest as Oldest
+    from kio.schema.write_txn_markers.v2.request import WritableTxnMarker as NewestMarker
     from kio.schema.write_txn_markers.v2.request import WriteTxnMarkersRequest as Newest
 
 _BUMPS_EPOCH: Final = 2
@@ -44,7 +46,7 @@ class _Markers:
         self._results: _Results = {}
         self._waiting = 1
 
-    def append(self, marker: Any, topic: str, partition: int) -> None:
+    def append(self, marker: "OldestMarker | NewestMarker", topic: str, partition: int) -> None:
         results = self._results.setdefault(marker.producer_id, {}).setdefault(topic, {})
         results[partition] = ErrorCode.NONE
         ended = EndedTransaction(
@@ -67,7 +69,9 @@ class _Markers:
         else:
             self._waiting += 1
 
-    def _check_epoch(self, marker: Any, topic: str, partition: int) -> None:
+    def _check_epoch(
+        self, marker: "OldestMarker | NewestMarker", topic: str, partition: int
+    ) -> None:
         if getattr(marker, "transaction_version", 0) < _BUMPS_EPOCH:
             return
         for transaction in self._context.broker.log(topic, partition).open_transactions():

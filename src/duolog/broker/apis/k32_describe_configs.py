@@ -10,7 +10,7 @@ v1  synonyms       v3 type and documentation       v4 flexible
 Source: Kafka `ConfigHelper.describeConfigs`; KIP-226, KIP-569.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -18,24 +18,33 @@ from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.core.errors import DuologError
 
+if TYPE_CHECKING:
+    from kio.schema.describe_configs.v1.request import DescribeConfigsRequest as Oldest
+    from kio.schema.describe_configs.v1.request import DescribeConfigsResource as OldestResource
+    from kio.schema.describe_configs.v4.request import DescribeConfigsRequest as Newest
+    from kio.schema.describe_configs.v4.request import DescribeConfigsResource as NewestResource
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     results: list[bytes] = []
+    resources: tuple[OldestResource | NewestResource, ...] = request.resources
     documentation = getattr(request, "include_documentation", False)
 
-    def describe(resource: Any) -> None:
+    def describe(resource: "OldestResource | NewestResource") -> None:
         result = _describe(
             resource, context, synonyms=request.include_synonyms, documentation=documentation
         )
         results.append(context.encode_item("results", result))
 
-    work_in_slices(
-        context, request.resources, describe, lambda: context.reply({"results": results})
-    )
+    work_in_slices(context, resources, describe, lambda: context.reply({"results": results}))
 
 
 def _describe(
-    resource: Any, context: RequestContext, *, synonyms: bool, documentation: bool
+    resource: "OldestResource | NewestResource",
+    context: RequestContext,
+    *,
+    synonyms: bool,
+    documentation: bool,
 ) -> dict[str, Any]:
     result = {
         "resource_type": resource.resource_type,

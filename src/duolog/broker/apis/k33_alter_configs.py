@@ -9,7 +9,7 @@ v2  flexible
 Source: Kafka `ConfigAdminManager.preprocess`, `ConfigurationControlManager.legacyAlterConfigs`.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.alter_requests import alter_resources
@@ -17,11 +17,17 @@ from duolog.broker.configs.editing import replaced
 from duolog.broker.controller import Change
 from duolog.broker.requests.api import Api
 
+if TYPE_CHECKING:
+    from kio.schema.alter_configs.v0.request import AlterConfigsRequest as Oldest
+    from kio.schema.alter_configs.v0.request import AlterConfigsResource as OldestResource
+    from kio.schema.alter_configs.v2.request import AlterConfigsRequest as Newest
+    from kio.schema.alter_configs.v2.request import AlterConfigsResource as NewestResource
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     configs = context.broker.configs
 
-    def prepare(resource: Any) -> Change:
+    def prepare(resource: "OldestResource | NewestResource") -> Change:
         kind, name = configs.kind(resource.resource_type), resource.resource_name
         asked = replaced(resource.configs)
         kind.configs(name)

@@ -9,15 +9,19 @@ Source: Kafka `ReplicaManager.alterReplicaLogDirs`, KIP-113.
 """
 
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.alter_replica_log_dirs.v1.request import AlterReplicaLogDirsRequest as Oldest
+    from kio.schema.alter_replica_log_dirs.v2.request import AlterReplicaLogDirsRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     results: dict[str, list[dict[str, int]]] = defaultdict(list)
     for directory in request.dirs:
         for topic in directory.topics:

@@ -10,7 +10,7 @@ Source: Kafka `ReplicaManager.describeLogDirs`; KIP-113, KIP-827.
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -18,8 +18,12 @@ from duolog.broker.requests.many_items import work_in_slices
 from duolog.broker.topics.topics import Partition, Topic
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.describe_log_dirs.v1.request import DescribeLogDirsRequest as Oldest
+    from kio.schema.describe_log_dirs.v4.request import DescribeLogDirsRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     broker = context.broker
     asked: Iterable[tuple[Topic | None, Iterable[int] | None]]
     if request.topics is None:

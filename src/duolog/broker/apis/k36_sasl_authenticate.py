@@ -7,14 +7,18 @@ v1  lifetime of the session       v2 flexible
 Source: Kafka `KafkaApis.handleSaslAuthenticateRequest`, KIP-152.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.sasl_authenticate.v0.request import SaslAuthenticateRequest as Oldest
+    from kio.schema.sasl_authenticate.v2.request import SaslAuthenticateRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     del request
     context.reply(
         {

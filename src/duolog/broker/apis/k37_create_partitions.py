@@ -11,7 +11,7 @@ Source: Kafka `ReplicationControlManager.createPartitions`.
 
 from collections import Counter
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.controller import Change
@@ -24,11 +24,17 @@ from duolog.broker.topics.topics import PARTITIONS_MAX
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.create_partitions.v0.request import CreatePartitionsRequest as Oldest
+    from kio.schema.create_partitions.v0.request import CreatePartitionsTopic as OldestTopic
+    from kio.schema.create_partitions.v3.request import CreatePartitionsRequest as Newest
+    from kio.schema.create_partitions.v3.request import CreatePartitionsTopic as NewestTopic
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     times = Counter(topic.name for topic in request.topics)
 
-    def prepare(topic: Any) -> Change | None:
+    def prepare(topic: "OldestTopic | NewestTopic") -> Change | None:
         if times[topic.name] > 1:
             raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
         _check(topic, context)
@@ -36,8 +42,8 @@ def handle(request: Any, context: RequestContext) -> None:
             return None
         return context.broker.topics.growing(topic.name, topic.count)
 
-    def done(topic: Any, error: Exception | None) -> dict[str, Any]:
-        result = {"name": topic.name}
+    def done(topic: "OldestTopic | NewestTopic", error: Exception | None) -> dict[str, Any]:
+        result: dict[str, Any] = {"name": topic.name}
         if error is not None:
             result["error_code"], result["error_message"] = kafka_code(error)
         return result
@@ -51,7 +57,7 @@ def handle(request: Any, context: RequestContext) -> None:
     )
 
 
-def _check(asked: Any, context: RequestContext) -> None:
+def _check(asked: "OldestTopic | NewestTopic", context: RequestContext) -> None:
     """Refuse what a topic cannot grow to.
 
     Raises:

@@ -9,7 +9,7 @@ v1  kind of election, error at the top       v2 flexible
 Source: Kafka `ReplicationControlManager.electLeaders`, KIP-460.
 """
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -18,16 +18,20 @@ from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.elect_leaders.v0.request import ElectLeadersRequest as Oldest
+    from kio.schema.elect_leaders.v2.request import ElectLeadersRequest as Newest
+
 _PREFERRED: Final = 0
 _NO_PREFERRED: Final = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
 _NONE_ELIGIBLE: Final = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     run_steps(context, _steps(request, context))
 
 
-def _steps(request: Any, context: RequestContext) -> Steps:
+def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
     results: list[dict[str, Any]] = []
     if request.topic_partitions is None:
         results = [{"topic": topic.name, "partition_result": []} for topic in context.broker.topics]

@@ -12,7 +12,7 @@ Source: Kafka `ConfigurationControlManager.incrementalAlterConfigs`, KIP-339.
 """
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.alter_requests import alter_resources
@@ -21,11 +21,25 @@ from duolog.broker.configs.resources import BROKER_LOGGER
 from duolog.broker.controller import Change
 from duolog.broker.requests.api import Api
 
+if TYPE_CHECKING:
+    from kio.schema.incremental_alter_configs.v0.request import (
+        AlterConfigsResource as OldestResource,
+    )
+    from kio.schema.incremental_alter_configs.v0.request import (
+        IncrementalAlterConfigsRequest as Oldest,
+    )
+    from kio.schema.incremental_alter_configs.v1.request import (
+        AlterConfigsResource as NewestResource,
+    )
+    from kio.schema.incremental_alter_configs.v1.request import (
+        IncrementalAlterConfigsRequest as Newest,
+    )
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     configs = context.broker.configs
 
-    def prepare(resource: Any) -> Change | None:
+    def prepare(resource: "OldestResource | NewestResource") -> Change | None:
         name = resource.resource_name
         if resource.resource_type == BROKER_LOGGER:
             configs.loggers.alter(name, resource.configs, validate_only=request.validate_only)

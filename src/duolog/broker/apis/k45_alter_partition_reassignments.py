@@ -8,7 +8,7 @@ v1  whether the replication factor may change
 Source: Kafka `ReplicationControlManager.alterPartitionReassignment`; KIP-455, KIP-860.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -16,8 +16,22 @@ from duolog.broker.requests.api import Api
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.alter_partition_reassignments.v0.request import (
+        AlterPartitionReassignmentsRequest as Oldest,
+    )
+    from kio.schema.alter_partition_reassignments.v0.request import (
+        ReassignablePartition as OldestPartition,
+    )
+    from kio.schema.alter_partition_reassignments.v1.request import (
+        AlterPartitionReassignmentsRequest as Newest,
+    )
+    from kio.schema.alter_partition_reassignments.v1.request import (
+        ReassignablePartition as NewestPartition,
+    )
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     context.reply(
         {
             "allow_replication_factor_change": getattr(
@@ -35,8 +49,10 @@ def handle(request: Any, context: RequestContext) -> None:
     )
 
 
-def _result(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
-    result = {"partition_index": asked.partition_index, "error_message": None}
+def _result(
+    context: RequestContext, topic: str, asked: "OldestPartition | NewestPartition"
+) -> dict[str, Any]:
+    result: dict[str, Any] = {"partition_index": asked.partition_index, "error_message": None}
     try:
         _check(context, topic, asked)
     except KafkaError as error:
@@ -44,7 +60,7 @@ def _result(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
     return result
 
 
-def _check(context: RequestContext, topic: str, asked: Any) -> None:
+def _check(context: RequestContext, topic: str, asked: "OldestPartition | NewestPartition") -> None:
     broker = context.broker
     broker.topics.partition(topic, asked.partition_index)
     if asked.replicas is None:

@@ -5,13 +5,18 @@ Behaviour: no partition is ever being moved.
 Source: Kafka `ReplicationControlManager.listPartitionReassignments`, KIP-455.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 
+if TYPE_CHECKING:
+    from kio.schema.list_partition_reassignments.v0.request import (
+        ListPartitionReassignmentsRequest as Request,
+    )
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Request", context: RequestContext) -> None:
     del request
     context.reply({"error_message": None, "topics": []})
 

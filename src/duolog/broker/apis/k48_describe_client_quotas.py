@@ -8,7 +8,7 @@ v1  flexible
 Source: Kafka `ClientQuotasImage.describe`, KIP-546.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.client_quotas import Component, check_components
@@ -16,8 +16,12 @@ from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.core.errors import KafkaError
 
+if TYPE_CHECKING:
+    from kio.schema.describe_client_quotas.v0.request import DescribeClientQuotasRequest as Oldest
+    from kio.schema.describe_client_quotas.v1.request import DescribeClientQuotasRequest as Newest
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     components = [
         Component(row.entity_type, row.match_type, row.match) for row in request.components
     ]

@@ -10,7 +10,7 @@ Source: Kafka `ClientQuotaControlManager.alterClientQuotas`, KIP-546.
 
 from collections import Counter
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.client_quotas import SUBJECT, Entity, entity_of
@@ -21,13 +21,17 @@ from duolog.broker.requests.many_items import change_each
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.alter_client_quotas.v0.request import AlterClientQuotasRequest as Oldest
+    from kio.schema.alter_client_quotas.v1.request import AlterClientQuotasRequest as Newest
+
 
 class _Asked(NamedTuple):
     entity: Entity
     operations: tuple[tuple[str, float | None], ...]
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     asked = [
         _Asked(
             entity_of((part.entity_type, part.entity_name) for part in entry.entity),

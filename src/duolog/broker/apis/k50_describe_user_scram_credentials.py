@@ -8,14 +8,19 @@ Source: Kafka `ScramImage.describe`, KIP-554.
 """
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.describe_user_scram_credentials.v0.request import (
+        DescribeUserScramCredentialsRequest as Request,
+    )
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Request", context: RequestContext) -> None:
     times = Counter(user.name for user in request.users or ())
     context.reply(
         {

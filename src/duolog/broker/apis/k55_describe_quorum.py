@@ -9,16 +9,20 @@ v1  times of replicas       v2 nodes and their listeners
 Source: Kafka `KafkaRaftClient.handleDescribeQuorumRequest`; KIP-595, KIP-836, KIP-853.
 """
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kio.schema.describe_quorum.v0.request import DescribeQuorumRequest as Oldest
+    from kio.schema.describe_quorum.v2.request import DescribeQuorumRequest as Newest
+
 _TOPIC: Final = "__cluster_metadata"
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     asked = [
         (topic.topic_name, row.partition_index)
         for topic in request.topics
@@ -56,7 +60,7 @@ def handle(request: Any, context: RequestContext) -> None:
     )
 
 
-def _unknown(request: Any) -> list[dict[str, Any]]:
+def _unknown(request: "Oldest | Newest") -> list[dict[str, Any]]:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return [
         {

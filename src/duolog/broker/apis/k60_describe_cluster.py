@@ -8,18 +8,22 @@ v1  endpoint type (KIP-919)       v2 fenced brokers (there are none)
 Source: Kafka `KafkaApis.handleDescribeCluster`, KIP-700.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.operations import CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED
 
+if TYPE_CHECKING:
+    from kio.schema.describe_cluster.v0.request import DescribeClusterRequest as Oldest
+    from kio.schema.describe_cluster.v2.request import DescribeClusterRequest as Newest
+
 _BROKERS = 1
 _CONTROLLERS = 2
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     broker = context.broker
     endpoint_type = getattr(request, "endpoint_type", _BROKERS)
     if endpoint_type != _BROKERS:

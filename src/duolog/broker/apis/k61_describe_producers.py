@@ -7,7 +7,7 @@ transaction of the broker's own coordinator never hangs; one of WriteTxnMarkers'
 Source: Kafka `ReplicaManager.activeProducerState`, KIP-664.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -16,12 +16,15 @@ from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.broker.topics.topic_names import check_topic_name
 from duolog.core.errors import DuologError
 
+if TYPE_CHECKING:
+    from kio.schema.describe_producers.v0.request import DescribeProducersRequest as Request
 
-def handle(request: Any, context: RequestContext) -> None:
+
+def handle(request: "Request", context: RequestContext) -> None:
     run_steps(context, _steps(request, context))
 
 
-def _steps(request: Any, context: RequestContext) -> Steps:
+def _steps(request: "Request", context: RequestContext) -> Steps:
     topics = []
     for topic in request.topics:
         rows = []

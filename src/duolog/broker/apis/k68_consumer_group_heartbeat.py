@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from kio.schema.consumer_group_heartbeat.v0.request import (
         ConsumerGroupHeartbeatRequest as Oldest,
     )
+    from kio.schema.consumer_group_heartbeat.v0.request import TopicPartitions as OldestTopic
     from kio.schema.consumer_group_heartbeat.v1.request import (
         ConsumerGroupHeartbeatRequest as Newest,
     )
+    from kio.schema.consumer_group_heartbeat.v1.request import TopicPartitions as NewestTopic
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -64,7 +66,7 @@ def _heartbeat(request: "Oldest | Newest", context: RequestContext) -> MemberHea
     )
 
 
-def _owned(topics: Iterable[Any] | None) -> Assignment | None:
+def _owned(topics: "Iterable[OldestTopic | NewestTopic] | None") -> Assignment | None:
     if topics is None:
         return None
     owned: dict[UUID, frozenset[int]] = {}

@@ -9,7 +9,7 @@ Source: Kafka `DescribeTopicPartitionsRequestHandler`, KIP-966.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import InvalidTopic
@@ -22,13 +22,18 @@ from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.operations import TOPIC_OPERATIONS
 from duolog.protocol.wire import INT16, INT32
 
+if TYPE_CHECKING:
+    from kio.schema.describe_topic_partitions.v0.request import (
+        DescribeTopicPartitionsRequest as Request,
+    )
+
 _NO_LEADER: Final = -1
 
 
-def handle(request: Any, context: RequestContext) -> None:
+def handle(request: "Request", context: RequestContext) -> None:
     cursor = request.cursor
     topics = context.broker.topics
-    named = {topic.name for topic in request.topics}
+    named: set[str] = {topic.name for topic in request.topics}
     if cursor is not None and (
         cursor.partition_index < 0 or (named and cursor.topic_name not in named)
     ):

@@ -1,7 +1,6 @@
 """Unfinished requests share one budget, and always move on."""
 
 import logging
-from collections.abc import Iterable
 from contextlib import suppress
 from threading import Event
 from typing import Any
@@ -44,7 +43,7 @@ def push(harness: Harness, client: Client, data: memoryview) -> memoryview:
 
 
 def held(harness: Harness) -> int:
-    connections: Iterable[Any] = harness.broker.connections
+    connections: Any = harness.broker.connections
     return sum(
         connection._received.room - BUFFER_BYTES  # noqa: SLF001
         for connection in connections
