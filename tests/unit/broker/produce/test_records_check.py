@@ -7,7 +7,6 @@ import pytest
 from crc32c import crc32c
 
 from duolog.broker.produce import records_check
-from duolog.broker.produce.produce_burst import ProduceBurst
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Compression, Record, encode_batch
 from duolog.record.batch import crc_matches, read_header
@@ -284,19 +283,17 @@ def test_a_compacted_topic_keeps_the_times_that_its_records_have(
     assert len(list(decode_records(stored))) == count
 
 
-def test_a_batch_of_today_is_not_opened(harness: Harness, opened_beside: list[int]) -> None:
-    """The short way stays what it was."""
+def test_a_batch_of_today_takes_the_short_way(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     harness.topic("orders")
     client = harness.client()
     now_ms = harness.broker.clock.now_ms()
     batch = encode_batch([Record(0, now_ms + 10_000, b"k", b"v")] * 100)
     client.produce("orders", bytes(batch))
+    monkeypatch.delattr("duolog.broker.apis.k00_produce._steps")
 
-    client.send(PRODUCE, 9, **produce_fields("orders", bytes(batch)))
-    harness.turn()
-
-    assert opened_beside == []
-    assert isinstance(client.connection.in_flight[-1], ProduceBurst)
+    assert client.produce("orders", bytes(batch)).base_offset == 100
 
 
 def test_a_time_that_is_ahead_in_truth_is_taken(harness: Harness, opened_beside: list[int]) -> None:
