@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from conformance.command import Duolog
 from duolog.runtime.supervisor import BrokerProcess
 from duolog.testing import Client, EmbeddedCluster
 
@@ -22,23 +23,8 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @pytest.fixture
-def duolog(cluster: EmbeddedCluster) -> "Duolog":
+def duolog(cluster: EmbeddedCluster) -> Duolog:
     return Duolog(cluster.bootstrap_servers)
-
-
-class Duolog:
-    """Runs `duolog` against one cluster."""
-
-    def __init__(self, bootstrap_servers: str) -> None:
-        self.bootstrap_servers = bootstrap_servers
-
-    def __call__(
-        self, *words: str, stdin: str = "", servers: str = ""
-    ) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "duolog", *words, "-b", servers or self.bootstrap_servers]
-        return subprocess.run(
-            command, input=stdin, capture_output=True, text=True, check=False, timeout=60
-        )
 
 
 def test_a_topic_is_created_listed_described_and_deleted(duolog: Duolog) -> None:

@@ -121,6 +121,7 @@ def _config(
 ) -> dict[str, str | float]:
     return {
         "bootstrap.servers": bootstrap_servers,
+        "client.id": "duolog",
         # Errors come back from the calls; librdkafka's own lines would repeat them.
         "log_level": 7 if os.environ.get("DUOLOG_DEBUG") or "debug" in properties else 0,
         "broker.address.family": "v4" if bootstrap_servers.startswith("127.") else "any",

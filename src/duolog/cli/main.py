@@ -18,6 +18,7 @@ COMMANDS: Final = {
         "duolog.cli.commands.dump_log:dump_log",
         "Show what stands in the files of a log.",
     ),
+    "groups": ("duolog.cli.commands.groups:groups", "List, describe and reset consumer groups."),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines as records to a topic."),
     "run": ("duolog.cli.commands.run:run", "Run the topology that a Python file defines."),
     "topics": ("duolog.cli.commands.topics:topics", "List, create, describe and delete topics."),

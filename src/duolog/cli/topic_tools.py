@@ -17,8 +17,9 @@ _UNKNOWN_TOPIC: Final = 3
 EARLIEST: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
-Offsets = dict[tuple[str, int], int]
-"""(topic, partition) → offset."""
+Place = tuple[str, int]
+"""A topic and a partition."""
+Offsets = dict[Place, int]
 
 
 def read_metadata(

@@ -1,0 +1,232 @@
+"""`duolog groups reset`: where a group goes on."""
+
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import click
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from duolog.cli import output
+from duolog.cli.cluster import Cluster, cluster_options
+from duolog.cli.group_tools import (
+    commit_offsets,
+    committed_offsets,
+    ensure_idle,
+    partitions_of_topics,
+    read_groups,
+)
+from duolog.cli.output import Column, Row
+from duolog.cli.times import read_duration, read_time
+from duolog.cli.topic_tools import (
+    EARLIEST,
+    LATEST,
+    Offsets,
+    Place,
+    no_topic,
+    read_offsets,
+    show_equivalent,
+)
+from duolog.core.errors import KafkaError
+
+COLUMNS: Final = (
+    Column("topic", "string", "name of the topic"),
+    Column("partition", "int", "number of the partition"),
+    Column("old_offset", "bigint | null", "where the group would have gone on; null: nowhere yet"),
+    Column("new_offset", "bigint", "where it goes on now"),
+    Column("records", "bigint", "how many offsets are between that and the end"),
+)
+_WAYS_IN_WORDS: Final = (
+    "--to-earliest, --to-latest, --to-current, --to-offset, --to-time, --by-duration or --shift-by"
+)
+
+
+@click.command()
+@click.argument("group")
+@click.option(
+    "--topic",
+    "scopes",
+    multiple=True,
+    metavar="TOPIC[:N,N…]",
+    help="A topic, or some partitions of one; may be given several times.",
+)
+@click.option("--all-topics", is_flag=True, help="Every topic that it has committed offsets of.")
+@click.option("--to-earliest", is_flag=True, help="To the first record that is kept.")
+@click.option("--to-latest", is_flag=True, help="Behind the last record.")
+@click.option("--to-current", is_flag=True, help="To what is committed, within what is kept.")
+@click.option("--to-offset", type=click.IntRange(min=0), metavar="N", help="To this offset.")
+@click.option(
+    "--to-time",
+    "--to-datetime",
+    "to_time",
+    metavar="TIME",
+    help="To the first record from then on: ms, RFC 3339, or an age like 10m.",
+)
+@click.option("--by-duration", metavar="AGE", help="So long before now: 10m, 2h, 7d or PT10M.")
+@click.option("--shift-by", type=int, metavar="N", help="So many on, or back if negative.")
+@click.option("--dry-run", is_flag=True, help="Show what would be, and change nothing.")
+@output.output_option
+@cluster_options
+def reset(
+    *,
+    group: str,
+    scopes: tuple[str, ...],
+    all_topics: bool,
+    dry_run: bool,
+    form: str,
+    cluster: Cluster,
+    **way: Any,
+) -> None:
+    """Move the committed offsets of a group that has no members.
+
+    An offset beyond what is kept becomes the nearest that is. What was and what is goes to standard
+    output, so that it can be undone.
+
+    \b
+    Examples:
+      duolog groups reset billing --topic orders --to-earliest --dry-run
+      duolog groups reset billing --topic orders:0,1 --to-offset 1000
+      duolog groups reset billing --all-topics --to-time 2013-01-01T10:15:00Z
+      duolog groups reset billing --all-topics --by-duration 2h
+    """
+    if form == "help":
+        return click.echo(output.help_text(COLUMNS), nl=False)
+    chosen = {name: value for name, value in way.items() if value not in (None, False)}
+    if len(chosen) != 1:
+        raise click.UsageError(f"Give one of {_WAYS_IN_WORDS}.")
+    if all_topics == bool(scopes):
+        raise click.UsageError("Give either --topic or --all-topics.")
+    target = _read_target(*chosen.popitem())
+    client = cluster.admin()
+    if group in read_groups(client, cluster):
+        ensure_idle(client, cluster, group)
+    else:
+        click.echo(f'group "{group}" does not exist yet', err=True)
+    old = committed_offsets(client, cluster, group)
+    places = _places(client, cluster, old, scopes)
+    if not places:
+        click.echo(f'group "{group}" has committed nothing: give --topic', err=True)
+        return output.write_rows([], COLUMNS, form)
+    with cluster.errors(f'look up the offsets of group "{group}"'):
+        first = _read(client, cluster, places, EARLIEST)
+        last = _read(client, cluster, places, LATEST)
+        if target.time_ms is not None:
+            spec = OffsetSpec.for_timestamp(target.time_ms)
+            found = _read(client, cluster, places, spec)
+            wanted = {place: last[place] if found[place] < 0 else found[place] for place in places}
+        else:
+            wanted = _wanted(target, old, first, last)
+    new = {place: min(max(wanted[place], first[place]), last[place]) for place in wanted}
+    _tell_of_bounds(wanted, new)
+    if dry_run:
+        show_equivalent(*_equivalent(group, scopes, target, cluster))
+    else:
+        commit_offsets(client, cluster, group, new)
+    rows = [_row(place, old.get(place), new[place], last[place]) for place in sorted(new)]
+    output.write_rows(rows, COLUMNS, form)
+    verb = "would move" if dry_run else "moved"
+    click.echo(f'{verb} group "{group}" in {len(new)} partition(s)', err=True)
+    return None
+
+
+class Target(NamedTuple):
+    """Where to: the option in Kafka's words, what stands behind it, and the time if it is one."""
+
+    option: str
+    value: str = ""
+    time_ms: int | None = None
+    number: int = 0
+
+
+def _read_target(name: str, value: Any) -> Target:
+    """Read the one option that says where to; before a broker is asked for anything."""
+    now_ms = time.time_ns() // 1_000_000
+    if name == "to_time":
+        time_ms = read_time(value, now_ms)
+        moment = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        return Target("--to-datetime", moment, time_ms)
+    if name == "by_duration":
+        try:
+            age_ms = read_duration(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+        return Target("--by-duration", f"PT{age_ms / 1000:g}S", max(0, now_ms - age_ms))
+    option = f"--{name.replace('_', '-')}"
+    return Target(option) if value is True else Target(option, str(value), number=value)
+
+
+def _places(
+    client: AdminClient, cluster: Cluster, old: Offsets, scopes: tuple[str, ...]
+) -> list[Place]:
+    known = partitions_of_topics(client, cluster)
+    if not scopes:
+        return sorted(place for place in old if place in known)
+    found: set[Place] = set()
+    for scope in scopes:
+        found |= _in_scope(scope, known)
+    return sorted(found)
+
+
+def _in_scope(scope: str, known: Iterable[Place]) -> set[Place]:
+    topic, colon, numbers = scope.partition(":")
+    there = {place for place in known if place[0] == topic}
+    if not there:
+        raise no_topic(topic, {name for name, _ in known})
+    if not colon:
+        return there
+    if not all(number.isdecimal() for number in numbers.split(",")):
+        raise click.BadParameter(f'"{scope}" is not TOPIC:N,N…')
+    asked = {(topic, int(number)) for number in numbers.split(",")}
+    if missing := sorted(asked - there):
+        raise KafkaError(f'partition {missing[0][1]} of topic "{topic}" does not exist', code=3)
+    return asked
+
+
+def _wanted(target: Target, old: Offsets, first: Offsets, last: Offsets) -> Offsets:
+    """Return the offset that was asked for, for each place where that says one."""
+    match target.option:
+        case "--to-earliest":
+            return first
+        case "--to-latest":
+            return last
+        case "--to-offset":
+            return dict.fromkeys(first, target.number)
+    if without := [place for place in first if place not in old]:
+        click.echo(f"nothing is committed of {_names(without)}: left as it is", err=True)
+    return {place: old[place] + target.number for place in first if place in old}
+
+
+def _tell_of_bounds(wanted: Offsets, new: Offsets) -> None:
+    if cut := [place for place in sorted(wanted) if wanted[place] != new[place]]:
+        click.echo(
+            f"the offset lies beyond what is kept, and becomes the nearest: {_names(cut)}", err=True
+        )
+
+
+def _row(place: Place, old: int | None, new: int, end: int) -> Row:
+    return {
+        "topic": place[0],
+        "partition": place[1],
+        "old_offset": old,
+        "new_offset": new,
+        "records": end - new,
+    }
+
+
+def _equivalent(group: str, scopes: tuple[str, ...], target: Target, cluster: Cluster) -> list[str]:
+    words = ["kafka-consumer-groups.sh", "--bootstrap-server", cluster.bootstrap_servers]
+    words += ["--reset-offsets", "--group", group]
+    for scope in scopes:
+        words += ["--topic", scope]
+    words += [] if scopes else ["--all-topics"]
+    return [*words, target.option, *([target.value] if target.value else [])]
+
+
+def _names(places: Iterable[Place]) -> str:
+    return ", ".join(f"{topic}-{number}" for topic, number in places)
+
+
+def _read(client: AdminClient, cluster: Cluster, places: list[Place], spec: OffsetSpec) -> Offsets:
+    return read_offsets(client, cluster, [TopicPartition(*place) for place in places], spec)

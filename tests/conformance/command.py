@@ -1,0 +1,19 @@
+"""Runs `duolog` as a person calls it."""
+
+import subprocess
+import sys
+
+
+class Duolog:
+    """Runs `duolog` against one cluster."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.bootstrap_servers = bootstrap_servers
+
+    def __call__(
+        self, *words: str, stdin: str = "", servers: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "duolog", *words, "-b", servers or self.bootstrap_servers]
+        return subprocess.run(
+            command, input=stdin, capture_output=True, text=True, check=False, timeout=60
+        )
