@@ -13,7 +13,15 @@ class Duolog:
     def __call__(
         self, *words: str, stdin: str = "", servers: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "duolog", *words, "-b", servers or self.bootstrap_servers]
+        return self.run(*words, "-b", servers or self.bootstrap_servers, stdin=stdin)
+
+    def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command that knows no cluster."""
         return subprocess.run(
-            command, input=stdin, capture_output=True, text=True, check=False, timeout=60
+            [sys.executable, "-m", "duolog", *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )

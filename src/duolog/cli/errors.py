@@ -85,8 +85,18 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
 # Positive numbers are Kafka's `Errors`; negative ones are librdkafka's own.
 _STATUS_OF_KAFKA_CODE: Final = {
     3: NOT_FOUND,  # UNKNOWN_TOPIC_OR_PARTITION
+    5: UNAVAILABLE,  # LEADER_NOT_AVAILABLE
+    6: UNAVAILABLE,  # NOT_LEADER_OR_FOLLOWER
     7: UNAVAILABLE,  # REQUEST_TIMED_OUT
+    8: UNAVAILABLE,  # BROKER_NOT_AVAILABLE
+    13: UNAVAILABLE,  # NETWORK_EXCEPTION
+    14: UNAVAILABLE,  # COORDINATOR_LOAD_IN_PROGRESS
+    15: UNAVAILABLE,  # COORDINATOR_NOT_AVAILABLE
+    16: UNAVAILABLE,  # NOT_COORDINATOR
     17: USAGE,  # INVALID_TOPIC_EXCEPTION
+    24: USAGE,  # INVALID_GROUP_ID
+    25: CONFLICT,  # UNKNOWN_MEMBER_ID: a group got members while its offsets were moved
+    27: CONFLICT,  # REBALANCE_IN_PROGRESS
     29: DENIED,  # TOPIC_AUTHORIZATION_FAILED
     30: DENIED,  # GROUP_AUTHORIZATION_FAILED
     31: DENIED,  # CLUSTER_AUTHORIZATION_FAILED
@@ -94,12 +104,19 @@ _STATUS_OF_KAFKA_CODE: Final = {
     37: USAGE,  # INVALID_PARTITIONS
     38: USAGE,  # INVALID_REPLICATION_FACTOR
     40: USAGE,  # INVALID_CONFIG
+    41: UNAVAILABLE,  # NOT_CONTROLLER
+    42: USAGE,  # INVALID_REQUEST
+    44: DENIED,  # POLICY_VIOLATION
+    56: UNAVAILABLE,  # KAFKA_STORAGE_ERROR
     58: DENIED,  # SASL_AUTHENTICATION_FAILED
     68: CONFLICT,  # NON_EMPTY_GROUP
     69: NOT_FOUND,  # GROUP_ID_NOT_FOUND
+    73: DENIED,  # TOPIC_DELETION_DISABLED
+    86: CONFLICT,  # GROUP_SUBSCRIBED_TO_TOPIC
     100: NOT_FOUND,  # UNKNOWN_TOPIC_ID
     -169: DENIED,  # _AUTHENTICATION
     -185: UNAVAILABLE,  # _TIMED_OUT
+    -186: USAGE,  # _INVALID_ARG
     -187: UNAVAILABLE,  # _ALL_BROKERS_DOWN
     -188: NOT_FOUND,  # _UNKNOWN_TOPIC
     -190: NOT_FOUND,  # _UNKNOWN_PARTITION
@@ -120,6 +137,8 @@ _STATUS_OF_ERRNO: Final = {
     errno.ENOENT: NOT_FOUND,
     errno.EACCES: DENIED,
     errno.EPERM: DENIED,
+    errno.EROFS: DENIED,
+    errno.EEXIST: CONFLICT,
     errno.EADDRINUSE: CONFLICT,
     errno.ECONNREFUSED: UNAVAILABLE,
     errno.ETIMEDOUT: UNAVAILABLE,
@@ -144,7 +163,19 @@ def exit_status(error: BaseException) -> int | None:
 def _status_of_operating_error(error: DuologError) -> int:
     if isinstance(error, KafkaError) and error.code in _STATUS_OF_KAFKA_CODE:
         return _STATUS_OF_KAFKA_CODE[error.code]
+    if isinstance(error, LogError) and _is_in_use(error):
+        return CONFLICT
+    if type(error) is ConfigError and isinstance(error.__cause__, OSError):
+        # An address, say, that is well written and that the system refuses.
+        return _STATUS_OF_ERRNO.get(error.__cause__.errno or 0, USAGE)
     return next(STATUS_OF_ERROR[kind] for kind in type(error).__mro__ if kind in STATUS_OF_ERROR)
+
+
+def _is_in_use(error: LogError) -> bool:
+    # Loaded by whoever raised it; other commands need nothing of the log.
+    from duolog.log.errors import DataDirInUse  # noqa: PLC0415
+
+    return isinstance(error, DataDirInUse)
 
 
 def report(error: BaseException) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
 from duolog.cli.errors import OutputClosed
 
@@ -37,6 +38,15 @@ class LazyGroup(click.Group):
         rows = [(name, self._commands_at[name][1]) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete the name of a command; nothing is imported for it."""
+        commands = [
+            CompletionItem(name, help=self._commands_at[name][1])
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -12,6 +12,10 @@ from duolog.cli.lazy import LazyGroup
 
 COMMANDS: Final = {
     "broker": ("duolog.cli.commands.broker:broker", "Run a broker that Kafka clients talk to."),
+    "completion": (
+        "duolog.cli.commands.completion:completion",
+        "Print what a shell needs to complete commands.",
+    ),
     "consume": ("duolog.cli.commands.consume:consume", "Read records from a topic."),
     "demo": ("duolog.cli.demo.command:demo", "Watch a year of flights become two live tables."),
     "dump-log": (

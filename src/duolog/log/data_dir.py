@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from duolog.log.checked_file import decode_checked, read_checked, write_checked
 from duolog.log.disk import DirLock, Disk, make_durable_dir, read_file
-from duolog.log.errors import DamagedFile, DataDirRefused
+from duolog.log.errors import DamagedFile, DataDirInUse, DataDirRefused
 from duolog.log.upgrade import upgrade
 
 FORMAT_VERSION: Final = 2
@@ -67,7 +67,7 @@ class DataDir:
         except BlockingIOError as error:
             pid = getattr(error, "pid", None)
             holder = "Another broker" if pid is None else f"The broker in process {pid}"
-            raise DataDirRefused(
+            raise DataDirInUse(
                 f'data directory "{self.path}" is in use',
                 detail=f"{holder} holds its lock.",
                 hint="Stop that broker, or start this one with another data directory.",

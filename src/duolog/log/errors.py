@@ -3,7 +3,8 @@
 LogError
 ├─ CorruptLog            bytes that were acknowledged are gone or changed
 │  └─ DamagedFile        a small file is not what was written
-└─ DataDirRefused        the data directory is locked, newer, or not one of ours
+└─ DataDirRefused        the data directory is newer, or not one of ours
+   └─ DataDirInUse        another broker has it
 KafkaError
 ├─ OffsetOutOfRange       1
 ├─ UnknownTopic           3
@@ -51,6 +52,10 @@ class DamagedFile(CorruptLog):
 
 class DataDirRefused(LogError):
     """The data directory cannot be used by this broker."""
+
+
+class DataDirInUse(DataDirRefused):
+    """Another broker has the data directory."""
 
 
 class OffsetOutOfRange(KafkaError):

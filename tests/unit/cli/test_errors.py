@@ -12,7 +12,8 @@ from duolog.cli.errors import (
     Terminated,
     exit_status,
 )
-from duolog.core.errors import DuologError, KafkaError
+from duolog.core.errors import ConfigError, DuologError, KafkaError
+from duolog.log.errors import DataDirInUse
 from duolog.runtime.errors import BrokerUnavailable
 
 
@@ -35,6 +36,11 @@ def test_every_operating_error_has_an_exit_status() -> None:
     assert without == []
 
 
+def caused(error: DuologError, cause: OSError) -> DuologError:
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [
@@ -42,7 +48,13 @@ def test_every_operating_error_has_an_exit_status() -> None:
         (KafkaError("topic is there", code=36), 6),
         (KafkaError("no broker", code=-195), 5),
         (KafkaError("something else", code=999), 1),
+        (KafkaError("a group got members", code=25), 6),
+        (KafkaError("topics are not deleted here", code=73), 4),
         (BrokerUnavailable("no broker"), 5),
+        (DataDirInUse("another broker has it"), 6),
+        (caused(ConfigError("cannot listen"), OSError(errno.EADDRINUSE, "in use")), 6),
+        (caused(ConfigError("cannot listen"), OSError(errno.EACCES, "denied")), 4),
+        (caused(ConfigError("cannot listen"), OSError(errno.EADDRNOTAVAIL, "not ours")), 2),
         (click.UsageError("what?"), 2),
         (KeyboardInterrupt(), 130),
         (Terminated(), 143),

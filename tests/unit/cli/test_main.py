@@ -1,11 +1,12 @@
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 
 import click
 import pytest
 
-from duolog.cli.main import COMMANDS, main
+from duolog.cli.main import COMMANDS, cli, main
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -17,6 +18,28 @@ def test_a_listed_command_is_there_and_has_help(name: str) -> None:
     assert isinstance(command, click.Command)
     assert command.name == name
     assert command.help
+
+
+def every_command(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None
+            yield from every_command(found, f"{name} {child}")
+
+
+def test_every_command_and_every_option_has_help() -> None:
+    without = [
+        f"{name} {parameter.opts[0]}"
+        for name, command in every_command(cli, "duolog")
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden and not parameter.help
+    ]
+
+    assert without == []
+    assert [name for name, command in every_command(cli, "duolog") if not command.help] == []
 
 
 def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import click
 
 from duolog.cli import output
 from duolog.cli.cluster import Cluster, cluster_options
+from duolog.cli.names import complete_groups, complete_topics
 from duolog.cli.output import Column
 from duolog.cli.records import Format, TextRecord, parse_format, record_object, render
 from duolog.cli.signals import end_in_order_on_signals
@@ -28,7 +29,7 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.option("--from-beginning", is_flag=True, help="From the first record that is kept.")
 @click.option(
     "--offset",
@@ -38,7 +39,12 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
     "Default: end.",
 )
 @click.option("-p", "--partition", "partitions", multiple=True, type=int, help="Default: all.")
-@click.option("-g", "--group", help="Read as a member of this group, from its offsets.")
+@click.option(
+    "-g",
+    "--group",
+    shell_complete=complete_groups,
+    help="Read as a member of this group, from its offsets.",
+)
 @click.option("-n", "--max", "limit", type=click.IntRange(min=0), help="End after N records.")
 @click.option("-e", "--until-end", is_flag=True, help="End where the topic ends now.")
 @click.option("-f", "--format", "pattern", help=r"kcat's format, such as '%k=%v\n'.")

@@ -18,6 +18,7 @@ from duolog.cli.group_tools import (
     partitions_of_topics,
     read_groups,
 )
+from duolog.cli.names import complete_groups
 from duolog.cli.output import Column, Row
 from duolog.cli.times import read_duration, read_time
 from duolog.cli.topic_tools import (
@@ -44,7 +45,7 @@ _WAYS_IN_WORDS: Final = (
 
 
 @click.command()
-@click.argument("group")
+@click.argument("group", shell_complete=complete_groups)
 @click.option(
     "--topic",
     "scopes",

@@ -16,6 +16,7 @@ from duolog.cli.group_tools import (
     partitions_of_topics,
     read_groups,
 )
+from duolog.cli.names import complete_groups
 from duolog.cli.output import Column, Row
 from duolog.cli.topic_tools import LATEST, Offsets, Place, confirm, read_offsets, show_equivalent
 
@@ -77,7 +78,7 @@ def list_groups(*, form: str, cluster: Cluster) -> None:
 
 
 @groups.command()
-@click.argument("group")
+@click.argument("group", shell_complete=complete_groups)
 @click.option("--members", is_flag=True, help="The members instead of the offsets.")
 @output.output_option
 @cluster_options
@@ -112,7 +113,7 @@ def describe(*, group: str, members: bool, form: str, cluster: Cluster) -> None:
 
 
 @groups.command()
-@click.argument("names", nargs=-1, required=True, metavar="GROUP…")
+@click.argument("names", nargs=-1, required=True, shell_complete=complete_groups, metavar="GROUP…")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @cluster_options

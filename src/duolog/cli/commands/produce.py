@@ -12,6 +12,7 @@ import click
 
 from duolog.cli import clients
 from duolog.cli.cluster import Cluster, cluster_options
+from duolog.cli.names import complete_topics
 from duolog.cli.records import TextRecord, read_record_object
 from duolog.cli.times import read_time
 from duolog.core.errors import KafkaError, SerdeError
@@ -38,7 +39,7 @@ class LineRules(NamedTuple):
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.option("-K", "--key-separator", "separator", help="What parts key and value of a line.")
 @click.option("-k", "--key", help="The key of every record.")
 @click.option(

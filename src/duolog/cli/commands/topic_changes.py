@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 
 from duolog.cli import clients, output
 from duolog.cli.cluster import Cluster, cluster_options
+from duolog.cli.names import complete_topics
 from duolog.cli.output import Column
 from duolog.cli.topic_tools import confirm, read_assignment, read_metadata, show_equivalent
 
@@ -32,7 +33,7 @@ _ALL_RECORDS: Final = -1
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.option(
     "-c", "--config", "configs", multiple=True, metavar="NAME=VALUE", help="Set a setting."
 )
@@ -116,7 +117,7 @@ def _add_partitions(
 
 
 @click.command("configs")
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @output.output_option
 @cluster_options
 def show_configs(*, topic: str, form: str, cluster: Cluster) -> None:
@@ -136,7 +137,7 @@ def show_configs(*, topic: str, form: str, cluster: Cluster) -> None:
 
 
 @click.command("delete-records")
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.option("--before", "offset", type=click.IntRange(min=0), help="Keep this offset and later.")
 @click.option("--all", "everything", is_flag=True, help="Delete all records that are there now.")
 @click.option("-p", "--partition", type=click.IntRange(min=0), help="Default: every partition.")

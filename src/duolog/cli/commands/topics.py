@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
 from duolog.cli import output
 from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.commands.topic_changes import alter, delete_records, show_configs
+from duolog.cli.names import complete_topics
 from duolog.cli.output import Column
 from duolog.cli.topic_tools import (
     EARLIEST,
@@ -81,7 +82,7 @@ def list_topics(*, internal: bool, form: str, cluster: Cluster) -> None:
 
 
 @topics.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.option(
     "-p",
     "--partitions",
@@ -132,7 +133,7 @@ def create(
 
 
 @topics.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @output.output_option
 @cluster_options
 def describe(*, topic: str, form: str, cluster: Cluster) -> None:
@@ -160,7 +161,7 @@ def describe(*, topic: str, form: str, cluster: Cluster) -> None:
 
 
 @topics.command()
-@click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
+@click.argument("names", nargs=-1, required=True, shell_complete=complete_topics, metavar="TOPIC…")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @cluster_options

@@ -51,7 +51,13 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
     help="Use this Kafka cluster, and not a broker of Duolog's.",
 )
 @set_option("An engine setting; may be given several times.")
-@click.option("--set-broker", "broker_assignments", multiple=True, metavar="NAME=VALUE")
+@click.option(
+    "--set-broker",
+    "broker_assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of its broker; may be given several times.",
+)
 def demo(
     *,
     rate: float | None,

@@ -193,7 +193,8 @@ def result_table(topic: str, rows: Mapping[str, Row], most: int | None) -> Table
     """Return the rows with the most flights first."""
     first = "airline" if topic == BY_AIRLINE else "destination"
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
-    table.add_column(first, no_wrap=True, max_width=30)
+    # Where it is too narrow, names give way: a column that may wrap is the one that shrinks.
+    table.add_column(first, max_width=30)
     for heading in ("flights", "mean delay", "max"):
         table.add_column(heading, justify="right", no_wrap=True)
     ordered = sorted(rows.items(), key=lambda item: (-item[1]["flights"], item[0]))
@@ -203,7 +204,9 @@ def result_table(topic: str, rows: Mapping[str, Row], most: int | None) -> Table
 
 
 def _cells(key: str, row: Row) -> tuple[Text, str, str, str]:
-    name = Text.assemble((f"{key:<4}", "cyan"), row["name"] or "")
+    name = Text.assemble(
+        (f"{key:<4}", "cyan"), row["name"] or "", no_wrap=True, overflow="ellipsis"
+    )
     mean, most = row["delay_mean"], row["delay_max"]
     return (
         name,

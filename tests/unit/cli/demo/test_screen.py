@@ -48,6 +48,19 @@ def test_the_rows_with_the_most_flights_come_first_and_the_rest_is_left_out() ->
     assert "1.50 min" in lines[2]
 
 
+@pytest.mark.parametrize("width", [48, 60, 100])
+def test_where_it_is_narrow_names_are_cut_and_numbers_are_not(width: int) -> None:
+    rows = {"WN": row(58_665, -123.45, 1_272) | {"name": "Southwest Airlines Company of Texas"}}
+    out = io.StringIO()
+
+    Console(file=out, width=width).print(result_table(BY_AIRLINE, rows, most=None))
+
+    heading, line = out.getvalue().splitlines()
+    assert heading.split() == ["airline", "flights", "mean", "delay", "max"]
+    assert line.split()[-4:] == ["58,665", "-123.45", "min", "1,272"]
+    assert line.startswith("WN  Southwest")
+
+
 def test_json_is_one_line_with_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     with JsonScreen() as screen:
         screen.show(STATE, tables=None)  # type: ignore[arg-type]  # JSON shows numbers only

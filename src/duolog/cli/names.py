@@ -1,0 +1,47 @@
+"""Names of topics and groups for a shell that completes them: what is there, or nothing."""
+
+from collections.abc import Callable
+from typing import Final
+
+import click
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from duolog.cli import clients
+from duolog.cli.reach import ensure_reachable
+from duolog.core.errors import DuologError
+
+_WAIT_S: Final = 1.0
+
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def _topics(client: AdminClient) -> list[str]:
+    return list(client.list_topics(timeout=_WAIT_S).topics)
+
+
+def _groups(client: AdminClient) -> list[str]:
+    listed = client.list_consumer_groups().result(_WAIT_S).valid
+    return [group.group_id for group in listed or ()]
+
+
+def _completing(read: Callable[[AdminClient], list[str]]) -> Complete:
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        del parameter
+        servers = context.params.get("bootstrap_servers") or clients.DEFAULT_BOOTSTRAP_SERVERS
+        try:
+            ensure_reachable(servers)
+            names = read(clients.admin(servers, context.params.get("properties") or {}))
+        except (DuologError, KafkaException, TimeoutError):
+            return []
+        return sorted(
+            name
+            for name in names
+            if name.startswith(incomplete) and (incomplete or not name.startswith("__"))
+        )
+
+    return complete
+
+
+complete_topics: Final = _completing(_topics)
+complete_groups: Final = _completing(_groups)
