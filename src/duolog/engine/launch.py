@@ -8,6 +8,7 @@ mode on one checkpoint.
 import contextlib
 import json
 import threading
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -31,6 +32,7 @@ _starting: Final = threading.Lock()
 
 # How long an idle query in micro-batches waits before it looks for records again.
 MICRO_BATCH_INTERVAL_MS: Final = 100
+_ORDERED: Final = "org.duolog.kernel.OrderedKafka"
 # Half of the throughput of a micro-batch comes from these.
 _CONSUMER: Final = {
     "max.poll.records": "20000",
@@ -110,10 +112,9 @@ class Launcher:
             self.session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
             kernel = self._java().org.duolog.kernel
             sources = self._java().java.util.ArrayList()
+            horizon = uuid.uuid4().hex
             for source in self.spec["sources"]:
-                topic = source["topic"]
-                bound = records_max.get(topic, self.config.offsets_per_trigger_max)
-                sources.add(self._read(topic, trigger, bound))
+                sources.add(self._read(source, trigger, records_max, horizon))
             envelopes = kernel.Kernel.apply(sources, spec)
             options = self._options(trigger, record_batch_bytes_max)
             started = kernel.Launcher.start(envelopes, spec, options)
@@ -138,24 +139,36 @@ class Launcher:
         with contextlib.suppress(OSError, Py4JError):
             release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
 
-    def _read(self, topic: str, trigger: Trigger, records_max: int) -> Any:
+    def _read(
+        self, source: Json, trigger: Trigger, records_max: Mapping[str, int], horizon: str
+    ) -> Any:
         # One Kafka source for each topic: maxOffsetsPerTrigger is shared out within a source, and
         # a small table must not wait for its share beside a large stream.
-        options = (
-            self._kafka(_CONSUMER)
-            | {
-                "subscribe": topic,
-                "startingOffsets": "earliest",
-                "failOnDataLoss": "true",
-                "groupIdPrefix": f"duolog-{self.application_id}",
-                "includeHeaders": "true",
-            }
-            | ({} if trigger == "real-time" else {"maxOffsetsPerTrigger": str(records_max)})
-        )
-        records = self.session.spark.readStream.format("kafka").options(**options).load()
+        topic = source["topic"]
+        options = self._kafka(_CONSUMER) | {
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+            "failOnDataLoss": "true",
+            "groupIdPrefix": f"duolog-{self.application_id}",
+            "includeHeaders": "true",
+        }
+        if trigger != "real-time":
+            bound = records_max.get(topic, self.config.offsets_per_trigger_max)
+            options |= {"maxOffsetsPerTrigger": str(bound)}
+            options |= self._horizon(horizon, source)
+        kind = "kafka" if trigger == "real-time" else _ORDERED
+        records = self.session.spark.readStream.format(kind).options(**options).load()
         columns = ("key", "value", "topic", "partition", "offset", "headers")
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
+
+    def _horizon(self, name: str, source: Json) -> dict[str, str]:
+        """Return what lets the sources of this query end their micro-batches at one time."""
+        options = {"horizon": name, "horizon.table": str(source["table"]).lower()}
+        committed = self.checkpoint.committed_positions().get(source["topic"])
+        if committed:
+            options["horizon.start"] = json.dumps({source["topic"]: committed})
+        return options
 
     def _options(self, trigger: Trigger, record_batch_bytes_max: int | None) -> Any:
         options = self._java().java.util.HashMap()

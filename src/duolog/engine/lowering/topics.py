@@ -16,6 +16,7 @@ def lower_source(source: Source, source_id: int) -> tuple[Json, Row]:
     described: Json = {
         "id": source_id,
         "topic": source.topic,
+        "table": source.is_table,
         "parse": {"columns": key.parsed + value.parsed},
         "corrupt": _problem(source, key, value),
         "key_null": _or_nulls_only(key.is_null, key.columns),

@@ -69,6 +69,7 @@ record Spec(
   record Source(
       int id,
       String topic,
+      boolean table,
       String corrupt,
       String keyNull,
       String valueNull,

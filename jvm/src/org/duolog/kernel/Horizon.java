@@ -1,0 +1,185 @@
+package org.duolog.kernel;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * How far in time a micro-batch of several topics reads.
+ *
+ * <p>A micro-batch is bounded in records, so it may leave a part of a topic for the next one. No other
+ * topic may then go on beyond the time of what was left: its records would be handled before. Where
+ * all that there is fits into one micro-batch, nobody is asked for times. Source: Kafka Streams
+ * waits for what the broker has of each input (KIP-695).
+ *
+ * <pre>  bounded ends -> the earliest record left behind -> no partition reads beyond its time
+ * </pre>
+ *
+ * <p>The partition with that record reads up to its own bound, so each micro-batch gets on. The time of
+ * a record is the largest of its partition so far, as in {@link Merge}: it waits for those before it.
+ *
+ * <p>Threads: Spark's stream execution thread.
+ */
+final class Horizon {
+  private static final Map<String, Horizon> BY_NAME = new ConcurrentHashMap<>();
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final String name;
+  private final RecordTimes times;
+  private final List<OrderedStream> streams = new ArrayList<>();
+  private final Map<OrderedStream, Offset> starts = new HashMap<>();
+  private final Map<OrderedStream, Offset> ends = new HashMap<>();
+  private final Set<OrderedStream> unasked = new HashSet<>();
+
+  private Horizon(String name, RecordTimes times) {
+    this.name = name;
+    this.times = times;
+  }
+
+  static Horizon of(CaseInsensitiveStringMap options) {
+    return BY_NAME.computeIfAbsent(
+        options.get("horizon"), name -> new Horizon(name, new RecordTimes(options)));
+  }
+
+  void add(OrderedStream stream) {
+    streams.add(stream);
+    // Tables are asked last: a row that was written before a stream's record is then there too.
+    streams.sort(Comparator.comparing(OrderedStream::isTable));
+  }
+
+  void remove(OrderedStream stream) {
+    streams.remove(stream);
+    if (streams.isEmpty()) {
+      BY_NAME.remove(name);
+      times.close();
+    }
+  }
+
+  /** The end of the stream's next micro-batch. Spark asks each stream once for each of them. */
+  Offset end(OrderedStream asking, Offset start) {
+    boolean planned = unasked.remove(asking) && start.equals(starts.get(asking));
+    if (!planned) {
+      starts.put(asking, start);
+      plan();
+      unasked.addAll(streams);
+      unasked.remove(asking);
+    }
+    Offset end = ends.get(asking);
+    starts.put(asking, end == null ? start : end);
+    return end;
+  }
+
+  private void plan() {
+    List<Share> shares = new ArrayList<>();
+    for (OrderedStream stream : streams) {
+      Offset start = starts.computeIfAbsent(stream, OrderedStream::firstStart);
+      Offset end = stream.boundedEnd(start);
+      ends.put(stream, end);
+      if (end != null) {
+        shares.add(
+            new Share(stream, read(start), read(end), read(stream.available())));
+      }
+    }
+    if (shares.size() > 1) {
+      List<Left> left = shares.stream().flatMap(share -> left(share).stream()).toList();
+      left.stream().min(Comparator.comparingLong(Left::time)).ifPresent(l -> cut(shares, left, l));
+    }
+  }
+
+  /** What the bound leaves for later, of each partition. */
+  private List<Left> left(Share share) {
+    List<Left> found = new ArrayList<>();
+    share.end.forEach(
+        (partition, end) -> {
+          if (end < share.available.get(partition)) {
+            long start = share.start.getOrDefault(partition, 0L);
+            times.reached(partition, start, end).ifPresent(
+                time -> found.add(new Left(share, partition, time)));
+          }
+        });
+    return found;
+  }
+
+  private void cut(List<Share> shares, List<Left> left, Left first) {
+    boolean otherTopic = left.stream().anyMatch(other -> other.share != first.share);
+    for (Share share : shares) {
+      if (share != first.share) {
+        otherTopic |= cut(share, share.end.keySet(), first);
+      }
+    }
+    if (otherTopic) {
+      Set<TopicPartition> beside = new HashSet<>(first.share.end.keySet());
+      beside.remove(first.partition);
+      cut(first.share, beside, first);
+    }
+  }
+
+  /** Ends partitions at the horizon; tells if one of them had more. */
+  private boolean cut(Share share, Collection<TopicPartition> partitions, Left first) {
+    // At equal times the rows of a table go before the records of a stream.
+    boolean waits = first.share.stream.isTable() && !share.stream.isTable();
+    Map<TopicPartition, Long> behind =
+        times.firstFrom(partitions, waits ? first.time : first.time + 1);
+    Map<TopicPartition, Long> ends = new HashMap<>(share.end);
+    behind.forEach(
+        (partition, offset) ->
+            ends.merge(
+                partition,
+                Math.max(offset, share.start.getOrDefault(partition, 0L)),
+                Math::min));
+    this.ends.put(share.stream, share.stream.deserializeOffset(write(ends)));
+    return !ends.equals(share.end);
+  }
+
+  private static Map<TopicPartition, Long> read(Offset offset) {
+    Map<TopicPartition, Long> found = new LinkedHashMap<>();
+    try {
+      JSON.readValue(offset.json(), new TypeReference<Map<String, Map<Integer, Long>>>() {})
+          .forEach(
+              (topic, partitions) ->
+                  partitions.forEach(
+                      (number, at) -> found.put(new TopicPartition(topic, number), at)));
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("no offsets: " + offset.json(), e);
+    }
+    return found;
+  }
+
+  private static String write(Map<TopicPartition, Long> offsets) {
+    Map<String, Map<Integer, Long>> topics = new TreeMap<>();
+    offsets.forEach(
+        (partition, at) ->
+            topics
+                .computeIfAbsent(partition.topic(), unused -> new TreeMap<>())
+                .put(partition.partition(), at));
+    try {
+      return JSON.writeValueAsString(topics);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e);
+    }
+  }
+
+  /** A stream's part of a micro-batch: from where, to where at most, and what there is. */
+  private record Share(
+      OrderedStream stream,
+      Map<TopicPartition, Long> start,
+      Map<TopicPartition, Long> end,
+      Map<TopicPartition, Long> available) {}
+
+  /** A partition that is not read to its end, and the time up to which it is. */
+  private record Left(Share share, TopicPartition partition, long time) {}
+}
