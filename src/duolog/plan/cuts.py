@@ -82,6 +82,12 @@ class Cut:
     copies: Mapping[tuple[Node, Node], TableCopy]
     """Which copy a node looks up, by the node and the table that it means."""
 
+    @property
+    def copied(self) -> frozenset[Node]:
+        """The nodes whose stores are kept once more: a copy knows only what it was told."""
+        tables = {copy.table for copy in self.copies.values()}
+        return frozenset(next(n for n in reversed(path_of(table)) if n.stores) for table in tables)
+
     def has_new_key(self, node: Node) -> bool:
         """Tell if records of `node` have a key under which they were not shuffled yet.
 

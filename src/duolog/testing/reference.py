@@ -172,7 +172,12 @@ class ReferenceEvaluator:
     def _run_task(self, part: SubTopology, task: int, queues: Queues, pass_on: "_Pass") -> None:
         stores = self._stores.setdefault((part.id, task), {store: {} for store in part.stores})
         if self._cache:
-            pass_on.cached = {node: {} for node in part.nodes if isinstance(node, AggregateNode)}
+            copied = self._compiled.levels.cut.copied
+            pass_on.cached = {
+                node: {}
+                for node in part.nodes
+                if isinstance(node, AggregateNode) and node not in copied
+            }
         # The queues are not sorted by time: a merge that looks at heads only is the rule itself.
         for queued in heapq.merge(*queues.values()):
             for consumer in queued.edge.consumers:

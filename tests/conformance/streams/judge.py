@@ -26,6 +26,7 @@ from duolog.plan.expressions import (
     RowTime,
     TableColumnRef,
 )
+from duolog.plan.levels import find_levels
 from duolog.plan.nodes import (
     AggregateNode,
     Filter,
@@ -186,6 +187,7 @@ def _written(record: Json) -> Written:
 def plan_as_json(plan: Plan) -> list[Json]:
     """Return the nodes of a plan, parents first; a group is a node, also by the key that is there."""
     nodes = [known for node in plan.nodes for known in (*_group_of(node), node)]
+    copied = find_levels(plan).cut.copied
     ids = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
     return [
         {
@@ -195,6 +197,8 @@ def plan_as_json(plan: Plan) -> list[Json]:
             "key": [column.name for column in node.schema.key],
             "value": [column.name for column in node.schema.value],
             **_described(node),
+            # A copied aggregate is in no record cache: a copy must know what the store knows.
+            "cached": node not in copied,
         }
         for node in ids
     ]

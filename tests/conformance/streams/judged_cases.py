@@ -36,6 +36,15 @@ def joined_with_its_filtered_count_under_a_new_key(topology: Topology) -> None:
     stream.left_join(some.group_by_key().count()).to("joined")
 
 
+def joined_with_a_count_under_two_keys(topology: Topology) -> None:
+    """A count that is looked up once more, behind a new key, is kept there as it is now."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    counted = stream.group_by_key().count("c")
+    by_other = stream.join(counted).select_key(k=col("a"))
+    by_other.left_join(counted.filter(col("c") != 2), prefix="other_").to("joined")
+    counted.to("counted")
+
+
 def deletion_under_a_new_key(topology: Topology) -> None:
     """The new key is computed of the old one; the value is null and stays so."""
     changes = topology.table("t1", key=KEY, value=VALUE).to_stream()
@@ -116,6 +125,7 @@ CASES: Final[tuple[Define, ...]] = (
     joined_with_the_count_of_another,
     joined_with_its_own_count,
     joined_with_its_filtered_count_under_a_new_key,
+    joined_with_a_count_under_two_keys,
     deletion_under_a_new_key,
     times_of_old_rows,
     grouped_by_its_own_key,

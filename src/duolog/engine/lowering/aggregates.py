@@ -10,7 +10,7 @@ from duolog.plan.expressions import Expression, Scope
 from duolog.plan.nodes import AggregateNode
 
 
-def lower_aggregate(node: AggregateNode, row: Row, _around: Surroundings) -> Lowered:
+def lower_aggregate(node: AggregateNode, row: Row, around: Surroundings) -> Lowered:
     """Fold records. What crossed an edge of the group has its key already."""
     grouped = Lowered([], row) if node.group.rekeys else lower_group(node.group, row)
     row = grouped.row
@@ -34,6 +34,7 @@ def lower_aggregate(node: AggregateNode, row: Row, _around: Surroundings) -> Low
             if undo
             else None,
             results=[lower_as_declared(expression, naming) for _, expression in node.results],
+            told_at_once=node in around.levels.cut.copied,
         ),
     )
     return Lowered(

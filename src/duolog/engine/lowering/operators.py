@@ -78,6 +78,7 @@ class FoldOperator(Operator):
     add: Sequence[str]
     subtract: Sequence[str] | None
     results: Sequence[str]
+    told_at_once: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,10 +205,12 @@ final class PlanBuilder {
 
   private static Materialized<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>> store(
       JsonNode node) {
-    return Materialized
-        .<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>>as(node.get("store").asText())
-        .withKeySerde(Json.KEYS)
-        .withValueSerde(Json.ROWS);
+    var store =
+        Materialized
+            .<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>>as(node.get("store").asText())
+            .withKeySerde(Json.KEYS)
+            .withValueSerde(Json.ROWS);
+    return node.get("cached").asBoolean() ? store : store.withCachingDisabled();
   }
 
   private static String topic(JsonNode node) {

@@ -34,6 +34,7 @@ final class KeyValueStore implements Store {
 
   private final String name;
   private final int rowColumns;
+  private final boolean toldAtOnce;
   private transient MapState<byte[], byte[]> state;
   private transient boolean writeThrough;
   private transient long cacheBytesMax;
@@ -42,9 +43,11 @@ final class KeyValueStore implements Store {
   private transient Task task;
   private transient Listener listener;
 
-  KeyValueStore(String name, int rowColumns) {
+  /** @param toldAtOnce whether the listener hears of each update, record cache or not */
+  KeyValueStore(String name, int rowColumns, boolean toldAtOnce) {
     this.name = name;
     this.rowColumns = rowColumns;
+    this.toldAtOnce = toldAtOnce;
   }
 
   /** Hears of updates. */
@@ -67,7 +70,7 @@ final class KeyValueStore implements Store {
   public void open(Scope scope) {
     this.scope = scope;
     writeThrough = scope.realTime;
-    cacheBytesMax = scope.realTime ? 0 : scope.cacheBytesMax;
+    cacheBytesMax = scope.realTime || toldAtOnce ? 0 : scope.cacheBytesMax;
     tasks = new HashMap<>();
   }
 

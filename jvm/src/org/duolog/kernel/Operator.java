@@ -162,7 +162,8 @@ sealed interface Operator {
       List<String> init,
       List<String> add,
       List<String> subtract,
-      List<String> results)
+      List<String> results,
+      boolean toldAtOnce)
       implements Operator {
     public Fold {
       children = Spec.orEmpty(children);

@@ -167,15 +167,15 @@ final class Topology {
       }
       Operator operator = spec.node(id);
       if (operator instanceof Operator.Table table) {
-        declare(table.store(), table.valueTypes().size());
+        declare(table.store(), table.valueTypes().size(), true);
       } else if (operator instanceof Operator.Fold fold) {
-        declare(fold.store(), fold.accTypes().size());
+        declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce());
       }
       operator.children().forEach(child -> declareStores(child, reached));
     }
 
-    private void declare(String store, int columns) {
-      if (stores.put(store, new KeyValueStore(store, columns)) != null) {
+    private void declare(String store, int columns, boolean toldAtOnce) {
+      if (stores.put(store, new KeyValueStore(store, columns, toldAtOnce)) != null) {
         throw new IllegalArgumentException("two nodes fill the store " + store);
       }
     }
