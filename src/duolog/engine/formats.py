@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.plan.formats import Format
-from duolog.plan.types import Column
+from duolog.plan.types import TIMESTAMP, Array, Column, Map, Struct, Type
 
 Part = Literal["key", "value"]
 """The half of a record; in JSON one key column stands alone, without an object around it."""
@@ -38,6 +38,8 @@ _KAFKA_WRITE: Final = {
     "BOOLEAN": "CASE WHEN {0} THEN X'01' WHEN NOT {0} THEN X'00' END",
 }
 _JSON_WRITE_OPTIONS: Final = "map('ignoreNullFields', 'false')"
+_MILLIS: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
+_MICROS: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 _BARE: Final = "k"
 _BARE_PREFIX: Final = f'{{"{_BARE}":'
 
@@ -116,14 +118,52 @@ def _encode_kafka(columns: tuple[Column, ...], names: Sequence[str], _part: Part
 def _encode_json(columns: tuple[Column, ...], names: Sequence[str], part: Part) -> str:
     if part == "key" and len(columns) == 1:
         (name,) = names
-        whole = f"to_json(named_struct('{_BARE}', {name}), {_JSON_WRITE_OPTIONS})"
+        value = _as_json(name, columns[0].type)
+        whole = f"to_json(named_struct('{_BARE}', {value}), {_JSON_WRITE_OPTIONS})"
         # {"k":…} without the object around it.
         start, rest = len(_BARE_PREFIX) + 1, len(_BARE_PREFIX) + 1
         alone = f"substring({whole}, {start}, length({whole}) - {rest})"
         return f"CASE WHEN {name} IS NOT NULL THEN CAST({alone} AS BINARY) END"
-    pairs = (f"{text(column.name)}, {name}" for column, name in zip(columns, names, strict=True))
+    pairs = (
+        f"{text(column.name)}, {_as_json(name, column.type)}"
+        for column, name in zip(columns, names, strict=True)
+    )
     struct = f"named_struct({', '.join(pairs)})"
     return f"CAST(to_json({struct}, {_JSON_WRITE_OPTIONS}) AS BINARY)"
+
+
+def _as_json(value: str, of: Type, depth: int = 0) -> str:
+    """Return the expression that `to_json` writes whole: it cuts a TIMESTAMP to milliseconds.
+
+    Two keys within one millisecond would be one.
+    """
+    item = f"x{depth}"
+    match of:
+        case _ if not _has_timestamp(of):
+            return value
+        case Array(element=element):
+            return f"transform({value}, {item} -> {_as_json(item, element, depth + 1)})"
+        case Map(value=inner):
+            return f"transform_values({value}, (n, {item}) -> {_as_json(item, inner, depth + 1)})"
+        case Struct(fields=fields):
+            pairs = (
+                f"{text(field.name)}, {_as_json(f'{value}.{quoted(field.name)}', field.type, depth)}"
+                for field in fields
+            )
+            return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(pairs)}) END"
+        case _:
+            short, long = (f"date_format({value}, {text(form)})" for form in (_MILLIS, _MICROS))
+            return f"CASE WHEN unix_micros({value}) % 1000 = 0 THEN {short} ELSE {long} END"
+
+
+def _has_timestamp(of: Type) -> bool:
+    match of:
+        case Array(element=inner) | Map(value=inner):
+            return _has_timestamp(inner)
+        case Struct(fields=fields):
+            return any(_has_timestamp(field.type) for field in fields)
+        case _:
+            return of == TIMESTAMP
 
 
 _DECODE: Final[dict[str, Callable[[tuple[Column, ...], Part, int], Decoded]]] = {

@@ -5,7 +5,8 @@
     DOUBLE  15.0, 1.0E7   DATE      "2013-01-01"         MAP       {...}, keys as texts
     STRING  "SFO"         STRUCT    {...}
 
-Byte for byte what the engine writes, which is what Spark's Jackson writes. Reading takes fields
+Byte for byte what the engine writes, which is what Spark's Jackson writes, but for microseconds:
+a TIMESTAMP that has some is written with all six digits. Reading takes fields
 in any order, a missing one as null, and passes over unknown ones and over text behind the object;
 a null and a bare value stand alone but for white space. A value of another type is an error, but
 whole numbers are DOUBLEs, texts are DECIMALs too if they hold a number, a TIMESTAMP may be a number
@@ -233,7 +234,8 @@ def _double(value: object) -> str:
 
 def _timestamp(value: object) -> str:
     in_utc = cast("dt.datetime", value).astimezone(dt.UTC).replace(tzinfo=None)
-    return f'"{in_utc.isoformat(timespec="milliseconds")}Z"'
+    digits = "microseconds" if in_utc.microsecond % 1000 else "milliseconds"
+    return f'"{in_utc.isoformat(timespec=digits)}Z"'
 
 
 _SCALAR_WRITERS: Final[dict[Type, Writer]] = {

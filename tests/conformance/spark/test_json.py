@@ -24,15 +24,18 @@ pytestmark = pytest.mark.spark
 
 COLUMNS = parse_columns(
     '`a "b"` INT, d DOUBLE, s STRING, raw BYTES, day DATE, at TIMESTAMP, price DECIMAL(20,8), '
-    "list ARRAY<DOUBLE>, by_name MAP<STRING, BIGINT>, place STRUCT<faa STRING, tz INT>, f BOOLEAN"
+    "list ARRAY<DOUBLE>, by_name MAP<STRING, BIGINT>, place STRUCT<faa STRING, tz INT>, f BOOLEAN, "
+    "times ARRAY<TIMESTAMP>, deep MAP<STRING, STRUCT<`a b` TIMESTAMP, c ARRAY<TIMESTAMP>>>"
 )
 DOUBLES = (0.0, -0.0, 0.1, 1e7, 9999999.5, 0.001, 0.00099, -1.5e-300, 1e300, math.nan, math.inf)
 TEXTS = ("", 'q"\\/', "\x00\x1f\x7f\t\n", "é\u2028😀", "</script>", "a", "b", "c", "d", "e", "f")
 PRICES = ("1.5", "0.00000001", "-0.5", "0", "123456789012.00000001", *["2"] * 6)
 AT = dt.datetime(2013, 1, 1, 23, 59, 59, 123_000, tzinfo=dt.UTC)
+MICROS = AT + dt.timedelta(microseconds=1)
 ROWS: list[tuple[object, ...]] = [
     (number, double, string, string.encode(), dt.date(1969, 12, 31), AT, Decimal(price),
-     [double, None], {string: number}, {"faa": string, "tz": None}, number % 2 == 0)
+     [double, None], {string: number}, {"faa": string, "tz": None}, number % 2 == 0,
+     [AT, None, MICROS], {string: {"a b": MICROS, "c": [AT]} if number % 3 else None})
     for number, (double, string, price) in enumerate(zip(DOUBLES, TEXTS, PRICES, strict=True))
 ] + [(None,) * len(COLUMNS)]  # fmt: skip
 

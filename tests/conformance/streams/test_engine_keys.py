@@ -39,5 +39,24 @@ def test_a_key_of_several_columns_that_are_all_null_is_no_key(spark: SparkSessio
     assert kernel == reference == [(b'{"a":null,"b":2}', b'{"v":2}')]
 
 
+def test_keys_within_one_millisecond_are_two(spark: SparkSession) -> None:
+    """Both were written as the same key, so that one group's row took the other's place."""
+
+    def times(topology: Topology) -> None:
+        read = topology.stream("t", value="at TIMESTAMP")
+        read.group_by("at").count("n").to("out")
+
+    rows = [(None, {"at": f"2013-01-01T10:00:00{part}Z"}) for part in (".1234", ".1239", ".5", "")]
+    kernel, reference = both(spark, times, *rows, rows[0])
+
+    assert sorted(kernel) == sorted(reference)
+    assert dict(kernel) == {
+        b'"2013-01-01T10:00:00.123400Z"': b'{"n":2}',
+        b'"2013-01-01T10:00:00.123900Z"': b'{"n":1}',
+        b'"2013-01-01T10:00:00.500Z"': b'{"n":1}',
+        b'"2013-01-01T10:00:00.000Z"': b'{"n":1}',
+    }
+
+
 def _json(value: Any) -> bytes | None:
     return None if value is None else json.dumps(value).encode()
