@@ -109,11 +109,19 @@ class Checkpoint:
 
         Empty before the first commit, and where Spark's log cannot be read: it is for showing only.
         """
+        return self._positions_of_last("commits")
+
+    def planned_positions(self) -> dict[str, dict[int, int]]:
+        """Return where the next micro-batch begins that Spark has not planned yet.
+
+        Empty before the first one. A micro-batch that was planned and not committed is run again as it was.
+        """
+        return self._positions_of_last("offsets")
+
+    def _positions_of_last(self, log: str) -> dict[str, dict[int, int]]:
         try:
             last = max(
-                int(path.name)
-                for path in (self.spark_dir / "commits").iterdir()
-                if path.name.isdigit()
+                int(path.name) for path in (self.spark_dir / log).iterdir() if path.name.isdigit()
             )
             lines = (self.spark_dir / "offsets" / str(last)).read_text().splitlines()
             # A version, metadata, then a line for each source; "-" where it has nothing yet.

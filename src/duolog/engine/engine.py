@@ -195,7 +195,8 @@ class Engine:
         largest = max(counts.values(), default=1)
         tasks = checkpoint.pinned_tasks() or self.config.tasks or largest
         levels = find_levels(plan, tasks)
-        partitions = sum(counts.get(source.topic, largest) for source in plan.sources)
+        topics = {source.topic for source in plan.sources}
+        partitions = sum(counts.get(topic, largest) for topic in topics)
         needed = slots_needed(partitions, tasks, len(levels.levels))
         free = slots_free(slots_total)
         chosen = choose_mode(mode, needed=needed, free=free, slots_total=slots_total)

@@ -113,8 +113,8 @@ class Launcher:
             kernel = self._java().org.duolog.kernel
             sources = self._java().java.util.ArrayList()
             horizon = uuid.uuid4().hex
-            for source in self.spec["sources"]:
-                sources.add(self._read(source, trigger, records_max, horizon))
+            for topic in dict.fromkeys(source["topic"] for source in self.spec["sources"]):
+                sources.add(self._read(topic, trigger, records_max, horizon))
             envelopes = kernel.Kernel.apply(sources, spec)
             options = self._options(trigger, record_batch_bytes_max)
             started = kernel.Launcher.start(envelopes, spec, options)
@@ -140,11 +140,10 @@ class Launcher:
             release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
 
     def _read(
-        self, source: Json, trigger: Trigger, records_max: Mapping[str, int], horizon: str
+        self, topic: str, trigger: Trigger, records_max: Mapping[str, int], horizon: str
     ) -> Any:
         # One Kafka source for each topic: maxOffsetsPerTrigger is shared out within a source, and
         # a small table must not wait for its share beside a large stream.
-        topic = source["topic"]
         options = self._kafka(_CONSUMER) | {
             "subscribe": topic,
             "startingOffsets": "earliest",
@@ -155,19 +154,21 @@ class Launcher:
         if trigger != "real-time":
             bound = records_max.get(topic, self.config.offsets_per_trigger_max)
             options |= {"maxOffsetsPerTrigger": str(bound)}
-            options |= self._horizon(horizon, source)
+            options |= self._horizon(horizon, topic)
         kind = "kafka" if trigger == "real-time" else _ORDERED
         records = self.session.spark.readStream.format(kind).options(**options).load()
         columns = ("key", "value", "topic", "partition", "offset", "headers")
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
 
-    def _horizon(self, name: str, source: Json) -> dict[str, str]:
-        """Return what lets the sources of this query end their micro-batches at one time."""
-        options = {"horizon": name, "horizon.table": str(source["table"]).lower()}
-        committed = self.checkpoint.committed_positions().get(source["topic"])
-        if committed:
-            options["horizon.start"] = json.dumps({source["topic"]: committed})
+    def _horizon(self, name: str, topic: str) -> dict[str, str]:
+        """Return what lets the topics of this query end their micro-batches at one time."""
+        readers = [source for source in self.spec["sources"] if source["topic"] == topic]
+        only_table = all(source["table"] for source in readers)
+        options = {"horizon": name, "horizon.table": str(only_table).lower()}
+        start = self.checkpoint.planned_positions().get(topic)
+        if start:
+            options["horizon.start"] = json.dumps({topic: start})
         return options
 
     def _options(self, trigger: Trigger, record_batch_bytes_max: int | None) -> Any:

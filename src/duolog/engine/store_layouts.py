@@ -92,8 +92,8 @@ def shape_of(spec: Json, names: Names) -> Json:
         walk.follow_all(source, _Record(key, value), None)
     return {
         "tasks": spec["tasks"],
-        # Spark knows a source by its place among the sources.
-        "sources": [source["topic"] for source in spec["sources"]],
+        # Spark knows a topic by its place among those it reads.
+        "sources": list(dict.fromkeys(source["topic"] for source in spec["sources"])),
         "levels": len(spec["levels"]),
         "stores": walk.layouts(),
     }

@@ -16,7 +16,7 @@ nothing is computed twice.
 
 Within a level sub-topologies do not read each other, so that one operator can run a whole level.
 
-**Order.** Edges from one source, or from one sub-topology, into one sub-topology are one *queue*:
+**Order.** Edges from one topic, or from one sub-topology, into one sub-topology are one *queue*:
 what one record causes arrives together, in the order of the plan, and before what the next one
 causes. As in Kafka Streams, what goes on under a new key comes behind what keeps its key: it would
 go through a repartition topic, which is read when the record is done.
@@ -187,11 +187,17 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
     found = []
     for number, ((parent, target), readers) in enumerate(sorted(consumers.items(), key=rank)):
         origin = None if isinstance(parent, TableSource) else place[parent]
-        start = path_of(parent)[0] if origin is None else origin
+        start = _topic_of(parent) if origin is None else origin
         queue = queues.setdefault((start, target), number)
         rekeyed = cut.has_new_key(parent)
         found.append(Edge(number, parent, tuple(readers), origin, target, queue, rekeyed))
     return tuple(found)
+
+
+def _topic_of(node: Node) -> str:
+    source = path_of(node)[0]
+    assert isinstance(source, Source), source
+    return source.topic
 
 
 def _ingresses(cut: Cut) -> tuple[Ingress, ...]:

@@ -129,10 +129,14 @@ class ReferenceEvaluator:
         written: list[SinkRecord] = []
         queues: dict[tuple[int, int], Queues] = defaultdict(lambda: defaultdict(list))
         by_topic = _by_partition(records)
-        for ingress in levels.ingresses:
-            for partition, ordered in by_topic.get(ingress.source.topic, {}).items():
+        for topic in dict.fromkeys(ingress.source.topic for ingress in levels.ingresses):
+            readers = [ingress for ingress in levels.ingresses if ingress.source.topic == topic]
+            readers.sort(key=lambda ingress: not ingress.source.is_table)
+            for partition, ordered in by_topic.get(topic, {}).items():
                 pass_on = _Pass(self._compiled, partition, queues, written, self._record_failed)
-                self._run_ingress(ingress, ordered, pass_on)
+                for record in ordered:
+                    for ingress in readers:
+                        self._run_ingress(ingress, record, pass_on)
         for part in levels.subtopologies:
             for task in range(levels.tasks):
                 pass_on = _Pass(self._compiled, task, queues, written, self._record_failed)
@@ -144,20 +148,17 @@ class ReferenceEvaluator:
             raise error
         self.failed += 1
 
-    def _run_ingress(
-        self, ingress: Ingress, records: Sequence[SourceRecord], pass_on: "_Pass"
-    ) -> None:
+    def _run_ingress(self, ingress: Ingress, record: SourceRecord, pass_on: "_Pass") -> None:
         source = ingress.source
-        for record in records:
-            entry = self._read(source, record)
-            if entry is None:
-                self.dropped += 1
-            elif feeds := self._compiled.feeds[source]:
-                for edge in feeds:
-                    pass_on.route(edge, entry)
-            else:
-                pass_on.forward(source, [entry], {})
-                pass_on.release()
+        entry = self._read(source, record)
+        if entry is None:
+            self.dropped += 1
+        elif feeds := self._compiled.feeds[source]:
+            for edge in feeds:
+                pass_on.route(edge, entry)
+        else:
+            pass_on.forward(source, [entry], {})
+            pass_on.release()
 
     def _read(self, source: Source, record: SourceRecord) -> Entry | None:
         keys, values = self._compiled.serdes[source]

@@ -152,6 +152,14 @@ def several_keys(topology: Topology) -> None:
     by_both.group_by("carrier").aggregate(dests=count(), total=sum_("total")).to("by_carrier")
 
 
+def read_as_stream_and_as_table(topology: Topology) -> None:
+    """One topic twice: each record finds the row that it brought."""
+    changes = topology.stream("airlines", key="code STRING", value="name STRING, seats INT")
+    rows = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
+    changes.left_join(rows, prefix="row_").to("own")
+    changes.filter(col("seats") > 1).left_join(rows, on="name", prefix="row_").to("named")
+
+
 Define = Callable[[Topology], None]
 TOPOLOGIES: list[Define] = [
     enriched,
@@ -166,6 +174,7 @@ TOPOLOGIES: list[Define] = [
     joined_with_its_own_counts,
     looked_up_twice,
     several_keys,
+    read_as_stream_and_as_table,
 ]
 
 

@@ -21,7 +21,7 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class Driver {
   private final SparkSession spark;
-  private final List<Ingress> ingresses;
+  private final List<TopicReader> topics;
   private final List<Level> levels;
   private final List<MemoryHandle> handles = new ArrayList<>();
   private final String[] sinks;
@@ -37,7 +37,7 @@ public final class Driver {
     this.spark = spark;
     Spec spec = Spec.parse(specJson);
     Topology topology = new Topology(spec, spark);
-    ingresses = topology.ingresses();
+    topics = topology.topics();
     levels = topology.levels();
     realTime = spec.realTime();
     corruptRecords = topology.corruptRecords();
@@ -91,9 +91,9 @@ public final class Driver {
   public List<Output> run() {
     SparkSession.setActiveSession(spark);
     List<Envelope> records = new ArrayList<>();
-    for (Ingress ingress : ingresses) {
-      List<SourceRecord> input = waiting.getOrDefault(ingress.topic(), List.of());
-      ingress.call(input.iterator()).forEachRemaining(records::add);
+    for (TopicReader topic : topics) {
+      List<SourceRecord> input = waiting.getOrDefault(topic.topic(), List.of());
+      topic.call(input.iterator()).forEachRemaining(records::add);
     }
     waiting.clear();
     for (int i = 0; i < levels.size(); i++) {

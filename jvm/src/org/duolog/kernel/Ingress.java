@@ -1,20 +1,14 @@
 package org.duolog.kernel;
 
 import java.io.Serializable;
-import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
-import java.util.NoSuchElementException;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.Queue;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.spark.TaskContext;
-import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.util.LongAccumulator;
-import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * A source's way in: Kafka's bytes become rows, pass the nodes before the first cut, and leave as
@@ -22,14 +16,14 @@ import org.apache.spark.util.TaskCompletionListener;
  *
  * <p>A record that cannot be read, or whose timestamp is negative, goes to the handler of
  * deserialization errors.
- * Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
+ * Threads: each task has its own deserialized copy.
  */
-final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
+final class Ingress implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  private final String applicationId;
   private final int id;
   private final String topic;
+  private final boolean isTable;
   private final Reading reading;
   private final Node[] nodes;
   private final Node[] children;
@@ -40,9 +34,9 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
 
   /** Nodes come parents first; children are those that read the source itself. */
   Ingress(
-      String applicationId,
       int id,
       String topic,
+      boolean isTable,
       Reading reading,
       List<Node> nodes,
       List<Node> children,
@@ -50,9 +44,9 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
       ErrorHandlers handlers,
       boolean realTime,
       LongAccumulator corruptRecords) {
-    this.applicationId = applicationId;
     this.id = id;
     this.topic = topic;
+    this.isTable = isTable;
     this.reading = reading;
     this.nodes = nodes.toArray(Node[]::new);
     this.children = children.toArray(Node[]::new);
@@ -66,15 +60,13 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
     return topic;
   }
 
-  @Override
-  public Iterator<Envelope> call(Iterator<SourceRecord> records) {
-    Run run = new Run(records);
-    TaskContext context = TaskContext.get();
-    if (context != null) {
-      TaskCompletionListener closing = ended -> run.close();
-      context.addTaskCompletionListener(closing);
-    }
-    return run;
+  boolean isTable() {
+    return isTable;
+  }
+
+  /** Opens everything for a task; closed by whoever opens it. */
+  Run open() {
+    return new Run();
   }
 
   /**
@@ -104,17 +96,14 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
     }
   }
 
-  private final class Run implements Iterator<Envelope> {
-    private final Iterator<SourceRecord> records;
+  /** The work of one task. Threads: one at a time. */
+  final class Run {
     private final Scope scope = new Scope(grouping, handlers, realTime, 0);
     private final Change change = new Change();
     private final GenericInternalRow raw = new GenericInternalRow(5);
     private final JoinedRow row = new JoinedRow();
-    private final Metrics metrics = Metrics.of(applicationId);
-    private final Map<Integer, AtomicLong> positions = new HashMap<>();
 
-    Run(Iterator<SourceRecord> records) {
-      this.records = records;
+    private Run() {
       int partition = TaskContext.getPartitionId();
       reading.open(partition);
       for (Node node : nodes) {
@@ -122,23 +111,9 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
       }
     }
 
-    @Override
-    public boolean hasNext() {
-      while (scope.outputs.isEmpty() && records.hasNext()) {
-        process(records.next());
-      }
-      if (scope.outputs.isEmpty()) {
-        close();
-      }
-      return !scope.outputs.isEmpty();
-    }
-
-    @Override
-    public Envelope next() {
-      if (!hasNext()) {
-        throw new NoSuchElementException();
-      }
-      return scope.outputs.poll();
+    /** What records have become; whoever takes it empties it. */
+    Queue<Envelope> outputs() {
+      return scope.outputs;
     }
 
     /** May be called twice: where the input ends, and where the task does. */
@@ -149,12 +124,7 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
       }
     }
 
-    private void process(SourceRecord record) {
-      metrics.recordsIn.increment();
-      metrics.bytesIn.add(length(record.getKey()) + length(record.getValue()));
-      positions
-          .computeIfAbsent(record.getPartition(), partition -> metrics.position(topic, partition))
-          .lazySet(record.getOffset() + 1);
+    void process(SourceRecord record) {
       scope.enter(record.getPartition(), record.getOffset());
       scope.origin = handlers.originOf(id, record);
       if (read(record)) {
@@ -207,10 +177,6 @@ final class Ingress implements MapPartitionsFunction<SourceRecord, Envelope> {
     private void drop(SourceRecord record, Exception cause) {
       corruptRecords.add(1);
       scope.handle(ErrorHandlers.Stage.DESERIALIZATION, record.getHeaders(), "", cause);
-    }
-
-    private static int length(byte[] bytes) {
-      return bytes == null ? 0 : bytes.length;
     }
 
     private static boolean holds(InternalRow checks, int index) {

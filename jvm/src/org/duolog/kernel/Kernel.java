@@ -34,24 +34,25 @@ public final class Kernel {
   }
 
   /**
-   * The chain of levels over the source rows, in the order of the spec's sources.
+   * The chain of levels over the source rows, one for each topic in the order of the spec's sources.
    *
    * <p>A source has the columns of Kafka's source: key, value, partition, offset, timestamp or
    * timestamp_ms (BIGINT), and headers if they are to be carried.
    */
   public static Dataset<Envelope> apply(List<Dataset<Row>> sources, String specJson) {
     Spec spec = Spec.parse(specJson);
-    if (sources.isEmpty() || sources.size() != spec.sources().size()) {
+    long topicCount = spec.sources().stream().map(Spec.Source::topic).distinct().count();
+    if (sources.isEmpty() || sources.size() != topicCount) {
       throw new IllegalArgumentException(
-          sources.size() + " datasets for " + spec.sources().size() + " sources");
+          sources.size() + " datasets for " + topicCount + " topics");
     }
     Topology topology = new Topology(spec, sources.get(0).sparkSession());
     CORRUPT_RECORDS.put(spec.applicationId(), topology.corruptRecords());
 
-    List<Ingress> ingresses = topology.ingresses();
+    List<TopicReader> topics = topology.topics();
     List<Dataset<Envelope>> inputs = new ArrayList<>();
-    for (int i = 0; i < ingresses.size(); i++) {
-      inputs.add(sourceRecords(sources.get(i)).mapPartitions(ingresses.get(i), ENVELOPE));
+    for (int i = 0; i < topics.size(); i++) {
+      inputs.add(sourceRecords(sources.get(i)).mapPartitions(topics.get(i), ENVELOPE));
     }
     Dataset<Envelope> records = inputs.stream().reduce(Dataset::union).orElseThrow();
     for (Level level : topology.levels()) {

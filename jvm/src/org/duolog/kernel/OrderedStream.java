@@ -35,8 +35,8 @@ final class OrderedStream
 
   /** Where the first micro-batch begins, before Spark has said so. */
   Offset firstStart() {
-    String committed = options.get("horizon.start");
-    return committed == null ? kafka.initialOffset() : kafka.deserializeOffset(committed);
+    String start = options.get("horizon.start");
+    return start == null ? kafka.initialOffset() : kafka.deserializeOffset(start);
   }
 
   /** Where a micro-batch from {@code start} on ends at most, by the number of its records. */

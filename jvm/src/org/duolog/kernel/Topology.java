@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -50,8 +51,16 @@ final class Topology {
     return corruptRecords;
   }
 
-  List<Ingress> ingresses() {
-    return spec.sources().stream().map(this::ingress).toList();
+  /** One for each topic, in the order of the first source that reads it. */
+  List<TopicReader> topics() {
+    Map<String, List<Ingress>> byTopic = new LinkedHashMap<>();
+    for (Spec.Source source : spec.sources()) {
+      byTopic.computeIfAbsent(source.topic(), unused -> new ArrayList<>()).add(ingress(source));
+    }
+    List<TopicReader> topics = new ArrayList<>();
+    byTopic.forEach(
+        (topic, ingresses) -> topics.add(new TopicReader(spec.applicationId(), topic, ingresses)));
+    return topics;
   }
 
   List<Level> levels() {
@@ -82,9 +91,9 @@ final class Topology {
     }
     List<Node> children = source.children().stream().map(graph.nodes::get).toList();
     return new Ingress(
-        spec.applicationId(),
         spec.sources().indexOf(source),
         source.topic(),
+        source.table(),
         reading,
         graph.parentsFirst(),
         children,

@@ -1,0 +1,117 @@
+package org.duolog.kernel;
+
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.util.TaskCompletionListener;
+
+/**
+ * A topic's way in: each record goes through all sources that read the topic, tables first.
+ *
+ * <p>So a topic that is read as a stream and as a table is read once, and in each mode a record finds
+ * the row that it brings, as if the table stood before the stream at its timestamp.
+ *
+ * <p>Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
+ */
+final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope> {
+  private static final long serialVersionUID = 1L;
+
+  private final String applicationId;
+  private final String topic;
+  private final Ingress[] ingresses;
+
+  TopicReader(String applicationId, String topic, List<Ingress> ingresses) {
+    this.applicationId = applicationId;
+    this.topic = topic;
+    this.ingresses =
+        ingresses.stream()
+            .sorted(Comparator.comparing(ingress -> !ingress.isTable()))
+            .toArray(Ingress[]::new);
+  }
+
+  String topic() {
+    return topic;
+  }
+
+  @Override
+  public Iterator<Envelope> call(Iterator<SourceRecord> records) {
+    Run run = new Run(records);
+    TaskContext context = TaskContext.get();
+    if (context != null) {
+      TaskCompletionListener closing = ended -> run.close();
+      context.addTaskCompletionListener(closing);
+    }
+    return run;
+  }
+
+  private final class Run implements Iterator<Envelope> {
+    private final Iterator<SourceRecord> records;
+    private final Ingress.Run[] runs = new Ingress.Run[ingresses.length];
+    private final Metrics metrics = Metrics.of(applicationId);
+    private final Map<Integer, AtomicLong> positions = new HashMap<>();
+
+    Run(Iterator<SourceRecord> records) {
+      this.records = records;
+      for (int i = 0; i < runs.length; i++) {
+        runs[i] = ingresses[i].open();
+      }
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (waiting() == null && records.hasNext()) {
+        process(records.next());
+      }
+      if (waiting() == null) {
+        close();
+        return false;
+      }
+      return true;
+    }
+
+    @Override
+    public Envelope next() {
+      if (!hasNext()) {
+        throw new NoSuchElementException();
+      }
+      return waiting().outputs().poll();
+    }
+
+    /** The first source whose output has not left. */
+    private Ingress.Run waiting() {
+      for (Ingress.Run run : runs) {
+        if (!run.outputs().isEmpty()) {
+          return run;
+        }
+      }
+      return null;
+    }
+
+    private void process(SourceRecord record) {
+      metrics.recordsIn.increment();
+      metrics.bytesIn.add(length(record.getKey()) + length(record.getValue()));
+      positions
+          .computeIfAbsent(record.getPartition(), partition -> metrics.position(topic, partition))
+          .lazySet(record.getOffset() + 1);
+      for (Ingress.Run run : runs) {
+        run.process(record);
+      }
+    }
+
+    private void close() {
+      for (Ingress.Run run : runs) {
+        run.close();
+      }
+    }
+
+    private static int length(byte[] bytes) {
+      return bytes == null ? 0 : bytes.length;
+    }
+  }
+}
