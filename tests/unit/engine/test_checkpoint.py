@@ -93,6 +93,7 @@ def test_committed_positions_are_those_of_the_last_commit_and_not_of_what_is_pla
     (checkpoint.spark_dir / "commits" / ".9.crc").write_text("")
 
     assert checkpoint.committed_positions() == {"flights": {0: 9, 1: 70}, "airlines": {0: 4}}
+    assert checkpoint.planned_positions() == {"flights": {0: 10, 1: 70}, "airlines": {0: 4}}
 
 
 def test_a_source_topic_that_was_made_anew_is_refused(tmp_path: Path) -> None:
