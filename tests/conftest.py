@@ -11,7 +11,8 @@ that judges changes cannot quietly test less.
 
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
@@ -71,6 +72,41 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "deep" in item.keywords:
             item.add_marker(skip)
+
+
+_STRUCK: Final = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    error = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(error, pytest.fail.Exception) and str(error).startswith("Timeout"):
+        item.stash[_STRUCK] = True
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Make all fixtures anew behind a test whose time limit has struck, if a JVM runs.
+
+    A limit that strikes inside a call into the JVM leaves the call's answer in the connection, where
+    the next call would take it for its own.
+    """
+    if item.stash.get(_STRUCK, False) and _kill_jvm():
+        item.session._setupstate.teardown_exact(None)  # noqa: SLF001 - what its last test does
+
+
+def _kill_jvm() -> bool:
+    """Kill the JVM of this process; return whether there was one."""
+    opened: Any = sys.modules.get("duolog.engine.session")
+    running = opened and opened._running  # noqa: SLF001 - whoever opened it
+    if not running:
+        return False
+    running.java_process.kill()
+    running.java_process.wait()
+    return True
 
 
 @pytest.fixture(scope="session")
