@@ -4,7 +4,6 @@ The changed class is compiled beside the kernel's jar, and both are loaded anew 
 that asks itself first. The kernel that the other tests use stays as it is.
 """
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -28,9 +27,14 @@ def planted_driver(
     real = java.java.lang.Class.forName("org.duolog.kernel.Driver")
     jar = real.getProtectionDomain().getCodeSource().getLocation()
     class_path = java.java.lang.System.getProperty("java.class.path")
-    command = ["javac", "-nowarn", "-proc:none", "-implicit:none", "-d", str(directory)]
-    command += ["-cp", f"{jar.getPath()}:{class_path}", str(changed)]
-    subprocess.run(command, check=True, timeout=120)
+    words = ["-nowarn", "-proc:none", "-implicit:none", "-d", str(directory)]
+    words += ["-cp", f"{jar.getPath()}:{class_path}", str(changed)]
+    # In the JVM that runs, whose compiler is warm; by its interface, as its class is not exported.
+    compiler = java.javax.tools.ToolProvider.getSystemJavaCompiler()
+    methods = java.java.lang.Class.forName("javax.tools.Tool").getMethods()
+    run = next(method for method in methods if method.getName() == "run")
+    arguments = [None, None, None, _array(spark, "String", words)]
+    assert run.invoke(compiler, _array(spark, "Object", arguments)) == 0
     own = java.java.io.File(str(directory)).toURI().toURL()
     loader = java.org.apache.spark.util.ChildFirstURLClassLoader(
         _array(spark, "URL", [own, jar]), real.getClassLoader()
