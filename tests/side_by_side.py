@@ -1,6 +1,8 @@
-"""Which tests stay together when two processes share them, and which begin first.
+"""Which tests stay together when processes share them, and which begin first.
 
-    the JVM of a process, a real Kafka     what uses one stays in one process, which starts it once
+    a JVM with a broker beside it          what uses one stays in one process, which starts it once
+    a JVM alone                            so do these, in a JVM of their own: both take minutes
+    a real Kafka                           so do these
     a fixture of a file                    the file stays together
     programs of a test's own, a minute each    every test for itself
     all else                               the file stays together
@@ -16,10 +18,14 @@ from typing import Final
 from xdist.scheduler import LoadScopeScheduling
 
 _ROOT: Final = Path(__file__).parents[1]
-_SHARED: Final = (
-    ("jvm", re.compile(r"\bSparkSession\b|\bOpenDriver\b")),
-    ("kafka", re.compile(r"\bKafkaPeer\b")),
-)
+_JVM: Final = re.compile(r"\bSparkSession\b|\bOpenDriver\b")
+_KAFKA: Final = re.compile(r"\bKafkaPeer\b|\bkafka_peer\b")
+_BROKER: Final = re.compile(_KAFKA.pattern + r"|\bEmbeddedCluster\b")
+_SHARED: Final = {
+    "jvm and broker": (_JVM, _BROKER),
+    "jvm": (_JVM,),
+    "kafka": (_KAFKA,),
+}
 # The folders whose tests start programs.
 _SLOW: Final = {"architecture", "conformance", "fault", "property"}
 
@@ -40,10 +46,10 @@ def group_of(nodeid: str) -> str:
 def rank(nodeid: str) -> int:
     """Return 0 for the tests that begin first."""
     group = group_of(nodeid)
-    shared = [name for name, _ in _SHARED]
+    shared = list(_SHARED)
     if group in shared:
         return shared.index(group)
-    return 2 if _SLOW & set(Path(group.partition("::")[0]).parts) else 3
+    return len(shared) + (not _SLOW & set(Path(group.partition("::")[0]).parts))
 
 
 @cache
@@ -51,8 +57,8 @@ def _group_of_file(path: str) -> str | None:
     """Return the group of a file's tests, None where each is one by itself."""
     file = _ROOT / path
     text = file.read_text() if file.is_file() else ""
-    for name, pattern in _SHARED:
-        if pattern.search(text):
+    for name, patterns in _SHARED.items():
+        if all(pattern.search(text) for pattern in patterns):
             return name
     alone = _SLOW & set(Path(path).parts) and 'scope="module"' not in text
     return None if alone else path
