@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.kafka.peer import TOOL_OPTIONS, fetch
+from conformance.kafka.peer import HERE, TOOL_OPTIONS, fetch
 from conftest import RequireProgram
 from duolog.runtime.supervisor import BrokerProcess
 
@@ -170,3 +170,17 @@ def test_kafkas_tools_of_an_administrator_run(tool: Tool, tmp_path: Path) -> Non
     quorum = f"{tools}.MetadataQuorumCommand"
     assert "LeaderId:               0" in tool(quorum, "describe", "--status")
     assert "Leader" in tool(quorum, "describe", "--replication")
+
+
+def test_the_java_client_is_told_the_offset_that_it_has_just_committed(
+    broker: BrokerProcess, tool: Tool
+) -> None:
+    """`committed()` behind `commitAsync()` was told the old offset 73 of 100 times."""
+    topic = ("--topic", "committed")
+    tool("org.apache.kafka.tools.TopicCommand", "--create", *topic, "--partitions", "1")
+
+    command = ["java", *TOOL_OPTIONS, "-cp", f"{fetch()}/*", str(HERE / "Committed.java")]
+    command += [broker.bootstrap_servers, "committed", "300"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+
+    assert done.stdout.splitlines()[-1:] == ["old 0 of 300"], done.stderr
