@@ -279,6 +279,10 @@ class GroupCoordinator:
         """Return the id of every group, for work that is done group by group."""
         return list(self._groups)
 
+    def check_delete(self, group_id: str) -> None:
+        """Raise what `delete` would raise."""
+        self._known_group(group_id).check_delete()
+
     def delete(self, group_id: str, to: ReplyTo, now: Moment) -> Outcome:
         """Delete a group and its offsets; the reply waits for the tombstones.
 

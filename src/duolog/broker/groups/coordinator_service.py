@@ -23,6 +23,7 @@ from uuid import UUID, uuid4
 from duolog.broker.configs.group_resource import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
 from duolog.broker.errors import kafka_code
 from duolog.broker.event_loop.time_slices import OrderedWork
+from duolog.broker.groups.large_deletions import AT_ONCE_MAX, LargeDeletions
 from duolog.broker.groups.offsets_topic import Marker, OffsetsTopic, batches
 from duolog.broker.groups.topic_view import BrokerTopics
 from duolog.broker.settings.consumer_groups import consumer_group_settings
@@ -99,6 +100,7 @@ class GroupCoordinatorService:
         self._deleted: dict[str, int] = {}
         """Topics that were deleted and whose offsets were not looked for since, with their order."""
         self._deletions = count()
+        self._large_deletions = LargeDeletions(self._coordinator, self._carry_out, self._now)
         self._sweeping = False
         self._stopped = False
 
@@ -174,6 +176,7 @@ class GroupCoordinatorService:
     # Requests: each may raise a GroupError, or answers once
 
     def join(self, request: JoinRequest, answer: Callable[[JoinReply], None]) -> None:
+        self._large_deletions.ensure_stays(request.group_id)
         try:
             self._carry_out(self._coordinator.join(request, answer, self._now()))
         finally:
@@ -200,6 +203,7 @@ class GroupCoordinatorService:
     def consumer_heartbeat(
         self, request: MemberHeartbeat, answer: Callable[[HeartbeatReply], None]
     ) -> None:
+        self._large_deletions.ensure_stays(request.group_id)
         outcome = self._coordinator.consumer_heartbeat(request, answer, self._now())
         self._carry_out(outcome)
         if outcome.records:
@@ -209,6 +213,7 @@ class GroupCoordinatorService:
         return self._coordinator.describe_consumer(group_id)
 
     def commit(self, request: CommitRequest, answer: Callable[[OffsetsReply], None]) -> None:
+        self._large_deletions.ensure_stays(request.group_id)
         self._carry_out(self._coordinator.commit(request, answer, self._now()))
 
     def offsets(
@@ -228,7 +233,12 @@ class GroupCoordinatorService:
         self._carry_out(self._coordinator.delete_offsets(group_id, asked, answer, self._now()))
 
     def delete(self, group_id: str, answer: Callable[[DeletedReply], None]) -> None:
-        self._carry_out(self._coordinator.delete(group_id, answer, self._now()))
+        self._large_deletions.ensure_stays(group_id)
+        self._coordinator.check_delete(group_id)
+        if len(self._coordinator.offset_keys(group_id)) > AT_ONCE_MAX:
+            self._in_slices(self._large_deletions.delete(group_id, answer))
+        else:
+            self._carry_out(self._coordinator.delete(group_id, answer, self._now()))
 
     def describe(self, group_id: str) -> DescribedGroup | None:
         return self._coordinator.describe(group_id)

@@ -6,7 +6,7 @@ A step reads its own records back through the draft, while the group itself wait
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from duolog.coordinator.consumer_groups.assignors import ASSIGNORS, MemberSpec
 from duolog.coordinator.consumer_groups.group import ConsumerGroup, Soft
@@ -24,6 +24,9 @@ from duolog.coordinator.consumer_groups.topics import TopicView, known_topics, m
 from duolog.coordinator.messages import Moment, Outcome
 from duolog.coordinator.settings import ConsumerGroupSettings
 from duolog.core.units import SECOND_MS
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 logger = logging.getLogger(__name__)
 
@@ -93,14 +96,17 @@ class Draft:
         """Compute what every member shall own at the group's epoch."""
         group = self.group
         infos = known_topics(self.step.topics, group.subscribed_topics())
-        read_by: dict[tuple[tuple[str, ...], str | None], frozenset[str]] = {}
+        read_by: dict[tuple[tuple[str, ...], str | None], frozenset[UUID]] = {}
         specs = {}
         for member_id, member in group.members.items():
             reads = member.metadata.topics, member.metadata.regex
             if reads not in read_by:
-                read_by[reads] = group.read_by(member)
+                # Most members read the same, and a UUID takes long to hash.
+                read_by[reads] = frozenset(
+                    infos[name].topic_id for name in group.read_by(member) if name in infos
+                )
             specs[member_id] = MemberSpec(
-                frozenset(infos[name].topic_id for name in read_by[reads] if name in infos),
+                read_by[reads],
                 member.metadata.instance_id,
                 group.targets.get(member_id, {}),
             )

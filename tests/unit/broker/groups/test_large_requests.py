@@ -7,11 +7,14 @@ from typing import Any, Final
 
 import pytest
 
+from duolog.broker.event_loop import time_slices
+from duolog.coordinator.errors import CoordinatorLoadInProgress, GroupIdNotFound
 from unit.broker.conftest import Client, Harness, OpenHarness
 from unit.broker.transactional_producer import TransactionalProducer, coordinate
 
 OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT, OFFSET_DELETE = 8, 9, 28, 47
 ADD_PARTITIONS, END_TXN, WRITE_TXN_MARKERS = 24, 26, 27
+DELETE_GROUPS: Final = 42
 CONSUMER_HEARTBEAT = 68
 PARTITIONS: Final = 2_000
 HELD_S_MAX: Final = 0.02
@@ -107,6 +110,45 @@ def test_offsets_of_thousands_of_partitions_are_committed_fetched_and_deleted_in
     assert len(fetched.topics[0].partitions) == PARTITIONS
     assert {row.error_code for row in deleted.topics[0].partitions} == {0}
     assert left.topics == ()
+
+
+def test_a_group_with_thousands_of_offsets_is_deleted_in_slices(large: Harness) -> None:
+    watched = Watched(large, large.client())
+    held = []
+    for _ in range(TRIES):
+        watched.ask(OFFSET_COMMIT, 8, **committed())
+        deleted, held_s = watched.ask(DELETE_GROUPS, 2, groups_names=["g"])
+        held.append(held_s)
+        assert [row.error_code for row in deleted.results] == [0]
+    left, _ = watched.ask(OFFSET_FETCH, 7, group_id="g", topics=None)
+    again, _ = watched.ask(DELETE_GROUPS, 2, groups_names=["g"])
+
+    assert left.topics == ()
+    assert [row.error_code for row in again.results] == [GroupIdNotFound.CODE]
+    assert min(held) < HELD_S_MAX, held
+
+
+def test_nobody_commits_to_a_group_that_is_being_deleted(
+    large: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = large.client(), large.client()
+    client.ask(OFFSET_COMMIT, 8, **committed())
+    client.ask(DELETE_GROUPS, 2, groups_names=["nobody"])  # Loads the schema.
+    monkeypatch.setattr(time_slices, "SLICE_S", 0.0)
+    client.send(DELETE_GROUPS, 2, groups_names=["g"])
+    large.turn()
+    one = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
+    late = {**committed(), "topics": [{"name": "t", "partitions": [one]}]}
+
+    refused = other.ask(OFFSET_COMMIT, 8, **late)
+    deleted = client.receive()
+    taken = other.ask(OFFSET_COMMIT, 8, **late)
+
+    assert refused.topics[0].partitions[0].error_code == CoordinatorLoadInProgress.CODE
+    assert [row.error_code for row in deleted.results] == [0]
+    assert taken.topics[0].partitions[0].error_code == 0
+    offsets = large.broker.groups.offsets("g")
+    assert [record.offset for record in offsets.values()] == [7]
 
 
 def test_a_commit_of_thousands_in_a_transaction_counts_as_a_whole(large: Harness) -> None:
