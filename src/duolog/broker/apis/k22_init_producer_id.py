@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
-from duolog.broker.transactions.fencing import fenced_by_version
+from duolog.broker.transactions.fencing import producer_fields
 from duolog.coordinator.transactions.coordinator import NO_ONE, Answer
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.units import SECOND_MS
@@ -34,13 +34,7 @@ _FIRST_FENCED: Final = 4
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(found: Answer) -> None:
-        context.reply(
-            {
-                "error_code": fenced_by_version(found.error_code, context, _FIRST_FENCED),
-                "producer_id": found.producer.producer_id,
-                "producer_epoch": found.producer.epoch,
-            }
-        )
+        context.reply(producer_fields(found, context, _FIRST_FENCED))
 
     producer = Producer(getattr(request, "producer_id", -1), getattr(request, "producer_epoch", -1))
     if (producer.producer_id == -1) != (producer.epoch == -1):

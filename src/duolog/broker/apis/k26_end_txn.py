@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
-from duolog.broker.transactions.fencing import fenced_by_version
+from duolog.broker.transactions.fencing import producer_fields
 from duolog.coordinator.transactions.coordinator import Answer
 from duolog.coordinator.transactions.transitions import Producer
 
@@ -29,13 +29,7 @@ _FIRST_BUMPING: Final = 5
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(found: Answer) -> None:
-        context.reply(
-            {
-                "error_code": fenced_by_version(found.error_code, context, _FIRST_FENCED),
-                "producer_id": found.producer.producer_id,
-                "producer_epoch": found.producer.epoch,
-            }
-        )
+        context.reply(producer_fields(found, context, _FIRST_FENCED))
 
     context.broker.transactions.end(
         request.transactional_id,
