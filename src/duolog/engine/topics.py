@@ -5,7 +5,9 @@ not on a hot path.
 """
 
 import contextlib
+import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from typing import Final
 
 from confluent_kafka import (
@@ -16,7 +18,7 @@ from confluent_kafka import (
     TopicPartition,
     Uuid,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, ListOffsetsResultInfo, OffsetSpec
 
 from duolog.engine.batch_bounds import Backlog
 from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
@@ -40,6 +42,18 @@ _TOPIC_IS_GONE: Final = frozenset(
 )
 
 _NO_ID: Final = str(Uuid(0, 0))
+
+# What a client is told whose leaders, or their epochs, are of before the broker's last start.
+_LEADER_CHANGES: Final = frozenset(
+    {
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError._NOENT,  # noqa: SLF001
+    }
+)
+_AGAIN_S: Final = 0.2
 
 EndOffsets = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> the offset that the next record gets."""
@@ -108,25 +122,41 @@ class TopicReader:
             BrokerUnreachable: no broker answers in time.
             SourceTopicMissing: a topic does not exist any more.
         """
-        asked = {
-            TopicPartition(topic, partition): OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
+        asked = [
+            TopicPartition(topic, partition)
             for topic, count in partition_counts.items()
             for partition in range(count)
-        }
-        ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
-        answers = self._client().list_offsets(
-            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=timeout_s
-        )
-        for topic_partition, answer in answers.items():
-            try:
-                end = answer.result(timeout_s).offset
-            except (KafkaException, TimeoutError) as error:
-                if _is_gone(error):
-                    told = f"The broker at {self._bootstrap_servers} does not know it any more."
-                    raise _missing([topic_partition.topic], told) from error
-                raise self._unreachable(error) from error
-            ends[topic_partition.topic][topic_partition.partition] = end
+        ]
+        deadline = time.monotonic() + timeout_s
+        while asked:
+            again = []
+            for at, answer in self._ask_ends(asked, max(_AGAIN_S, deadline - time.monotonic())):
+                try:
+                    ends[at.topic][at.partition] = answer.result(timeout_s).offset
+                except (KafkaException, TimeoutError) as error:
+                    if _code(error) in _TOPIC_IS_GONE:
+                        told = f"The broker at {self._bootstrap_servers} does not know it any more."
+                        raise _missing([at.topic], told) from error
+                    if _code(error) not in _LEADER_CHANGES or time.monotonic() > deadline:
+                        raise self._unreachable(error) from error
+                    again.append(at)
+            if asked := again:
+                time.sleep(_AGAIN_S)
+                # The client keeps what it knows of leaders until it is asked for all topics.
+                self._list_partitions(max(_AGAIN_S, deadline - time.monotonic()))
         return ends
+
+    def _ask_ends(
+        self, asked: Iterable[TopicPartition], timeout_s: float
+    ) -> Iterable[tuple[TopicPartition, Future[ListOffsetsResultInfo]]]:
+        latest = {at: OffsetSpec.latest() for at in asked}  # type: ignore[no-untyped-call]
+        committed = IsolationLevel.READ_COMMITTED
+        return (
+            self._client()
+            .list_offsets(latest, isolation_level=committed, request_timeout=timeout_s)
+            .items()
+        )
 
     def without_what_is_no_record(
         self, positions: EndOffsets, ends: EndOffsets
@@ -212,9 +242,9 @@ class TopicReader:
         return self._opened
 
 
-def _is_gone(error: Exception) -> bool:
+def _code(error: Exception) -> int | None:
     told = error.args[0] if error.args else None
-    return isinstance(told, KafkaError) and told.code() in _TOPIC_IS_GONE
+    return told.code() if isinstance(told, KafkaError) else None
 
 
 def _missing(topics: list[str], detail: str) -> SourceTopicMissing:

@@ -110,6 +110,21 @@ def test_a_topic_that_was_deleted_is_not_taken_for_a_broker_that_is_away(
         topics.end_offsets({"deleted": 2})
 
 
+def test_a_broker_that_was_killed_and_is_back_is_not_taken_for_one_that_is_away() -> None:
+    """The leader epoch that the client knew was of before, and `no broker answers` was told."""
+    with EmbeddedCluster() as cluster:
+        client = Client(cluster.bootstrap_servers)
+        client.create_topic("kept", partitions=3)
+        client.produce("kept", "a", "1")
+        topics = TopicReader(cluster.bootstrap_servers, {})
+        before = topics.end_offsets({"kept": 3})
+
+        cluster.kill()
+        cluster.restart()
+
+        assert topics.end_offsets({"kept": 3}) == before
+
+
 def test_the_smallest_of_some_topics_says_how_large_a_record_batch_may_be(
     cluster: EmbeddedCluster,
 ) -> None:
