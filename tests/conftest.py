@@ -11,6 +11,7 @@ that judges changes cannot quietly test less.
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -57,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
     profile = "deep" if config.getoption("--deep") else "quick"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
     os.environ.update(_JVM_OPTIONS)
+    # Whoever runs in the background ignores it, and hands that on to the programs that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> side_by_side.Scheduler:

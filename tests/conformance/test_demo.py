@@ -51,7 +51,7 @@ def end_by_signal(
     data_dir: Path, number: signal.Signals, status: int, *, events_before: int = 0
 ) -> int:
     """Start the demo, send it a signal when its tables count more than before; return how many."""
-    words = demo(data_dir, "--mode", "micro-batch", "--rate", "1000", "--limit", "200000")
+    words = demo(data_dir, "--mode", "micro-batch", "--rate", "300", "--limit", "200000")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         counted = (json.loads(line)["events"] for line in process.stdout)
@@ -69,6 +69,7 @@ def commits_in(data_dir: Path) -> int:
     return len(list(data_dir.glob("checkpoints/*/spark/commits/[0-9]*")))
 
 
+@pytest.mark.timeout(600)
 def test_its_tables_equal_the_batch_also_behind_a_stop_and_a_kill_in_mid_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

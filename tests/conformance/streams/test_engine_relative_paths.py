@@ -64,18 +64,21 @@ def run_until(client: Client, wanted: dict[str, int], words: list[str], director
         [sys.executable, *words], cwd=directory, stderr=subprocess.PIPE, text=True
     ) as process:
         deadline = time.monotonic() + WAIT_S
-        before = commits(directory)
-        # A stop between the results and their commit is no stop that a second start need not notice.
-        while totals(client) != wanted or commits(directory) == before:
-            assert process.poll() is None, process.communicate()[1]
-            assert time.monotonic() < deadline, "nothing was counted in time"
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=WAIT_S)
+        before = last_commit(directory)
+        try:
+            # What is stopped between its results and their commit writes the results once more.
+            while totals(client) != wanted or last_commit(directory) == before:
+                assert process.poll() is None, process.communicate()[1]
+                assert time.monotonic() < deadline, f"counted {totals(client)}, {before=}"
+                time.sleep(0.1)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=WAIT_S)
 
 
-def commits(directory: Path) -> int:
-    return len(list(directory.glob("data/checkpoints/visits/spark/commits/[0-9]*")))
+def last_commit(directory: Path) -> int:
+    commits = directory.glob("data/checkpoints/visits/spark/commits/[0-9]*")
+    return max((int(commit.name) for commit in commits), default=-1)
 
 
 def totals(client: Client) -> dict[str, int]:

@@ -44,6 +44,8 @@ def numbers(spark: SparkSession, count: int) -> DataFrame:
 
 def run(spark: SparkSession, spec: Spec, *inputs: DataFrame) -> list[Sunk]:
     """What the sinks get in one micro-batch, Spark partition after Spark partition."""
+    # Queries that ran before have set it for the session.
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
     kernel = kernel_package(spark).Kernel
     frames = [frame._jdf for frame in inputs]  # noqa: SLF001 - the kernel takes Java's
     envelopes = DataFrame(kernel.apply(frames, json.dumps(spec)).toDF(), spark)
