@@ -21,6 +21,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from duolog.broker.errors import kafka_code
+from duolog.broker.event_loop.time_slices import freeing
 from duolog.broker.produce.batch_validation import (
     BatchRefused,
     OpenedRecords,
@@ -192,10 +193,14 @@ def _steps(
                 yield None
         if many:
             yield None
+    if many:
+        yield from freeing(request.topics)
     if request.acks == 0:
         yield from _check_unanswered(connection, results, many=many)
         if (many or broker.rounds.dirty) and not connection.closed:
             broker.rounds.pending.append(UnansweredProduce(connection))
+        if many:
+            yield from freeing(results)
         return
     answer = (yield from _written(version, correlation_id, results)) if many else None
     pending = PendingProduce(connection, version, correlation_id, results, answer)

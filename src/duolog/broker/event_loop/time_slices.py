@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from duolog.core.clock import Clock
 
 Result = TypeVar("Result")
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 
 SLICE_S: Final = 0.004
 """Others wait no longer than this for all that is long, and for what one step takes."""
 
+_FREED_A_STEP: Final = 1000
 _SHARE: Final = 8
 """What comes while others stand in the line gets this part of a slice at once: most of it is short."""
 
@@ -30,6 +33,17 @@ def at_once(steps: Generator[object, None, Result]) -> Result:
         except StopIteration as end:
             result: Result = end.value
             return result
+
+
+def freeing(rows: list[tuple[Key, list[Item]]]) -> Iterator[None]:
+    """Free lists of lists in steps: a million objects at once take a fifth of a second."""
+    for _, items in rows:
+        while len(items) > _FREED_A_STEP:
+            del items[-_FREED_A_STEP:]
+            yield
+    while rows:
+        del rows[-_FREED_A_STEP:]
+        yield
 
 
 def _always() -> bool:

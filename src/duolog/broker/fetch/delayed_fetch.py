@@ -18,7 +18,7 @@ import logging
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.event_loop.time_slices import at_once
+from duolog.broker.event_loop.time_slices import at_once, freeing
 from duolog.broker.fetch.fetch_sessions import Response, SessionFetch, WholeFetch
 from duolog.broker.fetch.partition_reads import refused
 from duolog.broker.requests.in_flight import InFlightRequest
@@ -110,6 +110,9 @@ class DelayedFetch(InFlightRequest):
                 response = yield from self._read()
                 if response is not None:
                     self._answer((yield from self._write(response)))
+                    if self._plan is not None and self._plan.many:
+                        yield from freeing(response.results)
+                        yield from freeing(self._request.topics)
                     return
                 if self._timer is None:
                     # What changes from now on is told. What has changed since it was read is not.
