@@ -17,7 +17,7 @@ public final class RecordCache {
 
   public static void main(String[] args) {
     MemoryHandle handle = new MemoryHandle();
-    KeyValueStore store = new KeyValueStore("store", 1);
+    KeyValueStore store = new KeyValueStore("store", 1, false);
     store.attach(
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
     store.open(new Scope(null, null, false, Long.parseLong(args[0])));
