@@ -9,15 +9,17 @@ With --check nothing is written, and the exit status is 1 where a page differs f
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from compatibility_page import compatibility_page
 from figures_page import figures_page
 
+from duolog.broker.configs.described_config import DYNAMIC
 from duolog.broker.router import find_apis
 from duolog.broker.settings import SETTINGS
-from duolog.core.settings import Kind, Setting, Settings
+from duolog.core.settings import NO_EFFECT, Kind, Setting
 from duolog.engine.settings import ENGINE_SETTINGS
 from duolog.log.config import TOPIC_SETTINGS
 
@@ -30,6 +32,9 @@ SETTINGS_INTRO: Final = """\
 Names and defaults are Kafka's where Kafka has the setting. A name that is not here is an error, and
 the error names the nearest."""
 BROKER_INTRO: Final = "Given with `duolog broker --set NAME=VALUE` or `--config FILE`."
+INERT_INTRO: Final = """\
+Known to Kafka 4.1 and taken with its checks, so that a script or a `server.properties` for Kafka runs. They are told by
+DescribeConfigs as they were given, and change nothing; `duolog broker` says at its start which of the given ones are such."""
 TOPIC_INTRO: Final = """\
 Given with `duolog topics create --config NAME=VALUE`, or by any Kafka client. What is not set for a
 topic follows the broker's setting."""
@@ -42,7 +47,8 @@ connection, as Apache Kafka does."""
 def settings_page() -> str:
     """Return the page of all settings."""
     parts = [WRITTEN_BY, "# Settings", SETTINGS_INTRO]
-    parts += ["## Broker", BROKER_INTRO, _table(SETTINGS)]
+    parts += ["## Broker", BROKER_INTRO, _table(row for row in SETTINGS if not row.inert)]
+    parts += ["### Settings of Kafka without effect", INERT_INTRO, _inert_table()]
     parts += ["## Topic", TOPIC_INTRO, _table(TOPIC_SETTINGS)]
     parts += ["## Engine", ENGINE_INTRO, _table(ENGINE_SETTINGS)]
     return "\n\n".join(parts)
@@ -58,7 +64,17 @@ def apis_page() -> str:
     return "\n\n".join((WRITTEN_BY, "# APIs of the broker", APIS_INTRO, table))
 
 
-def _table(settings: Settings) -> str:
+def _inert_table() -> str:
+    rows = [
+        f"| `{row.name}` | {row.kind.value} | {_default(row)} | {row.doc.removeprefix(NO_EFFECT)} |"
+        f"{' at run time |' if row.name in DYNAMIC else ' |'}"
+        for row in sorted(SETTINGS, key=lambda row: row.name)
+        if row.inert
+    ]
+    return "\n".join(("| name | kind | default | why | changed |", "|---|---|---|---|---|", *rows))
+
+
+def _table(settings: Iterable[Setting]) -> str:
     rows = [
         f"| `{row.name}` | {row.kind.value} | {_default(row)} | {row.doc} |"
         for row in sorted(settings, key=lambda row: row.name)

@@ -89,3 +89,29 @@ def test_a_damaged_partition_has_no_leader_and_the_others_are_used(tmp_path: Pat
 
     rows = json.loads(described)
     assert [(row["leader"], row.get("high_watermark")) for row in rows] == [(0, 2), (-1, None)]
+
+
+def test_settings_of_kafka_without_effect_are_told_once_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text(
+        "process.roles=broker,controller\nzookeeper.connect=localhost:2181\n"
+        "num.network.threads=3\nnum.partitions=5\nlog.dirs=data\n"
+    )
+    command = [sys.executable, "-m", "duolog", "broker", "--listen", "127.0.0.1:0"]
+    command += ["--config", "server.properties", "-c", "num.io.threads=8"]
+    command += ["--override", "broker.id=3", "--set", "unclean.leader.election.enable=true"]
+
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(READY)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=STOP_S)
+
+    assert process.returncode == 0
+    assert told.count("no effect") == 1
+    (line,) = [line for line in told.splitlines() if "no effect" in line]
+    assert line.endswith(
+        "settings=num.io.threads,num.network.threads,process.roles,"
+        "unclean.leader.election.enable,zookeeper.connect"
+    )

@@ -30,7 +30,7 @@ from duolog.broker.network.listener import Listener
 from duolog.broker.network.request_memory import RequestMemory
 from duolog.broker.produce.rounds import Callback, Rounds
 from duolog.broker.router import Router, find_apis
-from duolog.broker.settings import BrokerSettings
+from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.broker.topics.topic_config import TopicConfigs
 from duolog.broker.topics.topics import Partition, Topic, Topics
 from duolog.broker.transactions.coordinator_service import TransactionCoordinatorService
@@ -290,7 +290,11 @@ class Broker:
     def _settings_changed(self, names: set[str]) -> Iterator[None]:
         """Let what follows the broker's settings follow them."""
         if names:
-            logger.info("settings were changed at run time", extra={"settings": sorted(names)})
+            inert = sorted(without_effect(names))
+            logger.info(
+                "settings were changed at run time",
+                extra={"settings": sorted(names)} | ({"without_effect": inert} if inert else {}),
+            )
         if not names.isdisjoint(TOPIC_DEFAULTS):
             for topic in list(self.topics):
                 self.topics.reconfigure(topic)

@@ -24,7 +24,7 @@ from duolog.broker.network.addresses import open_listener, parse_address
 from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
 from duolog.broker.requests.request_log import RequestLog
-from duolog.broker.settings import BrokerSettings
+from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError
 from duolog.log.disk import RealDisk
@@ -60,7 +60,7 @@ class BrokerOptions:
     advertise: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     passed_over: tuple[str, ...] = ()
-    """Settings of Kafka in a file that mean nothing here."""
+    """Settings of older Kafkas that were given, too."""
 
 
 def run(options: BrokerOptions) -> int:
@@ -81,11 +81,8 @@ def run(options: BrokerOptions) -> int:
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Until there is a log to turn on.
     settings = BrokerSettings(options.settings)
     handler = log_to_stderr(settings.text("logging.format"), settings.text("logging.level"))
-    if options.passed_over:
-        logger.warning(
-            "settings mean nothing here and are passed over",
-            extra={"settings": ",".join(options.passed_over)},
-        )
+    if inert := sorted({*without_effect(options.settings), *options.passed_over}):
+        logger.warning("settings have no effect here", extra={"settings": ",".join(inert)})
     try:
         return _serve(options, settings)
     finally:

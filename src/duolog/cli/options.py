@@ -38,9 +38,11 @@ def data_option(help_text: str) -> Callable[[Command], Command]:
     )
 
 
-def set_option(help_text: str) -> Callable[[Command], Command]:
+def set_option(help_text: str, *other_names: str) -> Callable[[Command], Command]:
     """Return a decorator that adds `--set NAME=VALUE`, which may be given several times."""
-    return click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help=help_text)
+    return click.option(
+        "--set", *other_names, "assignments", multiple=True, metavar="NAME=VALUE", help=help_text
+    )
 
 
 def read_assignment(text: str) -> tuple[str, str]:

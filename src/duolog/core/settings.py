@@ -29,6 +29,9 @@ class Kind(Enum):
     DOUBLE = "double"
     STRING = "string"
     LIST = "list"
+    SHORT = "short"
+    CLASS = "class"
+    PASSWORD = "password"  # noqa: S105 - the name of a kind
 
 
 class Importance(Enum):
@@ -39,7 +42,10 @@ class Importance(Enum):
     LOW = "low"
 
 
-_INTEGER_BITS: Final = {Kind.INT: 32, Kind.LONG: 64}
+_INTEGER_BITS: Final = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
+
+NO_EFFECT: Final = "Kept, no effect: "
+"""How the documentation of a setting begins that is taken and told, and means nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,11 @@ class Setting:
     doc: str
     check: Check | None = None
     importance: Importance = Importance.MEDIUM
+
+    @property
+    def inert(self) -> bool:
+        """Whether it is taken and told, and means nothing here."""
+        return self.doc.startswith(NO_EFFECT)
 
     def parse(self, text: str) -> Value:
         """Read `text` as a value of this setting.
@@ -89,13 +100,13 @@ class Setting:
         match self.kind:
             case Kind.BOOLEAN:
                 return _TRUE_FALSE[text.lower()]
-            case Kind.INT | Kind.LONG:
+            case Kind.SHORT | Kind.INT | Kind.LONG:
                 return _integer(text, _INTEGER_BITS[self.kind])
             case Kind.DOUBLE:
                 return float(text)
             case Kind.LIST:
                 return tuple(item.strip() for item in text.split(",")) if text else ()
-            case Kind.STRING:
+            case Kind.STRING | Kind.CLASS | Kind.PASSWORD:
                 return text
 
 

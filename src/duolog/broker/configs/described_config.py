@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from duolog.broker.settings import OTHER_UNITS, SETTINGS, BrokerSettings
+from duolog.broker.settings.inert_settings import INERT_DYNAMIC, WITHOUT_DEFAULT
 from duolog.core.settings import Kind, Setting
 from duolog.log.config import BROKER_NAMES, TOPIC_SETTINGS, topic_values
 
@@ -34,14 +35,20 @@ _TYPES: Final = {
     Kind.LONG: 5,
     Kind.DOUBLE: 6,
     Kind.LIST: 7,
+    Kind.SHORT: 4,
+    Kind.CLASS: 8,
+    Kind.PASSWORD: 9,
 }
 _WITHOUT_DEFAULT: Final = frozenset({
-    *OTHER_UNITS, "log.retention.minutes", "log.flush.interval.ms", "broker.rack",
+    *OTHER_UNITS, *WITHOUT_DEFAULT, "log.retention.minutes", "log.flush.interval.ms", "broker.rack",
 })  # fmt: skip
 """Broker settings that are null until they are set, as in Kafka."""
 
 DYNAMIC: Final = frozenset({
-    *BROKER_NAMES.values(), "producer.id.expiration.ms", "max.connections",
+    *BROKER_NAMES.values(), *INERT_DYNAMIC, "producer.id.expiration.ms", "max.connections",
+    "max.connections.per.ip", "num.recovery.threads.per.data.dir", "log.cleaner.threads",
+    "log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size", "log.cleaner.io.buffer.size",
+    "log.cleaner.io.buffer.load.factor", "log.cleaner.io.max.bytes.per.second",
     "follower.replication.throttled.rate", "leader.replication.throttled.rate",
     "replica.alter.log.dirs.io.max.bytes.per.second",
 })  # fmt: skip
@@ -53,13 +60,15 @@ def synonym(name: str, value: str, source: int) -> Row:
 
 
 def row(setting: Setting, value: str | None, synonyms: list[Row], *, read_only: bool) -> Row:
-    """Return one config as an answer tells it."""
+    """Return one config as an answer tells it; of a password only whether it is set."""
+    sensitive = setting.kind is Kind.PASSWORD
     return {
         "name": setting.name,
-        "value": value,
+        "value": None if sensitive else value,
         "read_only": read_only,
         "config_source": synonyms[0]["source"] if synonyms else DEFAULT_SOURCE,
-        "synonyms": synonyms,
+        "is_sensitive": sensitive,
+        "synonyms": [{**found, "value": None} for found in synonyms] if sensitive else synonyms,
         "config_type": _TYPES[setting.kind],
         "documentation": setting.doc,
     }

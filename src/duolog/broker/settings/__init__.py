@@ -3,6 +3,11 @@
 Start reading at `broker_settings`, which joins the rows of all other modules.
 """
 
-from duolog.broker.settings.broker_settings import OTHER_UNITS, SETTINGS, BrokerSettings
+from duolog.broker.settings.broker_settings import (
+    OTHER_UNITS,
+    SETTINGS,
+    BrokerSettings,
+    without_effect,
+)
 
-__all__ = ["OTHER_UNITS", "SETTINGS", "BrokerSettings"]
+__all__ = ["OTHER_UNITS", "SETTINGS", "BrokerSettings", "without_effect"]

@@ -3,10 +3,11 @@
 `durability`, `allow.insecure.listen` and `replication.factor.clamp` are Duolog's own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from duolog.broker.settings.consumer_groups import CONSUMER_GROUP_ROWS
+from duolog.broker.settings.inert_settings import INERT_ROWS, REFUSED_ROWS
 from duolog.broker.settings.log_cleaner import CLEANER_SETTINGS
 from duolog.broker.settings.network import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
 from duolog.core.settings import (
@@ -257,9 +258,16 @@ SETTINGS: Final = Settings(
     + _THROTTLE_ROWS
     + _GROUP_ROWS
     + CONSUMER_GROUP_ROWS
-    + _TRANSACTION_ROWS,
+    + _TRANSACTION_ROWS
+    + REFUSED_ROWS
+    + INERT_ROWS,
     subject="broker setting",
 )
+
+
+def without_effect(names: Iterable[str]) -> list[str]:
+    """Return those of the names that are settings and mean nothing here."""
+    return [name for name in names if name in SETTINGS and SETTINGS.row(name).inert]
 
 
 class BrokerSettings:

@@ -4,9 +4,8 @@
     [log.segment]                  log.dirs=/var/lib/duolog
     bytes = 1048576                log.segment.bytes=1048576
 
-A file that ends in `.properties` is read as Java reads it. Settings of Kafka that mean nothing
-for one broker with threads of its own making are passed over with a warning, so that the file of
-a Kafka broker can be used as it is; any other unknown name is an error.
+A file that ends in `.properties` is read as Java reads it. Names of older Kafkas are passed over with a
+warning, so that the file of a Kafka broker can be used as it is; any other unknown name is an error.
 
 Source: `java.util.Properties.load`; Kafka `server.properties`.
 """
@@ -17,28 +16,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from duolog.broker.settings import SETTINGS
 from duolog.core.errors import ConfigError
 
 DATA_DIRS: Final = ("log.dirs", "log.dir")
 OTHER_NAMES: Final = {"broker.id": "node.id"}
 """Names that Kafka had or has for a setting."""
 
-PASSED_OVER: Final = frozenset({
-    "process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
-    "controller.listener.names", "inter.broker.listener.name", "security.inter.broker.protocol",
-    "inter.broker.protocol.version", "zookeeper.connect", "zookeeper.connection.timeout.ms",
-    "num.network.threads", "num.io.threads", "background.threads", "queued.max.requests",
-    "num.replica.fetchers", "replica.fetch.max.bytes", "replica.lag.time.max.ms",
-    "replica.socket.timeout.ms", "replica.fetch.wait.max.ms", "default.replication.factor",
-    "offsets.topic.replication.factor", "transaction.state.log.replication.factor",
-    "transaction.state.log.min.isr", "share.coordinator.state.topic.replication.factor",
-    "share.coordinator.state.topic.min.isr", "auto.leader.rebalance.enable",
-    "leader.imbalance.check.interval.seconds", "unclean.leader.election.enable",
-    "controlled.shutdown.enable", "log.flush.interval.messages", "log.flush.interval.ms",
-    "log.flush.scheduler.interval.ms", "metric.reporters", "confluent.support.metrics.enable",
-    "metadata.log.dir", "offsets.commit.timeout.ms", "offsets.load.buffer.size",
+OF_OLDER_KAFKAS: Final = frozenset({
+    "zookeeper.connect", "zookeeper.connection.timeout.ms", "zookeeper.session.timeout.ms",
+    "zookeeper.set.acl", "zookeeper.max.in.flight.requests", "broker.id.generation.enable",
+    "reserved.broker.max.id", "control.plane.listener.name", "inter.broker.protocol.version",
+    "log.message.format.version", "log.message.downconversion.enable",
+    "confluent.support.metrics.enable", "confluent.support.customer.id",
 })  # fmt: skip
+"""Names that Kafka 4 has no more: they are passed over, and not told as configs."""
 
 _SEPARATOR: Final = re.compile(r"(?<!\\)(?:\\\\)*\s*[=:\s]\s*")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -46,7 +37,7 @@ _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class ConfigFile(NamedTuple):
-    """What a file says: settings of ours, where the data are, and what means nothing here."""
+    """What a file, or the command line, says: settings, where the data are, and what is of older Kafkas."""
 
     settings: dict[str, str]
     data_dir: Path | None = None
@@ -69,7 +60,7 @@ def read_config(path: Path) -> ConfigFile:
             detail=str(error),
             hint='Write lines like "a.b" = "c", or name a file of lines a.b=c FILE.properties.',
         ) from error
-    return _sorted_out(found)
+    return sorted_out(found)
 
 
 def parse_properties(text: str) -> Iterator[tuple[str, str]]:
@@ -122,7 +113,12 @@ def _flatten(tree: Mapping[str, object], prefix: str) -> dict[str, str]:
     return settings
 
 
-def _sorted_out(found: Mapping[str, str]) -> ConfigFile:
+def sorted_out(found: Mapping[str, str]) -> ConfigFile:
+    """Part what Kafka's names say about settings, the data directory and nothing at all.
+
+    Raises:
+        ConfigError: several data directories are named.
+    """
     settings: dict[str, str] = {}
     passed_over = []
     data_dir: Path | None = None
@@ -132,7 +128,7 @@ def _sorted_out(found: Mapping[str, str]) -> ConfigFile:
                 data_dir = _one_directory(name, value)
         elif name in OTHER_NAMES:
             settings.setdefault(OTHER_NAMES[name], value)
-        elif name in PASSED_OVER and name not in SETTINGS:
+        elif name in OF_OLDER_KAFKAS:
             passed_over.append(name)
         else:
             settings[name] = value

@@ -30,7 +30,7 @@ STOP_GRACE_S: Final = 15.0
     metavar="[NAME://]HOST:PORT",
     help="What clients are told to connect to; by default the address of --listen, one for one.",
 )
-@set_option("A broker setting; may be given several times.")
+@set_option("A broker setting; may be given several times.", "-c", "--override")
 @click.option(
     "--config",
     "config_path",
@@ -61,10 +61,15 @@ def broker(
     """
     # Loaded here: `duolog broker --help` needs none of it.
     from duolog.broker.process import BrokerOptions, run  # noqa: PLC0415
-    from duolog.broker.settings.config_file import ConfigFile, read_config  # noqa: PLC0415
+    from duolog.broker.settings.config_file import (  # noqa: PLC0415
+        ConfigFile,
+        read_config,
+        sorted_out,
+    )
 
     file = read_config(config_path) if config_path else ConfigFile({})
-    data_dir = data_dir or file.data_dir
+    given = sorted_out(read_assignments(assignments))
+    data_dir = data_dir or given.data_dir or file.data_dir
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the file of --config.")
     if stop_with_stdin:
@@ -74,8 +79,8 @@ def broker(
             data_dir=data_dir.resolve(),
             listen=listen,
             advertise=advertise,
-            settings=file.settings | read_assignments(assignments),
-            passed_over=file.passed_over,
+            settings=file.settings | given.settings,
+            passed_over=file.passed_over + given.passed_over,
         )
     )
 

@@ -279,6 +279,50 @@ def test_a_broker_refuses_what_cannot_be_changed_at_run_time(
     assert describe(client, BROKER, "").configs == ()
 
 
+def test_what_means_nothing_here_is_taken_and_told_as_by_kafka(open_harness: Any) -> None:
+    harness = open_harness(num_replica_fetchers="4", ssl_key_password="s3cret")  # noqa: S106
+    client = harness.client()
+    threads, secret, reporters = "num.io.threads", "ssl.keystore.password", "metric.reporters"
+
+    codes = [
+        alter(client, BROKER, "", (threads, SET, "16")).error_code,
+        alter(client, BROKER, "0", (secret, SET, "t0psecret")).error_code,
+        alter(client, BROKER, "0", (reporters, APPEND, "com.example.Reporter")).error_code,
+        alter(client, BROKER, "", (threads, SET, "0")).error_code,
+        alter(client, BROKER, "", ("queued.max.requests", SET, "9")).error_code,
+    ]
+    harness.stop()
+    client = open_harness(num_replica_fetchers="4").client()
+    rows = {row.name: row for row in describe(client, BROKER, "0").configs}
+
+    bad = ErrorCode.INVALID_REQUEST
+    assert codes == [0, 0, 0, bad, bad]
+    assert one(client, BROKER, "0", threads) == ("16", 3)
+    assert one(client, BROKER, "0", "num.replica.fetchers") == ("4", 4)
+    assert rows["offsets.topic.replication.factor"].value == "3"
+    assert rows[reporters].value.endswith("JmxReporter,com.example.Reporter")
+    assert (rows[secret].value, rows[secret].is_sensitive) == (None, True)
+    assert [(found.value, found.source) for found in rows[secret].synonyms] == [(None, 2)]
+    assert rows["ssl.key.password"].value is None
+    assert rows[threads].documentation.startswith("Kept, no effect: one loop")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log.cleaner.io.max.bytes.per.second", "1000000.0"),
+        ("log.cleaner.dedupe.buffer.size", "9999999"),
+        ("max.connections.per.ip", "7"),
+    ],
+)
+def test_what_is_asked_anew_each_time_can_be_changed(harness: Any, name: str, value: str) -> None:
+    client = harness.client()
+
+    assert alter(client, BROKER, "", (name, SET, value)).error_code == 0
+    assert one(client, BROKER, "0", name) == (value, 3)
+    assert harness.broker.settings.text(name) == value
+
+
 def test_a_list_of_the_broker_is_appended_to_and_a_check_changes_nothing(harness: Any) -> None:
     client = harness.client()
     policy = "log.cleanup.policy"

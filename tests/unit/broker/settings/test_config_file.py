@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from duolog.broker.settings import SETTINGS, BrokerSettings
-from duolog.broker.settings.config_file import PASSED_OVER, parse_properties, read_config
+from duolog.broker.settings import BrokerSettings, without_effect
+from duolog.broker.settings.config_file import parse_properties, read_config
 from duolog.core.errors import ConfigError
 
 KAFKAS_OWN = """\
@@ -64,15 +64,23 @@ def test_the_file_of_a_kafka_broker_is_taken_as_it_is(tmp_path: Path) -> None:
     assert file.data_dir == Path("/tmp/kraft-combined-logs")  # noqa: S108 - Kafka's own
     assert settings.integer("node.id") == 1
     assert settings.integer("log.segment.bytes") == 2**30
-    assert set(file.passed_over) == {
+    assert set(without_effect(file.settings)) == {
         "process.roles", "controller.quorum.bootstrap.servers", "inter.broker.listener.name",
         "controller.listener.names", "num.network.threads", "num.io.threads",
         "offsets.topic.replication.factor", "transaction.state.log.replication.factor",
         "transaction.state.log.min.isr",
-    } - set(SETTINGS_HERE)  # fmt: skip
+    }  # fmt: skip
 
 
-SETTINGS_HERE = [name for name in PASSED_OVER if name in SETTINGS]
+def test_names_of_older_kafkas_are_passed_over_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("broker.id=3\nzookeeper.connect=localhost:2181\nlog.dir=/var/kafka\n")
+
+    file = read_config(path)
+
+    assert file.settings == {"node.id": "3"}
+    assert file.passed_over == ("zookeeper.connect",)
+    assert file.data_dir == Path("/var/kafka")
 
 
 @pytest.mark.parametrize(

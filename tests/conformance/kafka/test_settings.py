@@ -1,0 +1,36 @@
+"""Every setting that a real Kafka broker tells is known here, of the same kind, and as changeable."""
+
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from conformance.kafka.peer import KafkaPeer
+from duolog.runtime.supervisor import BrokerProcess
+
+AT_START_ONLY = {"listener.security.protocol.map", "listeners", "max.connections.per.ip.overrides"}
+"""What Kafka changes at run time, and this broker does not."""
+COMPUTED = {"log.dir"}
+
+
+def told(bootstrap_servers: str, node_id: str) -> dict[str, Any]:
+    client = AdminClient({"bootstrap.servers": bootstrap_servers})
+    (answer,) = client.describe_configs([ConfigResource(ResourceType.BROKER, node_id)]).values()
+    entries = answer.result(30)
+    assert isinstance(entries, dict)
+    return entries
+
+
+def test_every_setting_of_kafka_is_known_and_as_changeable(
+    kafka_peer: KafkaPeer, tmp_path: Path
+) -> None:
+    theirs = told(kafka_peer.bootstrap_servers, "1")
+    with BrokerProcess(tmp_path / "data") as broker:
+        ours = told(broker.bootstrap_servers, "0")
+
+    assert set(theirs) - set(ours) <= COMPUTED
+    changeable = {name for name, entry in theirs.items() if not entry.is_read_only}
+    refused = {name for name in changeable if ours[name].is_read_only}
+    assert refused <= AT_START_ONLY
+    secret = {name for name, entry in theirs.items() if entry.is_sensitive}
+    assert secret == {name for name, entry in ours.items() if entry.is_sensitive}
