@@ -78,8 +78,8 @@ IN_KERNEL: Final = (
     InKernel(
         "the record cache keeps the first headers",
         "KeyValueStore",
-        "entry.untold.setBy(headers, scope.origin);\n      put(entry, entry.row",
-        "put(entry, entry.row",
+        "entry.untold.setBy(headers, scope.origin);\n",
+        "if (entry.untold.origin == null) entry.untold.setBy(headers, scope.origin);\n",
         flushed,
         "cache",
     ),
