@@ -235,7 +235,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Running:
         # Run in the reverse order: the JVM ends, then what it has written is kept.
         undo.callback(_keep_written, archive, gateway.proc)
         undo.callback(_end_java, gateway.proc)
-        undo.callback(_forget_gateway)
+        undo.callback(_forget_gateway, gateway)
         context = SparkContext(conf=conf, gateway=gateway)
         spark = SparkSession(context)
         _register_kernel(spark)
@@ -295,7 +295,10 @@ def _end_java(process: Any) -> None:
         process.kill()
 
 
-def _forget_gateway() -> None:
+def _forget_gateway(gateway: JavaGateway) -> None:
+    # A thread of it remembers the connections, and stays until it is told.
+    gateway.shutdown()
+    gateway.close(keep_callback_server=True)  # Also where the JVM had gone.
     # PySpark keeps all this for the life of the process, and would ask a JVM that has ended.
     SparkContext._active_spark_context = None  # noqa: SLF001
     SparkSession._instantiatedSession = None  # noqa: SLF001

@@ -57,25 +57,55 @@ count(3)
 engine.close()
 """
 
+LEAKS = """
+import gc, threading
+
+for number in range(3):
+    engine = Engine(config)
+    engine.warm_up()
+    other = threading.Thread(target=count, args=[number])
+    other.start()
+    other.join()
+    engine.close()
+    del engine
+    gc.collect()
+    deadline = time.monotonic() + 10
+    while threading.active_count() > 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    print(threading.active_count(), len(os.listdir("/proc/self/fd")))
+"""
+
+
+def outputs(program: str, directory: Path) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", OPENED + program, str(directory)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
 
 @pytest.mark.spark
 def test_engines_share_a_jvm_that_goes_with_the_last_of_them_and_is_made_anew(
     tmp_path: Path,
 ) -> None:
     """PySpark kept the gateway of the first JVM: the next start asked a process that was gone."""
-    done = subprocess.run(
-        [sys.executable, "-c", OPENED + SIDE_BY_SIDE + ONE_AFTER_THE_OTHER + KILLED, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    assert outputs(SIDE_BY_SIDE + ONE_AFTER_THE_OTHER + KILLED, tmp_path) == [
         "1 1 False",
         "setting \"master\" cannot be 'local[2]' here: this process runs Spark with 'local[1]'",
         "True",
         "2 2 False",
         "3 3 False",
     ]
+
+
+@pytest.mark.spark
+def test_an_engine_that_has_closed_holds_neither_threads_nor_descriptors(tmp_path: Path) -> None:
+    """Of each a thread of py4j stayed, and with it the connections to a JVM that had ended."""
+    held = outputs(LEAKS, tmp_path)[1::2]
+
+    assert held[0].startswith("1 ")
+    assert held == [held[0]] * 3
