@@ -115,6 +115,8 @@ class Launcher:
             horizon = uuid.uuid4().hex
             for topic in dict.fromkeys(source["topic"] for source in self.spec["sources"]):
                 sources.add(self._read(topic, trigger, records_max, horizon))
+            if trigger == "real-time" and self.config.master.startswith("local"):
+                self._open_gate(kernel)
             envelopes = kernel.Kernel.apply(sources, spec)
             options = self._options(trigger, record_batch_bytes_max)
             started = kernel.Launcher.start(envelopes, spec, options)
@@ -137,6 +139,7 @@ class Launcher:
         """Let another process run the application."""
         # Of a JVM that has gone the system has freed the lock.
         with contextlib.suppress(OSError, Py4JError):
+            self._java().org.duolog.kernel.TableGate.close(self.application_id)
             release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
 
     def _read(
@@ -161,11 +164,30 @@ class Launcher:
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
 
+    def _open_gate(self, kernel: Any) -> None:
+        """Let records of streams wait for rows of tables, which only tasks of one JVM can do."""
+        topics = dict.fromkeys(source["topic"] for source in self.spec["sources"])
+        tables = [topic for topic in topics if self._is_table(topic)]
+        java, gate = self._java().java.util, kernel.TableGate
+        if tables and len(tables) < len(topics):
+            given = [java.ArrayList(), java.ArrayList(), java.HashMap()]
+            for topic in topics:
+                given[topic not in tables].add(topic)
+            client = _CONSUMER | dict(self.config.client_options)
+            for name, value in client.items():
+                given[2].put(name, value)
+            given[2].put("bootstrap.servers", self.config.bootstrap_servers)
+            starts = json.dumps(self.checkpoint.planned_positions())
+            gate.open(self.application_id, given[0], given[1], starts, given[2])
+
+    def _is_table(self, topic: str) -> bool:
+        """Tell whether all that read the topic take it for a table."""
+        readers = [source for source in self.spec["sources"] if source["topic"] == topic]
+        return all(source["table"] for source in readers)
+
     def _horizon(self, name: str, topic: str) -> dict[str, str]:
         """Return what lets the topics of this query end their micro-batches at one time."""
-        readers = [source for source in self.spec["sources"] if source["topic"] == topic]
-        only_table = all(source["table"] for source in readers)
-        options = {"horizon": name, "horizon.table": str(only_table).lower()}
+        options = {"horizon": name, "horizon.table": str(self._is_table(topic)).lower()}
         start = self.checkpoint.planned_positions().get(topic)
         if start:
             options["horizon.start"] = json.dumps({topic: start})

@@ -81,6 +81,19 @@ class Shop:
         value = json.dumps(row).encode()
         producer.produce(topic, value, key, partition, timestamp=self._now - late_ms)
 
+    def produce_all_at_once(self, customers: int) -> None:
+        """Many customers, and when all are acknowledged, orders of the last of them."""
+        producer = Producer(self._client)
+        for customer in range(customers):
+            producer.produce("customers", b'{"version":1}', f"c{customer}", customer % 2)
+        assert producer.flush(30) == 0
+        for order in range(ORDERS):
+            value = f'{{"customer":"c{customers - 1 - order}"}}'
+            producer.produce("orders", value, order.to_bytes(8, "big"), order % 3)
+            self.expected[order] = 1
+        self._orders = ORDERS
+        assert producer.flush(30) == 0
+
     def found(self) -> dict[int, list[int | None]]:
         """Return the versions that were written for each order."""
         consumer = Consumer(self._client | {"group.id": "shop"})
@@ -117,3 +130,23 @@ def test_a_backlog_of_many_micro_batches_is_joined_as_one_would_be(
         assert query.exception() is None
 
     assert made.found() == {order: [version] for order, version in made.expected.items()}
+
+
+def test_a_live_record_waits_for_rows_that_were_written_before_it(
+    spark: SparkSession, shop: tuple[Shop, str], tmp_path: Path
+) -> None:
+    """All orders once overtook their customers, each topic being read at its own pace."""
+    assert spark is not None, "the engine finds the session of this run"
+    made, servers = shop
+
+    query = Engine(EngineConfig(servers, tmp_path)).start(Shop.topology().build(), "live", "auto")
+    for _ in range(WAIT_S * 10):
+        if query.mode == "real-time" or query.wait(0.1):
+            break
+    assert query.mode == "real-time"
+    made.produce_all_at_once(20_000)
+    found = made.found()
+    query.stop()
+
+    assert query.exception() is None
+    assert found == {order: [version] for order, version in made.expected.items()}

@@ -146,15 +146,20 @@ final class Horizon {
   }
 
   private static Map<TopicPartition, Long> read(Offset offset) {
+    return read(offset.json());
+  }
+
+  /** Offsets as Spark writes them. */
+  static Map<TopicPartition, Long> read(String offsets) {
     Map<TopicPartition, Long> found = new LinkedHashMap<>();
     try {
-      JSON.readValue(offset.json(), new TypeReference<Map<String, Map<Integer, Long>>>() {})
+      JSON.readValue(offsets, new TypeReference<Map<String, Map<Integer, Long>>>() {})
           .forEach(
               (topic, partitions) ->
                   partitions.forEach(
                       (number, at) -> found.put(new TopicPartition(topic, number), at)));
     } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException("no offsets: " + offset.json(), e);
+      throw new IllegalArgumentException("no offsets: " + offsets, e);
     }
     return found;
   }

@@ -26,6 +26,7 @@ import scala.collection.Iterator;
 final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private static final long serialVersionUID = 1L;
 
+  private final String applicationId;
   private final Map<Integer, SubTopology> subtopologies;
   private final Grouping grouping;
   private final ErrorHandlers handlers;
@@ -35,11 +36,13 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private transient Map<Long, Scope.Task> tasks;
 
   Level(
+      String applicationId,
       Map<Integer, SubTopology> subtopologies,
       Grouping grouping,
       ErrorHandlers handlers,
       boolean realTime,
       long cacheBytesMax) {
+    this.applicationId = applicationId;
     this.subtopologies = subtopologies;
     this.grouping = grouping;
     this.handlers = handlers;
@@ -87,6 +90,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
 
   private void open() {
     scope = new Scope(grouping, handlers, realTime, cacheBytesMax);
+    scope.gate = realTime ? TableGate.of(applicationId) : null;
     tasks = new HashMap<>();
     int partition = TaskContext.getPartitionId();
     subtopologies.values().forEach(subtopology -> subtopology.open(scope, partition));

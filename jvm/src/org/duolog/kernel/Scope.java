@@ -22,6 +22,9 @@ final class Scope {
   /** The record of a source topic that set off what is going on; nodes that hold back keep it. */
   byte[] origin;
 
+  /** Hears of rows that have come to their stores; null where nobody waits for them. */
+  TableGate gate;
+
   private final Grouping grouping;
   private final ErrorHandlers handlers;
   private Task task;

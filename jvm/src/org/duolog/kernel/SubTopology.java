@@ -77,6 +77,7 @@ final class SubTopology implements Serializable {
     private final int queue;
     private final int keyColumns;
     private final int valueColumns;
+    private final boolean feedsTable;
     private final Node node;
     private transient Scope scope;
     private transient UnsafeRow key;
@@ -84,10 +85,12 @@ final class SubTopology implements Serializable {
     private transient UnsafeRow old;
     private transient Change change;
 
-    Input(int queue, int keyColumns, int valueColumns, Node node) {
+    /** @param feedsTable whether it brings what a table's topic holds */
+    Input(int queue, int keyColumns, int valueColumns, boolean feedsTable, Node node) {
       this.queue = queue;
       this.keyColumns = keyColumns;
       this.valueColumns = valueColumns;
+      this.feedsTable = feedsTable;
       this.node = node;
     }
 
@@ -110,6 +113,9 @@ final class SubTopology implements Serializable {
               record.getTs(),
               record.getOldTs(),
               record.getHeaders()));
+      if (feedsTable && scope.gate != null) {
+        scope.gate.arrived();
+      }
     }
 
     private static UnsafeRow pointed(UnsafeRow row, byte[] bytes) {

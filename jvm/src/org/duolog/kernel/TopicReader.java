@@ -24,11 +24,14 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
 
   private final String applicationId;
   private final String topic;
+  private final boolean realTime;
   private final Ingress[] ingresses;
 
-  TopicReader(String applicationId, String topic, List<Ingress> ingresses) {
+  TopicReader(
+      String applicationId, String topic, boolean realTime, List<Ingress> ingresses) {
     this.applicationId = applicationId;
     this.topic = topic;
+    this.realTime = realTime;
     this.ingresses =
         ingresses.stream()
             .sorted(Comparator.comparing(ingress -> !ingress.isTable()))
@@ -55,6 +58,9 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
     private final Ingress.Run[] runs = new Ingress.Run[ingresses.length];
     private final Metrics metrics = Metrics.of(applicationId);
     private final Map<Integer, AtomicLong> positions = new HashMap<>();
+    private final TableGate gate = realTime ? TableGate.of(applicationId) : null;
+    private final long endedAtStart = gate == null ? 0 : gate.endedSoFar();
+    private boolean closed;
 
     Run(Iterator<SourceRecord> records) {
       this.records = records;
@@ -96,18 +102,29 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
     private void process(SourceRecord record) {
       metrics.recordsIn.increment();
       metrics.bytesIn.add(length(record.getKey()) + length(record.getValue()));
+      if (gate != null && !gate.isTable(topic)) {
+        gate.pass(topic, record.getPartition(), record.getOffset(), endedAtStart);
+      }
+      for (int i = 0; i < runs.length; i++) {
+        runs[i].process(record);
+        if (gate != null && ingresses[i].isTable()) {
+          runs[i].outputs().stream().filter(row -> !row.isForSink()).forEach(row -> gate.sent());
+        }
+      }
       positions
           .computeIfAbsent(record.getPartition(), partition -> metrics.position(topic, partition))
           .lazySet(record.getOffset() + 1);
-      for (Ingress.Run run : runs) {
-        run.process(record);
-      }
     }
 
+    /** May be called twice: where the input ends, and where the task does. */
     private void close() {
       for (Ingress.Run run : runs) {
         run.close();
       }
+      if (!closed && gate != null && gate.isTable(topic)) {
+        gate.ended();
+      }
+      closed = true;
     }
 
     private static int length(byte[] bytes) {

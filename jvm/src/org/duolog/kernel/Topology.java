@@ -59,7 +59,9 @@ final class Topology {
     }
     List<TopicReader> topics = new ArrayList<>();
     byTopic.forEach(
-        (topic, ingresses) -> topics.add(new TopicReader(spec.applicationId(), topic, ingresses)));
+        (topic, ingresses) ->
+            topics.add(
+                new TopicReader(spec.applicationId(), topic, spec.realTime(), ingresses)));
     return topics;
   }
 
@@ -108,7 +110,13 @@ final class Topology {
     for (int id : ids) {
       subtopologies.put(id, subtopology(id));
     }
-    return new Level(subtopologies, grouping, handlers, spec.realTime(), spec.cacheBytesMax());
+    return new Level(
+        spec.applicationId(),
+        subtopologies,
+        grouping,
+        handlers,
+        spec.realTime(),
+        spec.cacheBytesMax());
   }
 
   private SubTopology subtopology(int id) {
@@ -123,9 +131,23 @@ final class Topology {
               edge.queue(),
               edge.keyTypes().size(),
               edge.valueTypes().size(),
+              feedsOfTables().contains(edge.id()),
               graph.nodes.get(edge.node())));
     }
     return new SubTopology(inputs, graph.parentsFirst());
+  }
+
+  /** The edges that bring the records of tables' topics to their stores. */
+  private Set<Integer> feedsOfTables() {
+    Set<Integer> edges = new HashSet<>();
+    for (Spec.Source source : spec.sources()) {
+      for (int child : source.table() ? source.children() : List.<Integer>of()) {
+        if (spec.node(child) instanceof Operator.Route route) {
+          edges.add(route.edge());
+        }
+      }
+    }
+    return edges;
   }
 
   private Spec.Edge edge(int id) {
