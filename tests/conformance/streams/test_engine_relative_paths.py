@@ -12,9 +12,9 @@ import pytest
 
 from duolog.testing import Client, EmbeddedCluster
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(500)]
 
-WAIT_S = 90
+WAIT_S = 200
 APP = """
 import sys
 import time

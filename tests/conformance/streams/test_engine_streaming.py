@@ -62,7 +62,9 @@ class Bench:
         return f"{name}-{self.prefix}"
 
     def create(self, **partitions: int) -> None:
-        topics = [NewTopic(self.topic(name), n, 1) for name, n in partitions.items()]
+        # The records are older than any retention by time.
+        config = {"retention.ms": "-1"}
+        topics = [NewTopic(self.topic(name), n, 1, config=config) for name, n in partitions.items()]
         for created in self.admin.create_topics(topics).values():
             created.result(30)
 
