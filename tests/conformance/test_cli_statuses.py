@@ -1,6 +1,8 @@
 """Each exit status that `duolog --help` promises, from commands as a person calls them."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,14 @@ CASES = (
     (2, ("topics", "create", "spaced out"), ""),
     (2, ("consume", "there", "-f", "%z"), ""),
     (2, ("produce", "there", "-X", "foo=bar"), ""),
+    (1, ("produce", "there"), "x" * 2_000_000),
+    (2, ("consume", "--topic", "there"), ""),
+    (2, ("topics", "create", "crowded", "-p", "100000000"), ""),
+    (2, ("consume", "there", "-e", "--offset", f"@{10**20}"), ""),
+    (2, ("produce", "there", "-t", f"{10**20}"), "1\n"),
+    (2, ("produce", "there", "-p", f"{10**10}"), "1\n"),
+    (2, ("topics", "delete-records", "there", "--before", f"{10**20}", "--yes"), ""),
+    (2, ("consume", "there", "-g", "", "-e"), ""),
     (3, ("consume", "nowhere", "-e"), ""),
     (3, ("consume", "there", "-e", "-p", "7"), ""),
     (3, ("produce", "there", "-p", "7"), "1\n"),
@@ -37,13 +47,36 @@ def duolog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Duolog]:
         yield command
 
 
-@pytest.mark.parametrize(("status", "words", "stdin"), CASES, ids=str)
+@pytest.mark.parametrize(("status", "words", "stdin"), CASES, ids=lambda value: str(value)[:60])
 def test_a_command_ends_with_the_status_that_help_promises(
     duolog: Duolog, status: int, words: tuple[str, ...], stdin: str
 ) -> None:
     done = duolog(*words, stdin=stdin)
 
     assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["topics list", "consume there --from-beginning -e"])
+def test_a_closed_standard_output_is_no_error(duolog: Duolog, words: str) -> None:
+    command = f"{sys.executable} -m duolog {words} -b {duolog.bootstrap_servers} >&-"
+
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_behind_standard_output_is_told(duolog: Duolog) -> None:
+    command = f"{sys.executable} -m duolog topics list -b {duolog.bootstrap_servers} > /dev/full"
+
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
 
 

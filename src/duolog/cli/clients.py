@@ -20,7 +20,8 @@ REQUEST_TIMEOUT_S: Final = 10.0
 # Kafka's own partitioner; librdkafka would take CRC32 and put a key elsewhere than Java clients do.
 PARTITIONER: Final = "murmur2_random"
 
-T = TypeVar("T")
+_INVALID_ARG: Final = -186
+
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
@@ -99,6 +100,9 @@ def kafka_errors(doing: str, bootstrap_servers: str) -> Iterator[None]:
         yield
     except KafkaException as error:
         raise as_kafka_error(error.args[0], doing, bootstrap_servers) from error
+    except ValueError as error:
+        # The client looks at some arguments itself, before it asks a broker.
+        raise KafkaError(f"could not {doing}", code=_INVALID_ARG, detail=str(error)) from error
 
 
 def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import click
@@ -55,6 +56,10 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
+    if (
+        sys.stdout is None
+    ):  # Closed by who started this: nobody reads, and no socket may get its number.
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
     try:
         status = cli.main(args=argv, prog_name="duolog", standalone_mode=False)
     except BaseException as error:

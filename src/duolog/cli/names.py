@@ -1,7 +1,7 @@
-"""Names of topics and groups for a shell that completes them: what is there, or nothing."""
+"""Names of topics and groups as arguments: completed from what is there, and where they stand."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 from confluent_kafka import KafkaException
@@ -13,7 +13,23 @@ from duolog.core.errors import DuologError
 
 _WAIT_S: Final = 1.0
 
+Command = TypeVar("Command", bound=Callable[..., object])
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def no_topic_option(command: Command) -> Command:
+    """Tell who gives --topic, as to Kafka's console tools, how it is written here."""
+
+    def refuse(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+        del parameter
+        if value is not None:
+            raise click.UsageError(
+                f"A topic stands by itself: {context.command_path} {value}", ctx=context
+            )
+
+    return click.option(
+        "--topic", "given_topic", hidden=True, expose_value=False, is_eager=True, callback=refuse
+    )(command)
 
 
 def _topics(client: AdminClient) -> list[str]:

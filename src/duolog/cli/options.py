@@ -8,6 +8,10 @@ import click
 
 from duolog.core.errors import ConfigError
 
+OFFSET: Final = click.IntRange(0, 2**63 - 1)
+PARTITION: Final = click.IntRange(0, 2**31 - 1)
+"""Numbers as Kafka's protocol holds them."""
+
 MODES: Final = ("auto", "micro-batch", "real-time")
 
 Command = TypeVar("Command", bound=Callable[..., object])

@@ -32,6 +32,8 @@ def ensure_reachable(bootstrap_servers: str) -> None:
         ConfigError: an address cannot be read.
     """
     servers = [server.strip() for server in bootstrap_servers.split(",") if server.strip()]
+    if not servers:
+        raise ConfigError("no broker is named", hint="Write -b HOST:PORT.")
     answers: Queue[tuple[str, str]] = Queue()
     for server in servers:
         host, port = split_address(server)

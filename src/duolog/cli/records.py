@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Final, NamedTuple
 
-from duolog.cli.times import read_moment
+from duolog.cli.times import TIME_MS_MAX, read_moment
 from duolog.core.errors import SerdeError
 
 JsonText = str | dict[str, str] | None
@@ -24,7 +24,6 @@ PASSED_OVER: Final = ("topic", "partition", "offset")
 FIELDS: Final = "tpoTkvsKSh"
 """The letters of the format language."""
 
-_TIMES: Final = 2**63
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "%": "%"}
 _TOKEN: Final = re.compile(r"%(.|$)|\\x([0-9a-fA-F]{2})|\\(.|$)", re.DOTALL)
 
@@ -109,8 +108,8 @@ def _timestamp(value: Any) -> int | None:
         time_ms = read_moment(value) if isinstance(value, str) else int(value)
     except OverflowError as error:
         raise ValueError(str(error)) from error
-    if not 0 <= time_ms < _TIMES:
-        raise ValueError(f"timestamp {value} is not between 0 and {_TIMES}")
+    if not 0 <= time_ms <= TIME_MS_MAX:
+        raise ValueError(f"timestamp {value} is not between 0 and {TIME_MS_MAX}")
     return time_ms
 
 

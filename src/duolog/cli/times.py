@@ -6,6 +6,9 @@ from typing import Final
 
 import click
 
+TIME_MS_MAX: Final = 2**62
+"""As far as clients count."""
+
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGO: Final = re.compile(r"(\d+)(ms|s|m|h|d)")
 _ISO: Final = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
@@ -24,7 +27,9 @@ def read_time(text: str, now_ms: int) -> int:
         click.BadParameter: it is none of these.
     """
     try:
-        return now_ms - read_duration(text) if _AGO.fullmatch(text) else read_moment(text)
+        if _AGO.fullmatch(text):
+            return max(0, now_ms - read_duration(text))
+        return read_moment(text)
     except ValueError:
         raise click.BadParameter(
             f'"{text}" is not a time: give milliseconds, 2013-01-01T10:15:00Z or an age like 10m'
@@ -35,16 +40,21 @@ def read_moment(text: str) -> int:
     """Return milliseconds since 1970: from digits or from RFC 3339, in UTC if no zone is given.
 
     Raises:
-        ValueError: it is neither, or before 1970.
+        ValueError: it is neither, or before 1970, or beyond what a record can bear.
     """
     if text.isdecimal():
-        return int(text)
+        return _in_range(int(text), text)
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    time_ms = round(moment.timestamp() * 1000)
+    return _in_range(round(moment.timestamp() * 1000), text)
+
+
+def _in_range(time_ms: int, text: str) -> int:
     if time_ms < 0:
         raise ValueError(f'"{text}" is before 1970')
+    if time_ms > TIME_MS_MAX:
+        raise ValueError(f'"{text}" is later than any record can be')
     return time_ms
 
 

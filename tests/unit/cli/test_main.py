@@ -62,3 +62,17 @@ def test_help_goes_to_standard_output_and_imports_no_command() -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert all(f"\n  {name} " in done.stdout for name in COMMANDS)
+
+
+def test_a_command_that_is_nearly_right_is_answered_with_the_right_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["topic", "list"]) == 2
+    assert "Did you mean 'topics'?" in capsys.readouterr().err
+
+
+def test_who_gives_a_topic_as_to_kafkas_tools_is_told_where_it_stands(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["consume", "--topic", "orders"]) == 2
+    assert "A topic stands by itself: duolog consume orders" in capsys.readouterr().err

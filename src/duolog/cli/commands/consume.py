@@ -10,7 +10,8 @@ import click
 
 from duolog.cli import output
 from duolog.cli.cluster import Cluster, cluster_options
-from duolog.cli.names import complete_groups, complete_topics
+from duolog.cli.names import complete_groups, complete_topics, no_topic_option
+from duolog.cli.options import PARTITION
 from duolog.cli.output import Column
 from duolog.cli.records import Format, TextRecord, parse_format, record_object, render
 from duolog.cli.signals import end_in_order_on_signals
@@ -30,6 +31,7 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
 
 @click.command()
 @click.argument("topic", shell_complete=complete_topics)
+@no_topic_option
 @click.option("--from-beginning", is_flag=True, help="From the first record that is kept.")
 @click.option(
     "--offset",
@@ -38,14 +40,23 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
     help="Where to start; -N is so many before the end; @TIME is ms, RFC 3339, or an age like @10m. "
     "Default: end.",
 )
-@click.option("-p", "--partition", "partitions", multiple=True, type=int, help="Default: all.")
+@click.option(
+    "-p", "--partition", "partitions", multiple=True, type=PARTITION, help="Default: all."
+)
 @click.option(
     "-g",
     "--group",
     shell_complete=complete_groups,
     help="Read as a member of this group, from its offsets.",
 )
-@click.option("-n", "--max", "limit", type=click.IntRange(min=0), help="End after N records.")
+@click.option(
+    "-n",
+    "--max",
+    "--max-messages",
+    "limit",
+    type=click.IntRange(min=0),
+    help="End after N records.",
+)
 @click.option("-e", "--until-end", is_flag=True, help="End where the topic ends now.")
 @click.option("-f", "--format", "pattern", help=r"kcat's format, such as '%k=%v\n'.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of groups, offsets and the end.")
@@ -86,6 +97,8 @@ def consume(
         return click.echo(output.help_text(COLUMNS), nl=False)
     if from_beginning and start:
         raise click.UsageError("--from-beginning and --offset say the same thing twice")
+    if group == "":
+        raise click.BadParameter("-g is empty: a group has a name")
     if group and (start or partitions):
         raise click.UsageError("a group has its own offsets and partitions: leave the options out")
     if pattern is not None and form != "table":

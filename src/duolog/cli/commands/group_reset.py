@@ -19,6 +19,7 @@ from duolog.cli.group_tools import (
     read_groups,
 )
 from duolog.cli.names import complete_groups
+from duolog.cli.options import OFFSET
 from duolog.cli.output import Column, Row
 from duolog.cli.times import read_duration, read_time
 from duolog.cli.topic_tools import (
@@ -57,7 +58,7 @@ _WAYS_IN_WORDS: Final = (
 @click.option("--to-earliest", is_flag=True, help="To the first record that is kept.")
 @click.option("--to-latest", is_flag=True, help="Behind the last record.")
 @click.option("--to-current", is_flag=True, help="To what is committed, within what is kept.")
-@click.option("--to-offset", type=click.IntRange(min=0), metavar="N", help="To this offset.")
+@click.option("--to-offset", type=OFFSET, metavar="N", help="To this offset.")
 @click.option(
     "--to-time",
     "--to-datetime",

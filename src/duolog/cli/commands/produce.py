@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import click
+from confluent_kafka import KafkaException
 
 from duolog.cli import clients
 from duolog.cli.cluster import Cluster, cluster_options
-from duolog.cli.names import complete_topics
+from duolog.cli.names import complete_topics, no_topic_option
+from duolog.cli.options import PARTITION
 from duolog.cli.records import TextRecord, read_record_object
 from duolog.cli.times import read_time
 from duolog.core.errors import KafkaError, SerdeError
@@ -40,6 +42,7 @@ class LineRules(NamedTuple):
 
 @click.command()
 @click.argument("topic", shell_complete=complete_topics)
+@no_topic_option
 @click.option("-K", "--key-separator", "separator", help="What parts key and value of a line.")
 @click.option("-k", "--key", help="The key of every record.")
 @click.option(
@@ -64,7 +67,7 @@ class LineRules(NamedTuple):
 @click.option(
     "-p",
     "--partition",
-    type=click.IntRange(min=0),
+    type=PARTITION,
     default=None,
     show_default="by key",
     help="The partition of every record.",
@@ -179,6 +182,9 @@ class Sender:
             except BufferError:
                 self._producer.poll(_LOOK_S)
                 self.look()
+            except KafkaException as error:
+                self._refuse(error.args[0])
+                self.look()
             else:
                 break
         self.look()
@@ -208,7 +214,11 @@ class Sender:
         del message
         if error is None:
             self.acknowledged += 1
-        elif self._refusal is None and error.code() != _PURGED:
+        elif error.code() != _PURGED:
+            self._refuse(error)
+
+    def _refuse(self, error: Any) -> None:
+        if self._refusal is None:
             self._refusal = clients.as_kafka_error(
                 error, f'write to topic "{self._topic}"', self._cluster.bootstrap_servers
             )

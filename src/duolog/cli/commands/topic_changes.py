@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
 from duolog.cli import clients, output
 from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.names import complete_topics
+from duolog.cli.options import OFFSET, PARTITION
 from duolog.cli.output import Column
 from duolog.cli.topic_tools import confirm, read_assignment, read_metadata, show_equivalent
 
@@ -138,9 +139,9 @@ def show_configs(*, topic: str, form: str, cluster: Cluster) -> None:
 
 @click.command("delete-records")
 @click.argument("topic", shell_complete=complete_topics)
-@click.option("--before", "offset", type=click.IntRange(min=0), help="Keep this offset and later.")
+@click.option("--before", "offset", type=OFFSET, help="Keep this offset and later.")
 @click.option("--all", "everything", is_flag=True, help="Delete all records that are there now.")
-@click.option("-p", "--partition", type=click.IntRange(min=0), help="Default: every partition.")
+@click.option("-p", "--partition", type=PARTITION, help="Default: every partition.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @cluster_options
