@@ -293,3 +293,25 @@ def test_a_partition_that_cannot_be_read_is_told_and_harms_no_other(
     assert [part.error_code for part in listed.topics[0].partitions] == [storage, 0]
     assert [part.error_code for part in fetched.responses[0].partitions] == [storage, 0]
     assert values_of(fetched.responses[0].partitions[1].records) == [b"b"]
+
+
+@pytest.mark.parametrize("rounds", range(1, 8))
+def test_records_that_come_while_very_many_partitions_are_read_are_not_missed(
+    harness: Any, monkeypatch: pytest.MonkeyPatch, rounds: int
+) -> None:
+    harness.topic("many", 350)
+    reader, writer = harness.client(), harness.client()
+    rows = [{"partition": index, "partition_max_bytes": 1000} for index in range(350)]
+    monkeypatch.setattr("duolog.broker.event_loop.time_slices.SLICE_S", 0.0)
+    topics = [{"topic": "many", "partitions": rows}]
+    reader.send(FETCH, 11, max_wait=60_000, min_bytes=1, max_bytes=10**6, topics=topics)
+    for _ in range(rounds):
+        harness.broker.loop.run_once(0.005)
+
+    assert writer.produce("many", harness.batch(b"v")).error_code == 0
+
+    for _ in range(60):
+        if reader.whole_answer():
+            break
+        harness.broker.loop.run_once(0.005)
+    assert reader.whole_answer()
