@@ -280,20 +280,27 @@ def test_the_last_records_are_read_by_a_negative_offset(duolog: Duolog) -> None:
     assert "partition 0 has offsets 0 to 3, and not 9" in beyond.stderr
 
 
-def test_the_end_of_a_transaction_is_an_end(duolog: Duolog) -> None:
-    """Its marker takes an offset, and is no record: nothing comes that reaches the end."""
-    duolog("topics", "create", "settled")
-    producer = Producer(
-        {"bootstrap.servers": duolog.bootstrap_servers, "transactional.id": "settled"}
-    )
+@pytest.mark.parametrize("outcome", ["commit", "abort", "open"])
+def test_a_transaction_is_an_end_over_or_not(duolog: Duolog, outcome: str) -> None:
+    """A marker takes an offset and is no record; what is open is not read, and keeps nobody."""
+    topic = f"settled-by-{outcome}"
+    duolog("topics", "create", topic)
+    producer = Producer({"bootstrap.servers": duolog.bootstrap_servers, "transactional.id": topic})
     producer.init_transactions()
     producer.begin_transaction()
-    producer.produce("settled", "1")
-    producer.commit_transaction()
+    producer.produce(topic, "1")
+    producer.flush()
+    if outcome == "commit":
+        producer.commit_transaction()
+    elif outcome == "abort":
+        producer.abort_transaction()
 
-    done = duolog("consume", "settled", "--from-beginning", "-e", "-f", r"%v\n")
+    alone = duolog("consume", topic, "--from-beginning", "-e", "-f", r"%v\n")
+    in_group = duolog("consume", topic, "-g", topic, "--from-beginning", "-e", "-f", r"%v\n")
 
-    assert (done.returncode, done.stdout) == (0, "1\n")
+    expected = (0, "1\n" if outcome == "commit" else "")
+    assert (alone.returncode, alone.stdout) == expected
+    assert (in_group.returncode, in_group.stdout) == expected
 
 
 def test_without_somebody_to_ask_nothing_is_deleted(duolog: Duolog) -> None:

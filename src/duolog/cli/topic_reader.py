@@ -224,7 +224,7 @@ class TopicReader:
         if error is None:
             return not self._until_end or (message.offset() or 0) < self._ends.get(number, 0)
         if error.code() == _PARTITION_EOF:
-            # Also where what is left are markers of transactions, which are no records.
+            # Also where what is left belongs to an open transaction, or is a marker of one.
             self._ends.pop(number, None)
             self._at_end.add(number)
             self._tell_of_end()
