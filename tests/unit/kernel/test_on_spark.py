@@ -1,6 +1,7 @@
 """The chain on Spark itself: shuffled, sorted with spills, task by task."""
 
 import json
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,9 +50,14 @@ def run(spark: SparkSession, spec: Spec, *inputs: DataFrame) -> list[Sunk]:
     kernel = kernel_package(spark).Kernel
     frames = [frame._jdf for frame in inputs]  # noqa: SLF001 - the kernel takes Java's
     envelopes = DataFrame(kernel.apply(frames, json.dumps(spec)).toDF(), spark)
-    return [
-        (-row.edge - 1, row.key.decode(), row.value.decode(), row.ts) for row in envelopes.collect()
-    ]
+    return [sunk(bytes(row.packed)) for row in envelopes.collect()]
+
+
+def sunk(packed: bytes) -> Sunk:
+    """A record for a sink out of the bytes that Spark carries, by the layout in Envelope.java."""
+    ts, edge, key_length, value_length = struct.unpack_from("=q16xi8xii", packed)
+    key, value = packed[64:][:key_length], packed[64 + key_length :][:value_length]
+    return -edge - 1, key.decode(), value.decode(), ts
 
 
 def in_memory(spark: SparkSession, spec: Spec, *inputs: DataFrame) -> list[Sunk]:

@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * What is left of a record that was passed over: its bytes as they were read, and in its headers
@@ -49,12 +50,12 @@ final class DeadLetter {
 
   /** The next smaller form of a letter that its topic does not take; null where there is none. */
   static Envelope smaller(Envelope letter) {
-    List<Header> headers = Headers.decode(letter.getHeaders());
+    List<Header> headers = Headers.decode(letter.headers());
     if (headers.contains(ALL_LEFT_OUT)) {
       return null;
     }
-    byte[] key = letter.getKey();
-    if (letter.getValue() != null) {
+    byte[] key = letter.key();
+    if (letter.value() != null) {
       headers.add(VALUE_LEFT_OUT);
     } else {
       key = null;
@@ -62,7 +63,7 @@ final class DeadLetter {
       headers.add(ALL_LEFT_OUT);
     }
     return letter(
-        letter.getTopic(), letter.getOrigin(), letter.getTs(), key, null, headers);
+        letter.topic(), letter.origin(), letter.ts(), key, null, headers);
   }
 
   private static boolean tellsOfFailure(Header header) {
@@ -71,10 +72,15 @@ final class DeadLetter {
 
   private static Envelope letter(
       String topic, byte[] origin, long ts, byte[] key, byte[] value, List<Header> headers) {
-    Envelope letter = Envelope.toSink(0, key, value, ts, Headers.encode(headers));
-    letter.setTopic(topic);
-    letter.setOrigin(origin);
-    return letter;
+    return Envelope.toSink(
+        0,
+        key,
+        value,
+        ts,
+        Headers.encode(headers),
+        origin,
+        UTF8String.fromString(topic),
+        Envelope.ANY_PARTITION);
   }
 
   private static Header header(String name, String value) {

@@ -141,7 +141,7 @@ public final class Driver {
 
   private Output output(Envelope record) {
     if (!record.isForSink()) {
-      throw new IllegalStateException("no level took the records of edge " + record.getEdge());
+      throw new IllegalStateException("no level took the records of edge " + record.edge());
     }
     ProducerRecord<byte[], byte[]> produced = Sink.produced(record, sinks);
     return new Output(

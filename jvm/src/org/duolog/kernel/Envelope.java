@@ -1,14 +1,26 @@
 package org.duolog.kernel;
 
 import java.io.Serializable;
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A record on its way from one level to the next, or to a sink.
  *
- * <p>A bean, because Spark compiles a bean's encoder to plain field access without boxing. Key,
- * value and old are the bytes of an UnsafeRow on the way to an edge, and Kafka's bytes on the way to
- * a sink. {@code edge >= 0} is an edge id; {@code edge < 0} is sink {@code -(edge + 1)}. What most
- * records have not (headers, a topic or a partition of their own) is null or {@link #ANY_PARTITION}.
+ * <p>To Spark it is a bean of two columns: a number to group by, and bytes that are copied as they
+ * are. Thirteen columns of their own cost each shuffle as much as the record's work.
+ *
+ * <pre>
+ *   ts (8) position (8) old ts (8) edge (4) source (4) partition (4)
+ *   lengths or -1 of: key, value, old, headers, origin, topic (4 each), 4 unused
+ *   key, value, old, headers, origin, topic
+ * </pre>
+ *
+ * <p>Numbers in the machine's own order. On the way to an edge key, value and old are UnsafeRows,
+ * which nodes read where they stand; on the way to a sink they are Kafka's bytes. {@code edge >= 0}
+ * is an edge id; {@code edge < 0} is sink {@code -(edge + 1)}.
  *
  * <p>Threads: not shared.
  */
@@ -17,49 +29,82 @@ public final class Envelope implements Serializable {
 
   static final int ANY_PARTITION = -1;
 
+  private static final int TS = Platform.BYTE_ARRAY_OFFSET;
+  private static final int POSITION = TS + 8;
+  private static final int OLD_TS = TS + 16;
+  private static final int EDGE = TS + 24;
+  private static final int SOURCE = TS + 28;
+  private static final int PARTITION = TS + 32;
+  private static final int LENGTHS = TS + 36;
+  private static final int PARTS = TS + 64;
+  private static final int KEY = 0;
+  private static final int VALUE = 1;
+  private static final int OLD = 2;
+  private static final int HEADERS = 3;
+  private static final int ORIGIN = 4;
+  private static final int TOPIC = 5;
+  private static final int NULL_LENGTH = -1;
+
   private long grouping;
-  private int edge;
-  private long ts;
-  private int source;
-  private long position;
-  private byte[] key;
-  private byte[] value;
-  private byte[] old;
-  private long oldTs;
-  private byte[] headers;
-  private String topic;
-  private int partition = ANY_PARTITION;
-  private byte[] origin;
+  private byte[] packed;
 
   public Envelope() {}
 
-  private Envelope(int edge, byte[] key, byte[] value, long ts, byte[] headers) {
-    this.edge = edge;
-    this.key = key;
-    this.value = value;
-    this.ts = ts;
-    this.headers = headers;
+  private Envelope(int edge, int size, long ts, long oldTs, int partition) {
+    packed = new byte[PARTS - TS + size];
+    Platform.putLong(packed, TS, ts);
+    Platform.putLong(packed, OLD_TS, oldTs);
+    Platform.putInt(packed, EDGE, edge);
+    Platform.putInt(packed, PARTITION, partition);
   }
 
-  /** A record for an edge, or a change with the row before it. */
-  static Envelope toEdge(int edge, byte[] key, byte[] value, byte[] old, Change of) {
-    Envelope envelope = new Envelope(edge, key, value, of.ts, of.headers);
-    envelope.old = old;
-    envelope.oldTs = of.oldTs;
+  /** A record for an edge, or a change with the row before it. The rows are copied. */
+  static Envelope toEdge(
+      int edge, UnsafeRow key, UnsafeRow value, UnsafeRow old, Change of, byte[] origin) {
+    int size = size(key) + size(value) + size(old) + size(of.headers) + size(origin);
+    Envelope envelope = new Envelope(edge, size, of.ts, of.oldTs, ANY_PARTITION);
+    int at = envelope.put(KEY, key, PARTS);
+    at = envelope.put(VALUE, value, at);
+    at = envelope.put(OLD, old, at);
+    at = envelope.put(HEADERS, of.headers, at);
+    at = envelope.put(ORIGIN, origin, at);
+    envelope.put(TOPIC, (byte[]) null, at);
     return envelope;
   }
 
-  /** A record for a sink's own topic and Kafka's partition of its key, until told otherwise. */
-  static Envelope toSink(int sink, byte[] key, byte[] value, long ts, byte[] headers) {
-    return new Envelope(-(sink + 1), key, value, ts, headers);
+  /**
+   * A record for a sink.
+   *
+   * @param topic the topic to write to; null is the sink's own
+   * @param partition the partition to write to; {@link #ANY_PARTITION} is the one of the key
+   */
+  static Envelope toSink(
+      int sink,
+      byte[] key,
+      byte[] value,
+      long ts,
+      byte[] headers,
+      byte[] origin,
+      UTF8String topic,
+      int partition) {
+    byte[] topicBytes = topic == null ? null : topic.getBytes();
+    int size = size(key) + size(value) + size(headers) + size(origin) + size(topicBytes);
+    Envelope envelope = new Envelope(-(sink + 1), size, ts, 0, partition);
+    int at = envelope.put(KEY, key, PARTS);
+    at = envelope.put(VALUE, value, at);
+    at = envelope.put(OLD, (byte[]) null, at);
+    at = envelope.put(HEADERS, headers, at);
+    at = envelope.put(ORIGIN, origin, at);
+    envelope.put(TOPIC, topicBytes, at);
+    return envelope;
   }
 
   boolean isForSink() {
-    return edge < 0;
+    return edge() < 0;
   }
 
   int sink() {
-    return -(edge + 1);
+    return -(edge() + 1);
   }
 
   /** (sub-topology, task) as one number; Spark groups by it. */
@@ -71,108 +116,141 @@ public final class Envelope implements Serializable {
     this.grouping = grouping;
   }
 
-  public int getEdge() {
-    return edge;
+  public byte[] getPacked() {
+    return packed;
   }
 
-  public void setEdge(int edge) {
-    this.edge = edge;
+  public void setPacked(byte[] packed) {
+    this.packed = packed;
+  }
+
+  int edge() {
+    return Platform.getInt(packed, EDGE);
   }
 
   /** The record's timestamp in milliseconds. */
-  public long getTs() {
-    return ts;
-  }
-
-  public void setTs(long ts) {
-    this.ts = ts;
-  }
-
-  /** The source partition, or the task of the level before. */
-  public int getSource() {
-    return source;
-  }
-
-  public void setSource(int source) {
-    this.source = source;
-  }
-
-  /** The offset, or the running number within the task of the level before. */
-  public long getPosition() {
-    return position;
-  }
-
-  public void setPosition(long position) {
-    this.position = position;
-  }
-
-  public byte[] getKey() {
-    return key;
-  }
-
-  public void setKey(byte[] key) {
-    this.key = key;
-  }
-
-  public byte[] getValue() {
-    return value;
-  }
-
-  public void setValue(byte[] value) {
-    this.value = value;
-  }
-
-  /** The value before this change, where the edge carries a table. */
-  public byte[] getOld() {
-    return old;
-  }
-
-  public void setOld(byte[] old) {
-    this.old = old;
+  long ts() {
+    return Platform.getLong(packed, TS);
   }
 
   /** The timestamp of the old value; means something only where there is one. */
-  public long getOldTs() {
-    return oldTs;
+  long oldTs() {
+    return Platform.getLong(packed, OLD_TS);
   }
 
-  public void setOldTs(long oldTs) {
-    this.oldTs = oldTs;
+  /** The source partition, or the task of the level before. */
+  int source() {
+    return Platform.getInt(packed, SOURCE);
+  }
+
+  /** The offset, or the running number within the task of the level before. */
+  long position() {
+    return Platform.getLong(packed, POSITION);
+  }
+
+  void stamp(int source, long position) {
+    Platform.putInt(packed, SOURCE, source);
+    Platform.putLong(packed, POSITION, position);
+  }
+
+  /** The partition to write to, or {@link #ANY_PARTITION}. */
+  int partition() {
+    return Platform.getInt(packed, PARTITION);
+  }
+
+  byte[] key() {
+    return part(KEY);
+  }
+
+  byte[] value() {
+    return part(VALUE);
   }
 
   /** As {@link Headers} writes them; null where there are none. */
-  public byte[] getHeaders() {
-    return headers;
-  }
-
-  public void setHeaders(byte[] headers) {
-    this.headers = headers;
-  }
-
-  /** The topic to write to, where it is not the sink's. */
-  public String getTopic() {
-    return topic;
-  }
-
-  public void setTopic(String topic) {
-    this.topic = topic;
-  }
-
-  /** The partition to write to, where it is not the one of the key. */
-  public int getPartition() {
-    return partition;
-  }
-
-  public void setPartition(int partition) {
-    this.partition = partition;
+  byte[] headers() {
+    return part(HEADERS);
   }
 
   /** The record of a source topic that set this one off, as {@link Origin} writes it. */
-  public byte[] getOrigin() {
-    return origin;
+  byte[] origin() {
+    return part(ORIGIN);
   }
 
-  public void setOrigin(byte[] origin) {
-    this.origin = origin;
+  /** The topic to write to, where it is not the sink's. */
+  String topic() {
+    int length = length(TOPIC);
+    return length < 0 ? null : UTF8String.fromAddress(packed, start(TOPIC), length).toString();
+  }
+
+  /** Points the row at the key; null where there is none. */
+  UnsafeRow keyAt(UnsafeRow row) {
+    return rowAt(row, KEY);
+  }
+
+  UnsafeRow valueAt(UnsafeRow row) {
+    return rowAt(row, VALUE);
+  }
+
+  /** The value before this change, where the edge carries a table. */
+  UnsafeRow oldAt(UnsafeRow row) {
+    return rowAt(row, OLD);
+  }
+
+  private UnsafeRow rowAt(UnsafeRow row, int part) {
+    int length = length(part);
+    if (length < 0) {
+      return null;
+    }
+    row.pointTo(packed, start(part), length);
+    return row;
+  }
+
+  private byte[] part(int part) {
+    int length = length(part);
+    if (length < 0) {
+      return null;
+    }
+    int from = start(part) - TS;
+    return Arrays.copyOfRange(packed, from, from + length);
+  }
+
+  private int length(int part) {
+    return Platform.getInt(packed, LENGTHS + part * Integer.BYTES);
+  }
+
+  private int start(int part) {
+    int at = PARTS;
+    for (int before = 0; before < part; before++) {
+      at += Math.max(0, length(before));
+    }
+    return at;
+  }
+
+  private int put(int part, UnsafeRow row, int at) {
+    if (row == null) {
+      return put(part, (byte[]) null, at);
+    }
+    int length = row.getSizeInBytes();
+    Platform.putInt(packed, LENGTHS + part * Integer.BYTES, length);
+    row.writeToMemory(packed, at);
+    return at + length;
+  }
+
+  private int put(int part, byte[] bytes, int at) {
+    int length = bytes == null ? NULL_LENGTH : bytes.length;
+    Platform.putInt(packed, LENGTHS + part * Integer.BYTES, length);
+    if (bytes == null) {
+      return at;
+    }
+    System.arraycopy(bytes, 0, packed, at - TS, length);
+    return at + length;
+  }
+
+  private static int size(UnsafeRow row) {
+    return row == null ? 0 : row.getSizeInBytes();
+  }
+
+  private static int size(byte[] bytes) {
+    return bytes == null ? 0 : bytes.length;
   }
 }

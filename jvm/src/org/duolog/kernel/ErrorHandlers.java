@@ -56,7 +56,7 @@ final class ErrorHandlers implements Serializable {
   }
 
   boolean isDeadLetter(Envelope record) {
-    return deadLetterTopic != null && deadLetterTopic.equals(record.getTopic());
+    return deadLetterTopic != null && deadLetterTopic.equals(record.topic());
   }
 
   /**

@@ -34,8 +34,8 @@ final class Merge extends AbstractIterator<Envelope> {
     long lastId = 0;
     while (records.hasNext()) {
       Envelope record = records.next();
-      int rank = queueOf.applyAsInt(record.getEdge());
-      long id = (long) rank << 32 | record.getSource() & 0xFFFFFFFFL;
+      int rank = queueOf.applyAsInt(record.edge());
+      long id = (long) rank << 32 | record.source() & 0xFFFFFFFFL;
       if (last == null || id != lastId) {
         last = queues.computeIfAbsent(id, unused -> new Queue(rank));
         lastId = id;
@@ -69,16 +69,16 @@ final class Merge extends AbstractIterator<Envelope> {
   private static int compareHeads(Queue left, Queue right) {
     Envelope a = left.head();
     Envelope b = right.head();
-    int order = Long.compare(a.getTs(), b.getTs());
+    int order = Long.compare(a.ts(), b.ts());
     if (order == 0) {
       order = Integer.compare(left.rank, right.rank);
     }
-    return order == 0 ? Integer.compare(a.getSource(), b.getSource()) : order;
+    return order == 0 ? Integer.compare(a.source(), b.source()) : order;
   }
 
   private static final class Queue {
     private static final Comparator<Envelope> IN_QUEUE =
-        Comparator.comparingLong(Envelope::getPosition).thenComparingInt(Envelope::getEdge);
+        Comparator.comparingLong(Envelope::position).thenComparingInt(Envelope::edge);
 
     private final int rank;
     private final List<Envelope> waiting = new ArrayList<>();

@@ -1,7 +1,6 @@
 package org.duolog.kernel;
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.unsafe.Platform;
 
 /**
  * Sends records to the next sub-topology, under a new key or the one they have.
@@ -108,17 +107,7 @@ final class RouteNode extends Node {
   private void send(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change of) {
     byte[] partitionedBy =
         key == null ? null : keyBytes.bytes(keyOperands.of(key, null, null, of.ts));
-    Envelope envelope = Envelope.toEdge(edge, bytes(key), bytes(value), bytes(old), of);
+    Envelope envelope = Envelope.toEdge(edge, key, value, old, of, scope.origin);
     scope.emit(subtopology, partitionedBy, rekeyed, envelope);
-  }
-
-  private static byte[] bytes(UnsafeRow row) {
-    if (row == null) {
-      return null;
-    }
-    // Not getBytes(): it may return the program's own buffer, which the next record overwrites.
-    byte[] bytes = new byte[row.getSizeInBytes()];
-    row.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET);
-    return bytes;
   }
 }

@@ -84,7 +84,6 @@ final class Scope {
     int target =
         keyBytes == null ? grouping.taskOfSource(source) : grouping.taskOfKey(keyBytes);
     envelope.setGrouping(grouping.of(subtopology, target));
-    envelope.setOrigin(origin);
     if (later) {
       rekeyed.add(envelope);
     } else {
@@ -94,7 +93,6 @@ final class Scope {
 
   void emitToSink(Envelope envelope) {
     envelope.setGrouping(grouping.of(Grouping.TO_SINK, grouping.taskOfSource(source)));
-    envelope.setOrigin(origin);
     send(envelope);
   }
 
@@ -106,8 +104,7 @@ final class Scope {
   }
 
   private void send(Envelope envelope) {
-    envelope.setSource(source);
-    envelope.setPosition(task == null ? position : task.sequence++);
+    envelope.stamp(source, task == null ? position : task.sequence++);
     outputs.add(envelope);
   }
 

@@ -69,7 +69,7 @@ final class Sink extends ForeachWriter<Envelope> {
   @Override
   public void process(Envelope record) {
     if (!record.isForSink()) {
-      throw new IllegalStateException("no level took the records of edge " + record.getEdge());
+      throw new IllegalStateException("no level took the records of edge " + record.edge());
     }
     ensureOwned();
     handleRefused();
@@ -108,9 +108,9 @@ final class Sink extends ForeachWriter<Envelope> {
   /** What is written in the place of a refused record; null where that is nothing. */
   private Envelope deadLetter(Envelope refused, String at, Exception error) {
     if (!handlers.isDeadLetter(refused)) {
-      byte[] headers = refused.getHeaders();
+      byte[] headers = refused.headers();
       return handlers.handle(
-          ErrorHandlers.Stage.PRODUCTION, refused.getOrigin(), headers, at, error);
+          ErrorHandlers.Stage.PRODUCTION, refused.origin(), headers, at, error);
     }
     boolean tooLarge =
         error instanceof RecordTooLargeException
@@ -124,16 +124,15 @@ final class Sink extends ForeachWriter<Envelope> {
 
   /** The record as Kafka's producer takes it; {@code topics} by sink id. */
   static ProducerRecord<byte[], byte[]> produced(Envelope record, String[] topics) {
-    String topic = record.getTopic() == null ? topics[record.sink()] : record.getTopic();
-    Integer partition =
-        record.getPartition() == Envelope.ANY_PARTITION ? null : record.getPartition();
-    byte[] headers = record.getHeaders();
+    String topic = record.topic();
+    int partition = record.partition();
+    byte[] headers = record.headers();
     return new ProducerRecord<>(
-        topic,
-        partition,
-        record.getTs(),
-        record.getKey(),
-        record.getValue(),
+        topic == null ? topics[record.sink()] : topic,
+        partition == Envelope.ANY_PARTITION ? null : (Integer) partition,
+        record.ts(),
+        record.key(),
+        record.value(),
         headers == null ? null : Headers.decode(headers));
   }
 

@@ -1,6 +1,7 @@
 package org.duolog.kernel;
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Serializes records for a sink topic; a null value is a tombstone.
@@ -66,19 +67,15 @@ final class SinkNode extends Node {
         change.value == null
             ? null
             : valueBytes.bytes(operands.of(change.key, change.value, null, change.ts));
-    Envelope record = Envelope.toSink(sink, key, value, change.ts, change.headers);
+    UTF8String topic = null;
+    int partition = Envelope.ANY_PARTITION;
     if (target != null) {
-      aim(record, target.apply(operands.of(change.key, change.value, null, change.ts)));
+      UnsafeRow aim = target.apply(operands.of(change.key, change.value, null, change.ts));
+      topic = aim.isNullAt(TOPIC) ? null : aim.getUTF8String(TOPIC);
+      partition = aim.isNullAt(PARTITION) ? Envelope.ANY_PARTITION : aim.getInt(PARTITION);
     }
-    scope.emitToSink(record);
-  }
-
-  private static void aim(Envelope record, UnsafeRow target) {
-    if (!target.isNullAt(TOPIC)) {
-      record.setTopic(target.getUTF8String(TOPIC).toString());
-    }
-    if (!target.isNullAt(PARTITION)) {
-      record.setPartition(target.getInt(PARTITION));
-    }
+    scope.emitToSink(
+        Envelope.toSink(
+            sink, key, value, change.ts, change.headers, scope.origin, topic, partition));
   }
 }

@@ -54,7 +54,7 @@ final class SubTopology implements Serializable {
   }
 
   void process(Envelope record) {
-    inputs.get(record.getEdge()).process(record);
+    inputs.get(record.edge()).process(record);
   }
 
   /** Ends a task's micro-batch: what a store held back goes on to the stores behind it. */
@@ -103,27 +103,19 @@ final class SubTopology implements Serializable {
     }
 
     private void process(Envelope record) {
-      scope.origin = record.getOrigin();
+      scope.origin = record.origin();
       scope.run(
           node,
           change.set(
-              pointed(key, record.getKey()),
-              pointed(value, record.getValue()),
-              pointed(old, record.getOld()),
-              record.getTs(),
-              record.getOldTs(),
-              record.getHeaders()));
+              record.keyAt(key),
+              record.valueAt(value),
+              record.oldAt(old),
+              record.ts(),
+              record.oldTs(),
+              record.headers()));
       if (feedsTable && scope.gate != null) {
         scope.gate.arrived();
       }
-    }
-
-    private static UnsafeRow pointed(UnsafeRow row, byte[] bytes) {
-      if (bytes == null) {
-        return null;
-      }
-      row.pointTo(bytes, bytes.length);
-      return row;
     }
   }
 }
