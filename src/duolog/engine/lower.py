@@ -85,7 +85,7 @@ class _Walk:
     arriving: dict[Edge, Row] = field(default_factory=dict)
 
     def lower_ingress(self, source: Source, source_id: int) -> None:
-        described, row = lower_source(source, source_id)
+        described, row = lower_source(source, source_id, self.around)
         self.sources.append(described)
         feeds = [self._edge(edge, row) for edge in self.levels.feeds(source)]
         described["children"] = feeds or self._successors(source, row)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from duolog.engine.lowering.required import needed_values, required_columns
 from duolog.plan.levels import Levels
 from duolog.plan.nodes import AggregateNode
 
@@ -41,9 +42,16 @@ class Names:
 
     @classmethod
     def of(cls, levels: Levels) -> "Names":
-        schemas = [ingress.source.schema for ingress in levels.ingresses]
+        required = required_columns(levels.plan)
+        sources = [ingress.source for ingress in levels.ingresses]
         return cls(
-            [([c.name for c in of.key], [c.name for c in of.value]) for of in schemas],
+            [
+                (
+                    [column.name for column in source.schema.key],
+                    [column.name for column in needed_values(source, required)],
+                )
+                for source in sources
+            ],
             {
                 node.store: [kept.name for kept in node.accumulators]
                 for node in levels.plan.nodes

@@ -5,6 +5,7 @@ other columns of a flight to its task.
 """
 
 from duolog.plan.nodes import Node, Plan
+from duolog.plan.types import Column
 
 Required = dict[Node, frozenset[str]]
 
@@ -17,3 +18,8 @@ def required_columns(plan: Plan) -> Required:
         read = (child.reads(node, required[child]) for child in plan.children(node))
         required[node] = names if node.keeps_whole_rows else names & frozenset().union(*read)
     return required
+
+
+def needed_values(node: Node, required: Required) -> tuple[Column, ...]:
+    """Return the value columns of `node` that are needed behind it, in their order."""
+    return tuple(column for column in node.schema.value if column.name in required[node])

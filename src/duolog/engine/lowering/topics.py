@@ -2,17 +2,24 @@
 
 from duolog.engine.formats import FALSE, Decoded, decode, encode
 from duolog.engine.lowering.operators import SinkOperator
+from duolog.engine.lowering.required import needed_values
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.sql import spark_types, text
 from duolog.plan.nodes import Sink, Source
 from duolog.plan.types import render_columns
 
 
-def lower_source(source: Source, source_id: int) -> tuple[Json, Row]:
-    """Return the kernel's source, without children, and the row that leaves it."""
+def lower_source(source: Source, source_id: int, around: Surroundings) -> tuple[Json, Row]:
+    """Return the kernel's source, without children, and the row that leaves it.
+
+    Every column is read, so that a record is as corrupt as its bytes say; only those that somebody
+    behind needs become columns of the row.
+    """
     schema = source.schema
+    columns = needed_values(source, around.required)
     key = decode(source.key_format, schema.key, "key", first=0)
     value = decode(source.value_format, schema.value, "value", first=len(key.parsed))
+    read = dict(zip(schema.value, value.columns, strict=True))
     described: Json = {
         "id": source_id,
         "topic": source.topic,
@@ -22,12 +29,12 @@ def lower_source(source: Source, source_id: int) -> tuple[Json, Row]:
         "key_null": _or_nulls_only(key.is_null, key.columns),
         "value_null": value.is_null,
         "keys": key.columns,
-        "values": value.columns,
+        "values": [read[column] for column in columns],
         "key_types": spark_types(schema.key),
-        "value_types": spark_types(schema.value),
+        "value_types": spark_types(columns),
         "children": [],
     }
-    return described, Row.of(schema.key, schema.value, changes=False)
+    return described, Row.of(schema.key, columns, changes=False)
 
 
 def _or_nulls_only(is_null: str, columns: list[str]) -> str:

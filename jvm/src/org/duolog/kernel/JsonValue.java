@@ -88,10 +88,14 @@ interface JsonValue {
     throw new IllegalArgumentException("JSON cannot be read as " + type.sql());
   }
 
-  /** Fields in any order; a missing one is null, an unknown one is passed over. */
+  /**
+   * Fields in any order; a missing one is null, an unknown one is passed over. Most records have
+   * them in the order of the schema: that place is tried before names are looked up.
+   */
   static JsonValue object(StructType struct) {
     StructField[] fields = struct.fields();
     Map<String, Integer> places = new HashMap<>();
+    String[] names = struct.fieldNames();
     JsonValue[] readers = new JsonValue[fields.length];
     for (int i = 0; i < fields.length; i++) {
       places.put(fields[i].name(), i);
@@ -100,13 +104,17 @@ interface JsonValue {
     return parser -> {
       expect(parser, JsonToken.START_OBJECT);
       Object[] values = new Object[readers.length];
+      int next = 0;
       while (parser.nextToken() == JsonToken.FIELD_NAME) {
-        Integer place = places.get(parser.currentName());
+        String name = parser.currentName();
+        boolean asExpected = next < names.length && names[next].equals(name);
+        Integer place = asExpected ? (Integer) next : places.get(name);
         parser.nextToken();
         if (place == null) {
           parser.skipChildren();
         } else {
           values[place] = orNull(readers[place], parser);
+          next = place + 1;
         }
       }
       return new GenericInternalRow(values);

@@ -1,39 +1,192 @@
 package org.duolog.kernel;
 
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.JoinedRow;
-import org.apache.spark.sql.catalyst.expressions.SpecificInternalRow;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.types.BinaryView;
+import org.apache.spark.unsafe.types.CalendarInterval;
+import org.apache.spark.unsafe.types.TimestampNanosVal;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.unsafe.types.VariantVal;
 
 /**
  * The row that a node's expressions read: key columns, value columns, extra columns (the table's
  * side of a join, or an accumulator), and the timestamp. A missing part reads as nulls.
  *
- * <p>Nothing is copied; the returned row is valid until the next call. Threads: not shared.
+ * <p>Nothing is copied; the row is valid until the next call. Every column of every record is read
+ * through it: Spark's rows joined to rows took a tenth of the time. Threads: not shared.
  */
-final class Operands {
-  private static final StructType TIME = new StructType().add("ts", DataTypes.LongType, false);
+final class Operands extends InternalRow {
+  private static final long serialVersionUID = 1L;
 
-  private final InternalRow nullKey;
-  private final InternalRow nullValue;
-  private final InternalRow nullExtra;
-  private final SpecificInternalRow time = new SpecificInternalRow(TIME);
-  private final JoinedRow left = new JoinedRow();
-  private final JoinedRow right = new JoinedRow();
-  private final JoinedRow all = new JoinedRow();
+  private final UnsafeRow nullKey;
+  private final UnsafeRow nullValue;
+  private final UnsafeRow nullExtra;
+  private final int valueFrom;
+  private final int extraFrom;
+  private final int tsAt;
+  private UnsafeRow key;
+  private UnsafeRow value;
+  private UnsafeRow extra;
+  private long ts;
 
   Operands(int keyColumns, int valueColumns, int extraColumns) {
-    nullKey = new GenericInternalRow(keyColumns);
-    nullValue = new GenericInternalRow(valueColumns);
-    nullExtra = new GenericInternalRow(extraColumns);
+    nullKey = nulls(keyColumns);
+    nullValue = nulls(valueColumns);
+    nullExtra = nulls(extraColumns);
+    valueFrom = keyColumns;
+    extraFrom = valueFrom + valueColumns;
+    tsAt = extraFrom + extraColumns;
   }
 
-  InternalRow of(InternalRow key, InternalRow value, InternalRow extra, long ts) {
-    time.setLong(0, ts);
-    left.apply(key == null ? nullKey : key, value == null ? nullValue : value);
-    right.apply(extra == null ? nullExtra : extra, time);
-    return all.apply(left, right);
+  InternalRow of(UnsafeRow key, UnsafeRow value, UnsafeRow extra, long ts) {
+    this.key = key == null ? nullKey : key;
+    this.value = value == null ? nullValue : value;
+    this.extra = extra == null ? nullExtra : extra;
+    this.ts = ts;
+    return this;
+  }
+
+  private static UnsafeRow nulls(int columns) {
+    int size = UnsafeRow.calculateBitSetWidthInBytes(columns) + columns * Long.BYTES;
+    UnsafeRow row = UnsafeRow.createFromByteArray(size, columns);
+    for (int i = 0; i < columns; i++) {
+      row.setNullAt(i);
+    }
+    return row;
+  }
+
+  /** Where a column stands; not for the timestamp. */
+  private UnsafeRow part(int column) {
+    return column < valueFrom ? key : column < extraFrom ? value : extra;
+  }
+
+  private int at(int column) {
+    return column < valueFrom
+        ? column
+        : column < extraFrom ? column - valueFrom : column - extraFrom;
+  }
+
+  @Override
+  public int numFields() {
+    return tsAt + 1;
+  }
+
+  @Override
+  public boolean isNullAt(int column) {
+    return column != tsAt && part(column).isNullAt(at(column));
+  }
+
+  @Override
+  public long getLong(int column) {
+    return column == tsAt ? ts : part(column).getLong(at(column));
+  }
+
+  @Override
+  public Object get(int column, DataType type) {
+    return column == tsAt ? (Object) ts : part(column).get(at(column), type);
+  }
+
+  @Override
+  public Decimal getDecimal(int column, int precision, int scale) {
+    return part(column).getDecimal(at(column), precision, scale);
+  }
+
+  @Override
+  public InternalRow getStruct(int column, int fields) {
+    return part(column).getStruct(at(column), fields);
+  }
+
+  @Override
+  public boolean getBoolean(int column) {
+    return part(column).getBoolean(at(column));
+  }
+
+  @Override
+  public byte getByte(int column) {
+    return part(column).getByte(at(column));
+  }
+
+  @Override
+  public short getShort(int column) {
+    return part(column).getShort(at(column));
+  }
+
+  @Override
+  public int getInt(int column) {
+    return part(column).getInt(at(column));
+  }
+
+  @Override
+  public float getFloat(int column) {
+    return part(column).getFloat(at(column));
+  }
+
+  @Override
+  public double getDouble(int column) {
+    return part(column).getDouble(at(column));
+  }
+
+  @Override
+  public UTF8String getUTF8String(int column) {
+    return part(column).getUTF8String(at(column));
+  }
+
+  @Override
+  public byte[] getBinary(int column) {
+    return part(column).getBinary(at(column));
+  }
+
+  @Override
+  public BinaryView getBinaryView(int column) {
+    return part(column).getBinaryView(at(column));
+  }
+
+  @Override
+  public CalendarInterval getInterval(int column) {
+    return part(column).getInterval(at(column));
+  }
+
+  @Override
+  public TimestampNanosVal getTimestampNTZNanos(int column) {
+    return part(column).getTimestampNTZNanos(at(column));
+  }
+
+  @Override
+  public TimestampNanosVal getTimestampLTZNanos(int column) {
+    return part(column).getTimestampLTZNanos(at(column));
+  }
+
+  @Override
+  public VariantVal getVariant(int column) {
+    return part(column).getVariant(at(column));
+  }
+
+  @Override
+  public ArrayData getArray(int column) {
+    return part(column).getArray(at(column));
+  }
+
+  @Override
+  public MapData getMap(int column) {
+    return part(column).getMap(at(column));
+  }
+
+  @Override
+  public void setNullAt(int column) {
+    throw new UnsupportedOperationException("operands are read only");
+  }
+
+  @Override
+  public void update(int column, Object value) {
+    throw new UnsupportedOperationException("operands are read only");
+  }
+
+  @Override
+  public InternalRow copy() {
+    throw new UnsupportedOperationException("operands are read where they stand");
   }
 }

@@ -14,13 +14,17 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 final class SubTopology implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  private final Map<Integer, Input> inputs;
+  /** By edge; null where an edge leads elsewhere. */
+  private final Input[] inputs;
+
   private final Node[] nodes;
   private final Store[] stores;
 
   /** Nodes come parents first, and so do the stores that they fill. */
   SubTopology(Map<Integer, Input> inputs, List<Node> nodes) {
-    this.inputs = inputs;
+    int edges = inputs.keySet().stream().mapToInt(edge -> edge + 1).max().orElse(0);
+    this.inputs = new Input[edges];
+    inputs.forEach((edge, input) -> this.inputs[edge] = input);
     this.nodes = nodes.toArray(Node[]::new);
     this.stores =
         nodes.stream().map(Node::store).filter(Objects::nonNull).toArray(Store[]::new);
@@ -37,8 +41,10 @@ final class SubTopology implements Serializable {
     for (Node node : nodes) {
       node.open(scope, partition);
     }
-    for (Input input : inputs.values()) {
-      input.open(scope);
+    for (Input input : inputs) {
+      if (input != null) {
+        input.open(scope);
+      }
     }
   }
 
@@ -50,11 +56,11 @@ final class SubTopology implements Serializable {
 
   /** The queue of an edge: edges from one source, or from one sub-topology, are one queue. */
   int queue(int edge) {
-    return inputs.get(edge).queue;
+    return inputs[edge].queue;
   }
 
   void process(Envelope record) {
-    inputs.get(record.edge()).process(record);
+    inputs[record.edge()].process(record);
   }
 
   /** Ends a task's micro-batch: what a store held back goes on to the stores behind it. */
