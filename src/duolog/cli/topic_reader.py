@@ -224,8 +224,6 @@ class TopicReader:
         if error is None:
             return not self._until_end or (message.offset() or 0) < self._ends.get(number, 0)
         if error.code() == _PARTITION_EOF:
-            # Also where what is left belongs to an open transaction, or is a marker of one.
-            self._ends.pop(number, None)
             self._at_end.add(number)
             self._tell_of_end()
         elif error.code() not in _PASSING:
@@ -240,7 +238,7 @@ class TopicReader:
             self._say(f'at the end of topic "{self._topic}": waiting for records, Ctrl-C ends')
 
     def _drop_reached_ends(self) -> None:
-        """Forget partitions that were read to their end; positions also pass compacted gaps."""
+        """Forget partitions that were read to their end; positions also pass gaps and markers."""
         if not self._ends:
             return
         asked = [TopicPartition(self._topic, number) for number in self._ends]
