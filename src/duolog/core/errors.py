@@ -16,6 +16,8 @@ Wording: `message` is one line, lower case, no full stop, and names the object a
 (`topic "orders"`); `detail` gives facts; `hint` says what to do.
 """
 
+from duolog.core.places import calling_place
+
 
 class DuologError(Exception):
     """An operating error: what happened, to which object, and what to do about it."""
@@ -64,7 +66,19 @@ class LogError(DuologError):
 
 
 class StatementError(DuologError):
-    """A topology, an expression or a statement that cannot be built."""
+    """A topology, an expression or a statement that cannot be built.
+
+    `place` is where the user wrote it, `topology.py:12`; empty where that is not known. It is found
+    from the line that called the DSL, unless it is given.
+    """
+
+    def __init__(self, message: str, *, detail: str = "", hint: str = "", place: str = "") -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        self.place = place or calling_place()
+
+    def render(self) -> str:
+        rendered = super().render()
+        return f"{self.place}: {rendered}" if self.place else rendered
 
 
 class RegistryError(DuologError):

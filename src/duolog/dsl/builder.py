@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from duolog.core.places import calling_place
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes import Node, Plan, Sink, ancestors
 
@@ -18,11 +19,14 @@ class Builder:
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
+        self._place = calling_place()
+        self._places: dict[str, str] = {}
 
     def add(self, kind: str, make: Callable[[str], NodeT]) -> NodeT:
         """Make a node under the next name, and keep it."""
         node = make(f"{kind}-{len(self._nodes) + 1}")
         self._nodes.append(node)
+        self._places[node.name] = calling_place()
         return node
 
     def nodes(self, kind: type[NodeT]) -> Iterator[NodeT]:
@@ -40,4 +44,5 @@ class Builder:
         """Return the plan of all sinks. What no sink reads is left out."""
         sinks = tuple(self.nodes(Sink))
         needed = {node for sink in sinks for node in ancestors(sink)}
-        return Plan(sinks, tuple(node for node in self._nodes if node in needed))
+        nodes = tuple(node for node in self._nodes if node in needed)
+        return Plan(sinks, nodes, self._places, self._place)

@@ -31,7 +31,7 @@ from duolog.plan.nodes.aggregate import AggregateNode
 from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
 from duolog.plan.nodes.node import Node, ancestors
-from duolog.plan.nodes.plan import Plan, ensure_distinct_names, plan_of
+from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
 from duolog.plan.nodes.topics import Sink, Source, StreamSource, TableSource
 
@@ -50,6 +50,5 @@ __all__ = [
     "TableSource",
     "ToStream",
     "ancestors",
-    "ensure_distinct_names",
     "plan_of",
 ]

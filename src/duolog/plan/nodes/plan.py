@@ -1,6 +1,7 @@
 """A plan: sinks, and all that they read, in order."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.node import Node
@@ -17,12 +18,20 @@ class Plan:
 
     sinks: tuple[Sink, ...]
     nodes: tuple[Node, ...]
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where a user wrote each node, by its name: `topology.py:12`."""
+    place: str = ""
+    """Where a user began the topology."""
 
     def __post_init__(self) -> None:
         if not self.sinks:
-            raise InvalidPlan("the topology writes nothing", hint="End it with to(topic).")
-        ensure_distinct_names("node", [node.name for node in self.nodes])
-        ensure_distinct_names("store", [store for node in self.nodes for store in node.stores])
+            raise InvalidPlan(
+                "the topology writes nothing", hint="End it with to(topic).", place=self.place
+            )
+        self._ensure_distinct("node", ((node.name, node) for node in self.nodes))
+        self._ensure_distinct(
+            "store", ((store, node) for node in self.nodes for store in node.stores)
+        )
         position = {node: index for index, node in enumerate(self.nodes)}
         for node in self.nodes:
             assert all(position[parent] < position[node] for parent in node.parents), node.name
@@ -34,6 +43,19 @@ class Plan:
     def children(self, node: Node) -> tuple[Node, ...]:
         """Return the nodes that read `node`, in order."""
         return tuple(child for child in self.nodes if node in child.parents)
+
+    def _ensure_distinct(self, kind: str, named: Iterable[tuple[str, Node]]) -> None:
+        first: dict[str, Node] = {}
+        for name, node in named:
+            if name in first:
+                before = self.places.get(first[name].name, "")
+                raise InvalidPlan(
+                    f'two {kind}s are called "{name}"',
+                    detail=f"The first one is at {before}." if before else "",
+                    hint="Name one differently.",
+                    place=self.places.get(node.name, ""),
+                )
+            first[name] = node
 
 
 def plan_of(*sinks: Sink) -> Plan:
@@ -49,10 +71,3 @@ def plan_of(*sinks: Sink) -> Plan:
     for sink in sinks:
         visit(sink)
     return Plan(sinks, tuple(found))
-
-
-def ensure_distinct_names(kind: str, names: list[str]) -> None:
-    """Raise a StatementError if a name of this `kind` stands twice."""
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidPlan(f'two {kind}s are called "{name}"', hint="Name one differently.")
