@@ -10,6 +10,7 @@ A Python value beside a column is a literal. Nothing is computed here.
 from collections.abc import Mapping, Sequence
 
 from duolog.core.errors import StatementError
+from duolog.dsl.schemas import type_named
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -23,7 +24,7 @@ from duolog.plan.expressions import (
     RowTime,
     literal,
 )
-from duolog.plan.types import Type, parse_type
+from duolog.plan.types import Type
 
 
 class Expr:
@@ -174,10 +175,9 @@ class Expr:
 
     # Types and names.
 
-    def cast(self, to: str | Type) -> "Expr":
-        """The value as another type, `cast("BIGINT")`; null where it cannot be."""
-        wanted = parse_type(to) if isinstance(to, str) else to
-        return Expr(Cast(self.expression, wanted), self.name)
+    def cast(self, to: str | type | Type) -> "Expr":
+        """The value as another type, `cast("INT")` or `cast(int)`; null where it cannot be."""
+        return Expr(Cast(self.expression, type_named(to)), self.name)
 
     def alias(self, name: str) -> "Expr":
         """The same under another name."""

@@ -4,12 +4,12 @@ Source: Kafka Streams `StreamsBuilder`, `Topology`.
 """
 
 from duolog.dsl.builder import Builder
+from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.streams import Stream, Table
 from duolog.plan.describe import describe
-from duolog.plan.formats import Format, internal_key_format
+from duolog.plan.formats import JSON, Format, internal_key_format
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan, StreamSource, TableSource
-from duolog.plan.schema import Schema, parse_schema
 
 
 class Topology:
@@ -40,25 +40,29 @@ class Topology:
         self,
         topic: str,
         *,
-        value: str,
-        key: str = "",
+        value: Declared,
+        key: Declared = "",
         key_format: str | None = None,
-        value_format: str = "JSON",
+        value_format: str | None = None,
     ) -> Stream:
         """Read a topic as a stream: each record is an event.
 
         Args:
             topic: the topic's name.
-            value: columns of the value: `"dest STRING, dep_delay BIGINT"`.
-            key: columns of the key. None: keys are not read, and are null.
+            value: columns of the value: `"dest STRING, dep_delay BIGINT"`, or a dict
+                `{"dest": str, "dep_delay": int}`, or a dataclass. A type alone, `str`, is one
+                column that is called `value`.
+            key: columns of the key, in the same ways. None: keys are not read, and are null.
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
-            value_format: the format of the value.
+            value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
 
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
         """
-        schema = parse_schema(key, value)
-        key_form, value_form = _formats(schema, key_format, value_format)
+        schema = declared_schema(key, value)
+        key_form = _format(key_format, internal_key_format(schema.key))
+        alone = not has_names(value)
+        value_form = _format(value_format, internal_key_format(schema.value) if alone else JSON)
         return Stream(
             self._builder,
             self._builder.add(
@@ -70,10 +74,10 @@ class Topology:
         self,
         topic: str,
         *,
-        key: str,
-        value: str,
+        key: Declared,
+        value: Declared,
         key_format: str | None = None,
-        value_format: str = "JSON",
+        value_format: str | None = None,
         store: str | None = None,
     ) -> Table:
         """Read a topic as a table: each record is the new row of its key.
@@ -82,17 +86,19 @@ class Topology:
 
         Args:
             topic: the topic's name.
-            key: columns of the key.
-            value: columns of the value.
+            key: columns of the key, as for `stream`.
+            value: columns of the value, as for `stream`.
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
-            value_format: the format of the value.
+            value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
             store: the name of the store that keeps the rows.
 
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
         """
-        schema = parse_schema(key, value)
-        key_form, value_form = _formats(schema, key_format, value_format)
+        schema = declared_schema(key, value)
+        key_form = _format(key_format, internal_key_format(schema.key))
+        alone = not has_names(value)
+        value_form = _format(value_format, internal_key_format(schema.value) if alone else JSON)
         return Table(
             self._builder,
             self._builder.add(
@@ -119,6 +125,5 @@ class Topology:
         return f"<Topology {self.name}>"
 
 
-def _formats(schema: Schema, key_format: str | None, value_format: str) -> tuple[Format, Format]:
-    key = Format(key_format.upper()) if key_format else internal_key_format(schema.key)
-    return key, Format(value_format.upper())
+def _format(name: str | None, otherwise: Format) -> Format:
+    return Format(name.upper()) if name else otherwise

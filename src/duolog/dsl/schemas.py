@@ -1,0 +1,166 @@
+"""Columns declared in Python: types, dicts of them and dataclasses, where a text would do too.
+
+    str     STRING      bool    BOOLEAN     Decimal    DECIMAL(38,18)    list[T]      ARRAY<T>
+    int     BIGINT      bytes   BYTES       datetime   TIMESTAMP         dict[K, T]   MAP<K, T>
+    float   DOUBLE                          date       DATE              a dict or dataclass   STRUCT
+
+Any value may be null, so `T | None` is `T`. Where one of these types does not fit, a text says it
+better: `{"fare": "DECIMAL(10,2)"}`.
+"""
+
+import datetime as dt
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from decimal import Decimal as PythonDecimal
+from typing import Any, Final
+
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.schema import Schema
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    Array,
+    Column,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+    parse_columns,
+    parse_type,
+)
+
+Declared = str | type[Any] | Mapping[str, Any] | types.UnionType
+"""Columns: as text, as a dict of names and types, as a dataclass, or a type for a column alone."""
+
+_TYPES: Final[dict[object, Type]] = {
+    bool: BOOLEAN,
+    int: BIGINT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    dt.date: DATE,
+    dt.datetime: TIMESTAMP,
+    PythonDecimal: Decimal(38, 18),  # as Spark takes them
+}
+_KNOWN: Final = (
+    "Types are str, int, float, bool, bytes, Decimal, datetime, date, list[...], dict[..., ...], "
+    "dicts by name and dataclasses."
+)
+
+
+def declared_schema(key: Declared, value: Declared) -> Schema:
+    """Return the schema of a topic. A type alone is one column, called `key` or `value`.
+
+    Raises:
+        StatementError: the columns cannot be read, or a Python type stands for none of ours.
+
+    Example:
+        >>> print(declared_schema(str, {"delay": int, "stops": list[str], "fare": "DECIMAL(10,2)"}))
+        key (key STRING) value (delay BIGINT, stops ARRAY<STRING>, fare DECIMAL(10,2))
+    """
+    return Schema(_columns(key, "key"), _columns(value, "value"))
+
+
+def has_names(declared: Declared) -> bool:
+    """Tell whether columns are declared by name, and not as a type alone."""
+    return isinstance(declared, str | Mapping) or is_dataclass(declared)
+
+
+def type_named(declared: object) -> Type:
+    """Return the type that a text, one of our types or a Python type stands for.
+
+    Raises:
+        StatementError: there is none.
+
+    Example:
+        >>> print(type_named(dict[str, float | None]))
+        MAP<STRING, DOUBLE>
+    """
+    return _type(declared, "", ())
+
+
+def _columns(declared: Declared, alone: str) -> tuple[Column, ...]:
+    if isinstance(declared, str):
+        return parse_columns(declared)
+    if has_names(declared):
+        return _fields(declared, "", ())
+    return (Column(alone, type_named(declared)),)
+
+
+def _fields(declared: object, inside: str, outer: tuple[object, ...]) -> tuple[Column, ...]:
+    """Return the fields of a dict or dataclass; `outer` are those that it stands in."""
+    if any(declared is one for one in outer):
+        raise InvalidPlan(
+            f"{_name(declared)} contains itself",
+            detail="A row has as many columns as its type says.",
+        )
+    named = declared if isinstance(declared, Mapping) else _annotations(declared)
+    return tuple(
+        Column(_field_name(name), _type(of, f"{inside}.{name}".strip("."), (*outer, declared)))
+        for name, of in named.items()
+    )
+
+
+def _annotations(declared: Any) -> dict[str, object]:
+    try:
+        hints = typing.get_type_hints(declared)
+    except (NameError, TypeError) as error:
+        raise TypeMismatch(
+            f"cannot read the annotations of {_name(declared)}",
+            detail=f"{error}.",
+            hint="Define what they name at the top of its module.",
+        ) from error
+    return {field.name: hints[field.name] for field in fields(declared)}
+
+
+def _field_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeMismatch(f"{name!r} is no name of a column", detail="Names are texts.")
+    return name
+
+
+def _type(  # noqa: PLR0911 - a table of cases
+    declared: object, inside: str, outer: tuple[object, ...]
+) -> Type:
+    if isinstance(declared, Type):
+        return declared
+    if isinstance(declared, str):
+        return parse_type(declared)
+    if isinstance(declared, Mapping) or is_dataclass(declared):
+        return Struct(_fields(declared, inside, outer))
+    origin, args = typing.get_origin(declared), typing.get_args(declared)
+    if origin in {typing.Union, types.UnionType}:
+        some = [arg for arg in args if arg is not type(None)]
+        if len(some) == 1:
+            return _type(some[0], inside, outer)
+    if origin is list:
+        return Array(_type(args[0], inside, outer))
+    if origin is dict:
+        return Map(_type(args[0], inside, outer), _type(args[1], inside, outer))
+    if isinstance(declared, type) and declared in _TYPES:
+        return _TYPES[declared]
+    raise _no_type(declared, inside)
+
+
+def _no_type(declared: object, inside: str) -> TypeMismatch:
+    hints: dict[object, str] = {
+        list: "Say of what: list[str].",
+        dict: "Say of what: dict[str, int].",
+    }
+    default = 'Write it as text where no Python type fits: "DECIMAL(10,2)", "INT".'
+    return TypeMismatch(
+        f"no type of a column for {_name(declared)}",
+        detail=f'It is that of "{inside}". {_KNOWN}' if inside else _KNOWN,
+        hint=hints.get(declared, default) if isinstance(declared, type) else default,
+    )
+
+
+def _name(declared: object) -> str:
+    return declared.__name__ if type(declared) is type else repr(declared)
