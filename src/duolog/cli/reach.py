@@ -1,27 +1,19 @@
-"""Whether a broker can be reached, told within two seconds.
+"""What a command says where no broker can be reached, at its start or later; see `runtime.reach`."""
 
-librdkafka tries for as long as a request may take, and says nothing meanwhile. A connection of our
-own is refused at once where nobody listens, and its error says why.
-"""
-
-import socket
 import time
 from collections.abc import Callable
-from queue import Empty, Queue
-from threading import Thread
 from typing import Final
 
 import click
 
-from duolog.core.errors import ConfigError, KafkaError
+from duolog.core.errors import KafkaError
+from duolog.runtime.reach import problems_of
 
-REACH_S: Final = 1.5
 LOST_S: Final = 30.0
 """How long a command goes on without a broker: a restart of one takes less."""
 _LOOK_S: Final = 0.5
 _TRANSPORT: Final = -195
 _ALL_BROKERS_DOWN: Final = -187
-_DEFAULT_PORT: Final = "9092"
 
 
 def ensure_reachable(bootstrap_servers: str) -> None:
@@ -31,52 +23,14 @@ def ensure_reachable(bootstrap_servers: str) -> None:
         KafkaError: none does; the detail says why of each.
         ConfigError: an address cannot be read.
     """
-    servers = [server.strip() for server in bootstrap_servers.split(",") if server.strip()]
-    if not servers:
-        raise ConfigError("no broker is named", hint="Write -b HOST:PORT.")
-    answers: Queue[tuple[str, str]] = Queue()
-    for server in servers:
-        host, port = split_address(server)
-        # A look-up of a name cannot be bounded, so nobody waits for the thread.
-        Thread(target=_knock, args=(server, host, port, answers), daemon=True).start()
-    problems = dict.fromkeys(servers, f"no answer within {REACH_S} s")
-    deadline = time.monotonic() + REACH_S
-    for _ in servers:
-        try:
-            server, problem = answers.get(timeout=max(0.0, deadline - time.monotonic()))
-        except Empty:
-            break
-        if not problem:
-            return
-        problems[server] = problem
-    raise KafkaError(
-        f"no broker answers at {bootstrap_servers}",
-        code=_TRANSPORT,
-        retriable=True,
-        detail="; ".join(f"{server}: {problem}" for server, problem in problems.items()),
-        hint="`duolog broker --data DIR` starts one; -b names another.",
-    )
-
-
-def split_address(server: str) -> tuple[str, int]:
-    """Return host and port of `[PROTOCOL://]HOST[:PORT]`.
-
-    Example:
-        >>> split_address("PLAINTEXT://kafka:9093"), split_address("[::1]:9092")
-        (('kafka', 9093), ('::1', 9092))
-
-    Raises:
-        ConfigError: it is no such address.
-    """
-    rest = server.rpartition("://")[2]
-    host, colon, port = rest.rpartition(":")
-    if not colon or rest.endswith("]"):
-        host, port = rest, _DEFAULT_PORT
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(
-            f'"{server}" is no address of a broker', value=server, hint="Write HOST:PORT."
+    if problems := problems_of(bootstrap_servers):
+        raise KafkaError(
+            f"no broker answers at {bootstrap_servers}",
+            code=_TRANSPORT,
+            retriable=True,
+            detail=problems,
+            hint="`duolog broker --data DIR` starts one; -b names another.",
         )
-    return host.strip("[]"), int(port)
 
 
 class Connection:
@@ -125,12 +79,3 @@ class Connection:
             )
         elif now - self._lost_at >= LOST_S:
             raise error
-
-
-def _knock(server: str, host: str, port: int, answers: Queue[tuple[str, str]]) -> None:
-    try:
-        socket.create_connection((host, port), timeout=REACH_S).close()
-    except OSError as error:
-        answers.put((server, (error.strerror or str(error)).lower()))
-    else:
-        answers.put((server, ""))

@@ -64,17 +64,28 @@ class Checkpoint:
         """Fix `shape` and topics at the first start; compare them at each later one.
 
         Raises:
+            CheckpointNotWritable: this user may not write there, or there is no space.
+            CheckpointMismatch, CheckpointDamaged, SourceTopicRecreated: as `ensure_fits`.
+        """
+        self.ensure_fits(application_id, shape, topic_ids)
+        pinned = self._read()
+        if pinned is None:
+            pin = {"tasks": shape["tasks"], "shape": shape, "versions": dict(versions)}
+            self._write(pin | {"topics": dict(topic_ids)})
+        elif not topic_ids.keys() <= pinned["topics"].keys():
+            self._write(pinned | {"topics": dict(topic_ids) | pinned["topics"]})
+
+    def ensure_fits(self, application_id: str, shape: Json, topic_ids: Mapping[str, str]) -> None:
+        """Compare `shape` and topics with those of the first start, if there was one.
+
+        Raises:
             CheckpointMismatch: the checkpoint belongs to another shape or number of tasks.
             CheckpointDamaged: a file that a start depends on cannot be read.
-            CheckpointNotWritable: this user may not write there, or there is no space.
             SourceTopicRecreated: a source topic is not the one that was read.
         """
         pinned = self._read()
         if pinned is None:
-            ensure_unused(self.spark_dir, self.directory / PIN_FILE, application_id)
-            pin = {"tasks": shape["tasks"], "shape": shape, "versions": dict(versions)}
-            self._write(pin | {"topics": dict(topic_ids)})
-            return
+            return ensure_unused(self.spark_dir, self.directory / PIN_FILE, application_id)
         difference = first_difference(pinned["shape"], shape)
         if difference:
             raise CheckpointMismatch(
@@ -87,9 +98,7 @@ class Checkpoint:
             )
 
         ensure_readable(self.spark_dir, application_id)
-        ensure_same_topics(pinned["topics"], topic_ids, application_id)
-        if not topic_ids.keys() <= pinned["topics"].keys():
-            self._write(pinned | {"topics": dict(topic_ids) | pinned["topics"]})
+        return ensure_same_topics(pinned["topics"], topic_ids, application_id)
 
     def forget_planned(self) -> None:
         """Drop the source offsets of a micro-batch that was planned and not committed.

@@ -22,7 +22,7 @@ from duolog.engine.explain import explain
 from duolog.engine.launch import Launcher
 from duolog.engine.lower import lower
 from duolog.engine.modes import ChosenMode, choose_mode
-from duolog.engine.owner import claim, release
+from duolog.engine.owner import claim, ensure_no_live_owner, release
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.session import Session, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
@@ -69,6 +69,23 @@ class Engine:
             ConfigError: there is no Java or no connector, or this process runs Spark with other settings.
         """
         self._session()
+
+    def check(self, plan: Plan, application_id: str) -> None:
+        """Raise what `start` would, as far as it can be told without Spark; changes nothing.
+
+        A start says it anyway, after the seconds that a JVM takes.
+
+        Raises:
+            ConfigError, SourceTopicMissing, BrokerUnreachable, CheckpointInUse, CheckpointMismatch,
+            CheckpointDamaged, SourceTopicRecreated: as `start`.
+        """
+        checkpoint = self._checkpoint(application_id)
+        _ensure_not_running(checkpoint.directory, application_id)
+        ensure_no_live_owner(checkpoint.directory, application_id)
+        counts = self._topics.partition_counts(source.topic for source in plan.sources)
+        levels = find_levels(plan, self._tasks(checkpoint, counts))
+        shape = shape_of(self._spec(levels, application_id), Names.of(levels))
+        checkpoint.ensure_fits(application_id, shape, self._topics.topic_ids(counts))
 
     def start(self, plan: Plan, application_id: str, mode: Mode = "auto") -> RunningQuery:
         """Start `plan` under a name that its state is kept by.
@@ -193,7 +210,7 @@ class Engine:
         counts: dict[str, int],
     ) -> _Prepared:
         largest = max(counts.values(), default=1)
-        tasks = checkpoint.pinned_tasks() or self.config.tasks or largest
+        tasks = self._tasks(checkpoint, counts)
         levels = find_levels(plan, tasks)
         topics = {source.topic for source in plan.sources}
         partitions = sum(counts.get(topic, largest) for topic in topics)
@@ -201,6 +218,9 @@ class Engine:
         free = slots_free(slots_total)
         chosen = choose_mode(mode, needed=needed, free=free, slots_total=slots_total)
         return _Prepared(levels, counts, needed, slots_total, chosen)
+
+    def _tasks(self, checkpoint: Checkpoint, counts: dict[str, int]) -> int:
+        return checkpoint.pinned_tasks() or self.config.tasks or max(counts.values(), default=1)
 
     def _spec(self, levels: Levels, application_id: str) -> Json:
         spec = lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)

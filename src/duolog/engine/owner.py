@@ -115,6 +115,20 @@ def claim(
     sweep_unfinished(directory, like=directory / OWNER_FILE)
 
 
+def ensure_no_live_owner(directory: Path, application_id: str) -> None:
+    """See, without a JVM, that no process of this machine runs the application.
+
+    What only a wait can tell, as of an owner on another host or of a JVM that is ending, `claim` tells.
+
+    Raises:
+        CheckpointInUse: another process does.
+    """
+    found = _read(directory)
+    of_this_machine = found is not None and found.machine == _machine()
+    if of_this_machine and _has_jvm(directory) and _is_locked_elsewhere(directory):
+        raise _in_use(directory, application_id, found)
+
+
 def release(directory: Path, holder: Holder, pid: int) -> None:
     """Give the checkpoint up; does nothing where another process owns it."""
     found = _read(directory)
@@ -154,6 +168,18 @@ def _is_locked_elsewhere(directory: Path) -> bool:
         return False
     try:
         _flocked(directory).close()
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _has_jvm(directory: Path) -> bool:
+    """Tell whether a JVM holds the lock: Java's are those of `fcntl`."""
+    try:
+        with (directory / LOCK_FILE).open("rb") as file:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:

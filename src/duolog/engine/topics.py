@@ -6,8 +6,9 @@ not on a hot path.
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
+from difflib import get_close_matches
 from typing import Final
 
 from confluent_kafka import (
@@ -31,6 +32,9 @@ GLANCE_S: Final = 3.0
 _SAMPLE_RECORDS: Final = 200
 # A broker that starts, or is busy, may need a while; without the sizes small micro-batches follow.
 _SAMPLE_S: Final = 10.0
+
+# So many topics are named where one is missing.
+_SHOWN_MAX: Final = 10
 
 _TOPIC_IS_GONE: Final = frozenset(
     {
@@ -82,9 +86,7 @@ class TopicReader:
         found = self._list_partitions(TIMEOUT_S)
         missing = sorted(set(wanted) - set(found))
         if missing:
-            raise _missing(
-                missing, f"The broker at {self._bootstrap_servers} has {len(found)} topics."
-            )
+            raise self._missing(missing, f"{_nearest(missing, found)}{self._has(found)}")
         return {topic: found[topic] for topic in wanted}
 
     def known_partition_counts(self, topics: Iterable[str]) -> dict[str, int] | None:
@@ -137,7 +139,7 @@ class TopicReader:
                 except (KafkaException, TimeoutError) as error:
                     if _code(error) in _TOPIC_IS_GONE:
                         told = f"The broker at {self._bootstrap_servers} does not know it any more."
-                        raise _missing([at.topic], told) from error
+                        raise self._missing([at.topic], told) from error
                     if _code(error) not in _LEADER_CHANGES or time.monotonic() > deadline:
                         raise self._unreachable(error) from error
                     again.append(at)
@@ -225,6 +227,24 @@ class TopicReader:
             raise self._unreachable(error) from error
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
 
+    def _has(self, topics: Collection[str]) -> str:
+        visible = sorted(name for name in topics if not name.startswith("__"))
+        shown = ", ".join(f'"{name}"' for name in visible[:_SHOWN_MAX])
+        more = f" and {len(visible) - _SHOWN_MAX} more" if len(visible) > _SHOWN_MAX else ""
+        return f"The broker at {self._bootstrap_servers} has {shown or 'no topics'}{more}."
+
+    def _missing(self, topics: list[str], detail: str) -> SourceTopicMissing:
+        names = ", ".join(f'"{name}"' for name in topics)
+        many = len(topics) > 1
+        return SourceTopicMissing(
+            f"source topics {names} do not exist"
+            if many
+            else f"source topic {names} does not exist",
+            detail=detail,
+            hint=f"Create {'each' if many else 'it'}: `duolog topics create {topics[0]} "
+            f"-b {self._bootstrap_servers}`, or give `duolog run` the option --create-topics.",
+        )
+
     def _unreachable(self, error: Exception) -> BrokerUnreachable:
         told = error.args[0] if error.args else ""
         return BrokerUnreachable(
@@ -247,10 +267,15 @@ def _code(error: Exception) -> int | None:
     return told.code() if isinstance(told, KafkaError) else None
 
 
-def _missing(topics: list[str], detail: str) -> SourceTopicMissing:
-    names = ", ".join(f'"{name}"' for name in topics)
-    return SourceTopicMissing(
-        f"source topic {names} does not exist",
-        detail=detail,
-        hint=f"Create it: `duolog topics create {topics[0]}`.",
+def _nearest(missing: Iterable[str], there: Iterable[str]) -> str:
+    """Return a question for each missing topic that is much like one that is there.
+
+    Example:
+        >>> _nearest(["oders", "visits"], ["orders", "customers"])
+        'Instead of "oders", is "orders" meant? '
+    """
+    known = list(there)
+    nearest = {name: get_close_matches(name, known, n=1) for name in missing}
+    return "".join(
+        f'Instead of "{name}", is "{found[0]}" meant? ' for name, found in nearest.items() if found
     )

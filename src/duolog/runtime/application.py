@@ -3,8 +3,9 @@
     data_dir/checkpoints/<application id>   state and source offsets
     data_dir/engine.log                     what the JVM says
 
-Its life: `open` starts what takes long and needs no topic (the JVM); `start` makes the result topics
-that are missing and starts the query; `close` stops both. A context manager opens and closes.
+Its life: `check` tells what is wrong before anything takes long; `open` starts what does and needs no
+topic (the JVM); `start` checks, makes the result topics that are missing, opens what is not open and starts the
+query; `close` stops both, as the end of a `with` does.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
+from duolog.runtime.source_topics import create_source_topics
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
@@ -53,7 +56,7 @@ class Application:
         self._query: RunningQuery | None = None
 
     def __enter__(self) -> Self:
-        self.open()
+        # The JVM starts with `open` or `start`: where a topic is missing nobody waits for it.
         return self
 
     def __exit__(
@@ -69,6 +72,29 @@ class Application:
         assert self._query is not None, "the application was not started"
         return self._query
 
+    def create_source_topics(self) -> list[str]:
+        """Make the source topics that are missing; return their names.
+
+        Raises:
+            BrokerUnavailable: no broker answers.
+            KafkaError: the broker refuses a topic.
+        """
+        ensure_reachable(self._bootstrap_servers)
+        return create_source_topics(self.plan, self._bootstrap_servers)
+
+    def check(self) -> None:
+        """See within two seconds that nothing stands in the way of a start; needs no JVM.
+
+        Raises:
+            BrokerUnavailable: no broker answers.
+            ConfigError: an address, a setting or the name of the topology is wrong.
+            QueryError: a source topic is missing, another process runs the application, or its
+                checkpoint is damaged or belongs to another topology.
+        """
+        engine = self._engine_of_this()
+        ensure_reachable(self._bootstrap_servers)
+        engine.check(self.plan, self.application_id)
+
     def open(self) -> None:
         """Start the JVM. Takes seconds; needs no broker.
 
@@ -78,12 +104,14 @@ class Application:
         self._engine_of_this().warm_up()
 
     def start(self) -> "RunningQuery":
-        """Make the result topics that are missing and start the query.
+        """Make the result topics that are missing and start the query, in a JVM if there is none yet.
 
         Raises:
-            QueryError: a source topic is missing, or the engine refuses the query.
+            BrokerUnavailable, ConfigError: as `check` and `open`.
+            QueryError: as `check`, or the engine refuses the query.
             KafkaError: the broker refuses a result topic.
         """
+        self.check()
         engine = self._engine_of_this()
         create_result_topics(
             self.plan, self._bootstrap_servers, engine.config.errors.dead_letter_topic

@@ -18,7 +18,7 @@ from duolog.runtime.errors import BrokerUnavailable
 
 _TIMEOUT_S: Final = 15.0
 _ALREADY_EXISTS: Final = 36
-_TABLE_CONFIG: Final = {"cleanup.policy": "compact"}
+TABLE_CONFIG: Final = {"cleanup.policy": "compact"}
 
 
 def create_result_topics(
@@ -30,15 +30,12 @@ def create_result_topics(
         BrokerUnavailable: no broker answers.
         KafkaError: the broker refuses a topic.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
-    there = _partition_counts(admin, bootstrap_servers)
+    admin = admin_of(bootstrap_servers)
+    there = partition_counts(admin, bootstrap_servers)
     topics = result_topics(plan, there)
     if dead_letter_topic is not None:
         topics.append(NewTopic(dead_letter_topic, 1))
-    wanted = [topic for topic in topics if topic.topic not in there]
-    if wanted:
-        for name, future in admin.create_topics(wanted).items():
-            _wait(name, future)
+    create(admin, [topic for topic in topics if topic.topic not in there])
 
 
 def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTopic]:
@@ -48,13 +45,22 @@ def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTo
         NewTopic(
             sink.topic,
             sink.partitions or tasks,
-            config=dict(_TABLE_CONFIG) if sink.is_table else {},
+            config=dict(TABLE_CONFIG) if sink.is_table else {},
         )
         for sink in plan.sinks
     ]
 
 
-def _partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+def admin_of(bootstrap_servers: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+
+
+def partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+    """Return the topics that exist, with their partitions.
+
+    Raises:
+        BrokerUnavailable: no broker answers.
+    """
     try:
         topics = admin.list_topics(timeout=_TIMEOUT_S).topics
     except KafkaException as error:
@@ -64,6 +70,17 @@ def _partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, i
             hint="`duolog broker` starts one.",
         ) from error
     return {name: len(topic.partitions) for name, topic in topics.items()}
+
+
+def create(admin: AdminClient, wanted: list[NewTopic]) -> None:
+    """Create topics; one that another has created meanwhile is as good.
+
+    Raises:
+        KafkaError: the broker refuses one.
+    """
+    if wanted:
+        for name, future in admin.create_topics(wanted).items():
+            _wait(name, future)
 
 
 def _wait(name: str, future: Future[Any]) -> None:

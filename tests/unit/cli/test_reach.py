@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from duolog.cli.reach import LOST_S, Connection, ensure_reachable, split_address
+from duolog.cli.reach import LOST_S, Connection, ensure_reachable
 from duolog.core.errors import ConfigError, KafkaError
+from duolog.runtime.reach import split_address
 
 
 class ClientError:

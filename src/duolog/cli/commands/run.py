@@ -40,6 +40,11 @@ _PROGRESS_EVERY_S = 5.0
     help="The Kafka cluster to use. Without it a broker of Duolog's is started.",
 )
 @click.option(
+    "--create-topics",
+    is_flag=True,
+    help="Make source topics that are missing, as is always done on the broker that is started.",
+)
+@click.option(
     "--listen",
     default="127.0.0.1:9092",
     show_default=True,
@@ -55,6 +60,7 @@ def run(
     explain: bool,
     mode: str,
     bootstrap_servers: str | None,
+    create_topics: bool,
     listen: str,
     data_dir: Path | None,
     quiet: bool,
@@ -62,8 +68,9 @@ def run(
 ) -> None:
     """Run the topology that a Python file defines, until Ctrl-C.
 
-    The file has `topology = Topology(…)`, or a function `topology()` that returns one. Its source
-    topics must exist; result topics are made. A second run goes on where the first one stopped.
+    The file has `topology = Topology(…)`, or a function `topology()` that returns one. Topics that
+    are missing are made; on another cluster (-b) its source topics must exist, without
+    --create-topics. A second run goes on where the first one stopped.
 
     \b
     Examples:
@@ -80,6 +87,7 @@ def run(
     end_in_order_on_signals()
     with ExitStack() as running:
         if bootstrap_servers is None and not explain:
+            create_topics = True
             broker = running.enter_context(BrokerProcess(directory / "broker", listen))
             bootstrap_servers = broker.bootstrap_servers
             click.echo(f"broker on {bootstrap_servers}", err=True)
@@ -93,6 +101,10 @@ def run(
         if explain:
             return click.echo(application.explain())
         running.enter_context(application)
+        for topic in application.create_source_topics() if create_topics else ():
+            click.echo(f'created source topic "{topic}", which was missing', err=True)
+        application.check()
+        application.open()
         end_in_order_on_signals()
         running.callback(click.echo, "stopping …", err=True)
         watch(application, quiet=quiet)

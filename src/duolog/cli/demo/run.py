@@ -169,6 +169,7 @@ class DemoRun:
             settings=self._options.settings,
         )
         self._running.enter_context(application)
+        application.open()
         end_in_order_on_signals()
         self._load.wait_until_tables_are_loaded()
         return application

@@ -1,0 +1,90 @@
+"""Whether a broker can be reached, told within two seconds.
+
+librdkafka tries for as long as a request may take, and says nothing meanwhile. A connection of our
+own is refused at once where nobody listens, and its error says why.
+"""
+
+import socket
+import time
+from queue import Empty, Queue
+from threading import Thread
+from typing import Final
+
+from duolog.core.errors import ConfigError
+from duolog.runtime.errors import BrokerUnavailable
+
+REACH_S: Final = 1.5
+_DEFAULT_PORT: Final = "9092"
+
+
+def ensure_reachable(bootstrap_servers: str) -> None:
+    """See that one of the servers takes connections.
+
+    Raises:
+        BrokerUnavailable: none does; the detail says why of each.
+        ConfigError: an address cannot be read.
+    """
+    if problems := problems_of(bootstrap_servers):
+        raise BrokerUnavailable(
+            f"no broker answers at {bootstrap_servers}",
+            detail=problems,
+            hint="`duolog broker --data DIR` starts one; see that the address is right.",
+        )
+
+
+def problems_of(bootstrap_servers: str) -> str:
+    """Return why no server takes connections, of each of them; nothing where one does.
+
+    Raises:
+        ConfigError: an address cannot be read.
+    """
+    servers = [server.strip() for server in bootstrap_servers.split(",") if server.strip()]
+    if not servers:
+        raise ConfigError("no broker is named", hint="Name one by HOST:PORT.")
+    addresses = [split_address(server) for server in servers]
+    answers: Queue[tuple[str, str]] = Queue()
+    for server, (host, port) in zip(servers, addresses, strict=True):
+        # A look-up of a name cannot be bounded, so nobody waits for the thread.
+        Thread(target=_knock, args=(server, host, port, answers), daemon=True).start()
+    problems = dict.fromkeys(servers, f"no answer within {REACH_S} s")
+    deadline = time.monotonic() + REACH_S
+    for _ in servers:
+        try:
+            server, problem = answers.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            break
+        if not problem:
+            return ""
+        problems[server] = problem
+    return "; ".join(f"{server}: {problem}" for server, problem in problems.items())
+
+
+def split_address(server: str) -> tuple[str, int]:
+    """Return host and port of `[PROTOCOL://]HOST[:PORT]`.
+
+    Example:
+        >>> split_address("PLAINTEXT://kafka:9093"), split_address("[::1]:9092")
+        (('kafka', 9093), ('::1', 9092))
+
+    Raises:
+        ConfigError: it is no such address.
+    """
+    rest = server.rpartition("://")[2]
+    host, colon, port = rest.rpartition(":")
+    if not colon or rest.endswith("]"):
+        host, port = rest, _DEFAULT_PORT
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(
+            f'"{server}" is no address of a broker', value=server, hint="Write HOST:PORT."
+        )
+    return host.strip("[]"), int(port)
+
+
+def _knock(server: str, host: str, port: int, answers: Queue[tuple[str, str]]) -> None:
+    try:
+        socket.create_connection((host, port), timeout=REACH_S).close()
+    except (OSError, UnicodeError) as error:  # a name that cannot be one is no OSError
+        told = getattr(error, "strerror", None) or str(error)
+        answers.put((server, told.lower()))
+    else:
+        answers.put((server, ""))

@@ -1,0 +1,249 @@
+"""What stands in the way of a start is told before a JVM is started: each with a real broker, and no JVM."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from json import dumps
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from confluent_kafka.admin import AdminClient, ConfigResource
+
+from duolog import Topology
+from duolog.cli.commands.run import run
+from duolog.engine import engine, owner
+from duolog.engine.checkpoint import Checkpoint
+from duolog.engine.errors import (
+    CheckpointDamaged,
+    CheckpointInUse,
+    CheckpointMismatch,
+    SourceTopicMissing,
+    SourceTopicRecreated,
+)
+from duolog.engine.settings import EngineConfig
+from duolog.runtime.application import Application
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.testing import Client, EmbeddedCluster
+from unit.engine.shapes import shape_of_topology
+
+HOLDS_LOCKS = """
+import fcntl, sys
+directory, *names = sys.argv[1:]
+held = [open(f"{directory}/owner.{name}", "ab") for name in names]
+for file, name in zip(held, names):
+    (fcntl.lockf if name == "lock" else fcntl.flock)(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+input()
+"""
+FILE = """
+from duolog import Topology
+
+topology = Topology("joined")
+orders = topology.stream("orders", key="id STRING", value="customer STRING")
+customers = topology.table("customers", key="name STRING", value="city STRING")
+orders.join(customers, on="customer").to("joined")
+"""
+
+
+class JvmStarted(Exception):
+    """Raised in the place of the start of a JVM."""
+
+
+@pytest.fixture(autouse=True)
+def topics_at_jvm_start(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The topics of the broker at the moment when the JVM would start; empty where none would."""
+    seen: list[set[str]] = []
+
+    def open_session(config: EngineConfig) -> None:
+        admin = AdminClient({"bootstrap.servers": config.bootstrap_servers})
+        topics = admin.list_topics(timeout=10).topics
+        seen.append({name for name in topics if not name.startswith("__")})
+        asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(topics)]
+        for resource, answer in admin.describe_configs(asked).items():
+            if answer.result(10)["cleanup.policy"].value == "compact":
+                seen[-1].add(f"{resource.name} is compacted")
+        raise JvmStarted("a JVM")
+
+    monkeypatch.setattr(engine, "open_session", open_session)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster() as started:
+        Client(started.bootstrap_servers).create_topic("visits", partitions=2)
+        yield started
+
+
+@pytest.fixture
+def _signals() -> Iterator[None]:
+    """A command in this process leaves its handlers behind."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def counted(topic: str = "visits", *, by: str = "page") -> Topology:
+    topology = Topology("counted")
+    visits = topology.stream(topic, key="page STRING", value="user STRING")
+    visits.group_by(by).count().to("counts")
+    return topology
+
+
+def application(where: Path, servers: str, topology: Topology | None = None) -> Application:
+    return Application(topology or counted(), bootstrap_servers=servers, data_dir=where)
+
+
+def checkpoint_of(where: Path) -> Checkpoint:
+    checkpoint = Checkpoint(where / "checkpoints" / "counted")
+    checkpoint.directory.mkdir(parents=True)
+    return checkpoint
+
+
+def test_where_nothing_is_in_the_way_the_jvm_comes_last(
+    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    checkpoint_of(tmp_path).pin("counted", shape_of_topology(counted()), {}, {})
+
+    with (
+        application(tmp_path, cluster.bootstrap_servers) as starting,
+        pytest.raises(JvmStarted),
+    ):
+        starting.start()
+
+    assert topics_at_jvm_start == [{"visits", "counts", "counts is compacted"}]
+
+
+def test_a_missing_topic_is_named_with_the_one_that_is_much_like_it(
+    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    with (
+        application(tmp_path, cluster.bootstrap_servers, counted("vists")) as starting,
+        pytest.raises(SourceTopicMissing, match='source topic "vists" does not exist') as caught,
+    ):
+        starting.start()
+
+    assert caught.value.detail.startswith('Instead of "vists", is "visits" meant?')
+    assert f"topics create vists -b {cluster.bootstrap_servers}" in caught.value.hint
+    assert topics_at_jvm_start == []
+
+
+def test_an_address_where_nobody_listens_is_told_at_once(
+    tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    """It took 37 seconds: those of the JVM, and of a client that tries and tries."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    starting = application(tmp_path, address)
+    began = time.monotonic()
+
+    with pytest.raises(BrokerUnavailable, match=f"no broker answers at {address}") as caught:
+        starting.start()
+
+    assert time.monotonic() - began < 5
+    assert "connection refused" in caught.value.detail
+    assert topics_at_jvm_start == []
+
+
+@contextmanager
+def owner_with(directory: Path, *locks: str) -> Iterator[int]:
+    """Another process that holds locks: `lock` as the JVM of an application, `process` as its Python."""
+    words = [sys.executable, "-c", HOLDS_LOCKS, str(directory), *locks]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        held = owner.Owner(1, "x", owner._machine(), "north", other.pid)  # noqa: SLF001
+        (directory / "owner.json").write_text(dumps(asdict(held)))
+        yield other.pid
+        other.communicate()
+
+
+def test_a_second_process_of_the_application_is_refused(
+    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    directory = checkpoint_of(tmp_path).directory
+
+    with (
+        owner_with(directory, "lock", "process") as pid,
+        pytest.raises(CheckpointInUse, match='"counted" runs in another process') as caught,
+    ):
+        application(tmp_path, cluster.bootstrap_servers).start()
+
+    assert f"process {pid} on host north" in caught.value.detail
+    assert topics_at_jvm_start == []
+
+
+@pytest.mark.parametrize("locks", [["lock"], ["process"], []])
+def test_an_owner_that_is_ending_or_has_gone_does_not_keep_the_jvm_from_starting(
+    cluster: EmbeddedCluster, tmp_path: Path, locks: list[str]
+) -> None:
+    """A JVM outlives its Python for a moment, and Python may go on without the application."""
+    directory = checkpoint_of(tmp_path).directory
+
+    with owner_with(directory, *locks), pytest.raises(JvmStarted):
+        application(tmp_path, cluster.bootstrap_servers).start()
+
+
+def test_a_checkpoint_that_is_damaged_or_of_another_topology_is_refused(
+    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    checkpoint = checkpoint_of(tmp_path)
+    starting = application(tmp_path, cluster.bootstrap_servers)
+
+    checkpoint.pin("counted", shape_of_topology(counted(by="user")), {}, {})
+    with pytest.raises(CheckpointMismatch, match="has changed since its checkpoint"):
+        starting.start()
+
+    (checkpoint.directory / "application.json").write_text("{")
+    with pytest.raises(CheckpointDamaged, match=r"application\.json"):
+        starting.start()
+
+    (checkpoint.directory / "application.json").unlink()
+    checkpoint.pin("counted", shape_of_topology(counted()), {}, {"visits": "another"})
+    with pytest.raises(SourceTopicRecreated, match="was deleted and made anew"):
+        starting.start()
+    assert topics_at_jvm_start == []
+
+
+def duolog_run(where: Path, *words: str) -> Result:
+    path = where / "joined.py"
+    path.write_text(FILE)
+    data = str(where / "data")
+    return CliRunner().invoke(run, [str(path), "--data", data, *words])
+
+
+@pytest.mark.usefixtures("_signals")
+def test_a_run_alone_makes_its_topics_on_its_own_broker(
+    tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    """It could not succeed the first time: its broker was new, and so without the topics."""
+    told = duolog_run(tmp_path, "--listen", "127.0.0.1:0")
+
+    assert isinstance(told.exception, JvmStarted), told.output
+    assert 'created source topic "orders", which was missing' in told.output
+    # The rows of a table are kept; records of a stream go when they are old, as everywhere.
+    assert topics_at_jvm_start == [{"orders", "customers", "customers is compacted"}]
+
+
+@pytest.mark.usefixtures("_signals")
+def test_a_run_on_another_cluster_makes_topics_only_if_told_to(
+    tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    with EmbeddedCluster() as cluster:
+        told = duolog_run(tmp_path, "-b", cluster.bootstrap_servers)
+        assert isinstance(told.exception, SourceTopicMissing)
+        assert '"customers", "orders" do not exist' in told.exception.message
+        assert "--create-topics" in told.exception.hint
+        assert topics_at_jvm_start == []
+
+        told = duolog_run(tmp_path, "-b", cluster.bootstrap_servers, "--create-topics")
+        assert isinstance(told.exception, JvmStarted), told.output
+        assert topics_at_jvm_start == [{"orders", "customers", "customers is compacted"}]
