@@ -12,6 +12,7 @@ DuologError
    ├─ CheckpointInUse        the application runs already, in this process or another
    ├─ CheckpointNotWritable  this user may not write there, or there is no space
    ├─ CheckpointDamaged      a file of the checkpoint cannot be read
+   ├─ JvmNotStarted          the JVM ended before it was ready; keeps what it said
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
       └─ SourceTopicRecreated  a topic that it reads was deleted and made anew
@@ -54,6 +55,10 @@ class CheckpointNotWritable(QueryError):
 
 class CheckpointDamaged(QueryError):
     """A file of the checkpoint cannot be read."""
+
+
+class JvmNotStarted(QueryError):
+    """The JVM ended before it was ready: its memory was not to be had, say."""
 
 
 class SlotsMissing(QueryError):

@@ -6,6 +6,7 @@ person needs; the wrapping is kept as the Python cause of the error.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -33,6 +34,7 @@ _AGAIN: Final = (
 _GO_ON: Final = (
     "Such records are passed over with the setting {}.exception.handler=log_and_continue."
 )
+_JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine's log."
 # (a part of the error class or of the message, what to do)
 _HINTS: Final = (
     ("RecordFailed: cannot read", _GO_ON.format("deserialization")),
@@ -52,8 +54,8 @@ _HINTS: Final = (
         "TimeoutException",
         "The broker does not answer. See that it runs, then start the query again.",
     ),
-    ("Py4JNetworkError", "The JVM has ended. What it said last is in the engine's log."),
-    ("ConnectionRefusedError", "The JVM has ended. What it said last is in the engine's log."),
+    ("Py4JNetworkError", _JVM_ENDED_HINT),
+    ("ConnectionRefusedError", _JVM_ENDED_HINT),
     ("OutOfMemoryError", 'Give the JVM more memory: setting "driver.memory.bytes".'),
 )
 
@@ -108,13 +110,21 @@ def _sentence(message: str) -> str:
     return " ".join(lines)
 
 
-def to_query_failed(error: BaseException, query_id: str) -> QueryFailed:
-    """Return `error` as the failure of a query; what PySpark or py4j raised in our words."""
+def to_query_failed(
+    error: BaseException, query_id: str, log_path: Path | None = None
+) -> QueryFailed:
+    """Return `error` as the failure of a query; what PySpark or py4j raised in our words.
+
+    The detail of these names `log_path`, where the JVM says more.
+    """
     if isinstance(error, QueryFailed):
         return error
     if isinstance(error, DuologError):
         return QueryFailed(error.message, query_id=query_id, detail=error.detail, hint=error.hint)
-    return query_failed(query_id, list(causes_of(error)))
+    failed = query_failed(query_id, list(causes_of(error)))
+    if log_path is not None:
+        failed.detail = f"{failed.detail} The engine's log is {log_path}.".lstrip()
+    return failed
 
 
 def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:

@@ -11,6 +11,7 @@ import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from py4j.protocol import Py4JError
@@ -121,8 +122,13 @@ class Launcher:
             options = self._options(trigger, record_batch_bytes_max)
             started = kernel.Launcher.start(envelopes, spec, options)
         except (Py4JError, ConnectionError, PySparkException) as error:
-            raise to_query_failed(error, self.application_id) from error
+            raise to_query_failed(error, self.application_id, self.log_path) from error
         return StreamingQuery(started)
+
+    @property
+    def log_path(self) -> Path | None:
+        """Where the JVM says more; None: on the terminal."""
+        return self.session.log_path
 
     @property
     def jvm_has_ended(self) -> bool:

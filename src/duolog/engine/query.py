@@ -219,7 +219,7 @@ class RunningQuery:
         except QueryFailed as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - a query that nobody waits for must not look well
-            self._fail(to_query_failed(error, self.application_id))
+            self._fail(self._to_failed(error))
         finally:
             self._trouble = ""
             try:
@@ -227,6 +227,9 @@ class RunningQuery:
                 self.launcher.release()
             finally:
                 self._ended.set()
+
+    def _to_failed(self, error: Exception) -> QueryFailed:
+        return to_query_failed(error, self.application_id, self.launcher.log_path)
 
     def _fail(self, error: QueryFailed) -> None:
         self._failure = error
@@ -253,7 +256,7 @@ class RunningQuery:
                 # The JVM may go at any time, also while nothing waits for Spark.
                 if self._stopping.is_set():
                     return
-                failed = to_query_failed(error, self.application_id)
+                failed = self._to_failed(error)
                 following = self._restart(failed, restarts.pause_s(failed))
 
     def _await_spark(self) -> Trigger | None:

@@ -30,13 +30,14 @@ import pyspark
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from duolog.core.errors import ConfigError
 from duolog.core.units import KIB, MIB
 from duolog.engine.class_archive import ClassArchive
-from duolog.engine.errors import KernelMissing
+from duolog.engine.errors import JvmNotStarted, KernelMissing
 from duolog.engine.jars import cache_dir, connector_jars, kernel_jar
 from duolog.engine.java import ensure_java
 from duolog.engine.owner import Holder
@@ -78,6 +79,8 @@ _MEANING: Final = {
 # A JVM that writes the archive of classes takes some seconds more.
 _END_TIMEOUT_S: Final = 30
 
+
+_LAST_WORDS_BYTES: Final = 2000
 
 # What a JVM is started with, by the names that a user gives them.
 _FIXED: Final = {
@@ -127,6 +130,11 @@ class Session:
         return holder
 
     @property
+    def log_path(self) -> Path | None:
+        """Where the JVM writes what it says: that of the application that started it."""
+        return self._running.config.log_path
+
+    @property
     def java_pid(self) -> int:
         """The process id of the JVM."""
         return int(self._running.java_process.pid)
@@ -161,6 +169,7 @@ def open_session(config: EngineConfig, *, extra: Mapping[str, str] | None = None
         JavaMissing: there is no Java that Spark can run on.
         ConnectorMissing: the Kafka connector cannot be had.
         KernelMissing: the wheel holds no kernel.
+        JvmNotStarted: it ended before it was ready.
     """
     global _running  # noqa: PLW0603 - a process can hold only one JVM, and so one session
     with _lock:
@@ -280,8 +289,21 @@ def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Ja
     # The JVM works in its scratch directory: a stray file (derby.log, …) is removed with it.
     popen: dict[str, Any] = {"cwd": str(scratch.directory), "pass_fds": [scratch.lock_fd]}
     popen |= {"stdout": log, "stderr": log} if log else {}
-    gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
+    said_before = log.tell() if log else 0
+    try:
+        gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
+    except PySparkException as error:
+        raise _not_started(Path(log.name) if log else None, said_before) from error
     return gateway
+
+
+def _not_started(log: Path | None, said_before: int) -> JvmNotStarted:
+    said = log.read_bytes()[said_before:][-_LAST_WORDS_BYTES:] if log else b""
+    return JvmNotStarted(
+        "the JVM did not start",
+        detail=said.decode(errors="replace").strip(),
+        hint=f"The engine's log is {log}." if log else "",
+    )
 
 
 def _end_java(process: Any) -> None:

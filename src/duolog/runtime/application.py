@@ -100,6 +100,7 @@ class Application:
 
         Raises:
             ConfigError: there is no Java or no connector, or a setting is wrong.
+            QueryError: the JVM did not start.
         """
         self._engine_of_this().warm_up()
 

@@ -1,4 +1,7 @@
-from duolog.engine.failures import Cause, query_failed
+from pathlib import Path
+
+from duolog.core.errors import QueryError
+from duolog.engine.failures import Cause, query_failed, to_query_failed
 
 
 def test_the_innermost_cause_is_told_and_the_telling_error_class_kept() -> None:
@@ -77,3 +80,12 @@ def test_a_checkpoint_that_two_write_to_comes_with_what_to_do() -> None:
 
     assert error.message == 'application "q" failed: another process writes to its checkpoint'
     assert error.hint.startswith("This process no longer owns the checkpoint.")
+
+
+def test_what_the_engine_says_names_its_log_and_what_others_say_does_not() -> None:
+    log = Path("/data/engine.log")
+
+    assert to_query_failed(ConnectionRefusedError("gone"), "flights", log).detail == (
+        "The engine's log is /data/engine.log."
+    )
+    assert to_query_failed(QueryError("no broker answers"), "flights", log).detail == ""

@@ -77,6 +77,7 @@ class PlayedLauncher:
     forgotten: int = 0
     bytes_in: int = 0
     jvm_has_ended: bool = False
+    log_path: Path | None = None
     written_topics: tuple[str, ...] = ("delays",)
     batch_bytes: list[int | None] = field(default_factory=list)
     directory: Path = Path("/checkpoints/flights")
