@@ -247,3 +247,15 @@ def test_a_run_on_another_cluster_makes_topics_only_if_told_to(
         told = duolog_run(tmp_path, "-b", cluster.bootstrap_servers, "--create-topics")
         assert isinstance(told.exception, JvmStarted), told.output
         assert topics_at_jvm_start == [{"orders", "customers", "customers is compacted"}]
+
+
+@pytest.mark.usefixtures("_signals")
+def test_a_run_beside_a_broker_says_how_to_use_that_one(
+    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    told = duolog_run(tmp_path, "--listen", cluster.bootstrap_servers)
+
+    assert isinstance(told.exception, BrokerUnavailable)
+    assert "Address already in use" in told.exception.detail
+    assert told.exception.hint.endswith(f"-b uses it: -b {cluster.bootstrap_servers}.")
+    assert topics_at_jvm_start == []

@@ -91,9 +91,8 @@ class Application:
             QueryError: a source topic is missing, another process runs the application, or its
                 checkpoint is damaged or belongs to another topology.
         """
-        engine = self._engine_of_this()
         ensure_reachable(self._bootstrap_servers)
-        engine.check(self.plan, self.application_id)
+        self._engine_of_this().check(self.plan, self.application_id)
 
     def open(self) -> None:
         """Start the JVM. Takes seconds; needs no broker.

@@ -15,6 +15,7 @@ from duolog.cli.options import data_option, mode_option, read_assignments, set_o
 from duolog.cli.paths import default_data_dir
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import DuologError, StatementError
+from duolog.runtime.errors import BrokerUnavailable
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
@@ -88,8 +89,12 @@ def run(
     with ExitStack() as running:
         if bootstrap_servers is None and not explain:
             create_topics = True
-            broker = running.enter_context(BrokerProcess(directory / "broker", listen))
-            bootstrap_servers = broker.bootstrap_servers
+            broker = BrokerProcess(directory / "broker", listen)
+            try:
+                bootstrap_servers = running.enter_context(broker).bootstrap_servers
+            except BrokerUnavailable as error:
+                error.hint += f" Where a broker runs already, -b uses it: -b {listen}."
+                raise
             click.echo(f"broker on {bootstrap_servers}", err=True)
         application = Application(
             topology,
