@@ -61,7 +61,7 @@ def topics_at_jvm_start(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     seen: list[set[str]] = []
 
     def open_session(config: EngineConfig) -> None:
-        admin = AdminClient({"bootstrap.servers": config.bootstrap_servers})
+        admin = AdminClient({"bootstrap.servers": config.bootstrap_servers, "log_level": 0})
         topics = admin.list_topics(timeout=10).topics
         seen.append({name for name in topics if not name.startswith("__")})
         asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(topics)]

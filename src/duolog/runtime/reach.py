@@ -5,7 +5,9 @@ own is refused at once where nobody listens, and its error says why.
 """
 
 import socket
+import struct
 import time
+from collections.abc import Callable
 from queue import Empty, Queue
 from threading import Thread
 from typing import Final
@@ -14,17 +16,42 @@ from duolog.core.errors import ConfigError
 from duolog.runtime.errors import BrokerUnavailable
 
 REACH_S: Final = 1.5
+_SPEAK_S: Final = 0.5
 _DEFAULT_PORT: Final = "9092"
+
+# Length, then api key, version, correlation id and client id. Each broker answers before it asks who one is.
+_CORRELATION_ID: Final = 0x6475
+_API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, _CORRELATION_ID, -1)
+
+
+def _nothing(_connection: socket.socket) -> str:
+    return ""
+
+
+def _speak(connection: socket.socket) -> str:
+    connection.settimeout(_SPEAK_S)
+    connection.sendall(_API_VERSIONS)
+    try:
+        answer = connection.recv(8)
+    except TimeoutError:
+        return ""
+    if not answer:
+        return "closes the connection, which is not what a Kafka broker without TLS does"
+    # A few bytes may come alone.
+    expected = struct.pack(">i", _CORRELATION_ID)
+    return "" if expected.startswith(answer[4:8]) and answer[0] == 0 else "is no Kafka broker"
 
 
 def ensure_reachable(bootstrap_servers: str) -> None:
-    """See that one of the servers takes connections.
+    """See that one of the servers takes connections, and that no other program than a broker answers.
+
+    One that is silent may be a busy broker, and is let pass.
 
     Raises:
-        BrokerUnavailable: none does; the detail says why of each.
+        BrokerUnavailable: there is none; the detail says why of each.
         ConfigError: an address cannot be read.
     """
-    if problems := problems_of(bootstrap_servers):
+    if problems := problems_of(bootstrap_servers, then=_speak):
         raise BrokerUnavailable(
             f"no broker answers at {bootstrap_servers}",
             detail=problems,
@@ -32,8 +59,10 @@ def ensure_reachable(bootstrap_servers: str) -> None:
         )
 
 
-def problems_of(bootstrap_servers: str) -> str:
+def problems_of(bootstrap_servers: str, then: Callable[[socket.socket], str] = _nothing) -> str:
     """Return why no server takes connections, of each of them; nothing where one does.
+
+    `then` says, within half a second, what is wrong with a connection.
 
     Raises:
         ConfigError: an address cannot be read.
@@ -45,9 +74,10 @@ def problems_of(bootstrap_servers: str) -> str:
     answers: Queue[tuple[str, str]] = Queue()
     for server, (host, port) in zip(servers, addresses, strict=True):
         # A look-up of a name cannot be bounded, so nobody waits for the thread.
-        Thread(target=_knock, args=(server, host, port, answers), daemon=True).start()
+        words = (server, host, port, then, answers)
+        Thread(target=_knock, args=words, daemon=True).start()
     problems = dict.fromkeys(servers, f"no answer within {REACH_S} s")
-    deadline = time.monotonic() + REACH_S
+    deadline = time.monotonic() + REACH_S + _SPEAK_S
     for _ in servers:
         try:
             server, problem = answers.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -80,11 +110,16 @@ def split_address(server: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _knock(server: str, host: str, port: int, answers: Queue[tuple[str, str]]) -> None:
+def _knock(
+    server: str,
+    host: str,
+    port: int,
+    then: Callable[[socket.socket], str],
+    answers: Queue[tuple[str, str]],
+) -> None:
     try:
-        socket.create_connection((host, port), timeout=REACH_S).close()
+        with socket.create_connection((host, port), timeout=REACH_S) as connection:
+            answers.put((server, then(connection)))
     except (OSError, UnicodeError) as error:  # a name that cannot be one is no OSError
         told = getattr(error, "strerror", None) or str(error)
         answers.put((server, told.lower()))
-    else:
-        answers.put((server, ""))

@@ -1,0 +1,76 @@
+"""What listens at the address of a broker; that a real one passes is seen wherever an application starts."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.reach import ensure_reachable
+
+
+@contextmanager
+def listening(answer: Callable[[socket.socket], object]) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                answer(connection)
+
+        Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def closes(connection: socket.socket) -> None:
+    connection.recv(100)
+
+
+def greets(connection: socket.socket) -> None:
+    connection.sendall(b"SSH-2.0-OpenSSH")
+    connection.recv(100)
+
+
+def answers_as_the_web(connection: socket.socket) -> None:
+    connection.recv(100)
+    connection.sendall(b"HTTP/1.1 400 Bad Request")
+
+
+def answers_as_a_broker(connection: socket.socket) -> None:
+    correlation_id = connection.recv(100)[8:12]
+    connection.sendall(b"\0\0\0\x0a" + correlation_id + b"\0" * 6)
+
+
+def stays_silent(connection: socket.socket) -> None:
+    connection.recv(100)
+    connection.recv(100)
+
+
+@pytest.mark.parametrize(
+    ("peer", "told"),
+    [
+        (closes, "closes the connection"),
+        (greets, "is no Kafka broker"),
+        (answers_as_the_web, "is no Kafka broker"),
+    ],
+)
+def test_a_program_that_is_no_broker_is_told_at_once(
+    peer: Callable[[socket.socket], object], told: str
+) -> None:
+    """A client tried for fifteen seconds: a port that a proxy holds open, or the wrong one."""
+    began = time.monotonic()
+
+    with listening(peer) as address, pytest.raises(BrokerUnavailable) as caught:
+        ensure_reachable(address)
+
+    assert caught.value.detail.startswith(f"{address}: {told}")
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("peer", [answers_as_a_broker, stays_silent])
+def test_a_broker_passes_also_if_it_is_busy(peer: Callable[[socket.socket], object]) -> None:
+    with listening(peer) as address:
+        ensure_reachable(address)
