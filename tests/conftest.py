@@ -60,6 +60,21 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(_JVM_OPTIONS)
     # Whoever runs in the background ignores it, and hands that on to the programs that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Failures(config))
+
+
+class _Failures:
+    """Tells of a failure when it comes: of a long run nobody waits for the end to mend the first."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(f"FAILED {report.nodeid} ({report.when})")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> side_by_side.Scheduler:
