@@ -177,7 +177,7 @@ IN_KERNEL: Final = (
     InKernel(
         "inputs are not merged by time",
         "Merge",
-        "int order = Long.compare(a.getTs(), b.getTs());",
+        "int order = Long.compare(a.ts(), b.ts());",
         "int order = 0;",
         joined_with_the_count_of_another,
         "micro-batch",
