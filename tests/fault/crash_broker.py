@@ -12,6 +12,8 @@ from duolog.broker.broker import Broker
 from duolog.broker.settings import BrokerSettings
 from duolog.log.group_commit import Durability, GroupCommit
 from duolog.log.log_manager import LogManager
+from duolog.protocol.headers import RequestHeader
+from duolog.protocol.messages import Messages
 from duolog.record.batch import whole_batches
 from duolog.record.records import decode_records
 from duolog.testing.clock import FakeClock
@@ -42,6 +44,15 @@ class _StillLogManager(LogManager):
         return self.commit
 
 
+class _LoadedMessages(Messages):
+    """Loads what it has not when it is asked for it: no request waits for a thread."""
+
+    def loaded(self, header: RequestHeader) -> bool:
+        if not super().loaded(header):
+            self._load_request(header)
+        return True
+
+
 class CrashBroker(Harness):
     """A broker on `disk`; raises nothing when the power goes, and answers nothing any more."""
 
@@ -51,6 +62,7 @@ class CrashBroker(Harness):
         values = BrokerSettings({**SETTINGS, **settings})
         self.manager = _StillLogManager(disk, "/data", clock, values.values)
         self.broker = Broker(log_manager=self.manager, clock=clock, settings=values)
+        self.broker.messages = _LoadedMessages()
         self._sockets = []
         self.broker.groups.start()
         self.broker.transactions.start()
