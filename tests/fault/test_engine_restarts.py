@@ -37,6 +37,14 @@ def count_one_more(key):
     client.produce("in", key, '{"n": 1}')
     assert all(query.wait_until_caught_up(120) for query in queries)
 
+WANTED = {"a": 2, "b": 1}
+
+def results():
+    return [
+        {record.key_text: json.loads(record.value_text)["n"] for record in client.read(f"out-{mode}")}
+        for mode in modes
+    ]
+
 def seconds_to_stop(query):
     began = time.monotonic()
     query.stop()
@@ -72,12 +80,12 @@ with EmbeddedCluster(directory / "broker") as cluster, contextlib.ExitStack() as
     wait_for(lambda query: not query.progress().trouble)
     count_one_more("b")
     records = [query.progress().records_in for query in queries]
+    deadline = time.monotonic() + 30  # In real time what was read is written a moment later.
+    while (last := results()) != [WANTED] * len(modes) and time.monotonic() < deadline:
+        time.sleep(0.1)
     for query in queries if what == "jvm" else ():
         query.stop()
-    last = [
-        {record.key_text: json.loads(record.value_text)["n"] for record in client.read(f"out-{mode}")}
-        for mode in modes
-    ]
+    last = results()
     if what == "broker":
         cluster.kill()
     stopped = [seconds_to_stop(query) for query in queries]
