@@ -10,6 +10,7 @@ datetime (aware, UTC), Decimal, list, dict, and a dict by field name for STRUCT.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, NamedTuple
@@ -128,17 +129,25 @@ def numeric(of: Type) -> bool:
     return of in {INT, BIGINT, DOUBLE} or isinstance(of, Decimal)
 
 
+def parts_of(of: Type) -> Iterator[Type]:
+    """Yield the type and all that are inside, itself first."""
+    yield of
+    match of:
+        case Map(key=key, value=value):
+            yield from parts_of(key)
+            yield from parts_of(value)
+        case Array(element=element):
+            yield from parts_of(element)
+        case Struct(fields=fields):
+            for field in fields:
+                yield from parts_of(field.type)
+        case _:
+            pass
+
+
 def map_in(of: Type) -> bool:
     """Tell if a type is a MAP, or has one inside."""
-    match of:
-        case Map():
-            return True
-        case Array(element=element):
-            return map_in(element)
-        case Struct(fields=fields):
-            return any(map_in(field.type) for field in fields)
-        case _:
-            return False
+    return any(isinstance(part, Map) for part in parts_of(of))
 
 
 def quote(name: str) -> str:

@@ -7,7 +7,7 @@
 A Python value beside a column is a literal. Nothing is computed here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from duolog.core.errors import StatementError
 from duolog.dsl.schemas import type_named
@@ -19,10 +19,13 @@ from duolog.plan.expressions import (
     Cast,
     ColumnRef,
     Expression,
+    Item,
     Named,
     PlainValue,
     RowTime,
     literal,
+    rewrite,
+    walk,
 )
 from duolog.plan.types import Type
 
@@ -173,6 +176,19 @@ class Expr:
         """A part of the text, from `position` on (the first is 1; negative: from the end)."""
         return self._with("SUBSTRING", position, *([] if length is None else [length]))
 
+    # Parts.
+
+    def __getitem__(self, part: "Expr | PlainValue") -> "Expr":
+        """Return a field of a STRUCT, an element of an ARRAY, or what a MAP has for a key.
+
+        `col("page")["url"]`, `col("stops")[0]`, `col("stops")[-1]`, `col("tags")["colour"]`; null
+        where there is none.
+        """
+        name = part if isinstance(part, str) else None
+        return Expr(Item(self.expression, to_expression(part)), name)
+
+    __iter__ = None  # because [...] alone would make it a sequence without an end
+
     # Types and names.
 
     def cast(self, to: str | type | Type) -> "Expr":
@@ -191,7 +207,7 @@ class Expr:
 
 
 def col(name: str) -> Expr:
-    """Return the column of this name, of a record's key or value.
+    """Return the column of this name, of a record's key or value; `"page.url"` is a field of one.
 
     Example:
         >>> (col("dep_delay") / 60 > 1.5) & ~col("dest").isin("SFO", "LAX")
@@ -297,27 +313,64 @@ Columns = Mapping[str, Expr | PlainValue]
 """Columns by name."""
 
 
-def named(columns: Sequence[str | Expr], by_name: Columns) -> tuple[Named, ...]:
+def named(
+    columns: Sequence[str | Expr], by_name: Columns, known: Collection[str]
+) -> tuple[Named, ...]:
     """Return names and expressions of columns given as `"dest"`, `col(...)` or `name=...`.
+
+    `known` are the names of the columns there are. A field `page.url` is called `url`.
 
     Raises:
         StatementError: an expression comes without a name.
     """
     return (
-        *(_own_name(column) for column in columns),
-        *((name, to_expression(value)) for name, value in by_name.items()),
+        *(_own_name(column, known) for column in columns),
+        *((name, find_fields(to_expression(value), known)) for name, value in by_name.items()),
     )
 
 
-def _own_name(column: str | Expr) -> Named:
+def find_fields(expression: Expression, known: Collection[str]) -> Expression:
+    """Return the expression with `page.url` for a field where only `page` is among the `known`.
+
+    Example:
+        >>> print(find_fields(ColumnRef("page.url"), ["page"]))
+        page['url']
+        >>> print(find_fields(ColumnRef("page.url"), ["page", "page.url"]))
+        `page.url`
+    """
+
+    def change(part: Expression) -> Expression | None:
+        return _field(part.name, known) if isinstance(part, ColumnRef) else None
+
+    return rewrite(expression, change)
+
+
+def _field(name: str, known: Collection[str]) -> Expression | None:
+    """Return the field that `name` is a path to, or None if it is that of a column or of nothing."""
+    column, fields = name, list[str]()
+    while column not in known:
+        column, dot, field = column.rpartition(".")
+        if not dot:
+            return None
+        fields.insert(0, field)
+    found: Expression = ColumnRef(column)
+    for field in fields:
+        found = Item(found, literal(field))
+    return found
+
+
+def _own_name(column: str | Expr, known: Collection[str]) -> Named:
     if isinstance(column, str):
-        return column, ColumnRef(column)
+        column = col(column)
     if column.name is None:
         raise InvalidPlan(
             f"{column.expression} has no name",
             hint='Write name=..., or give it one with .alias("name").',
         )
-    return column.name, column.expression
+    found = find_fields(column.expression, known)
+    of_field = found != column.expression and ColumnRef(column.name) in walk(column.expression)
+    is_field = of_field and column.name not in known
+    return column.name.rpartition(".")[2] if is_field else column.name, found
 
 
 def _aggregate(function: str, column: Expr | str | None) -> Expr:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from duolog.dsl.columns import Columns, Expr, named, to_expression
+from duolog.dsl.columns import Columns, Expr, named
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.expressions import ColumnRef, Expression, Named, TableColumnRef, rewrite
 from duolog.plan.nodes import Node
@@ -50,10 +50,11 @@ class JoinedNames:
         )
 
     def select(self, select: Select) -> tuple[Named, ...]:
+        known = (*self._names_left, *self._names_right)
         if isinstance(select, Mapping):
-            chosen = tuple((name, to_expression(value)) for name, value in select.items())
+            chosen = named((), select, known)
         else:
-            chosen = named([select] if isinstance(select, str | Expr) else select, {})
+            chosen = named([select] if isinstance(select, str | Expr) else select, {}, known)
         return tuple((name, rewrite(expression, self._resolve)) for name, expression in chosen)
 
     def _resolve(self, part: Expression) -> Expression | None:

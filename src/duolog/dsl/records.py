@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Self
 
 from duolog.dsl.builder import Builder
-from duolog.dsl.columns import Expr, named
+from duolog.dsl.columns import Expr, find_fields, named
 from duolog.plan.errors import TypeMismatch
-from duolog.plan.expressions import Call, ColumnRef, PlainValue
+from duolog.plan.expressions import ColumnRef, PlainValue
 from duolog.plan.formats import Format, internal_key_format
 from duolog.plan.nodes import Filter, Node, Project, Sink
 from duolog.plan.schema import Schema
@@ -26,12 +26,12 @@ class Records:
 
     def filter(self, condition: Expr) -> Self:
         """Keep the records for which the condition is true (neither false nor null)."""
-        predicate = _condition(condition).expression
+        predicate = find_fields(_condition(condition).expression, self.schema.names)
         return self._then("filter", lambda name: Filter(name, self.node, predicate))
 
     def filter_not(self, condition: Expr) -> Self:
         """Keep the records for which the condition is false (neither true nor null)."""
-        predicate = Call("NOT", (_condition(condition).expression,))
+        predicate = find_fields((~_condition(condition)).expression, self.schema.names)
         return self._then("filter", lambda name: Filter(name, self.node, predicate))
 
     def map_values(self, /, *columns: str | Expr, **named_columns: Expr | PlainValue) -> Self:
@@ -43,13 +43,14 @@ class Records:
             >>> print(flights.map_values("dep_delay", hours=col("dep_delay") / 60).schema)
             key (dest STRING) value (dep_delay BIGINT, hours DOUBLE)
         """
-        values = named(columns, named_columns)
+        values = named(columns, named_columns, self.schema.names)
         return self._then("map-values", lambda name: Project(name, self.node, values))
 
     def with_columns(self, /, *columns: Expr, **named_columns: Expr | PlainValue) -> Self:
         """Add columns to the value, or replace those of the same name."""
         values = {column.name: ColumnRef(column.name) for column in self.schema.value}
-        together = tuple((values | dict(named(columns, named_columns))).items())
+        new = named(columns, named_columns, self.schema.names)
+        together = tuple((values | dict(new)).items())
         return self._then("map-values", lambda name: Project(name, self.node, together))
 
     def to(

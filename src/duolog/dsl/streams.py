@@ -30,7 +30,7 @@ class Stream(Records):
             >>> print(flights.select_key("dest").schema)
             key (dest STRING) value (carrier STRING)
         """
-        new = named(keys, named_keys)
+        new = named(keys, named_keys, self.schema.names)
         return self._then("select-key", lambda name: SelectKey(name, self.node, new))
 
     def join(
@@ -85,7 +85,7 @@ class Stream(Records):
 
         A record with a null among them is in no group.
         """
-        return _grouped(self, named(keys, named_keys))
+        return _grouped(self, named(keys, named_keys, self.schema.names))
 
     def group_by_key(self) -> "Grouped":
         """Group by the key that records have."""
@@ -103,7 +103,7 @@ class Stream(Records):
         if on is None:
             ensure_keys_named_alike(self.node, table.node)
             return self._join_by_key(kind, table, prefix, select)
-        keys = named([on] if isinstance(on, str | Expr) else on, {})
+        keys = named([on] if isinstance(on, str | Expr) else on, {}, self.schema.names)
         by_key = [ColumnRef(column.name) for column in self.schema.key]
         keyed = self if [of for _, of in keys] == by_key else self.select_key(*_columns(keys))
         return keyed._join_by_key(kind, table, prefix, select)  # noqa: SLF001 - of this class
@@ -128,7 +128,7 @@ class Table(Records):
         When a row changes, its old form is taken back from its group and its new one added to
         the group where it belongs now. A row with a null among the keys is in no group.
         """
-        return _grouped(self, named(keys, named_keys))
+        return _grouped(self, named(keys, named_keys, self.schema.names))
 
     def to_stream(self) -> Stream:
         """Return the changes as a stream of new rows; a deleted row is a null value."""
@@ -192,7 +192,7 @@ class Grouped:
             StatementError: a column is unknown, types do not fit, or `min_` and `max_` are used
                 over a grouped table, where they cannot be taken back.
         """
-        wanted = named(results, named_results)
+        wanted = named(results, named_results, self._group.schema.names)
         scope = Scope(self._group.schema.columns)
         if initializer is None and adder is None and subtractor is None:
             folded = fold(wanted, scope, undo=self._group.is_table)
@@ -210,10 +210,11 @@ class Grouped:
     ) -> Fold:
         if initializer is None or adder is None:
             raise InvalidPlan("an aggregate of your own needs an initializer and an adder")
+        known = self._group.schema.names
         return custom_fold(
-            dict(named((), initializer)),
-            dict(named((), adder)),
-            None if subtractor is None else dict(named((), subtractor)),
+            dict(named((), initializer, ())),
+            dict(named((), adder, known)),
+            None if subtractor is None else dict(named((), subtractor, known)),
             scope,
         )
 

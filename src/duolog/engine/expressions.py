@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from duolog.engine.sql import literal, spark_type
+from duolog.engine.sql import literal, quoted, spark_type
 from duolog.plan.expressions import (
     AccumulatorRef,
     Call,
     Cast,
     ColumnRef,
     Expression,
+    Item,
     Literal,
     RowTime,
     Scope,
@@ -25,7 +26,7 @@ from duolog.plan.expressions import (
     type_of,
 )
 from duolog.plan.schema import Schema
-from duolog.plan.types import Column, Decimal
+from duolog.plan.types import INT, Column, Decimal, Map, Struct
 
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
 
@@ -64,7 +65,9 @@ class Names:
                 return self.accumulators[name]
 
 
-def lower_expression(expression: Expression, names: Names) -> str:
+def lower_expression(  # noqa: PLR0911 - a table of cases
+    expression: Expression, names: Names
+) -> str:
     """Return `expression` as Spark SQL.
 
     Example:
@@ -88,6 +91,8 @@ def lower_expression(expression: Expression, names: Names) -> str:
             assert isinstance(of, Decimal), of
             terms = f"{lower_expression(left, names)}, {lower_expression(right, names)}"
             return f"duolog_add_exact({terms}, {of.precision}, {of.scale})"
+        case Item(arg, key):
+            return _item(arg, key, names)
         case Call(function, args):
             return _call(function, [lower_expression(arg, names) for arg in args])
         case _:
@@ -113,6 +118,26 @@ def value_names(columns: tuple[Column, ...]) -> list[str]:
 
 def _numbered(columns: tuple[Column, ...], letter: str) -> dict[str, str]:
     return {column.name: f"{letter}{index}" for index, column in enumerate(columns)}
+
+
+def _item(arg: Expression, key: Expression, names: Names) -> str:
+    whole, part = lower_expression(arg, names), lower_expression(key, names)
+    match type_of(arg, names.scope):
+        case Struct():
+            assert isinstance(key, Literal), key
+            return f"({whole}).{quoted(str(key.value))}"
+        case Map():
+            return f"try_element_at({whole}, {part})"
+        case _ if isinstance(key, Literal) and key.type == INT:
+            from_end = isinstance(key.value, int) and key.value < 0
+            return f"get({whole}, size({whole}) + {part})" if from_end else f"get({whole}, {part})"
+        case _:
+            # Of a BIGINT Spark would take the lower half.
+            fits = f"{part} BETWEEN {-(2**31)} AND {2**31 - 1}"
+            place = f"CAST(CASE WHEN {fits} THEN {part} END AS INT)"
+            return (
+                f"get({whole}, CASE WHEN {part} < 0 THEN size({whole}) + {place} ELSE {place} END)"
+            )
 
 
 def _call(function: str, args: list[str]) -> str:

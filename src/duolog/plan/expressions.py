@@ -5,6 +5,7 @@
     AccumulatorRef("sum(dep_delay)")           in an aggregate: what was accumulated so far
     RowTime()                                  the record's timestamp, BIGINT milliseconds
     Literal(15, INT) · Call("+", (a, b)) · Cast(a, STRING)
+    Item(ColumnRef("page"), literal("url"))    a part of a STRUCT, ARRAY or MAP
     Aggregate("avg", ColumnRef("dep_delay"))   only as a result of an aggregation
 
 Conditions follow SQL's three-valued logic. People write expressions with the operators of
@@ -30,11 +31,15 @@ from duolog.plan.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    Array,
     Column,
     Decimal,
+    Map,
+    Struct,
     Type,
     numeric,
     quote,
+    render_columns,
 )
 
 PlainValue = bool | int | float | str | bytes | PythonDecimal | dt.datetime | dt.date | None
@@ -139,6 +144,21 @@ class Cast(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Item(Expression):
+    """A part of a value that has some; null where there is none, or no whole.
+
+    Of a STRUCT the field of this name; of an ARRAY the element at this place, counted from 0, or
+    from -1 backwards; of a MAP the value of this key.
+    """
+
+    arg: Expression
+    key: Expression
+
+    def __str__(self) -> str:
+        return f"{self.arg}[{self.key}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
     """An aggregate function: count, sum, min, max or avg. `arg` None is `count(*)`.
 
@@ -209,6 +229,8 @@ def type_of(  # noqa: PLR0911 - a table of cases
             return _cast_type(type_of(arg, scope), of, expression)
         case Call(function, args):
             return _call_type(function, tuple(type_of(arg, scope) for arg in args), expression)
+        case Item(arg, key):
+            return _item_type(type_of(arg, scope), key, type_of(key, scope), expression)
         case _:
             raise TypeMismatch(
                 f"{expression} does not stand for one value of a record",
@@ -225,6 +247,9 @@ def walk(expression: Expression) -> Iterator[Expression]:
         case Call(_, args):
             for arg in args:
                 yield from walk(arg)
+        case Item(arg, key):
+            yield from walk(arg)
+            yield from walk(key)
         case Aggregate(_, arg) if arg is not None:
             yield from walk(arg)
         case _:
@@ -246,6 +271,8 @@ def rewrite(
             return Cast(rewrite(arg, change), of)
         case Call(function, args):
             return Call(function, tuple(rewrite(arg, change) for arg in args))
+        case Item(arg, key):
+            return Item(rewrite(arg, change), rewrite(key, change))
         case Aggregate(function, arg) if arg is not None:
             return Aggregate(function, rewrite(arg, change))
         case _:
@@ -270,6 +297,38 @@ def _call_type(function: str, types: tuple[Type, ...], call: Expression) -> Type
     except TypeMismatch as error:
         error.detail = f"{error.detail} In {call}."
         raise
+
+
+def _item_type(given: Type, key: Expression, of_key: Type, item: Item) -> Type:
+    match given, key:
+        case Struct(fields=fields), Literal(str() as name, _):
+            known = dict(fields)
+            if name not in known:
+                detail = f"{item.arg} has the fields {render_columns(fields)}."
+                raise unknown_name("field", name, known, detail)
+            return known[name]
+        case Array(element=element), _ if of_key in {INT, BIGINT}:
+            return element
+        case Map(key=wanted, value=value), _ if of_key == wanted:
+            return value
+        case _:
+            raise TypeMismatch(f"{item} does not exist", detail=f"{item.arg} {_parts_of(given)}.")
+
+
+def _parts_of(given: Type) -> str:
+    match given:
+        case Struct(fields=fields):
+            return f"has the fields {render_columns(fields)}"
+        case Array():
+            return f"is {_a(given)}: its elements are counted from 0, by INT or BIGINT"
+        case Map(key=key):
+            return f"is {_a(given)}: its keys are {key}"
+        case _:
+            return f"is {_a(given)}, which has no parts; a STRUCT, an ARRAY and a MAP have some"
+
+
+def _a(of: Type) -> str:
+    return f"{'an' if of.name[0] in 'AI' else 'a'} {of}"
 
 
 _CASTS_TO_TEXT: Final = {BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIMESTAMP}

@@ -20,6 +20,8 @@ from duolog.plan.types import (
     INT,
     STRING,
     Column,
+    Map,
+    parts_of,
     render_columns,
 )
 
@@ -61,6 +63,9 @@ class Format:
             )
         if self.name == "JSON" and not columns:
             raise InvalidPlan(f"the {what} has no columns", hint="Declare at least one.")
+        if self.name == "JSON":
+            for column in columns:
+                _ensure_keys_are_texts(column, what)
 
 
 JSON: Final = Format("JSON")
@@ -73,6 +78,16 @@ def internal_key_format(columns: tuple[Column, ...]) -> Format:
     if not columns:
         return NONE
     return KAFKA if len(columns) == 1 and columns[0].type in KAFKA_TYPES else JSON
+
+
+def _ensure_keys_are_texts(column: Column, what: str) -> None:
+    for of in parts_of(column.type):
+        if isinstance(of, Map) and of.key != STRING:
+            raise InvalidPlan(
+                f"format JSON cannot carry the {what}",
+                detail=f'The names in an object are texts, and column "{column.name}" has a {of}.',
+                hint=f"Declare MAP<STRING, {of.value}>.",
+            )
 
 
 def _given(columns: tuple[Column, ...]) -> str:

@@ -22,6 +22,7 @@ from duolog.core.types import (
     numeric,
     parse_columns,
     parse_type,
+    parts_of,
     quote,
     render_columns,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "numeric",
     "parse_columns",
     "parse_type",
+    "parts_of",
     "quote",
     "render_columns",
 ]

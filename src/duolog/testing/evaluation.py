@@ -13,6 +13,7 @@ from duolog.plan.expressions import (
     Cast,
     ColumnRef,
     Expression,
+    Item,
     Literal,
     RowTime,
     Scope,
@@ -22,7 +23,7 @@ from duolog.plan.expressions import (
 from duolog.plan.functions import common_type
 from duolog.plan.types import BIGINT, INT, Decimal, Type
 from duolog.testing.casts import cast_value
-from duolog.testing.scalars import NULL_PASSES, NULL_SEES, Scalar
+from duolog.testing.scalars import NULL_PASSES, NULL_SEES, Scalar, order_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,29 @@ def compile_expression(  # noqa: PLR0911 - a table of cases
             return lambda _values: value
         case Cast(arg, _):
             return _widened(arg, of, scope)
+        case Item(arg, key):
+            return _item(compile_expression(arg, scope), compile_expression(key, scope))
         case Call():
             return _call(expression, of, scope)
         case _:
             raise AssertionError(f"type_of let {expression} through")
+
+
+def _item(whole: Evaluate, key: Evaluate) -> Evaluate:
+    def compute(values: Values) -> object:
+        of, at = whole(values), key(values)
+        match of, at:
+            case (None, _) | (_, None):
+                return None
+            case list(), int():
+                return of[at] if -len(of) <= at < len(of) else None
+            case _:
+                # A STRUCT or a MAP; keys are equal as they are in comparisons.
+                assert isinstance(of, dict), of
+                same = (value for one, value in of.items() if order_key(one) == order_key(at))
+                return next(same, None)
+
+    return compute
 
 
 def _call(call: Call, of: Type, scope: Scope) -> Evaluate:

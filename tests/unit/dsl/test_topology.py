@@ -146,7 +146,7 @@ def test_a_join_on_several_columns_takes_them_in_the_order_of_the_tables_key() -
 def test_a_key_must_not_hold_a_map() -> None:
     topology = Topology("maps")
     stream = topology.stream(
-        "s", key="k STRING", value="m MAP<STRING, INT>, l ARRAY<MAP<INT, INT>>"
+        "s", key="k STRING", value="m MAP<STRING, INT>, l ARRAY<MAP<STRING, INT>>"
     )
 
     for refused in (stream.group_by, stream.select_key):
@@ -317,3 +317,12 @@ def test_a_column_is_matched_with_one_column_of_a_key_only() -> None:
 
     with pytest.raises(StatementError, match='"a" is declared twice'):
         stream.join(table, on=["a", "a"])
+
+
+def test_format_json_has_texts_for_the_keys_of_a_map() -> None:
+    """They were read as texts where the engine took them for numbers."""
+    with pytest.raises(StatementError, match='JSON cannot carry the value of "s"') as caught:
+        Topology("t").stream("s", value={"by": list[dict[int, float]]})
+
+    assert 'column "by" has a MAP<BIGINT, DOUBLE>' in caught.value.detail
+    assert caught.value.hint == "Declare MAP<STRING, DOUBLE>."

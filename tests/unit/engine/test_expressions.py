@@ -7,6 +7,7 @@ from duolog.plan.expressions import (
     Cast,
     ColumnRef,
     Expression,
+    Item,
     RowTime,
     TableColumnRef,
     literal,
@@ -43,6 +44,21 @@ DELAY = ColumnRef("dep_delay")
 )  # fmt: skip
 def test_expressions_become_spark_sql_over_positions(expression: Expression, sql: str) -> None:
     assert lower_expression(expression, NAMES) == sql
+
+
+@pytest.mark.parametrize(
+    ("expression", "sql"),
+    [
+        (Item(ColumnRef("page"), literal("the `url`")), "(v0).`the ``url```"),
+        (Item(ColumnRef("tags"), literal("it's")), r"try_element_at(v1, 'it\'s')"),
+        (Item(ColumnRef("stops"), literal(0)), "get(v2, 0)"),
+        (Item(ColumnRef("stops"), literal(-1)), "get(v2, size(v2) + -1)"),
+    ],
+)  # fmt: skip
+def test_parts_of_values_become_spark_sql(expression: Expression, sql: str) -> None:
+    value = "page STRUCT<`the ``url``` STRING>, tags MAP<STRING, INT>, stops ARRAY<INT>"
+
+    assert lower_expression(expression, Names.of(parse_schema("", value))) == sql
 
 
 def test_a_text_literal_cannot_leave_its_quotes() -> None:

@@ -167,3 +167,46 @@ def test_texts_and_choices(expression: Expr, expected: object) -> None:
 )
 def test_a_cast_that_cannot_be_is_null(expression: Expr, expected: object) -> None:
     assert value_of(expression) == expected
+
+
+NESTED = parse_columns(
+    "page STRUCT<url STRING, site STRUCT<name STRING>>, stops ARRAY<STRING>, tags MAP<STRING, INT>, "
+    "by_id MAP<BIGINT, STRING>, by_share MAP<DOUBLE, STRING>, at BIGINT"
+)
+GIVEN: dict[str, object] = {
+    "page": {"url": "/a", "site": {"name": "shop"}},
+    "stops": ["EWR", None, "SFO"],
+    "tags": {"red": 1, "none": None},
+    "by_id": {7 + 2**40: "many"},
+    "by_share": {math.nan: "nan", 0.0: "zero"},
+    "at": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (col("page")["url"], "/a"),
+        (col("page")["site"]["name"].upper(), "SHOP"),
+        (col("stops")[0], "EWR"),
+        (col("stops")[1], None),
+        (col("stops")[3], None),
+        (col("stops")[-1], "SFO"),
+        (col("stops")[-4], None),
+        (col("stops")[col("at")], "SFO"),
+        (col("stops")[col("at") + 2**32], None),
+        (col("tags")["red"] + 1, 2),
+        (col("tags")["none"], None),
+        (col("tags")["blue"], None),
+        (col("tags")[col("page")["url"]], None),
+        (col("by_id")[7 + 2**40], "many"),
+        (col("by_id")[2**40], None),
+        (col("by_share")[-0.0], "zero"),
+        (col("by_share")[float("nan")], "nan"),
+    ],
+)
+def test_parts_of_values_are_found_or_null(expression: Expr, expected: object) -> None:
+    compute = compile_expression(expression.expression, Scope(NESTED))
+
+    assert compute(Values(GIVEN)) == expected
+    assert compute(Values(dict.fromkeys(GIVEN))) is None
