@@ -166,9 +166,9 @@ class Engine:
         def renewed() -> Launcher:
             session = self._session()
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
-            return Launcher(session, self.config, checkpoint, spec)
+            return Launcher(session, self.config, checkpoint, spec, plan.places)
 
-        launcher = Launcher(session, self.config, checkpoint, spec)
+        launcher = Launcher(session, self.config, checkpoint, spec, plan.places)
         if prepared.chosen.live == "real-time":
             hold_slots(checkpoint.directory, application_id, prepared.needed, prepared.slots_total)
         query = RunningQuery(

@@ -4,7 +4,8 @@ Spark wraps a failure of a task several times (query, job, task, the cause). The
 person needs; the wrapping is kept as the Python cause of the error.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -111,20 +112,39 @@ def _sentence(message: str) -> str:
 
 
 def to_query_failed(
-    error: BaseException, query_id: str, log_path: Path | None = None
+    error: BaseException,
+    query_id: str,
+    log_path: Path | None = None,
+    places: Mapping[str, str] | None = None,
 ) -> QueryFailed:
     """Return `error` as the failure of a query; what PySpark or py4j raised in our words.
 
-    The detail of these names `log_path`, where the JVM says more.
+    The detail of these names `log_path`, where the JVM says more, and where the user wrote the node
+    that failed: `places` has this for nodes by name.
     """
     if isinstance(error, QueryFailed):
         return error
     if isinstance(error, DuologError):
         return QueryFailed(error.message, query_id=query_id, detail=error.detail, hint=error.hint)
     failed = query_failed(query_id, list(causes_of(error)))
+    failed.detail = f"{_written_at(failed.message, places or {})}{failed.detail}"
     if log_path is not None:
         failed.detail = f"{failed.detail} The engine's log is {log_path}.".lstrip()
     return failed
+
+
+def _written_at(message: str, places: Mapping[str, str]) -> str:
+    """Return a sentence about the place of the node that `message` names, or nothing.
+
+    Example:
+        >>> _written_at("cannot process the record at filter-2: /", {"filter-2": "app.py:7"})
+        'filter-2 is written at app.py:7. '
+    """
+    # The kernel's own steps bear the name of the node that they are a part of: filter-2-carry.
+    for name in re.findall(r" ([a-z-]+-\d+)(?:-[a-z0-9-]+)?:", message):
+        if place := places.get(name):
+            return f"{name} is written at {place}. "
+    return ""
 
 
 def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:

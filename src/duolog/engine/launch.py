@@ -10,7 +10,7 @@ import json
 import threading
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -69,6 +69,8 @@ class Launcher:
     config: EngineConfig
     checkpoint: Checkpoint
     spec: Json
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where a user wrote the nodes of the plan, by their names."""
 
     @property
     def application_id(self) -> str:
@@ -122,7 +124,7 @@ class Launcher:
             options = self._options(trigger, record_batch_bytes_max)
             started = kernel.Launcher.start(envelopes, spec, options)
         except (Py4JError, ConnectionError, PySparkException) as error:
-            raise to_query_failed(error, self.application_id, self.log_path) from error
+            raise to_query_failed(error, self.application_id, self.log_path, self.places) from error
         return StreamingQuery(started)
 
     @property

@@ -229,7 +229,8 @@ class RunningQuery:
                 self._ended.set()
 
     def _to_failed(self, error: Exception) -> QueryFailed:
-        return to_query_failed(error, self.application_id, self.launcher.log_path)
+        launcher = self.launcher
+        return to_query_failed(error, self.application_id, launcher.log_path, launcher.places)
 
     def _fail(self, error: QueryFailed) -> None:
         self._failure = error

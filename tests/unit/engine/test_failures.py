@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from duolog.core.errors import QueryError
 from duolog.engine.failures import Cause, query_failed, to_query_failed
 
@@ -89,3 +91,20 @@ def test_what_the_engine_says_names_its_log_and_what_others_say_does_not() -> No
         "The engine's log is /data/engine.log."
     )
     assert to_query_failed(QueryError("no broker answers"), "flights", log).detail == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "detail"),
+    [
+        ("cannot process the record of topic x, offset 2 at filter-2: / by 0", "filter-2 is written at app.py:7. "),
+        ("map-values-12-carry: cannot compile [v0]", "map-values-12 is written at app.py:9. "),
+        ("filter-22: cannot compile [v0]", ""),
+        ('cannot write to topic "filter-2": too large', ""),
+    ],
+)  # fmt: skip
+def test_a_failure_at_a_node_names_the_line_where_it_was_written(message: str, detail: str) -> None:
+    places = {"filter-2": "app.py:7", "map-values-12": "app.py:9"}
+
+    failed = to_query_failed(RuntimeError(message), "q", places=places)
+
+    assert failed.detail == detail

@@ -81,6 +81,7 @@ class PlayedLauncher:
     written_topics: tuple[str, ...] = ("delays",)
     batch_bytes: list[int | None] = field(default_factory=list)
     directory: Path = Path("/checkpoints/flights")
+    places: dict[str, str] = field(default_factory=dict)
 
     @property
     def checkpoint(self) -> "PlayedLauncher":
