@@ -84,6 +84,7 @@ def run_confluent(bootstrap: str, group: str, topic: str, options: dict[str, str
 
 def run_kafka_python(bootstrap: str, group: str, topic: str, options: dict[str, str]) -> None:
     from kafka import KafkaConsumer  # noqa: PLC0415
+    from kafka.errors import KafkaConnectionError  # noqa: PLC0415
 
     consumer = KafkaConsumer(
         topic,
@@ -99,7 +100,10 @@ def run_kafka_python(bootstrap: str, group: str, topic: str, options: dict[str, 
     while not stopping:
         # In 3.0.12 a poll that times out while its rebalance ends forgets to finish it: the member
         # has no partitions and sends no heartbeats. So the poll is longer than a rebalance here.
-        polled = consumer.poll(timeout_ms=1_500)
+        try:
+            polled = consumer.poll(timeout_ms=1_500)
+        except KafkaConnectionError:
+            continue  # 3.0.12 lets out that the coordinator could not be looked for: poll again.
         report.assigned(part.partition for part in consumer.assignment())
         for record in (record for records in polled.values() for record in records):
             report.record(record.partition, record.offset, record.value)

@@ -96,7 +96,7 @@ def test_records_that_are_deleted_with_their_topic_leave_other_answers_as_they_a
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Both requests are prepared together, also on a machine that does other things.
-    monkeypatch.setattr("duolog.broker.controller.SLICE_S", 10.0)
+    monkeypatch.setattr("duolog.broker.event_loop.time_slices.SLICE_S", 10.0)
     harness.topic("goes", 3)
     harness.topic("stays")
     client, other = harness.client(), harness.client()
@@ -107,6 +107,9 @@ def test_records_that_are_deleted_with_their_topic_leave_other_answers_as_they_a
         {"name": "stays", "partitions": [{"partition_index": 0, "offset": 1}]},
         {"name": "goes", "partitions": [{"partition_index": i, "offset": 1} for i in range(3)]},
     ]
+
+    client.ask(DELETE_RECORDS, 2, topics=[], timeout=1000)  # The first ones wait for their schemas.
+    other.ask(DELETE_TOPICS, 1, topic_names=[])
 
     client.send(DELETE_RECORDS, 2, topics=asked, timeout=1000)
     other.send(DELETE_TOPICS, 1, topic_names=["goes"])
