@@ -1,4 +1,6 @@
 import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,21 @@ def test_a_killed_cluster_comes_back_with_what_was_acknowledged() -> None:
         (record,) = Client(address).read("orders")
         assert (record.key_text, record.value_text) == ("a", "1")
         assert (record.timestamp_ms, record.headers) == (7, [("h", b"x")])
+
+
+@pytest.mark.parametrize("end", [EmbeddedCluster.kill, EmbeddedCluster.stop])
+def test_nobody_else_gets_the_port_of_a_cluster_that_is_away(
+    end: Callable[[EmbeddedCluster], None],
+) -> None:
+    with EmbeddedCluster() as cluster:
+        host, port = cluster.bootstrap_servers.split(":")
+        end(cluster)
+        end(cluster)
+
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, int(port)), timeout=5)
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind((host, int(port)))
 
 
 def test_nothing_of_a_cluster_is_left() -> None:

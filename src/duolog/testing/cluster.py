@@ -1,5 +1,6 @@
 """A real broker for a test, gone when the test is over."""
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,8 @@ class EmbeddedCluster:
     """A broker process on a free port of 127.0.0.1, as a context manager.
 
     Without `data_dir` its data lie in a temporary directory that goes with it. A cluster that was
-    killed or stopped comes back with `restart`, on the same address and the same data.
+    killed or stopped comes back with `restart`, on the same address and the same data; until then
+    nobody else gets its port.
 
     Args:
         data_dir: the broker's data directory; kept.
@@ -28,6 +30,7 @@ class EmbeddedCluster:
             self._temporary = TemporaryDirectory(prefix="duolog-cluster-")
             data_dir = Path(self._temporary.name) / "broker"
         self.broker = BrokerProcess(data_dir, settings=settings)
+        self._kept_port: socket.socket | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -44,6 +47,7 @@ class EmbeddedCluster:
         trace: TracebackType | None,
     ) -> None:
         self.broker.stop()
+        self._free_port()
         self._forget()
 
     @property
@@ -61,14 +65,36 @@ class EmbeddedCluster:
     def kill(self) -> None:
         """End the broker with SIGKILL."""
         self.broker.kill()
+        self._keep_port()
 
     def stop(self) -> None:
         """Stop the broker cleanly; the data stay until the `with` block ends."""
         self.broker.stop()
+        self._keep_port()
 
     def restart(self) -> None:
         """Start the broker again, on the same address and data; stops it first if it runs."""
+        self.broker.stop()
+        self._free_port()
         self.broker.restart()
+
+    def _keep_port(self) -> None:
+        """Bind the port that was free when the broker took it, and listen to nobody.
+
+        Whoever asks for any free port would get it: clients that wait for this broker would speak
+        to a stranger, and it could not come back.
+        """
+        if self._kept_port is None:
+            host, port = self.bootstrap_servers.rsplit(":", 1)
+            self._kept_port = socket.socket()
+            # Connections of the broker that went may linger on the port.
+            self._kept_port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._kept_port.bind((host, int(port)))
+
+    def _free_port(self) -> None:
+        if self._kept_port is not None:
+            self._kept_port.close()
+            self._kept_port = None
 
     def _forget(self) -> None:
         if self._temporary is not None:
