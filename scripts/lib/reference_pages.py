@@ -2,6 +2,7 @@
 
     config.md   ◄── the rows of broker, topic and engine settings
     apis.md       ◄── the APIs that the broker's router finds
+    streams.md    ◄── the DSL's operators, expressions, types, and their names in Kafka Streams
     figures.md    ◄── what bench/results/ keeps of the broker and of Apache Kafka
     compatibility.md ◄── the results that compat/run keeps
 
@@ -15,6 +16,7 @@ from typing import Final
 
 from compatibility_page import compatibility_page
 from figures_page import figures_page
+from streams_page import streams_page
 
 from duolog.broker.configs.described_config import DYNAMIC
 from duolog.broker.router import find_apis
@@ -106,6 +108,7 @@ def main() -> int:
     pages = (
         ("config.md", settings_page()),
         ("apis.md", apis_page()),
+        ("streams.md", f"{WRITTEN_BY}\n\n{streams_page()}"),
         ("compatibility.md", f"{WRITTEN_BY}\n\n{compatibility_page()}"),
         ("figures.md", f"{WRITTEN_BY}\n\n{figures_page()}"),
     )

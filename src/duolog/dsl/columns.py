@@ -78,6 +78,7 @@ class Expr:
         return self._with("BETWEEN", low, high)
 
     def isin(self, *values: "Expr | PlainValue") -> "Expr":
+        """True if it equals one of the values."""
         return self._with("IN", *values)
 
     def like(self, pattern: "Expr | str") -> "Expr":
@@ -85,9 +86,11 @@ class Expr:
         return self._with("LIKE", pattern)
 
     def is_null(self) -> "Expr":
+        """True if there is no value; never null."""
         return self._with("IS_NULL")
 
     def is_not_null(self) -> "Expr":
+        """True if there is a value; never null."""
         return self._with("IS_NOT_NULL")
 
     # Logic.
@@ -146,6 +149,7 @@ class Expr:
         return self._with("ABS")
 
     def abs(self) -> "Expr":
+        """The number without its sign."""
         return self._with("ABS")
 
     def round(self, digits: int = 0) -> "Expr":
@@ -153,23 +157,29 @@ class Expr:
         return self._with("ROUND", digits)
 
     def floor(self) -> "Expr":
+        """The greatest whole number that is not above it."""
         return self._with("FLOOR")
 
     def ceil(self) -> "Expr":
+        """The least whole number that is not below it."""
         return self._with("CEIL")
 
     # Text.
 
     def upper(self) -> "Expr":
+        """The text in upper case."""
         return self._with("UPPER")
 
     def lower(self) -> "Expr":
+        """The text in lower case."""
         return self._with("LOWER")
 
     def trim(self) -> "Expr":
+        """The text without spaces at its ends."""
         return self._with("TRIM")
 
     def length(self) -> "Expr":
+        """How many characters a text has, or how many bytes."""
         return self._with("LENGTH")
 
     def substring(self, position: int, length: int | None = None) -> "Expr":

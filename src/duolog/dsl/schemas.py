@@ -39,7 +39,7 @@ from duolog.plan.types import (
 Declared = str | type[Any] | Mapping[str, Any] | types.UnionType
 """Columns: as text, as a dict of names and types, as a dataclass, or a type for a column alone."""
 
-_TYPES: Final[dict[object, Type]] = {
+PYTHON_TYPES: Final[dict[object, Type]] = {
     bool: BOOLEAN,
     int: BIGINT,
     float: DOUBLE,
@@ -144,8 +144,8 @@ def _type(  # noqa: PLR0911 - a table of cases
         return Array(_type(args[0], inside, outer))
     if origin is dict:
         return Map(_type(args[0], inside, outer), _type(args[1], inside, outer))
-    if isinstance(declared, type) and declared in _TYPES:
-        return _TYPES[declared]
+    if isinstance(declared, type) and declared in PYTHON_TYPES:
+        return PYTHON_TYPES[declared]
     raise _no_type(declared, inside)
 
 

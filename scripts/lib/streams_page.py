@@ -1,0 +1,426 @@
+"""The page of the streams DSL, written from its classes, the plan's functions and its types.
+
+operators     ◄── public methods of `Topology` and of every class that one of them returns
+expressions   ◄── what `duolog` exports, and the methods of a column; types by asking the plan
+aggregates    ◄── the same, folded over a stream and over a table
+types, limits ◄── the plan's types and the serdes' bounds
+"""
+
+import datetime as dt
+import inspect
+import operator
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal as PythonDecimal
+from importlib import import_module
+from itertools import combinations_with_replacement
+from typing import Any, Final
+
+from kafka_streams_names import counterparts, names_there
+
+import duolog
+import duolog.dsl
+from duolog.core.errors import StatementError
+from duolog.dsl.columns import Expr, col
+from duolog.dsl.schemas import PYTHON_TYPES
+from duolog.dsl.topology import Topology
+from duolog.plan.aggregates import fold
+from duolog.plan.expressions import Aggregate, Expression, Scope, column_names, type_of
+from duolog.plan.formats import JSON, KAFKA_TYPES
+from duolog.plan.nodes.node import ensure_key
+from duolog.plan.schema import Schema
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DECIMAL_PRECISION_MAX,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Array,
+    Column,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+    numeric,
+)
+from duolog.serde.json import NESTING_MAX, NUMBER_LENGTH_MAX
+from duolog.serde.serde import value_serde
+
+PRICE: Final = Decimal(10, 2)
+PLAIN: Final = (BOOLEAN, INT, BIGINT, DOUBLE, PRICE, STRING, BYTES, DATE, TIMESTAMP)
+NESTED: Final = (
+    Array(STRING),
+    Map(STRING, BIGINT),
+    Struct((Column("url", STRING), Column("ms", BIGINT))),
+)
+TYPES: Final = (*PLAIN, *NESTED)
+NUMBERS: Final = [of for of in PLAIN if numeric(of)]
+SAMPLES: Final[Sequence[tuple[Type, object]]] = (
+    (BOOLEAN, True),
+    (INT, 15),
+    (BIGINT, 15),
+    (DOUBLE, 1.5),
+    (PRICE, PythonDecimal("1.50")),
+    (STRING, "SFO"),
+    (BYTES, b"abc"),
+    (DATE, dt.date(2013, 1, 1)),
+    (TIMESTAMP, dt.datetime(2013, 1, 1, 10, 15, tzinfo=dt.UTC)),
+    (NESTED[0], ["SFO", "LAX"]),
+    (NESTED[1], {"SFO": 3}),
+    (NESTED[2], {"url": "/", "ms": 12}),
+)
+
+OPERATORS: Final[dict[str, tuple[str, Callable[[Any, Any], Any]]]] = {
+    "__eq__": ("a == b", operator.eq),
+    "__ne__": ("a != b", operator.ne),
+    "__lt__": ("a < b", operator.lt),
+    "__le__": ("a <= b", operator.le),
+    "__gt__": ("a > b", operator.gt),
+    "__ge__": ("a >= b", operator.ge),
+    "__and__": ("a & b", operator.and_),
+    "__or__": ("a \\| b", operator.or_),
+    "__invert__": ("~a", lambda a, _: ~a),
+    "__add__": ("a + b", operator.add),
+    "__sub__": ("a - b", operator.sub),
+    "__mul__": ("a * b", operator.mul),
+    "__truediv__": ("a / b", operator.truediv),
+    "__mod__": ("a % b", operator.mod),
+    "__neg__": ("-a", lambda a, _: -a),
+    "__getitem__": ("a[b]", operator.getitem),
+}
+NO_OPERATOR: Final = ("__init__", "__repr__", "__bool__", "__abs__")
+
+INTRO: Final = """\
+All that a topology is written with. How it is meant stands in [topologies](../guide/topologies.md). In the last column: what Kafka Streams calls it."""
+BOTH: Final = "Each method returns a new one and leaves this one as it is."
+EXPRESSIONS_INTRO: Final = """\
+`from duolog import col, lit, …`. Python values beside a column are literals: `col("delay") > 15`. A null among the arguments gives
+null where nothing else is said. Types: what is taken → what comes of it, D(p,s) for DECIMAL(p,s); other
+arguments have the type of the first."""
+AGGREGATES_INTRO: Final = """\
+Results of `aggregate(name=…)`, alone or in an expression: `sum_("amount") / count()`. Nulls are passed over. Of a grouped table a row
+can change or go, so that only what can be taken back is aggregated there. What they cannot say, an `initializer` and an `adder` do."""
+TYPES_INTRO: Final = """\
+Declared as a text (`"dest STRING, delay BIGINT"`), or in Python ([columns](../guide/topologies.md#columns)). A value of each type may
+be null. Format KAFKA carries one column alone, in the bytes of Kafka's own serializers."""
+LIMITS: Final = f"""\
+- DECIMAL has at most {DECIMAL_PRECISION_MAX} digits. INT has 32 bits, BIGINT 64, and both wrap.
+- JSON is read to a depth of {NESTING_MAX}, and a number to {NUMBER_LENGTH_MAX:,} characters; times are of the years 0001 to 9999. What is
+  beyond is a [record that is wrong](../guide/topologies.md#records-that-are-wrong).
+- A MAP in JSON has keys of type STRING, and is no part of a key: its entries have no order.
+- `min_` and `max_` are not for grouped tables, where what they forgot may be needed again.
+- Key and value have columns of different names, and so has what a join makes.
+- The number of tasks is the number of partitions of the largest source topic at the first start, for good.
+- A real-time query holds a slot for each source partition and for each task of each level, as long as it runs (the
+  setting `master`, [settings](config.md#engine))."""
+NAMES_INTRO: Final = """\
+All operators of Kafka Streams 4.1, and what does the same here."""
+
+
+def streams_page() -> str:
+    """Return the page of the DSL."""
+    classes = operator_classes()
+    ours = operator_names(classes)
+    there = names_there(ours)
+    parts = ["# Streams DSL", INTRO]
+    for of in classes:
+        parts += [
+            f"## {_title(of)}",
+            BOTH if _heirs(of) else _summary(of),
+            _operators_table(of, there),
+        ]
+    parts += ["## Expressions", EXPRESSIONS_INTRO, "### Functions", _functions_table()]
+    parts += ["### Operators", _expr_operators_table(), "### Of a column", _methods_table()]
+    parts += ["### Numbers together", _arithmetic_table(), "### Casts", _casts_table()]
+    parts += ["## Aggregates", AGGREGATES_INTRO, _aggregates_table()]
+    parts += ["## Types", TYPES_INTRO, _types_table(), "## Limits", LIMITS]
+    parts += ["## Names of Kafka Streams", NAMES_INTRO, _names_table(ours)]
+    return "\n\n".join(parts)
+
+
+# Operators.
+
+
+def operator_classes() -> list[type]:
+    """Return `Topology` and every class of the DSL that a method of one of them returns, bases too."""
+    modules = [
+        import_module(found.name)
+        for found in pkgutil.iter_modules(duolog.dsl.__path__, "duolog.dsl.")
+    ]
+    known = {
+        name: of
+        for module in modules
+        for name, of in inspect.getmembers(module, inspect.isclass)
+        if of.__module__ == module.__name__
+    }
+    found: list[type] = [Topology]
+    for of in found:
+        returned = {word for _, method in methods_of(of) for word in _returned_words(method)}
+        new = [one for one in known.values() if one.__name__ in returned and one not in found]
+        bases = [base for one in new for base in one.__mro__[1:-1] if base in known.values()]
+        found += dict.fromkeys(one for one in (*bases, *new) if one not in found)
+    return [of for of in found if any(methods_of(of))]
+
+
+def operator_names(classes: Sequence[type]) -> list[str]:
+    """Return `Stream.filter` for each operator, under each class of handles that has it."""
+    names = []
+    for of in classes:
+        heirs = [one for one in classes if of in one.__mro__[1:]]
+        names += [f"{one.__name__}.{name}" for one in heirs or [of] for name, _ in methods_of(of)]
+    return names
+
+
+def methods_of(of: type) -> Iterator[tuple[str, Any]]:
+    """Yield the public methods that a class defines itself, in their order."""
+    for name, member in vars(of).items():
+        if inspect.isfunction(member) and not name.startswith("_"):
+            yield name, member
+
+
+def _returned_words(method: Callable[..., Any]) -> set[str]:
+    returned = inspect.signature(method).return_annotation
+    text = returned if isinstance(returned, str) else getattr(returned, "__name__", "")
+    return set(re.findall(r"\w+", text))
+
+
+def _title(of: type) -> str:
+    return " and ".join(one.__name__ for one in _heirs(of) or [of])
+
+
+def _heirs(of: type) -> list[type]:
+    return [one for one in operator_classes() if of in one.__mro__[1:]]
+
+
+def _operators_table(of: type, there: dict[str, str]) -> str:
+    heirs = _heirs(of) or [of]
+    rows = []
+    for name, method in methods_of(of):
+        named = "; ".join(dict.fromkeys(_code(there[f"{one.__name__}.{name}"]) for one in heirs))
+        rows.append(f"| `{name}{_arguments(method)}` | {_summary(method)} | {named} |")
+    return _table(("", "what it does", "Kafka Streams"), rows)
+
+
+def _code(names: str) -> str:
+    """Return names as code, words as they are."""
+    first, comma, rest = names.partition(", ")
+    return f"`{first}`{comma}{rest if ' ' in rest else _code(rest) if rest else ''}"
+
+
+def _arguments(method: Callable[..., Any]) -> str:
+    """Return the arguments as a caller sees them, with what they are if they are left out."""
+    signature = inspect.signature(method)
+    shown = [
+        one.replace(annotation=one.empty)
+        for one in signature.parameters.values()
+        if one.name != "self"
+    ]
+    return str(signature.replace(parameters=shown, return_annotation=signature.empty))
+
+
+def _summary(of: object) -> str:
+    """Return the first sentence of a docstring; what has none says nothing."""
+    return (
+        inspect.cleandoc(of.__doc__ or "")
+        .partition("\n\n")[0]
+        .replace("\n", " ")
+        .replace("|", "\\|")
+    )
+
+
+# Expressions.
+
+
+def exported() -> dict[str, Callable[..., Expr]]:
+    """Return the functions that `duolog` exports and that give columns."""
+    found = {name: getattr(duolog, name) for name in duolog.__all__}
+    return {name: of for name, of in found.items() if inspect.isfunction(of)}
+
+
+def _functions_table() -> str:
+    rows = []
+    for name, function in exported().items():
+        made = _made(function)
+        if made is None or not isinstance(made.expression, Aggregate):
+            rows.append(
+                f"| `{name}{_arguments(function)}` | {_types(made)} | {_summary(function)} |"
+            )
+    return _table(("", "types", "what it gives"), rows)
+
+
+def _methods_table() -> str:
+    rows = [
+        f"| `{name}{_arguments(method)}` | {_types(_made(method, col('a')))} | {_summary(method)} |"
+        for name, method in methods_of(Expr)
+    ]
+    return _table(("", "types", "what it gives"), rows)
+
+
+def _expr_operators_table() -> str:
+    defined = [
+        name for name, of in vars(Expr).items() if inspect.isfunction(of) and name[:2] == "__"
+    ]
+    reflected = [name for name in defined if f"__{name[3:]}" in defined and name[2] == "r"]
+    unknown = set(defined) - set(OPERATORS) - set(NO_OPERATOR) - set(reflected)
+    assert not unknown, f"say in OPERATORS of scripts/lib/streams_page.py how {unknown} are written"
+    rows = []
+    for name in defined:
+        if name in OPERATORS:
+            written, apply = OPERATORS[name]
+            made = None if name == "__getitem__" else apply(col("a"), col("a"))
+            rows.append(f"| `{written}` | {_types(made)} | {_summary(vars(Expr)[name])} |")
+    return _table(("", "types", "what it gives"), rows)
+
+
+def _made(function: Callable[..., Expr], *first: Expr) -> Expr | None:
+    """Call a function with column `a` wherever it takes a column; None if that is no call."""
+    arguments = list[object](first)
+    for one in list(inspect.signature(function).parameters.values())[len(first) :]:
+        of = str(one.annotation)
+        if one.kind is one.KEYWORD_ONLY or ("Expr" not in of and one.default is not one.empty):
+            continue
+        if "Expr" not in of and of not in {str(int), "int"}:
+            return None
+        arguments.append(1 if "Expr" not in of else col("a"))
+        if one.kind is one.VAR_POSITIONAL:
+            arguments.append(col("a"))
+    try:
+        return function(*arguments)
+    except (StatementError, TypeError):
+        return None
+
+
+def _types(made: Expr | None) -> str:
+    """Return which types of column `a` an expression takes, and what it gives for them."""
+    if made is None:
+        return ""
+    given = {of: found for of in TYPES if (found := _type(made.expression, of))}
+    if given and not column_names(made.expression):
+        return str(given[STRING])
+    return _taken_and_given(given)
+
+
+def _taken_and_given(given: Mapping[Type, Type]) -> str:
+    """Return `INT, BIGINT → DOUBLE; STRING → the same`, as short as it can be said."""
+    if len(set(given.values())) == 1 and len(given) > 1:
+        return f"{_names(list(given))} → {next(iter(given.values()))}"
+    by_result: dict[str, list[Type]] = {}
+    for of, found in given.items():
+        by_result.setdefault("the same" if found == of else str(found), []).append(of)
+    parts = [f"{_names(taken)} → {found}" for found, taken in by_result.items()]
+    return "; ".join(parts).replace("DECIMAL(", "D(")
+
+
+def _names(types: Sequence[Type]) -> str:
+    left_out = [of.name for of in TYPES if of not in types]
+    if len(left_out) <= len(NESTED):
+        return f"all but {', '.join(left_out)}" if left_out else "all"
+    if list(types) == NUMBERS:
+        return "numbers"
+    return ", ".join(of.name if of in NESTED else str(of) for of in types)
+
+
+def _type(expression: Expression, of: Type) -> Type | None:
+    try:
+        return type_of(expression, Scope((Column("a", of),)))
+    except StatementError:
+        return None
+
+
+def _arithmetic_table() -> str:
+    a, b = col("a"), col("b")
+    rows = []
+    for left, right in combinations_with_replacement(NUMBERS, 2):
+        scope = Scope((Column("a", left), Column("b", right)))
+        made = (a + b, a * b, a / b, a % b)
+        cells = " | ".join(str(type_of(one.expression, scope)) for one in made)
+        rows.append(f"| {left}, {right} | {cells} |")
+    return _table(("of", "`+` `-`", "`*`", "`/`", "`%`"), rows)
+
+
+def _casts_table() -> str:
+    rows = []
+    for of in PLAIN:
+        taken = [to for to in PLAIN if to != of and _type(col("a").cast(to).expression, of)]
+        rows.append(f"| {of} | {', '.join(to.name for to in taken)} |")
+    return _table(("from", "to"), rows)
+
+
+# Aggregates, types, limits, names.
+
+
+def _aggregates_table() -> str:
+    rows = []
+    for name, function in exported().items():
+        made = _made(function)
+        if made is None or not isinstance(made.expression, Aggregate):
+            continue
+        given = {of: found for of in TYPES if (found := _folded(made, of, undo=False))}
+        table = "yes" if any(_folded(made, of, undo=True) for of in PLAIN) else "no"
+        written = f"`{name}{_arguments(function)}`"
+        rows.append(f"| {written} | {_taken_and_given(given)} | {table} | {_summary(function)} |")
+    return _table(("", "types", "of a grouped table", "what it gives"), rows)
+
+
+def _folded(made: Expr, of: Type, *, undo: bool) -> Type | None:
+    scope = Scope((Column("a", of),))
+    try:
+        folded = fold((("a", made.expression),), scope, undo=undo)
+        kept = tuple(Column(one.name, one.type) for one in folded.accumulators)
+        return type_of(folded.results[0][1], Scope(scope.columns, accumulators=kept))
+    except StatementError:
+        return None
+
+
+def _types_table() -> str:
+    python = {of: name.__name__ for name, of in PYTHON_TYPES.items() if isinstance(name, type)}
+    rows = []
+    for of, sample in SAMPLES:
+        written = value_serde(JSON.name, (Column("a", of),)).serialize((sample,))
+        assert written is not None
+        text = written.decode().removeprefix('{"a":').removesuffix("}")
+        key = _is_key(of)
+        kafka = "yes" if of in KAFKA_TYPES else ""
+        rows.append(
+            f"| {of} | {_python(of, python)} | `{text}` | {kafka} | {'yes' if key else 'no'} |"
+        )
+    return _table(("type", "Python", "in JSON", "KAFKA", "in a key"), rows)
+
+
+def _python(of: Type, plain: dict[Type, str]) -> str:
+    match of:
+        case Array():
+            return "`list[str]`"
+        case Map():
+            return "`dict[str, int]`"
+        case Struct():
+            return "a dataclass, a dict"
+        case Decimal():
+            return "`Decimal` is DECIMAL(38,18)"
+        case _:
+            return f"`{plain[of]}`" if of in plain else '`"INT"`'
+
+
+def _is_key(of: Type) -> bool:
+    try:
+        ensure_key(Schema((Column("a", of),), ()))
+    except StatementError:
+        return False
+    return True
+
+
+def _names_table(ours: Sequence[str]) -> str:
+    rows = []
+    for row in counterparts(ours):
+        here = f"`{row.ours}`" if row.ours else "not yet"
+        rows.append(f"| `{row.theirs}` | {here} | {row.note} |")
+    return _table(("Kafka Streams", "here", ""), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[str]) -> str:
+    return "\n".join((f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows))
