@@ -33,6 +33,24 @@ def test_an_example_runs_by_itself(name: str) -> None:
     assert "Notice: " in done.stdout
 
 
+@pytest.mark.parametrize(
+    "words", [["-k", "not engine"], pytest.param(["-k", "engine"], marks=pytest.mark.deep)]
+)
+def test_the_tests_of_a_topology_pass(words: list[str]) -> None:
+    """As the examples' README says it, but for the one that starts a JVM: that is for `--deep`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, "examples/testing"],
+        cwd=EXAMPLES.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
 def test_every_example_is_listed_in_the_readme() -> None:
     readme = (EXAMPLES / "README.md").read_text()
 

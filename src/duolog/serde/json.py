@@ -190,7 +190,8 @@ def _plain_writer(of: Type) -> Writer:
             return _struct_writer(of)
         case Decimal():
             step = PythonDecimal(1).scaleb(-of.scale)
-            return lambda value: str(cast("PythonDecimal", value).quantize(step, context=WIDE))
+            # Whole numbers and texts are numbers, too.
+            return lambda value: str(PythonDecimal(cast("str", value)).quantize(step, context=WIDE))
         case _:
             return _SCALAR_WRITERS[of]
 

@@ -2,7 +2,8 @@
 
 May import everything but `cli`. Names are loaded on first use, so that a test pays only for
 what it takes: `EmbeddedCluster` (a real broker in a process), `Client` (writes to it, reads it),
-`FakeClock`, `ReferenceEvaluator` (a topology in plain Python, without broker and JVM).
+`FakeClock`, `TopologyDriver` (a topology in plain Python, record by record, without broker and JVM),
+`ReferenceEvaluator` (what it runs on).
 """
 
 from importlib import import_module
@@ -13,9 +14,17 @@ if TYPE_CHECKING:
     from duolog.testing.clock import FakeClock
     from duolog.testing.cluster import EmbeddedCluster
     from duolog.testing.disk import CrashDisk
+    from duolog.testing.driver import TopologyDriver
     from duolog.testing.reference import ReferenceEvaluator
 
-__all__ = ["Client", "CrashDisk", "EmbeddedCluster", "FakeClock", "ReferenceEvaluator"]
+__all__ = [
+    "Client",
+    "CrashDisk",
+    "EmbeddedCluster",
+    "FakeClock",
+    "ReferenceEvaluator",
+    "TopologyDriver",
+]
 
 _HOME = {
     "Client": "duolog.testing.client",
@@ -23,6 +32,7 @@ _HOME = {
     "EmbeddedCluster": "duolog.testing.cluster",
     "FakeClock": "duolog.testing.clock",
     "ReferenceEvaluator": "duolog.testing.reference",
+    "TopologyDriver": "duolog.testing.driver",
 }
 
 

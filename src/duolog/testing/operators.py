@@ -217,7 +217,7 @@ def _join(node: StreamTableJoin, table: Node) -> Run:
 
 def _lookup(table: Node) -> Callable[[Row, Stores], Row | None]:
     """Return the function that finds the row of a key in `table`, stored or derived."""
-    kept = _kept(table)
+    kept = kept_by(table)
 
     def look_up(key: Row, stores: Stores) -> Row | None:
         found = kept(key, stores)
@@ -226,7 +226,8 @@ def _lookup(table: Node) -> Callable[[Row, Stores], Row | None]:
     return look_up
 
 
-def _kept(table: Node) -> Callable[[Row, Stores], Kept | None]:
+def kept_by(table: Node) -> Callable[[Row, Stores], Kept | None]:
+    """Return the function that finds the row of a key, and its timestamp, in the stores of a task."""
     match table:
         case TableSource() | TableCopy():
             return lambda key, stores: stores[table.store].get(key)
@@ -239,7 +240,7 @@ def _kept(table: Node) -> Callable[[Row, Stores], Kept | None]:
 
             return of_aggregate
         case Filter() | Project():
-            parent = _kept(table.parent)
+            parent = kept_by(table.parent)
             run = _OPERATORS[type(table)](table)
 
             def derived(key: Row, stores: Stores) -> Kept | None:

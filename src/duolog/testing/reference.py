@@ -35,6 +35,7 @@ from duolog.testing.operators import (
     Stores,
     compile_node,
     is_null,
+    kept_by,
     without_failed_old,
 )
 from duolog.testing.scalars import RecordError
@@ -142,6 +143,17 @@ class ReferenceEvaluator:
                 pass_on = _Pass(self._compiled, task, queues, written, self._record_failed)
                 self._run_task(part, task, queues[part.id, task], pass_on)
         return written
+
+    def rows(self, table: Node) -> dict[Row, Row]:
+        """Return the rows that the store of `table` holds, in all tasks."""
+        (store,) = table.stores
+        row_of = kept_by(table)
+        found = (
+            (key, row_of(key, task))
+            for task in self._stores.values()
+            for key in task.get(store, ())
+        )
+        return {key: kept.row for key, kept in found if kept is not None}
 
     def _record_failed(self, error: RecordError) -> None:
         if not self._passes_over:

@@ -1,0 +1,123 @@
+"""Keys and values of a topic as a person writes them in Python, and as bytes.
+
+    key of one column           the value itself, "bob"
+    key of several columns      a tuple in their order, ("bob", 7); a dict by name is taken too
+    value of format KAFKA       the value itself
+    any other value             a dict by name; a dataclass is taken too, and a missing column is null
+    null                        None
+
+Where several nodes read or write one topic, its columns are those of all of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from itertools import chain
+from typing import Any
+
+from duolog.core.errors import SerdeError
+from duolog.plan.errors import unknown_name
+from duolog.plan.nodes import Sink, Source
+from duolog.plan.types import Column
+from duolog.serde.row import Row
+from duolog.serde.serde import key_serde, value_serde
+
+
+class TopicValues:
+    """Converts between bytes, rows and Python values of one topic.
+
+    Args:
+        nodes: the sources and sinks of the topic, at least one.
+    """
+
+    def __init__(self, nodes: Sequence[Source | Sink]) -> None:
+        first = nodes[0]
+        self.topic = first.topic
+        self.key_columns = _together(node.schema.key for node in nodes)
+        self.value_columns = _together(node.schema.value for node in nodes)
+        self._is_plain = first.value_format.name == "KAFKA"
+        self._keys = key_serde(first.key_format.name, self.key_columns)
+        self._values = value_serde(first.value_format.name, self.value_columns)
+
+    def key_bytes(self, key: object) -> bytes | None:
+        """Return the bytes of a key.
+
+        Raises:
+            SerdeError: it is no key of this topic.
+            StatementError: it names a column that there is not.
+        """
+        if key is None:
+            return None
+        if isinstance(key, Mapping):
+            return self._keys.serialize(self._row(key, self.key_columns))
+        row = tuple(key) if isinstance(key, tuple) else (key,)
+        if len(row) != len(self.key_columns):
+            names = ", ".join(column.name for column in self.key_columns)
+            raise SerdeError(
+                f'{key!r} is no key of topic "{self.topic}"',
+                detail=f"Its key has the columns {names}." if names else "Its key is not read.",
+            )
+        return self._keys.serialize(row)
+
+    def value_bytes(self, value: object) -> bytes | None:
+        """Return the bytes of a value.
+
+        Raises:
+            SerdeError, StatementError: as `key_bytes`.
+        """
+        if value is None:
+            return None
+        if is_dataclass(value) and not isinstance(value, type):
+            value = asdict(value)
+        if isinstance(value, Mapping):
+            return self._values.serialize(self._row(value, self.value_columns))
+        if not self._is_plain:
+            names = ", ".join(column.name for column in self.value_columns)
+            raise SerdeError(
+                f'{value!r} is no value of topic "{self.topic}"',
+                detail=f"Its value is a row with the columns {names}.",
+                hint="Give a dict by name, or a dataclass.",
+            )
+        return self._values.serialize((value,))
+
+    def key_row(self, data: bytes | None) -> Row | None:
+        """Return the columns of a key.
+
+        Raises:
+            SerdeError: the bytes are no key of this topic.
+        """
+        return self._keys.deserialize(data)
+
+    def value_row(self, data: bytes | None) -> Row | None:
+        """Return the columns of a value.
+
+        Raises:
+            SerdeError: the bytes are no value of this topic.
+        """
+        return self._values.deserialize(data)
+
+    def key(self, row: Row | None) -> Any:
+        """Return a key as a person writes it."""
+        if row is None:
+            return None
+        return row[0] if len(row) == 1 else row
+
+    def value(self, row: Row | None) -> Any:
+        """Return a value as a person writes it."""
+        if row is None:
+            return None
+        if self._is_plain:
+            return row[0]
+        names = [column.name for column in self.value_columns]
+        return dict(zip(names, row, strict=True))
+
+    def _row(self, values: Mapping[str, object], columns: tuple[Column, ...]) -> Row:
+        names = [column.name for column in columns]
+        for name in values:
+            if name not in names:
+                raise unknown_name("column", name, names)
+        return tuple(values.get(name) for name in names)
+
+
+def _together(columns: Any) -> tuple[Column, ...]:
+    by_name = {column.name: column for column in chain.from_iterable(columns)}
+    return tuple(by_name.values())

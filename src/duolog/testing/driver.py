@@ -1,0 +1,271 @@
+"""A topology, driven record by record in a test: no broker, no JVM, milliseconds.
+
+    driver = TopologyDriver(topology)
+    driver.input_topic("visits").pipe_input("bob", {"place": "park"})
+    driver.output_topic("visits-by-name").read_key_values()      [("bob", {"visits": 1})]
+    driver.store("visits-store")                                 {"bob": {"visits": 1}}
+
+Each record goes all the way before the next one, so that every update is written. How keys and
+values are written in Python, `TopicValues` says.
+
+It runs on the reference evaluator, which the engine is held against by tests. What belongs to a
+cluster it does not know: headers, several partitions, the record cache, restarts. Those are for
+`EmbeddedCluster` and an `Application`.
+
+Source: Kafka Streams `TopologyTestDriver`, `TestInputTopic`, `TestOutputTopic`.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+from duolog.core.errors import QueryError
+from duolog.dsl.topology import Topology
+from duolog.plan.errors import unknown_name
+from duolog.plan.nodes import Sink, Source
+from duolog.runtime.topic_values import TopicValues
+from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
+from duolog.testing.scalars import RecordError
+
+
+class WrittenRecord(NamedTuple):
+    """A record with key and value as Python has them."""
+
+    key: Any
+    value: Any
+    timestamp_ms: int
+
+
+class TopologyDriver:
+    """Runs a topology on records that a test pipes in.
+
+    Args:
+        topology: what is tested.
+        wall_clock_ms: the time of records that are piped in without one.
+        processing_exception_handler: whether a record that cannot be processed fails the test, or
+            is passed over, as the engine's setting `processing.exception.handler` says.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        wall_clock_ms: int = 0,
+        processing_exception_handler: Literal["log_and_fail", "log_and_continue"] = "log_and_fail",
+    ) -> None:
+        plan = topology.build()
+        self.wall_clock_ms = wall_clock_ms
+        self._evaluator = ReferenceEvaluator(
+            plan, passes_over=processing_exception_handler == "log_and_continue"
+        )
+        self._inputs = _by_topic(plan.sources)
+        self._outputs = _by_topic(plan.sinks)
+        self._written: dict[str, deque[WrittenRecord]] = {topic: deque() for topic in self._outputs}
+        self._offsets = dict.fromkeys(self._inputs, 0)
+        self._tables = {store: node for node in plan.nodes for store in node.stores}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the driver. There is nothing to give back yet."""
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The names of the stores."""
+        return tuple(self._tables)
+
+    @property
+    def skipped(self) -> int:
+        """How many records were passed over: they could not be read or processed."""
+        return self._evaluator.dropped + self._evaluator.failed
+
+    def input_topic(
+        self, topic: str, *, timestamp_ms: int | None = None, advance_ms: int = 0
+    ) -> "InputTopic":
+        """Return a source topic, to pipe records into.
+
+        Args:
+            topic: its name.
+            timestamp_ms: the time of the first record; without it, that of the driver's wall clock.
+            advance_ms: how much later each record is than the one before.
+
+        Raises:
+            StatementError: the topology reads no such topic.
+        """
+        if topic not in self._inputs:
+            raise unknown_name("source topic", topic, self._inputs)
+        return InputTopic(self, self._inputs[topic], timestamp_ms, advance_ms)
+
+    def output_topic(self, topic: str) -> "OutputTopic":
+        """Return a topic that the topology writes, to read what has come.
+
+        Raises:
+            StatementError: it writes no such topic.
+        """
+        if topic not in self._outputs:
+            raise unknown_name("result topic", topic, self._outputs)
+        return OutputTopic(topic, self._written[topic])
+
+    def store(self, name: str) -> dict[Any, dict[str, Any]]:
+        """Return the rows of a store as they are now, by key.
+
+        Raises:
+            StatementError: there is no such store among those of tables that results need.
+        """
+        if name not in self._tables:
+            raise unknown_name("store", name, self._tables)
+        table = self._tables[name]
+        names = [column.name for column in table.schema.value]
+        return {
+            _hashable(key[0] if len(key) == 1 else key): dict(zip(names, row, strict=True))
+            for key, row in self._evaluator.rows(table).items()
+        }
+
+    def advance_wall_clock_time(self, by: timedelta) -> None:
+        """Move the wall clock on."""
+        self.wall_clock_ms += by // timedelta(milliseconds=1)
+
+    def pipe_bytes(
+        self, topic: str, key: bytes | None, value: bytes | None, timestamp_ms: int
+    ) -> None:
+        """Run a record of bytes, and all that it causes.
+
+        Raises:
+            QueryError: it cannot be processed.
+        """
+        waiting = deque([SinkRecord(topic, 0, timestamp_ms, key, value)])
+        while waiting:
+            written = self._run(waiting.popleft())
+            for record in written:
+                self._keep(record)
+            # A topic may be written and read by one topology.
+            waiting.extend(record for record in written if record.topic in self._inputs)
+
+    def _run(self, record: SinkRecord) -> list[SinkRecord]:
+        offset = self._offsets[record.topic]
+        self._offsets[record.topic] += 1
+        piped = SourceRecord(record.topic, 0, offset, record.timestamp_ms, record.key, record.value)
+        try:
+            return self._evaluator.run([piped])
+        except RecordError as error:
+            raise QueryError(
+                f'cannot process the record of topic "{record.topic}", offset {offset}',
+                detail=str(error),
+            ) from error
+
+    def _keep(self, record: SinkRecord) -> None:
+        values = self._outputs[record.topic]
+        key = values.key(values.key_row(record.key))
+        value = values.value(values.value_row(record.value))
+        self._written[record.topic].append(WrittenRecord(key, value, record.timestamp_ms))
+
+
+class InputTopic:
+    """A source topic of a driver. Made by `TopologyDriver.input_topic`."""
+
+    def __init__(
+        self,
+        driver: TopologyDriver,
+        values: TopicValues,
+        timestamp_ms: int | None,
+        advance_ms: int,
+    ) -> None:
+        self._driver = driver
+        self._values = values
+        self._next_ms = timestamp_ms
+        self._advance_ms = advance_ms
+
+    def pipe_input(self, key: Any, value: Any, timestamp_ms: int | None = None) -> None:
+        """Write one record, and run all that it causes. None is a null key, or a null value.
+
+        Raises:
+            SerdeError: key or value do not fit the columns of the topic.
+            StatementError: they name a column that there is not.
+            QueryError: the record cannot be processed.
+        """
+        data = self._values.key_bytes(key), self._values.value_bytes(value)
+        self.pipe_bytes(*data, timestamp_ms=timestamp_ms)
+
+    def pipe_inputs(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Write records of these keys and values, one after the other."""
+        for key, value in pairs:
+            self.pipe_input(key, value)
+
+    def pipe_bytes(
+        self, key: bytes | None, value: bytes | None, timestamp_ms: int | None = None
+    ) -> None:
+        """Write one record as it would stand in the topic, one that cannot be read, say."""
+        if timestamp_ms is None:
+            timestamp_ms = self._next_ms
+            if self._next_ms is not None:
+                self._next_ms += self._advance_ms
+        if timestamp_ms is None:
+            timestamp_ms = self._driver.wall_clock_ms
+        self._driver.pipe_bytes(self._values.topic, key, value, timestamp_ms)
+
+
+class OutputTopic:
+    """What a driver's topology has written to a topic and was not read yet.
+
+    Made by `TopologyDriver.output_topic`; all of one topic read from one queue.
+    """
+
+    def __init__(self, topic: str, written: deque[WrittenRecord]) -> None:
+        self._topic = topic
+        self._written = written
+
+    def __len__(self) -> int:
+        return len(self._written)
+
+    def read_record(self) -> WrittenRecord:
+        """Return the next record.
+
+        Raises:
+            LookupError: none is left.
+        """
+        if not self._written:
+            raise LookupError(f'topic "{self._topic}" has no record that was not read yet')
+        return self._written.popleft()
+
+    def read_records(self) -> list[WrittenRecord]:
+        """Return all records that are left."""
+        found = list(self._written)
+        self._written.clear()
+        return found
+
+    def read_key_values(self) -> list[tuple[Any, Any]]:
+        """Return keys and values of all records that are left."""
+        return [(record.key, record.value) for record in self.read_records()]
+
+    def read_table(self) -> dict[Any, Any]:
+        """Return the last value of each key in what is left; without keys whose last one is null."""
+        last = {_hashable(record.key): record.value for record in self.read_records()}
+        return {key: value for key, value in last.items() if value is not None}
+
+
+def _by_topic(nodes: Iterable[Source | Sink]) -> dict[str, TopicValues]:
+    found: dict[str, list[Source | Sink]] = {}
+    for node in nodes:
+        found.setdefault(node.topic, []).append(node)
+    return {topic: TopicValues(of_topic) for topic, of_topic in found.items()}
+
+
+def _hashable(key: Any) -> Any:
+    match key:
+        case list() | tuple():
+            return tuple(_hashable(item) for item in key)
+        case dict():
+            return tuple((name, _hashable(item)) for name, item in key.items())
+        case _:
+            return key
