@@ -5,7 +5,7 @@
 
 Its life: `check` tells what is wrong before anything takes long; `open` starts what does and needs no
 topic (the JVM); `start` checks, makes the result topics that are missing, opens what is not open and starts the
-query; `close` stops both, as the end of a `with` does.
+query; `stop` ends the query; `close` ends both, as the end of a `with` does.
 """
 
 from collections.abc import Mapping
@@ -127,13 +127,17 @@ class Application:
         """
         return self._engine_of_this().explain(self.plan, self.application_id, self.mode)
 
+    def stop(self) -> None:
+        """Stop the query and leave the JVM to what starts next. Does nothing when stopped."""
+        query, self._query = self._query, None
+        if query is not None:
+            query.stop()
+
     def close(self) -> None:
         """Stop the query, then the JVM. Does nothing when closed."""
-        query, self._query = self._query, None
         engine, self._engine = self._engine, None
         try:
-            if query is not None:
-                query.stop()
+            self.stop()
         finally:
             if engine is not None:
                 engine.close()

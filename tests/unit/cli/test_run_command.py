@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from duolog.cli.commands.run import load_topology, run
+from duolog.cli.commands.run import run
+from duolog.cli.topology_file import load_topology
 from duolog.core.errors import StatementError
 
 BODY = """

@@ -1,0 +1,187 @@
+"""A Python file that defines a topology, and what it imports from its own directory.
+
+It can be loaded again when one of these has changed: they are forgotten then, and nothing else is.
+"""
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from importlib import invalidate_caches
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+import duolog
+from duolog.core.errors import DuologError, StatementError
+
+if TYPE_CHECKING:
+    from duolog.dsl.topology import Topology
+
+_MODULE: Final = "duolog_run_file"
+_NEVER_OWN: Final = ("duolog", "__main__", "__mp_main__")
+_INSTALLED: Final = tuple(
+    Path(place).resolve() for place in (sys.prefix, sys.base_prefix, Path(duolog.__file__).parent)
+)
+_PACKAGES: Final = frozenset({"site-packages", "dist-packages"})
+_STILL_S: Final = 0.1
+
+Stamp = tuple[int, int, int] | None
+"""What tells one content of a file from another: time, size and inode; None: there is no file."""
+
+
+class TopologyFile:
+    """Loads the topology of a file, as often as it changes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._directory = path.resolve().parent
+        self._own_modules: set[str] = set()
+        self._stamps: dict[Path, Stamp] = {path.resolve(): None}
+
+    def load(self) -> "Topology":
+        """Return what the file calls `topology`, calling it if it is a function.
+
+        Raises:
+            StatementError: the file has none, or raises.
+        """
+        began_ns = time.time_ns()
+        before = {path: _stamp(path) for path in self._stamps}
+        for name in self._own_modules:
+            sys.modules.pop(name, None)
+        invalidate_caches()
+        known = set(sys.modules)
+        tried: set[Path] = set()
+        try:
+            return self._topology()
+        except StatementError as error:
+            # A module that failed, or that is not there yet, is not among the modules.
+            tried = set(self._files_of(error))
+            raise
+        finally:
+            found = {name: file for name in sys.modules.keys() - known if (file := self._own(name))}
+            self._own_modules = set(found)
+            self._stamps = {
+                path: before[path] if path in before else _stamp(path, unless_since_ns=began_ns)
+                for path in {self.path.resolve(), *found.values(), *tried}
+            }
+
+    def has_changed(self) -> bool:
+        """Tell whether a file is another one than the last load has read."""
+        return any(_stamp(path) != stamp for path, stamp in self._stamps.items())
+
+    def wait_until_still(self) -> None:
+        """Wait until nobody writes any more: an editor may take several steps."""
+        before, now = None, self._now()
+        while before != now:
+            time.sleep(_STILL_S)
+            before, now = now, self._now()
+
+    def _now(self) -> list[Stamp]:
+        return [_stamp(path) for path in self._stamps]
+
+    def _topology(self) -> "Topology":
+        from duolog.dsl.topology import Topology  # noqa: PLC0415 - not before it is needed
+
+        found = getattr(self._execute(), "topology", None)
+        if callable(found) and not isinstance(found, Topology):
+            found = self._call(found)
+        if not isinstance(found, Topology):
+            raise StatementError(
+                f'file "{self.path}" defines no topology',
+                detail="" if found is None else f"Its `topology` is {type(found).__name__}.",
+                hint='Write `topology = Topology("name")`, or a function `topology()` that returns one.',
+            )
+        return found
+
+    def _execute(self) -> ModuleType:
+        spec = spec_from_file_location(_MODULE, self.path)
+        if spec is None or spec.loader is None:
+            raise StatementError(
+                f'file "{self.path}" is not Python', hint="Give it a name that ends in .py."
+            )
+        module = module_from_spec(spec)
+        # As for `python FILE`: what lies beside the file can be imported.
+        if str(self._directory) not in sys.path:
+            sys.path.insert(0, str(self._directory))
+        sys.modules[spec.name] = module
+        execute = spec.loader.exec_module
+        # What was compiled counts as fresh within a second of the same size: too coarse for an editor.
+        before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        try:
+            self._call(lambda: execute(module))
+        finally:
+            sys.dont_write_bytecode = before
+        return module
+
+    def _call(self, run: Callable[[], object]) -> object:
+        try:
+            return run()
+        except DuologError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> StatementError:
+        """Return what is wrong with the file, and where in it or beside it."""
+        places = list(self._own_places(error))
+        path, line = places[-1] if places else (self.path.resolve(), None)
+        shown = self.path.parent / path.relative_to(self._directory)
+        at = f", line {line}" if line else ""
+        return StatementError(
+            f'file "{shown}"{at} cannot be run: {type(error).__name__}: {error}',
+            hint=f"`python {self.path}` shows the whole trace.",
+        )
+
+    def _own_places(self, error: BaseException) -> Iterator[tuple[Path, int | None]]:
+        """Yield file and line of the user's own files that an error came through."""
+        frames = traceback.extract_tb(error.__traceback__)
+        places = [(frame.filename, frame.lineno) for frame in frames]
+        if isinstance(error, SyntaxError) and error.filename:
+            places.append((error.filename, error.lineno))
+        for filename, line in places:
+            if path := self._own_file(filename):
+                yield path, line
+
+    def _files_of(self, error: BaseException | None) -> Iterator[Path]:
+        """Yield the user's own files that an error and its causes speak of."""
+        while error is not None:
+            yield from (path for path, _ in self._own_places(error))
+            if isinstance(error, ModuleNotFoundError) and error.name:
+                missing = self._directory.joinpath(*error.name.split("."))
+                yield from (missing.with_suffix(".py"), missing / "__init__.py")
+            error = error.__cause__
+
+    def _own(self, module: str) -> Path | None:
+        """Return the file of a module, if it is the user's own."""
+        if module.partition(".")[0] in _NEVER_OWN:
+            return None
+        return self._own_file(getattr(sys.modules[module], "__file__", None))
+
+    def _own_file(self, filename: str | None) -> Path | None:
+        if not filename or not Path(filename).is_file():
+            return None
+        path = Path(filename).resolve()
+        # A virtual environment may stand in the same directory, and Duolog itself.
+        inside = path.is_relative_to(self._directory)
+        installed = not _PACKAGES.isdisjoint(path.parts) or any(
+            path.is_relative_to(place) for place in _INSTALLED
+        )
+        return path if inside and not installed else None
+
+
+def load_topology(path: Path) -> "Topology":
+    """Return the topology of a file, as `TopologyFile.load` does."""
+    return TopologyFile(path).load()
+
+
+def _stamp(path: Path, *, unless_since_ns: int | None = None) -> Stamp:
+    """Return what tells this content from another; nothing where it was written since then."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    if unless_since_ns is not None and found.st_mtime_ns >= unless_since_ns:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

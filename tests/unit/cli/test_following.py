@@ -1,0 +1,190 @@
+"""`duolog run --watch`, with files that change and applications that are none."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from duolog.cli import following
+from duolog.cli.following import FileRunner, load_when_right
+from duolog.cli.topology_file import TopologyFile
+from duolog.core.errors import ConfigError, DuologError, QueryError
+
+if TYPE_CHECKING:
+    from duolog.dsl.topology import Topology
+    from duolog.runtime.application import Application
+
+TEXT = """
+from duolog import Topology
+
+topology = Topology("{name}")
+topology.stream("source", value="v STRING").to("copy")
+"""
+
+
+class Done(BaseException):
+    """Ends a run as Ctrl-C does."""
+
+
+@dataclass
+class FakeApplication:
+    """Writes down what is done with it, and counts those with a JVM."""
+
+    application_id: str
+    log: list[str]
+    fails: list[DuologError]
+    wait: Callable[[float], bool]
+    query: "FakeApplication" = field(init=False)
+
+    def create_source_topics(self) -> list[str]:
+        return ["source"]
+
+    def check(self) -> None:
+        if self.fails:
+            raise self.fails.pop()
+
+    def open(self) -> None:
+        pass
+
+    def start(self) -> "FakeApplication":
+        self.log.append(f"start {self.application_id}")
+        return self
+
+    def stop(self) -> None:
+        self.log.append(f"stop {self.application_id}")
+
+    def close(self) -> None:
+        self.log.append(f"close {self.application_id}")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "_LOOK_EVERY_S", 0.001)
+    monkeypatch.setattr(following, "end_in_order_on_signals", lambda: None)
+
+
+class Desk:
+    """Somebody who writes the next text whenever what runs waits for it."""
+
+    def __init__(self, path: Path, *texts: str) -> None:
+        self.path = path
+        self.log: list[str] = []
+        self.fails: list[DuologError] = []
+        self.query_fails: list[DuologError] = []
+        self._texts = list(texts)
+        self.write_next()
+
+    def write_next(self) -> None:
+        if not self._texts:
+            raise Done
+        self.path.write_text(self._texts.pop(0))
+
+    def wait(self, _seconds: float) -> bool:
+        if self.query_fails:
+            raise self.query_fails.pop()
+        self.write_next()
+        return False
+
+    def run(self) -> None:
+        file = TopologyFile(self.path)
+
+        def make(topology: "Topology") -> "Application":
+            fake = FakeApplication(topology.name, self.log, self.fails, self.wait)
+            return cast("Application", fake)
+
+        FileRunner(file, make, create_topics=True, quiet=True).run(file.load())
+
+
+def test_the_next_one_has_started_before_the_last_one_lets_go_of_the_jvm(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
+
+    with pytest.raises(Done):
+        desk.run()
+
+    assert desk.log == ["start one", "stop one", "start two", "close one", "close two"]
+
+
+def test_what_runs_goes_on_while_the_file_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = (TEXT.format(name="one"), "x = (", "x = 1", TEXT.format(name="two"))
+    desk = Desk(tmp_path / "app.py", *texts)
+
+    with pytest.raises(Done):
+        desk.run()
+
+    assert desk.log == ["start one", "stop one", "start two", "close one", "close two"]
+    told = capsys.readouterr().err
+    assert "line 1 cannot be run: SyntaxError" in told
+    assert "defines no topology" in told
+    assert told.count("what ran before runs on") == 2
+
+
+def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [TEXT.format(name=name) for name in ("one", "two", "three")]
+    desk = Desk(tmp_path / "app.py", *texts)
+    monkeypatch.setattr(time, "sleep", lambda _: desk.write_next())
+    monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
+    waits = desk.wait
+
+    def wait_and_refuse(seconds: float) -> bool:
+        if not desk.fails and "start three" not in desk.log:
+            desk.fails.append(QueryError("the topology has changed"))
+        return waits(seconds)
+
+    monkeypatch.setattr(desk, "wait", wait_and_refuse)
+
+    with pytest.raises(Done):
+        desk.run()
+
+    assert desk.log == [
+        "start one", "stop one", "close two", "stop one", "start three", "close one", "close three",
+    ]  # fmt: skip
+    told = capsys.readouterr().err
+    assert "error: the topology has changed\nwaiting for a change of" in told
+
+
+def test_a_query_that_fails_is_told_and_started_anew_with_the_next_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
+    desk.query_fails.append(QueryError("cannot process the record"))
+    monkeypatch.setattr(time, "sleep", lambda _: desk.write_next())
+    monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
+
+    with pytest.raises(Done):
+        desk.run()
+
+    assert desk.log[:3] == ["start one", "stop one", "start two"]
+    assert "error: cannot process the record\nwaiting for" in capsys.readouterr().err
+
+
+def test_what_no_change_of_the_file_can_mend_ends_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"))
+    desk.fails.append(ConfigError("there is no Java"))
+
+    with pytest.raises(ConfigError):
+        desk.run()
+
+    assert desk.log == ["close one"]
+
+
+def test_a_file_that_is_wrong_at_first_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app.py"
+    path.write_text("x = (")
+    writes = threading.Timer(0.05, lambda: path.write_text(TEXT.format(name="mended")))
+    writes.start()
+
+    topology = load_when_right(TopologyFile(path))
+    writes.join()
+
+    assert topology.name == "mended"
+    assert "waiting for a change of" in capsys.readouterr().err
