@@ -4,11 +4,15 @@
     Kafka connector (DIRECTORY; by default $XDG_CACHE_HOME/duolog/jars, where the engine keeps them)
 
 The jar is reproducible: equal sources give equal bytes (sorted names, one fixed time). It is
-written beside its place and renamed, so that nobody sees half a jar. Plain Python on purpose: the
-build hook runs it before Duolog is installed.
+written beside its place and renamed, so that nobody sees half a jar, and it says what it was made
+of: a jar of these sources is left as it is, whenever and wherever it was made. Plain Python on
+purpose: the build hook runs it before Duolog is installed.
+
+`python jvm/build.py --out FILE --check` only tells, by its exit status, whether FILE is such a jar.
 """
 
 import argparse
+import hashlib
 import os
 import re
 import shutil
@@ -25,6 +29,7 @@ CONNECTOR = "spark-sql-kafka-0-10_*.jar"
 # path: jars name jars that do not exist in their manifests. classfile, processing: annotations of
 # Scala and of libraries, which javac cannot know. None of them speaks of our sources.
 LINT = "-Xlint:all,-path,-classfile,-processing"
+MADE_OF = "META-INF/made-of.sha256"
 FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 JDK_HINT = (
     "Install a JDK 17: Debian and Ubuntu `apt install openjdk-17-jdk-headless`, "
@@ -37,17 +42,50 @@ class BuildError(Exception):
 
 
 def build(out: Path, connector_dir: Path) -> Path:
-    """Compile the kernel and put its jar at `out`.
+    """Compile the kernel and put its jar at `out`, unless the one there is of the same sources.
 
     Raises:
         BuildError: the JDK, pyspark or the connector jars are missing, or the sources are wrong.
     """
     javac = find_javac()
-    class_path = os.pathsep.join([f"{pyspark_jars()}/*", f"{connector_jars(connector_dir)}/*"])
-    with tempfile.TemporaryDirectory(prefix="duolog-kernel-") as scratch:
-        compile_sources(javac, class_path, Path(scratch))
-        write_jar(Path(scratch), out)
+    against = [pyspark_jars(), connector_jars(connector_dir)]
+    made_of = digest(against)
+    if says(out) != made_of:
+        class_path = os.pathsep.join(f"{directory}/*" for directory in against)
+        with tempfile.TemporaryDirectory(prefix="duolog-kernel-") as scratch:
+            compile_sources(javac, class_path, Path(scratch))
+            write_jar(Path(scratch), out, made_of)
     return out
+
+
+def is_fresh(out: Path, connector_dir: Path) -> bool:
+    """Tell whether the jar at `out` is what `build` would make."""
+    try:
+        return says(out) == digest([pyspark_jars(), connector_jars(connector_dir)])
+    except BuildError:
+        return False
+
+
+def digest(against: list[Path]) -> str:
+    """Return the SHA-256 of all that goes into the jar: sources, this file, names and sizes of jars."""
+    found = hashlib.sha256()
+    for path in (Path(__file__), *sorted(SOURCES.rglob("*.java"))):
+        text = path.read_bytes()
+        found.update(f"{path.relative_to(SOURCES.parent).as_posix()} {len(text)}\n".encode())
+        found.update(text)
+    for directory in against:
+        for jar in sorted(directory.glob("*.jar")):
+            found.update(f"{jar.name} {jar.stat().st_size}\n".encode())
+    return found.hexdigest()
+
+
+def says(jar: Path) -> str | None:
+    """Return the digest that a jar carries; None where there is no such jar, or only half of one."""
+    try:
+        with zipfile.ZipFile(jar) as opened:
+            return opened.read(MADE_OF).decode()
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return None
 
 
 def find_javac() -> str:
@@ -102,7 +140,7 @@ def compile_sources(javac: str, class_path: str, classes: Path) -> None:
         raise BuildError(f"javac refused the kernel:\n{done.stdout}{done.stderr}")
 
 
-def write_jar(classes: Path, out: Path) -> None:
+def write_jar(classes: Path, out: Path, made_of: str) -> None:
     """Write the class files as a jar whose bytes depend on nothing else."""
     files = sorted(
         (path.relative_to(classes).as_posix(), path) for path in classes.rglob("*.class")
@@ -112,6 +150,7 @@ def write_jar(classes: Path, out: Path) -> None:
     try:
         with zipfile.ZipFile(arriving, "w") as jar:
             add(jar, "META-INF/MANIFEST.MF", b"Manifest-Version: 1.0\r\n\r\n")
+            add(jar, MADE_OF, made_of.encode())
             for name, path in files:
                 add(jar, name, path.read_bytes())
         arriving.replace(out)
@@ -136,7 +175,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compile Duolog's kernel into one jar.")
     parser.add_argument("--out", type=Path, required=True, help="the jar to write")
     parser.add_argument("--jars", type=Path, default=cached_jars(), help="the connector's jars")
+    parser.add_argument("--check", action="store_true", help="build nothing: is FILE up to date?")
     options = parser.parse_args()
+    if options.check:
+        return 0 if is_fresh(options.out, options.jars) else 1
     try:
         build(options.out, options.jars)
     except BuildError as error:

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Final
 
@@ -27,10 +28,12 @@ def test_every_dependency_of_the_project_is_pinned_within_its_range() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = [
         Requirement(text)
-        for text in (
-            *project["project"]["dependencies"],
-            *(line for group in project["dependency-groups"].values() for line in group),
+        for lines in (
+            project["project"]["dependencies"],
+            *project["project"]["optional-dependencies"].values(),
+            *project["dependency-groups"].values(),
         )
+        for text in lines
     ]
 
     astray = [
@@ -50,3 +53,25 @@ def test_everything_that_pyproject_builds_with_is_pinned() -> None:
     names = {name for name, _ in PINS}
 
     assert {Requirement(text).name for text in project["build-system"]["requires"]} <= names
+
+
+def test_what_scripts_install_builds_with_is_whole() -> None:
+    """It is installed first, while the rest is still on its way."""
+    script = (ROOT / "scripts/install").read_text()
+    (names,) = re.findall(r'^readonly BUILD_TOOLS="(.*)"$', script, re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+    tools = {Requirement(text).name for text in project["dependency-groups"]["build"]}
+    for name in list(names.split()):
+        tools |= _needs(name)
+
+    assert tools <= set(names.split())
+
+
+def _needs(name: str) -> set[str]:
+    wanted = map(Requirement, requires(name) or ())
+    return {
+        canonicalize_name(requirement.name)
+        for requirement in wanted
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    }

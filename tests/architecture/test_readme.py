@@ -17,9 +17,12 @@ LINES_MAX: Final = 20
 
 def _block(language: str) -> str:
     """Return the only fenced block of `language`."""
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    assert isinstance(text, str)
+    (text,) = _blocks(language)
     return text
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -64,6 +67,23 @@ def test_the_program_of_the_readme_takes_twenty_lines_beside_its_imports() -> No
     ]
 
     assert len(lines) <= LINES_MAX
+
+
+def test_a_duolog_and_a_python_are_three_lines_away() -> None:
+    (lines,) = (block for block in _blocks("bash") if "scripts/install" in block)
+
+    done = subprocess.run(
+        ["bash", "-ec", lines],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert len(lines.splitlines()) == 3
+    assert done.returncode == 0, done.stderr
+    assert "Usage: duolog" in done.stdout
 
 
 def test_the_readmes_two_commands_are_scripts_of_the_project() -> None:

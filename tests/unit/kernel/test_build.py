@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -7,7 +10,7 @@ import pytest
 SCRIPT = Path(__file__).parents[3] / "jvm" / "build.py"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def build() -> Any:
     """The build script, which is no part of a package."""
     spec = spec_from_file_location("kernel_build", SCRIPT)
@@ -53,7 +56,56 @@ def test_equal_classes_make_equal_jars(build: Any, tmp_path: Path) -> None:
         classes.mkdir(parents=True)
         for letter in order:
             (classes / f"{letter}.class").write_text(letter)
-        build.write_jar(tmp_path / name, tmp_path / f"{name}.jar")
+        build.write_jar(tmp_path / name, tmp_path / f"{name}.jar", "the same")
         jars.append((tmp_path / f"{name}.jar").read_bytes())
 
     assert jars[0] == jars[1]
+
+
+@pytest.fixture
+def jvm(tmp_path: Path) -> Path:
+    """A copy of the build script with one source, and no JDK that could compile it."""
+    (tmp_path / "jvm" / "src").mkdir(parents=True)
+    (tmp_path / "jvm" / "src" / "One.java").write_text("final class One {}")
+    (tmp_path / "jvm" / "build.py").write_bytes(SCRIPT.read_bytes())
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-1.jar").write_text("jar")
+    return tmp_path / "jvm"
+
+
+def is_fresh(jvm: Path, jar: Path) -> bool:
+    options = ["--check", "--out", str(jar), "--jars", str(jvm.parent / "jars")]
+    words = [sys.executable, str(jvm / "build.py"), *options]
+    return subprocess.run(words, timeout=60, check=False).returncode == 0
+
+
+def test_a_jar_is_judged_by_what_it_was_made_of_and_not_by_its_time(
+    build: Any, jvm: Path, tmp_path: Path
+) -> None:
+    """A jar that was copied from another clone was taken for fresh, as it was the newer file."""
+    build.SOURCES, build.__file__ = jvm / "src", str(jvm / "build.py")
+    jar = tmp_path / "kernel.jar"
+    (tmp_path / "classes").mkdir()
+    made_of = build.digest([build.pyspark_jars(), tmp_path / "jars"])
+    build.write_jar(tmp_path / "classes", jar, made_of)
+    os.utime(jar, (0, 0))
+
+    assert is_fresh(jvm, jar)
+
+    (jvm / "src" / "One.java").write_text("final class Two {}")
+    os.utime(jar)
+    assert not is_fresh(jvm, jar)
+
+
+@pytest.mark.parametrize("half", [None, b"PK half a jar"])
+def test_no_jar_and_half_a_jar_are_not_fresh(jvm: Path, tmp_path: Path, half: bytes | None) -> None:
+    if half is not None:
+        (tmp_path / "kernel.jar").write_bytes(half)
+
+    assert not is_fresh(jvm, tmp_path / "kernel.jar")
+
+
+def test_the_jar_of_this_installation_is_of_its_sources(build: Any) -> None:
+    jar = SCRIPT.parents[1] / "src/duolog/engine/kernel.jar"
+
+    assert build.is_fresh(jar, build.cached_jars())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from duolog.cli.demo.dataset import YEARS_MAX
+from duolog.cli.demo.dataset import YEARS_MAX, ensure_extra_installed
 from duolog.cli.demo.options import DemoOptions
 from duolog.cli.options import data_option, mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
@@ -92,6 +92,7 @@ def demo(
       {"events", "matches_batch", "seconds_to_first_row", "events_per_second", "p50_ms", "p99_ms"}
     """
     started_at = time.monotonic()
+    ensure_extra_installed()
     # Imported here: `duolog demo --help` needs none of it.
     from duolog.cli.demo.run import DemoRun  # noqa: PLC0415
     from duolog.cli.demo.screen import screen_for  # noqa: PLC0415

