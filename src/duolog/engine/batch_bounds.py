@@ -8,8 +8,8 @@ is worked out from the bytes of records at hand:
 
 A topic gets a quarter of an even share at least, however little it has now. Where no record of a topic
 is at hand its records are taken for large: many small micro-batches are slow, one that is too large ends
-the JVM. A query that reads as many as a guess allows, or whose records grow later, begins anew with new
-bounds.
+the JVM. A query that a guess keeps from reading what is there, or whose records grow later, begins anew
+with new bounds.
 """
 
 from collections.abc import Mapping

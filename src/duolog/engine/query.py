@@ -359,7 +359,7 @@ class RunningQuery:
         return found
 
     def _needs_new_bounds(self) -> bool:
-        """Tell whether the last micro-batch was far larger than it may be, or as large as a guess.
+        """Tell whether the last micro-batch was far larger than it may be, or a guess keeps it small.
 
         Its records are as large as those read since the last look, by the kernel that has counted
         the bytes; how many it had, Spark tells.
@@ -369,10 +369,11 @@ class RunningQuery:
         if report is None or report.epoch_id == self._epoch_seen:
             return False
         self._seen, self._epoch_seen = seen, report.epoch_id
-        if any(
-            report.records_by_topic.get(topic, 0) >= self._guessed[topic] for topic in self._guessed
-        ):
-            return True
+        if any(report.records_by_topic.get(topic) for topic in self._guessed):
+            # How many it has read tells nothing: Spark shares a bound out and rounds each share down.
+            left = self._lag(GLANCE_S)
+            if any(left.get(topic, 0) >= guess for topic, guess in self._guessed.items()):
+                return True
         return report.records_in * seen.since(before).mean_bytes > _OUTGROWN * self._bytes_max
 
     def _report(self) -> Report | None:
