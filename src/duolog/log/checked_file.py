@@ -69,5 +69,8 @@ def read_checked(
         OSError: the disk refused.
     """
     path = f"{directory}/{name}"
-    data = read_file(disk, path)
+    try:
+        data = read_file(disk, path)
+    except (IsADirectoryError, NotADirectoryError) as error:
+        raise DamagedFile(path, "It is no file, or its directory is none.", hint=hint) from error
     return None if data is None else decode_checked(path, data, version=version, hint=hint)

@@ -16,7 +16,8 @@ KafkaError
 ├─ InvalidTxnState       48
 ├─ CoordinatorFenced     52   a marker of an earlier transaction coordinator
 ├─ LogDirOffline         56   a write or an fsync failed; nothing is acknowledged any more
-└─ PartitionRefused      56   the log of this partition is damaged; others are served
+├─ PartitionRefused      56   the log of this partition is damaged; others are served
+└─ TopicRefused          56   the description of this topic is damaged; others are served
 """
 
 from typing import Final
@@ -134,14 +135,28 @@ class LogDirOffline(KafkaError):
         )
 
 
-class PartitionRefused(KafkaError):
-    """The log of a partition is damaged: it is neither read nor written, and nothing of it removed."""
+class _Refused(KafkaError):
+    """Something is damaged: it is neither read nor written, and nothing of it removed."""
 
-    def __init__(self, partition: str, cause: CorruptLog) -> None:
+    def __init__(self, what: str, cause: CorruptLog) -> None:
         super().__init__(
-            f'partition "{partition}" is not served: {cause.message}',
+            f"{what} is not served: {cause.message}",
             code=KAFKA_STORAGE_ERROR,
             retriable=True,
             detail=cause.detail,
             hint=f"{cause.hint} Then start the broker again.".strip(),
         )
+
+
+class PartitionRefused(_Refused):
+    """The log of a partition is damaged, or the description of its topic."""
+
+    def __init__(self, partition: str, cause: CorruptLog) -> None:
+        super().__init__(f'partition "{partition}"', cause)
+
+
+class TopicRefused(_Refused):
+    """The description of a topic is damaged."""
+
+    def __init__(self, topic: str, cause: CorruptLog) -> None:
+        super().__init__(f'topic "{topic}"', cause)

@@ -2,7 +2,8 @@
 
 Opening it takes the lock, raises the leader epoch, writes back the journal and recovers every
 partition that has files. A partition whose log is damaged is refused, and no other: `log` says why,
-and nothing of it is changed. What is damaged for all of them refuses the start.
+and nothing of it is changed. So are all partitions of a topic whose description is damaged. What is
+damaged for all of them refuses the start.
 
 Thread: the broker's loop. `group_commit` starts the one other thread.
 """
@@ -281,6 +282,9 @@ class LogManager:
 
     def _open_logs(self, entry: TopicEntry) -> None:
         directory = self._catalog.directory(entry)
+        if entry.damage is not None:
+            self._refuse_topic(entry, entry.damage)
+            return
         if not self.started_clean:  # What a killed process made here may not be durable yet.
             self._disk.sync_dir(directory)
         for name in self._disk.list(directory):
@@ -290,6 +294,15 @@ class LogManager:
                 except CorruptLog as error:
                     self._refuse(TopicPartition(entry.name, int(name)), error)
 
+    def _refuse_topic(self, entry: TopicEntry, damage: CorruptLog) -> None:
+        for partition in range(entry.partitions):
+            refused = PartitionRefused(str(TopicPartition(entry.name, partition)), damage)
+            self.refused[entry.name, partition] = refused
+        logger.error(
+            "topic is not served: its description is damaged",
+            extra={"topic": entry.name, "reason": _reason(damage), "hint": damage.hint},
+        )
+
     def _refuse(self, topic_partition: TopicPartition, error: CorruptLog) -> None:
         refused = PartitionRefused(str(topic_partition), error)
         self.refused[topic_partition.topic, topic_partition.partition] = refused
@@ -297,7 +310,7 @@ class LogManager:
             "partition is not served: its log is damaged",
             extra={
                 "topic_partition": str(topic_partition),
-                "reason": f"{error.message}. {error.detail}",
+                "reason": _reason(error),
                 "hint": error.hint,
             },
         )
@@ -356,7 +369,8 @@ class LogManager:
         try:
             with self.health.guard("closing the logs"):
                 self._sync_all([log.closing() for log in self._logs.values()])
-            if clean:
+            # What was refused was not read: what a crash has torn there is still to be cut.
+            if clean and (self.started_clean or not self.refused):
                 with self.health.guard("closing the data directory"):
                     self._data_dir.mark_clean()
         finally:
@@ -386,6 +400,10 @@ class LogManager:
             log.release()
         self._logs.clear()
         self._data_dir.release()
+
+
+def _reason(damage: CorruptLog) -> str:
+    return f"{damage.message}. {damage.detail}".strip()
 
 
 _WHAT_HELPS: Final = {

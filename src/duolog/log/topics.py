@@ -1,14 +1,19 @@
 """The topics of a data directory: a directory for each, named by the topic's id.
 
     topics/<topic id>/topic         name, number of partitions, settings
+    topics/<topic id>/name=orders   empty; says the name where the file `topic` cannot
     topics/<topic id>/0/            the log of partition 0, made at its first write
     topics/<topic id>.deleted/      on its way out; removed at the next start if a crash stops it
 
 A topic exists when its file `topic` does, and ends when its directory is renamed: both happen in
 one step. A topic made anew under an old name has another id and shares nothing with the old one.
+
+A topic whose file `topic` is damaged keeps its place, its name and its id, and is not served. What is
+not called by an id is not ours, and left alone.
 """
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
@@ -17,22 +22,37 @@ from uuid import UUID, uuid4
 from duolog.core.ids import TopicId
 from duolog.log.checked_file import read_checked, write_checked
 from duolog.log.disk import Disk, make_durable_dir
-from duolog.log.errors import CorruptLog, DamagedFile, InvalidPartitions, TopicExists, UnknownTopic
+from duolog.log.errors import (
+    CorruptLog,
+    DamagedFile,
+    InvalidPartitions,
+    TopicExists,
+    TopicRefused,
+    UnknownTopic,
+)
+
+logger = logging.getLogger(__name__)
 
 TOPICS_DIRECTORY: Final = "topics"
 TOPIC_FILE_NAME: Final = "topic"
 _DELETED: Final = ".deleted"
+_NAME: Final = "name="
 _HINT: Final = "Restore the file from a copy, or move the topic's directory away."
 
 
 @dataclass(frozen=True, slots=True)
 class TopicEntry:
-    """A topic as it stands in the catalog. `configs` holds only what was set for it."""
+    """A topic as it stands in the catalog. `configs` holds only what was set for it.
+
+    Where its description is damaged, `damage` says how: `configs` is empty then, and `partitions` what the
+    directory shows, though there may be more.
+    """
 
     name: str
     id: TopicId
     partitions: int
     configs: Mapping[str, str] = field(default_factory=dict)
+    damage: CorruptLog | None = None
 
     def encode(self) -> bytes:
         content = {
@@ -71,14 +91,14 @@ class TopicCatalog:
         self._disk.sync_dir(self._directory)
         for name in self._disk.list(self._directory):
             path = f"{self._directory}/{name}"
-            deleted = name.endswith(_DELETED)
-            data = None if deleted else read_checked(self._disk, path, TOPIC_FILE_NAME, hint=_HINT)
-            if data is None:
-                self._remove_leftover(path)
+            topic_id = _topic_id(name.removesuffix(_DELETED))
+            if topic_id is None:
+                logger.warning("left alone what is no topic", extra={"path": path})
                 continue
-            entry = _decode(path, data)
-            if str(entry.id) != name:
-                raise DamagedFile(f"{path}/{TOPIC_FILE_NAME}", f"It is of topic {entry.id}.")
+            entry = None if name.endswith(_DELETED) else self._read(path, topic_id)
+            if entry is None:  # It was deleted, or a crash cut its creation off.
+                self._disk.remove_tree(path)
+                continue
             if entry.name in entries:
                 raise CorruptLog(
                     f'topic "{entry.name}" is there twice',
@@ -88,14 +108,32 @@ class TopicCatalog:
             entries[entry.name] = entry
         return entries
 
-    def _remove_leftover(self, path: str) -> None:
-        """Remove a deleted topic, or a creation that a crash cut off: that one holds no log."""
-        if not path.endswith(_DELETED) and set(self._disk.list(path)) - {f"{TOPIC_FILE_NAME}.tmp"}:
-            raise CorruptLog(
-                f'directory "{path}" holds records, and its {TOPIC_FILE_NAME} is missing',
-                hint=_HINT,
-            )
-        self._disk.remove_tree(path)
+    def _read(self, path: str, topic_id: TopicId) -> TopicEntry | None:
+        """Return what a directory says of its topic; None where it was not made to its end."""
+        try:
+            data = read_checked(self._disk, path, TOPIC_FILE_NAME, hint=_HINT)
+            entry = None if data is None else _decode(path, data, topic_id)
+        except DamagedFile as damage:
+            return self._refused(path, topic_id, damage)
+        if entry is not None:
+            self._say_name(path, entry.name)
+        elif any(name.isdigit() for name in self._disk.list(path)):
+            missing = f'directory "{path}" holds records, and its {TOPIC_FILE_NAME} is missing'
+            return self._refused(path, topic_id, CorruptLog(missing, hint=_HINT))
+        return entry
+
+    def _refused(self, path: str, topic_id: TopicId, damage: CorruptLog) -> TopicEntry:
+        names = self._disk.list(path)
+        said = [name.removeprefix(_NAME) for name in names if name.startswith(_NAME)]
+        if len(said) != 1:  # It could be any topic, one of the broker's own too.
+            raise damage
+        written = [int(name) for name in names if name.isdigit()]
+        return TopicEntry(said[0], topic_id, max(written, default=0) + 1, damage=damage)
+
+    def _say_name(self, path: str, name: str) -> None:
+        said = f"{path}/{_NAME}{name}"
+        if not self._disk.exists(said):
+            self._disk.open(said, create=True).close()
 
     def directory(self, entry: TopicEntry) -> str:
         return f"{self._directory}/{entry.id}"
@@ -135,6 +173,7 @@ class TopicCatalog:
 
         def write() -> None:
             self._disk.make_dir(self.directory(entry))
+            self._say_name(self.directory(entry), name)
             self._write(entry)
 
         return CatalogChange(entry, write, self.sync, lambda: self._put(entry))
@@ -163,9 +202,10 @@ class TopicCatalog:
 
         Raises:
             UnknownTopic: there is no such topic.
+            TopicRefused: its description is damaged.
             InvalidPartitions: `total` is not above the present number.
         """
-        entry = self.entry(name)
+        entry = self._whole(name)
         if total <= entry.partitions:
             raise InvalidPartitions(
                 f'topic "{name}" has {entry.partitions} partitions, which cannot become {total}'
@@ -177,8 +217,9 @@ class TopicCatalog:
 
         Raises:
             UnknownTopic: there is no such topic.
+            TopicRefused: its description is damaged.
         """
-        return self._changing(replace(self.entry(name), configs=dict(configs)))
+        return self._changing(replace(self._whole(name), configs=dict(configs)))
 
     def sync(self) -> None:
         """Make the names of all topics durable: once for all changes that were written.
@@ -187,6 +228,12 @@ class TopicCatalog:
             OSError: the disk refused.
         """
         self._disk.sync_dir(self._directory)
+
+    def _whole(self, name: str) -> TopicEntry:
+        entry = self.entry(name)
+        if entry.damage is not None:  # What a change would write over may still be mended.
+            raise TopicRefused(name, entry.damage)
+        return entry
 
     def _changing(self, entry: TopicEntry) -> "CatalogChange":
         return CatalogChange(entry, lambda: self._write(entry), None, lambda: self._put(entry))
@@ -198,10 +245,10 @@ class TopicCatalog:
         self._entries[entry.name] = entry
 
 
-def _decode(path: str, data: bytes) -> TopicEntry:
+def _decode(path: str, data: bytes, topic_id: TopicId) -> TopicEntry:
     try:
         content = json.loads(data)
-        return TopicEntry(
+        entry = TopicEntry(
             str(content["name"]),
             TopicId(UUID(content["id"])),
             int(content["partitions"]),
@@ -209,3 +256,15 @@ def _decode(path: str, data: bytes) -> TopicEntry:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedFile(f"{path}/{TOPIC_FILE_NAME}", str(error), hint=_HINT) from error
+    if entry.id != topic_id:
+        detail = f"It is of topic {entry.id}."
+        raise DamagedFile(f"{path}/{TOPIC_FILE_NAME}", detail, hint=_HINT)
+    return entry
+
+
+def _topic_id(name: str) -> TopicId | None:
+    try:
+        topic_id = TopicId(UUID(name))
+    except ValueError:
+        return None
+    return topic_id if str(topic_id) == name else None

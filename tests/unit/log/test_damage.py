@@ -132,15 +132,6 @@ def test_an_index_that_grew_and_was_not_written_is_not_taken() -> None:
     assert OffsetIndex.decode(b"", 1000) is not None
 
 
-def test_a_topic_whose_description_is_missing_keeps_its_records(stopped: Stopped) -> None:
-    stopped.disk.remove(f"{stopped.topic_directory}/topic")
-
-    with pytest.raises(CorruptLog, match="its topic is missing"):
-        open_manager(stopped.disk)
-
-    assert stopped.disk.exists(stopped.segment(0))
-
-
 # After a kill: what follows the recovery point is read.
 
 

@@ -203,7 +203,7 @@ def test_partitions_that_were_never_written_have_no_files() -> None:
     fill(manager.log("orders", 7), 1)
     assert manager.log("orders", 8).read_bytes(0, 100, up_to_offset=0) == b""
 
-    assert disk.list(f"/data/topics/{entry.id}") == ["7", "topic"]
+    assert disk.list(f"/data/topics/{entry.id}") == ["7", "name=orders", "topic"]
 
 
 # Recovery.

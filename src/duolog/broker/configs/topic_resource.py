@@ -27,7 +27,7 @@ class ConfigsOfTopics:
 
     def rows(self, name: str) -> Iterable[Row]:
         check_topic_name(name)
-        return self._rows.rows(self._topics.find(name).configs)
+        return self._rows.rows(self._whole(name).configs)
 
     def configs(self, name: str) -> Mapping[str, str]:
         return self._find(name).configs
@@ -49,4 +49,10 @@ class ConfigsOfTopics:
         if not name:
             raise KafkaError("topic has no name", code=ErrorCode.INVALID_REQUEST)
         check_topic_name(name)
-        return self._topics.find(name)
+        return self._whole(name)
+
+    def _whole(self, name: str) -> "Topic":
+        topic = self._topics.find(name)
+        if topic.refused is not None:
+            raise topic.refused
+        return topic

@@ -15,7 +15,7 @@ from duolog.broker.topics.topic_config import TopicConfig, TopicConfigs
 from duolog.broker.topics.topic_names import INTERNAL_TOPICS, check_topic_name, metric_name
 from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
-from duolog.log.errors import PartitionRefused
+from duolog.log.errors import PartitionRefused, TopicRefused
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.produce_single import single_answer
 
@@ -76,6 +76,8 @@ class Topic:
         self.id: Final[UUID] = entry.id
         self.internal: Final = entry.name in INTERNAL_TOPICS
         self.configs: Mapping[str, str] = entry.configs
+        self.refused = entry.damage and TopicRefused(entry.name, entry.damage)
+        """Why nothing is known of its configs, and none of its partitions is served."""
         self.partitions: list[Partition] = []
         self.metadata_bytes: dict[tuple[int, bool], bytes] = {}
         """The topic's part of a Metadata answer, by its form; cleared when the topic changes."""

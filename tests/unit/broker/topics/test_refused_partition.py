@@ -135,6 +135,54 @@ def test_what_runs_by_itself_leaves_it_alone(
     assert [row.levelname for row in caplog.records if "not served" not in row.message] == []
 
 
+CREATE_TOPICS, CREATE_PARTITIONS, ALTER_CONFIGS, DESCRIBE_CONFIGS = 19, 37, 44, 32
+
+
+def test_a_topic_whose_description_is_damaged_is_served_no_more_and_named(
+    open_harness: Any, tmp_path: Path
+) -> None:
+    """The broker did not start at all."""
+    harness = open_harness()
+    for topic in ("orders", "others"):
+        harness.topic(topic, partitions=2)
+        assert harness.client().produce(topic, harness.batch(b"v"), partition=1).error_code == 0
+    before = harness.broker.topics.find("orders").id
+    directory = Path(harness.broker.topics.find("orders").partitions[1].log.directory).parent
+    harness.stop()
+    description = tmp_path / directory / "topic"
+    description.write_bytes(description.read_bytes()[:-3])
+    harness = open_harness()
+    client = harness.client()
+
+    assert client.produce("others", harness.batch(b"v"), partition=1).error_code == 0
+    assert client.produce("orders", harness.batch(b"v"), partition=1).error_code == REFUSED
+    told = client.ask(METADATA, 12, topics=[{"name": "orders"}]).topics[0]
+    assert (told.topic_id, told.error_code) == (before, 0)
+    assert [row.error_code for row in told.partitions] == [LEADERLESS] * 2
+    new = {"name": "orders", "num_partitions": 1, "replication_factor": 1,
+           "assignments": [], "configs": []}  # fmt: skip
+    answer = client.ask(CREATE_TOPICS, 5, topics=[new], timeout=1000, validate_only=False)
+    assert answer.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+    grown = {"name": "orders", "count": 5, "assignments": None}
+    answer = client.ask(CREATE_PARTITIONS, 3, topics=[grown], timeout=1000, validate_only=False)
+    assert answer.results[0].error_code == REFUSED
+    assert str(directory) in answer.results[0].error_message
+    change = {"name": "retention.ms", "config_operation": 0, "value": "5"}
+    resource = {"resource_type": 2, "resource_name": "orders"}
+    answer = client.ask(ALTER_CONFIGS, 1, resources=[resource | {"configs": [change]}], validate_only=False)  # fmt: skip
+    assert answer.responses[0].error_code == REFUSED
+    answer = client.ask(
+        DESCRIBE_CONFIGS, 4, resources=[resource | {"configuration_keys": None}],
+        include_synonyms=False, include_documentation=False)  # fmt: skip
+    assert answer.results[0].error_code == REFUSED, "what was set for it is not known"
+
+    deleted = client.ask(DELETE_TOPICS, 4, topic_names=["orders"], timeout=10_000)
+
+    assert deleted.responses[0].error_code == 0
+    harness.topic("orders", partitions=2)
+    assert client.produce("orders", harness.batch(b"v"), partition=1).error_code == 0
+
+
 def test_a_damaged_partition_of_the_broker_s_own_topics_refuses_the_start(
     open_harness: Any, tmp_path: Path
 ) -> None:
