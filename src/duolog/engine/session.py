@@ -65,6 +65,8 @@ _MEANING: Final = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     # How long the shuffle of real time may hold a record back: 50 ms for each shuffle by default.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
+    # Spark's own takes what any stranger sends to one of its ports for a failure of the query.
+    "spark.shuffle.manager.incremental": "org.duolog.kernel.GuardedShuffle",
     # Hadoop's own local files start a process for each chmod: 50 of them at the end of an epoch.
     "spark.hadoop.fs.file.impl": "org.duolog.kernel.LocalFiles",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.duolog.kernel.LocalFiles$Context",
