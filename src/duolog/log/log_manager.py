@@ -186,8 +186,9 @@ class LogManager:
         def place() -> None:
             change.place()
             for partition in range(change.entry.partitions):
-                # Files stay open as long as a fetch sends from them.
-                self._logs.pop((name, partition), None)
+                log = self._logs.pop((name, partition), None)
+                if log is not None:
+                    log.forget_files()
                 self.refused.pop((name, partition), None)
             remove_files = partial(self._catalog.remove_files, change.entry)
             if remove is not None:

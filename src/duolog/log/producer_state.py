@@ -21,6 +21,7 @@ Source: Kafka `ProducerStateManager`, `ProducerAppendInfo`.
 """
 
 from collections import deque
+from collections.abc import Iterator
 from struct import Struct, error
 from typing import Final, NamedTuple
 
@@ -211,21 +212,23 @@ class ProducerStates:
             for producer_id, known in self._producers.items()
         }
 
-    def active_producers(self) -> list[ActiveProducer]:
-        """Return all that is known of each producer."""
-        return [
-            ActiveProducer(
-                producer_id,
-                known.epoch,
-                known.batches[-1].last_sequence if known.batches else NO_SEQUENCE,
-                max(known.marked_at_ms, known.batches[-1].max_timestamp)
-                if known.batches
-                else known.marked_at_ms,
-                known.coordinator_epoch,
-                self.transactions.open.get(producer_id, -1),
-            )
-            for producer_id, known in self._producers.items()
-        ]
+    def active_producers(self) -> Iterator[ActiveProducer]:
+        """Yield all that is known of each producer, in the order of their ids.
+
+        There may be very many: what is forgotten in between is left out.
+        """
+        for producer_id in sorted(self._producers):
+            known = self._producers.get(producer_id)
+            if known is not None:
+                last = known.batches[-1] if known.batches else None
+                yield ActiveProducer(
+                    producer_id,
+                    known.epoch,
+                    NO_SEQUENCE if last is None else last.last_sequence,
+                    max(known.marked_at_ms, -1 if last is None else last.max_timestamp),
+                    known.coordinator_epoch,
+                    self.transactions.open.get(producer_id, -1),
+                )
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have been idle for `expiration_ms` of wall-clock time.

@@ -8,6 +8,8 @@ Threads: everything here belongs to the broker's loop.
 Source: Kafka `UnifiedLog.read`, `collectAbortedTransactions`.
 """
 
+from collections.abc import Iterator
+
 from duolog.core.ids import TopicPartition
 from duolog.log.aborted_index import AbortedTransaction
 from duolog.log.errors import OffsetOutOfRange
@@ -128,8 +130,8 @@ class ReadableLog:
         """Tell whether the producer wrote here and was not forgotten since."""
         return producer_id in self._producers
 
-    def active_producers(self) -> list[ActiveProducer]:
-        """Return what is known of the producers that wrote here, as DescribeProducers asks it."""
+    def active_producers(self) -> Iterator[ActiveProducer]:
+        """Yield what is known of each producer that wrote here, as DescribeProducers asks it."""
         return self._producers.active_producers()
 
     # Places.

@@ -56,7 +56,7 @@ def test_a_recovery_point_keeps_them_without_reading_the_log_again(disk: CrashDi
 
     assert found.open_transactions() == [OpenTransaction(1, 2, 0)]
     assert found.aborted_transactions(0, 3) == [AbortedTransaction(2, 1)]
-    assert found.active_producers() == log.active_producers()
+    assert list(found.active_producers()) == list(log.active_producers())
     with pytest.raises(KafkaError):
         found.append_marker(2, 0, commit=True, coordinator_epoch=8, now_ms=0)
 
@@ -142,7 +142,7 @@ def test_a_producer_in_a_transaction_does_not_expire(log: PartitionLog) -> None:
     end(log, 1, commit=True)
     for day in range(9, 18):
         log.delete_old_segments(day * DAY_MS)
-    assert log.active_producers() == []
+    assert list(log.active_producers()) == []
 
 
 def test_a_segment_that_is_deleted_takes_its_index_with_it(disk: CrashDisk) -> None:

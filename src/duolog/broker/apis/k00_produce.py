@@ -182,9 +182,10 @@ def _steps(
     for name, data in request.topics:
         rows: list[ProduceResult] = []
         results.append((name, rows))
-        topic = broker.topics.by_name_bytes.get(name)
-        code = refused or _refusal_of_topic(topic)
         for item in zip(data, opened, strict=False):
+            # Each time: it may be deleted in between, and nothing is written to what is going.
+            topic = broker.topics.by_name_bytes.get(name)
+            code = refused or _refusal_of_topic(topic)
             if code or topic is None:
                 rows.append(ProduceResult(item[0].partition, code))
             else:

@@ -7,6 +7,7 @@ transaction of the broker's own coordinator never hangs; one of WriteTxnMarkers'
 Source: Kafka `ReplicaManager.activeProducerState`, KIP-664.
 """
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from duolog.broker.apis.context import RequestContext
@@ -29,35 +30,36 @@ def _steps(request: "Request", context: RequestContext) -> Steps:
     for topic in request.topics:
         rows = []
         for index in topic.partition_indexes:
-            rows.append(_describe(context, topic.name, index))
+            rows.append((yield from _describe(context, topic.name, index)))
             yield None
         topics.append({"name": topic.name, "partitions": rows})
         yield None
     context.reply({"topics": topics})
 
 
-def _describe(context: RequestContext, topic: str, index: int) -> dict[str, Any]:
+def _describe(
+    context: RequestContext, topic: str, index: int
+) -> Generator[None, None, dict[str, Any]]:
+    """Return the row of a partition, in steps: it may know very many producers."""
     try:
         check_topic_name(topic)
         log = context.broker.log(topic, index)
     except (DuologError, OSError) as error:
         code, message = kafka_code(error)
         return {"partition_index": index, "error_code": code, "error_message": message}
-    return {
-        "partition_index": index,
-        "error_message": None,
-        "active_producers": [
-            {
-                "producer_id": producer.producer_id,
-                "producer_epoch": producer.producer_epoch,
-                "last_sequence": producer.last_sequence,
-                "last_timestamp": producer.last_timestamp_ms,
-                "coordinator_epoch": producer.coordinator_epoch,
-                "current_txn_start_offset": producer.transaction_start,
-            }
-            for producer in sorted(log.active_producers())
-        ],
-    }
+    producers = []
+    for producer in log.active_producers():
+        row = {
+            "producer_id": producer.producer_id,
+            "producer_epoch": producer.producer_epoch,
+            "last_sequence": producer.last_sequence,
+            "last_timestamp": producer.last_timestamp_ms,
+            "coordinator_epoch": producer.coordinator_epoch,
+            "current_txn_start_offset": producer.transaction_start,
+        }
+        producers.append(context.encode_item("topics.partitions.active_producers", row))
+        yield
+    return {"partition_index": index, "error_message": None, "active_producers": producers}
 
 
 API = Api(key=61, name="DescribeProducers", versions=range(1), handle=handle, looks=True)

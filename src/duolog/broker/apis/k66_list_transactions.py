@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
+from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.transactions.records import TransactionRecord
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.core.errors import KafkaError
@@ -36,20 +37,22 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         context.reply({"error_code": error.code})
         return
     passes = _filter(request, context.broker.clock.now_ms())
-    context.reply(
-        {
-            "unknown_state_filters": unknown,
-            "transaction_states": [
-                {
-                    "transactional_id": transactional_id,
-                    "producer_id": record.producer_id,
-                    "transaction_state": record.state.value,
-                }
-                for transactional_id, record in records.items()
-                if passes(record) and matches(transactional_id)
-            ],
-        }
-    )
+    rows: list[bytes] = []
+
+    def add(item: tuple[str, TransactionRecord]) -> None:
+        transactional_id, record = item
+        if passes(record) and matches(transactional_id):
+            row = {
+                "transactional_id": transactional_id,
+                "producer_id": record.producer_id,
+                "transaction_state": record.state.value,
+            }
+            rows.append(context.encode_item("transaction_states", row))
+
+    def finish() -> None:
+        context.reply({"unknown_state_filters": unknown, "transaction_states": rows})
+
+    work_in_slices(context, records.items(), add, finish)
 
 
 def _filter(request: "Oldest | Newest", now_ms: int) -> Callable[[TransactionRecord], bool]:
@@ -83,4 +86,4 @@ def _matcher(pattern: str | None) -> Callable[[str], object]:
     return found
 
 
-API = Api(key=66, name="ListTransactions", versions=range(3), handle=handle)
+API = Api(key=66, name="ListTransactions", versions=range(3), handle=handle, looks=True)

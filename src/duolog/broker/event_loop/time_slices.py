@@ -2,7 +2,8 @@
 
     run(a) ─ a slice now ─▶ line: b c a ─ next round: a slice of b ─▶ line: c a b ─ …
 
-What is long does not add up: all that stands in the line holds the loop for one slice a round.
+What is long does not add up: all that stands in the line holds the loop for one slice a round, and all
+that comes in a round for two.
 """
 
 from collections import deque
@@ -23,6 +24,8 @@ SLICE_S: Final = 0.004
 _FREED_A_STEP: Final = 1000
 _SHARE: Final = 8
 """What comes while others stand in the line gets this part of a slice at once: most of it is short."""
+_SLICES_FOR_NEW: Final = 2
+"""When so many are used up, what comes next stands in line at once."""
 
 
 def at_once(steps: Generator[object, None, Result]) -> Result:
@@ -62,6 +65,8 @@ class TimeSlices:
         self._clock = clock
         self._timers = timers
         self._line: deque[_Work] = deque()
+        self._new_s = 0.0
+        """What new work has taken since the last turn of the line."""
 
     def run(
         self,
@@ -75,12 +80,20 @@ class TimeSlices:
         They are given up in between when they are not `wanted` any more. What they raise now is
         raised here, what they raise later is a failure of the loop.
         """
-        seconds = SLICE_S if first_slice_s is None else first_slice_s
         work = _Work(steps, wanted)
-        if self._some_left(work, seconds / _SHARE if self._line else seconds):
+        seconds = SLICE_S if first_slice_s is None else first_slice_s
+        if self._new_s > _SLICES_FOR_NEW * SLICE_S or self._some_left_of_new(work, seconds):
             self._line.append(work)
             if len(self._line) == 1:
                 self._plan()
+
+    def _some_left_of_new(self, work: _Work, seconds: float) -> bool:
+        clock = self._clock
+        came_at = clock.monotonic()
+        try:
+            return self._some_left(work, seconds / _SHARE if self._line else seconds)
+        finally:  # The long slices of a start count as one: nobody waits for them yet.
+            self._new_s += min(clock.monotonic() - came_at, SLICE_S)
 
     def _plan(self) -> None:
         self._timers.call_later(0.0, self._take_turns)
@@ -88,6 +101,7 @@ class TimeSlices:
     def _take_turns(self) -> None:
         line, clock = self._line, self._clock
         until = clock.monotonic() + SLICE_S
+        self._new_s = 0.0
         try:
             for _ in range(len(line)):
                 # It stays in its place meanwhile, so that nobody plans a second look at the line.
@@ -147,4 +161,5 @@ class OrderedWork:
                 raise
             # Only now, so that what it adds waits for its turn.
             self._pieces.popleft()
-            yield None
+            if self._pieces:  # Else this ends at once: what is added from now on is begun by `add`.
+                yield None

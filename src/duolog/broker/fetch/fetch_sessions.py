@@ -16,7 +16,7 @@ Source: KIP-227, KIP-516; Kafka `FetchSession`, `FetchManager`.
 """
 
 import random
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duolog.broker.fetch import needs
@@ -82,6 +82,8 @@ class SessionPartition:
 
     def check(self) -> None:
         """Something has changed: the next fetch reads it, and one that waits is woken."""
+        if self.waits_at is None:
+            return  # It is ready, or it was forgotten meanwhile.
         self.make_ready()
         session = self.session
         if session.waiter is not None:
@@ -169,9 +171,17 @@ class FetchSession:
                     self.ready.pop(item, None)
 
     def close(self) -> None:
+        """End the session, and forget its partitions in steps: they may be very many."""
         self.epoch = _CLOSED
-        for item in self.partitions.values():
-            item.leave()
+        self.ready.clear()
+        self.broker.slices.run(self._forgetting())
+
+    def _forgetting(self) -> Iterator[None]:
+        # What is old is hardly ever collected, so no partition may go on to know its session.
+        while self.partitions:
+            self.partitions.popitem()[1].leave()
+            if len(self.partitions) % PARTITIONS_A_STEP == 0:
+                yield
 
 
 class WholeFetch:

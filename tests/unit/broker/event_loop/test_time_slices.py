@@ -79,6 +79,17 @@ def test_all_that_is_long_holds_the_loop_for_one_slice_a_round(turns: Turns) -> 
     assert sorted(turns.done) == [*"abcdefgh"]
 
 
+def test_what_is_long_and_comes_in_one_round_does_not_add_up(turns: Turns) -> None:
+    before = turns.clock.monotonic()
+
+    for number in range(100):
+        turns.slices.run(turns.work(f"{number}", 40))
+
+    assert turns.clock.monotonic() - before <= 2 * SLICE_S + 0.002
+    while len(turns.done) < 100:
+        turns.turn()
+
+
 def test_what_is_short_is_done_at_once_also_while_others_stand_in_line(turns: Turns) -> None:
     turns.slices.run(turns.work("long", 40))
 
@@ -111,3 +122,24 @@ def test_what_nobody_wants_any_more_is_given_up(turns: Turns) -> None:
 
     assert turns.done == ["b"]
     assert turns.clock.monotonic() - before < 0.045
+
+
+def test_what_comes_when_the_last_piece_has_just_ended_is_done_once_and_in_order(
+    turns: Turns,
+) -> None:
+    work = OrderedWork(turns.slices, turns.loop.timers)
+    names = [f"{number:02}" for number in range(40)]
+
+    def piece(name: str, count: int) -> Iterator[None]:
+        yield from turns.work(name, count)
+        turns.clock.advance(ms=4)  # Its slice is over when it ends.
+
+    for number, name in enumerate(names):
+        work.add(piece(name, number % 7))
+        for _ in range(number % 5):
+            turns.turn()
+    for _ in range(200):
+        turns.turn()
+
+    assert turns.done == names
+    assert turns.loop.timers.failures == 0

@@ -1,10 +1,12 @@
 """Fetch sessions (KIP-227): what is answered, what is not, and who keeps a session."""
 
+import gc
 from typing import Any
 
 import pytest
 
 from duolog.broker.fetch import fetch_sessions
+from duolog.broker.fetch.fetch_sessions import SessionPartition
 from duolog.protocol.error_codes import ErrorCode
 
 FETCH, PRODUCE = 1, 0
@@ -340,3 +342,22 @@ def test_a_session_that_begins_forgets_nothing(harness: Any) -> None:
     assert begun.error_code == ErrorCode.NONE
     assert partitions(begun) == [0, 1]
     assert partitions(grown) == [0]
+
+
+def test_a_session_that_has_ended_leaves_nothing_for_a_collection(harness: Any) -> None:
+    """What is old is hardly ever looked at: a cycle would stay for millions of objects."""
+    harness.topic("orders", 300)
+    consumer = Consumer(harness)
+    consumer.fetch(dict.fromkeys(range(300), 0))
+    consumer.fetch({})
+    consumer.produce(0, b"v")  # One is ready, the others wait.
+    gc.collect()
+    gc.disable()
+
+    harness.broker.fetch_sessions.remove(consumer.id)
+    harness.turn()
+    left = [each for each in gc.get_objects() if isinstance(each, SessionPartition)]
+    gc.enable()
+
+    assert len(left) == 0
+    assert not any(partition.waiters for partition in harness.broker.topics.find("orders").served)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from duolog.broker.controller import carry_out
 from duolog.broker.event_loop import time_slices
 from duolog.log.errors import LogDirOffline
 from duolog.protocol.error_codes import ErrorCode
@@ -170,3 +171,23 @@ def test_duplicates_wait_for_their_first_copies(open_harness: Any) -> None:
         answer = client.ask(PRODUCE, 9, acks=-1, timeout=9, topic_data=topics)
         offsets = {row.base_offset for row in answer.responses[0].partition_responses}
         assert offsets == {0}
+
+
+def test_a_topic_that_is_deleted_meanwhile_gets_nothing_more(
+    harness: Harness, open_harness: Any
+) -> None:
+    """What came behind its end would make its directory again, at which the next start stops."""
+    client = harness.client()
+    last = harness.broker.log("many", MANY - 1)
+    client.send(PRODUCE, 9, **fields(harness))
+    while ends(harness) != {0, 1}:
+        harness.broker.loop.run_once(0.001)
+
+    deletion = harness.broker.deleting_topic("many")
+    rows = client.receive().responses[0].partition_responses
+    carry_out(deletion)
+
+    assert {row.error_code for row in rows} == {0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert last.log_end_offset == 0
+    harness.stop()
+    assert "many" not in open_harness().broker.topics

@@ -20,6 +20,7 @@ from crc32c import crc32c
 
 from duolog.broker.requests.api import Api
 from duolog.broker.router import find_apis
+from duolog.coordinator.transactions.records import TransactionChange, TransactionRecord
 from duolog.protocol.encoder import without_none
 from duolog.protocol.messages import entity_type
 from duolog.record import Compression, Record, encode_batch
@@ -28,6 +29,7 @@ from unit.broker.transactional_producer import TransactionalProducer, coordinate
 
 ITEMS: Final = 3_000
 HOLD_S: Final = 0.020
+KNOWN: Final = 20_000
 
 APIS: Final = find_apis()
 
@@ -245,3 +247,39 @@ def test_a_batch_that_lies_about_its_times_does_not_hold_the_loop(harness: Harne
 
     assert client.receive().topics[0].partitions[0].offset == -1
     assert longest < HOLD_S
+
+
+def test_a_list_of_very_many_transactional_ids_does_not_hold_the_loop(harness: Harness) -> None:
+    coordinate(harness)
+    coordinator = harness.broker.transactions._coordinator  # noqa: SLF001
+    for number in range(KNOWN):
+        record = TransactionRecord(
+            producer_id=number, producer_epoch=0, timeout_ms=60_000, updated_at_ms=0
+        )
+        coordinator.replay(TransactionChange(f"id-{number}", record))
+    client = harness.client()
+    asked: dict[str, Any] = {"state_filters": [], "producer_id_filters": [], "duration_filter": -1}
+    client.ask(66, 1, **{**asked, "duration_filter": 1 << 60})  # Loads the schema.
+
+    hold = hold_of(harness, client, 66, 1, **asked)
+
+    assert len(client.receive().transaction_states) == KNOWN
+    assert hold < HOLD_S
+
+
+def test_a_partition_with_very_many_producers_does_not_hold_the_loop(harness: Harness) -> None:
+    """Every program that writes has a producer id of its own, which is known for a day."""
+    harness.topic("t")
+    log = harness.broker.log("t", 0)
+    for number in range(KNOWN):
+        batch = harness.batch(b"v", producer_id=number, producer_epoch=0, base_sequence=0)
+        log.append(memoryview(bytearray(batch)))
+    log.write_staged()
+    client = harness.client()
+    client.ask(61, 0, topics=[])  # Loads the schema.
+    asked = {"topics": [{"name": "t", "partition_indexes": [0]}]}
+
+    hold = hold_of(harness, client, 61, 0, **asked)
+
+    assert len(client.receive().topics[0].partitions[0].active_producers) == KNOWN
+    assert hold < HOLD_S

@@ -1,0 +1,53 @@
+"""A topic that was deleted is gone: from the disk, and from memory, which nothing else would clear of it."""
+
+import gc
+from pathlib import Path
+from typing import Any
+
+from duolog.broker.topics.topics import Partition
+from duolog.log.partition_log import PartitionLog
+from duolog.log.segment import Segment
+
+_DELETE_TOPICS = 20
+
+
+def delete(harness: Any, topic: str) -> None:
+    answer = harness.client().ask(_DELETE_TOPICS, 1, topic_names=[topic], timeout=1000)
+    assert answer.responses[0].error_code == 0
+    for _ in range(5):
+        harness.turn()
+
+
+def test_the_files_of_a_deleted_topic_are_closed_and_their_space_is_free(harness: Any) -> None:
+    harness.topic("orders", 3)
+    client = harness.client()
+    for index in range(3):
+        client.produce("orders", harness.batch(b"v"), partition=index)
+    topic_id = str(harness.broker.topics.find("orders").id)
+    assert len(open_files(topic_id)) == 3
+
+    delete(harness, "orders")
+
+    assert open_files(topic_id) == []
+
+
+def open_files(topic_id: str) -> list[str]:
+    paths = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    return [path for path in paths if topic_id in path]
+
+
+def test_a_deleted_topic_leaves_nothing_for_a_collection(harness: Any) -> None:
+    """What is old is hardly ever looked at, and what is frozen never: a cycle would stay for good."""
+    harness.topic("orders", 250)
+    client = harness.client()
+    client.produce("orders", harness.batch(b"v"))
+    client.fetch("orders", 0)
+    gc.collect()
+    gc.disable()
+
+    delete(harness, "orders")
+    kinds = Partition | PartitionLog | Segment
+    left = [type(each).__name__ for each in gc.get_objects() if isinstance(each, kinds)]
+    gc.enable()
+
+    assert left == []
