@@ -59,6 +59,10 @@ class DatasetMissing(DuologError):
     """The data that a demo plays back are not installed."""
 
 
+class DirectoryNotEmpty(DuologError):
+    """Something stands where a project is to be made."""
+
+
 STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     BrokerUnavailable: UNAVAILABLE,
     BrokerUnreachable: UNAVAILABLE,
@@ -69,6 +73,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     ConfigError: USAGE,
     ConnectorMissing: FAILED,
     DatasetMissing: NOT_FOUND,
+    DirectoryNotEmpty: CONFLICT,
     JavaMissing: FAILED,
     JvmNotStarted: FAILED,
     KernelMissing: FAILED,

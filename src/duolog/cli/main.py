@@ -24,6 +24,7 @@ COMMANDS: Final = {
         "Show what stands in the files of a log.",
     ),
     "groups": ("duolog.cli.commands.groups:groups", "List, describe and reset consumer groups."),
+    "init": ("duolog.cli.commands.init:init", "Make a small project that runs."),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines as records to a topic."),
     "run": ("duolog.cli.commands.run:run", "Run the topology that a Python file defines."),
     "topics": ("duolog.cli.commands.topics:topics", "List, create, describe and delete topics."),
@@ -42,6 +43,7 @@ def cli() -> None:
     \b
     Examples:
       duolog demo
+      duolog init shop
       duolog broker --data ./data --listen 127.0.0.1:9092
       echo 'bob:{"city": "Rome"}' | duolog produce users -K :
       duolog consume users --from-beginning --until-end -o jsonl

@@ -1,0 +1,82 @@
+"""`duolog init`: a small project that runs."""
+
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from shlex import quote
+from string import Template
+from typing import Final
+
+import click
+
+from duolog.cli.errors import DirectoryNotEmpty
+
+_TEMPLATE: Final = ".template"
+_SHOWN_MAX: Final = 5
+_HINT: Final = "Name a directory that is new, or empty."
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+def init(*, directory: Path) -> None:
+    """Make a small project: a topology, a test of it, records to try, a README.
+
+    DIR is made, or is empty. The topology is named after it.
+
+    \b
+    Example:
+      duolog init shop
+      cd shop
+      duolog run app.py --watch
+    """
+    _ensure_empty(directory)
+    name = application_id_of(directory)
+    for part, text in _project(name).items():
+        path = directory / part
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        click.echo(path)
+    click.echo(f"Next: `cd {quote(str(directory))}`, then what its README.md says.", err=True)
+
+
+def application_id_of(directory: Path) -> str:
+    """Return a name for the topology of a project.
+
+    Example:
+        >>> application_id_of(Path("src/my shop")), application_id_of(Path("/"))
+        ('my-shop', 'app')
+    """
+    words = re.sub(r"[^A-Za-z0-9._-]+", "-", directory.resolve().name)
+    return words.strip(".-")[:200] or "app"
+
+
+def _ensure_empty(directory: Path) -> None:
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise DirectoryNotEmpty(f'"{directory}" is a file', hint=_HINT)
+    if there := sorted(path.name for path in directory.iterdir()):
+        shown = ", ".join(there[:_SHOWN_MAX]) + (", …" if len(there) > _SHOWN_MAX else "")
+        raise DirectoryNotEmpty(
+            f'directory "{directory}" is not empty', detail=f"It has {shown}.", hint=_HINT
+        )
+
+
+def _project(name: str) -> dict[Path, str]:
+    """Return the files of a project, by their place in it."""
+    return {
+        place.with_suffix("") if place.suffix == _TEMPLATE else place: (
+            Template(text).substitute(name=name) if place.suffix == _TEMPLATE else text
+        )
+        for place, text in _texts(files("duolog.cli") / "project", Path())
+    }
+
+
+def _texts(directory: Traversable, place: Path) -> Iterator[tuple[Path, str]]:
+    for part in sorted(directory.iterdir(), key=lambda part: part.name):
+        if part.is_dir():
+            yield from _texts(part, place / part.name)
+        else:
+            yield place / part.name, part.read_text("utf-8")

@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from duolog.cli.commands.init import init
+from duolog.cli.errors import DirectoryNotEmpty
+from duolog.cli.topology_file import load_topology
+
+
+def duolog_init(directory: Path) -> Result:
+    return CliRunner().invoke(init, [str(directory)])
+
+
+def test_a_project_has_a_topology_that_is_named_after_its_directory(tmp_path: Path) -> None:
+    told = duolog_init(tmp_path / "here" / "My shop!")
+
+    assert told.exit_code == 0, told.output
+    made = tmp_path / "here" / "My shop!"
+    names = {str(path.relative_to(made)) for path in made.rglob("*") if path.is_file()}
+    assert names == {
+        "README.md", "app.py", "test_app.py", "data/customers.jsonl", "data/orders.jsonl",
+    }  # fmt: skip
+    assert load_topology(made / "app.py").name == "My-shop"
+    assert "# My-shop" in (made / "README.md").read_text()
+    assert "cd '" in told.stderr, "as a shell reads it"
+
+
+@pytest.mark.parametrize("name", [".", "…", "x" * 250])
+def test_any_directory_gives_a_name_that_an_application_can_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    told = duolog_init(Path(name))
+
+    assert told.exit_code == 0, told.output
+    application_id = load_topology(Path(name) / "app.py").name
+    assert 1 <= len(application_id) <= 200
+    assert load_topology(Path(name) / "app.py").describe().startswith("Topology: ")
+
+
+def test_a_directory_with_anything_in_it_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / ".hidden").write_text("mine")
+
+    told = duolog_init(tmp_path)
+
+    assert isinstance(told.exception, DirectoryNotEmpty)
+    assert told.exception.detail == "It has .hidden."
+    assert [path.name for path in tmp_path.iterdir()] == [".hidden"]
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    path = tmp_path / "shop"
+    path.write_text("mine")
+
+    told = duolog_init(path)
+
+    assert isinstance(told.exception, DirectoryNotEmpty)
+    assert path.read_text() == "mine"
