@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 
-from duolog import Topology, avg, col, count, lit, max_, min_, row_time, sum_, when
+from duolog import Topology, array, avg, col, count, lit, max_, min_, row_time, sum_, when
 from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Grouped, Stream, Table
 from duolog.plan.types import BIGINT, STRING
@@ -73,7 +73,15 @@ class _Growth:
         return handle
 
     def _ways_of_stream(self) -> list[Callable[[Stream], Stream | Table | None]]:
-        return [self._filter, self._project, self._select_key, self._aggregate, self._join]
+        return [
+            self._filter,
+            self._project,
+            self._select_key,
+            self._explode,
+            self._split,
+            self._aggregate,
+            self._join,
+        ]
 
     def _ways_of_table(self) -> list[Callable[[Table], Stream | Table | None]]:
         return [self._filter, self._project, self._aggregate, lambda table: table.to_stream()]
@@ -106,6 +114,22 @@ class _Growth:
         if self._draw(st.booleans()):
             return stream.select_key(k=col(name))
         return stream.select_key(name)
+
+    def _explode(self, stream: Stream) -> Stream:
+        texts = _columns(stream)[1]
+        elements = self._draw(st.lists(st.sampled_from(texts), min_size=1, max_size=3))
+        # Where the first column says so there are none at all.
+        some = when(col(texts[0]) != "z", array(*map(col, elements)))
+        outer = self._draw(st.booleans())
+        return stream.explode(some.alias(f"e{self._made}"), outer=outer)
+
+    def _split(self, stream: Stream) -> Stream:
+        conditions = {str(n): self._condition(stream) for n in range(self._draw(st.integers(1, 2)))}
+        branches = stream.split(conditions, default="rest")
+        chosen = self._draw(st.lists(st.sampled_from(list(branches)), unique=True, max_size=2))
+        for number, name in enumerate(chosen[1:]):
+            branches[name].to(f"branch{self._made}_{number}")
+        return branches[chosen[0] if chosen else "rest"]
 
     def _aggregate(self, handle: Stream | Table) -> Table:
         grouped = self._grouped(handle)

@@ -43,6 +43,11 @@ OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
     "KStream.join": ("Stream.join", "with a table only"),
     "KStream.leftJoin": ("Stream.left_join", "with a table only"),
     "KStream.map": ("Stream.select_key", "and `map_values`: first the one, then the other"),
+    "KStream.flatMap": ("Stream.flat_map", "an expression gives the elements"),
+    "KStream.flatMapValues": ("Stream.flat_map_values", "an expression gives the elements"),
+    "BranchedKStream.branch": ("Stream.split", "a condition by the branch's name"),
+    "BranchedKStream.defaultBranch": ("Stream.split", "`default=`"),
+    "BranchedKStream.noDefaultBranch": ("Stream.split", "without `default=`"),
     "KTable.transformValues": ("Table.map_values", "expressions over a row, without a store"),
     "KGroupedStream.reduce": ("Grouped.aggregate", "`sum_`, `min_`, `max_`, or an adder"),
     "KGroupedTable.reduce": ("Grouped.aggregate", "`sum_`, or an adder and a subtractor"),
@@ -51,6 +56,7 @@ OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
 
 OURS_ALONE: Final[Mapping[str, str]] = {
     "Topology.describe": "Topology.describe",
+    "Stream.explode": "KStream.flatMapValues, with the columns that there are",
     "Stream.with_columns": "KStream.mapValues, with the columns that there are",
     "Table.with_columns": "KTable.mapValues, with the columns that there are",
     "Table.to": "KTable.toStream().to",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from duolog.core.errors import DuologError
     from duolog.dsl.columns import (
         acc,
+        array,
         avg,
         coalesce,
         col,
@@ -39,6 +40,7 @@ __all__ = [
     "Topology",
     "__version__",
     "acc",
+    "array",
     "avg",
     "coalesce",
     "col",

@@ -186,6 +186,33 @@ class Expr:
         """A part of the text, from `position` on (the first is 1; negative: from the end)."""
         return self._with("SUBSTRING", position, *([] if length is None else [length]))
 
+    def contains(self, part: "Expr | str") -> "Expr":
+        """Whether the part stands in the text."""
+        return self._with("CONTAINS", part)
+
+    def startswith(self, prefix: "Expr | str") -> "Expr":
+        """Whether the text begins with the prefix."""
+        return self._with("STARTS_WITH", prefix)
+
+    def endswith(self, suffix: "Expr | str") -> "Expr":
+        """Whether the text ends with the suffix."""
+        return self._with("ENDS_WITH", suffix)
+
+    def replace(self, old: "Expr | str", new: "Expr | str") -> "Expr":
+        """The text with each `old` replaced by `new`."""
+        return self._with("REPLACE", old, new)
+
+    def split(self, separator: "Expr | str | None" = None) -> "Expr":
+        """The parts of a text between separators, as an ARRAY; without one its words.
+
+        Words stand between blanks, and none is empty; parts may be, as in Python.
+        """
+        return self._with("SPLIT", *([] if separator is None else [separator]))
+
+    def find_all(self, pattern: str) -> "Expr":
+        r"""All that fits a regular expression of Java's, as an ARRAY: `find_all(r"[a-z']+")`."""
+        return self._with("FIND_ALL", pattern)
+
     # Parts.
 
     def __getitem__(self, part: "Expr | PlainValue") -> "Expr":
@@ -239,6 +266,11 @@ def acc(name: str) -> Expr:
 def row_time() -> Expr:
     """Return the record's timestamp: BIGINT milliseconds since 1970, UTC."""
     return Expr(RowTime(), "rowtime")
+
+
+def array(*values: Expr | PlainValue) -> Expr:
+    """Return an ARRAY of the values, which are all of one type."""
+    return _call("ARRAY", values)
 
 
 def coalesce(*values: Expr | PlainValue) -> Expr:

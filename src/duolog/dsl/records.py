@@ -6,7 +6,7 @@ from typing import Self
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr, find_fields, named
 from duolog.plan.errors import TypeMismatch
-from duolog.plan.expressions import ColumnRef, PlainValue
+from duolog.plan.expressions import ColumnRef, Expression, PlainValue
 from duolog.plan.formats import Format, internal_key_format
 from duolog.plan.nodes import Filter, Node, Project, Sink
 from duolog.plan.schema import Schema
@@ -26,12 +26,12 @@ class Records:
 
     def filter(self, condition: Expr) -> Self:
         """Keep the records for which the condition is true (neither false nor null)."""
-        predicate = find_fields(_condition(condition).expression, self.schema.names)
+        predicate = self._predicate(condition)
         return self._then("filter", lambda name: Filter(name, self.node, predicate))
 
     def filter_not(self, condition: Expr) -> Self:
         """Keep the records for which the condition is false (neither true nor null)."""
-        predicate = find_fields((~_condition(condition)).expression, self.schema.names)
+        predicate = self._predicate(~_condition(condition))
         return self._then("filter", lambda name: Filter(name, self.node, predicate))
 
     def map_values(self, /, *columns: str | Expr, **named_columns: Expr | PlainValue) -> Self:
@@ -78,6 +78,9 @@ class Records:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.node}: {self.schema}>"
+
+    def _predicate(self, condition: Expr) -> Expression:
+        return find_fields(_condition(condition).expression, self.schema.names)
 
     def _then(self, kind: str, make: Callable[[str], Node]) -> Self:
         return type(self)(self.builder, self.builder.add(kind, make))

@@ -6,16 +6,29 @@
 Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `KGroupedTable`.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Literal as OneOf
+from typing import NoReturn
 
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Columns, Expr, count, named
+from duolog.dsl.elements import Elements, element_columns, elements_of, of_element
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.records import Records
 from duolog.plan.aggregates import Fold, custom_fold, fold
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named, PlainValue, Scope
-from duolog.plan.nodes import AggregateNode, GroupBy, SelectKey, StreamTableJoin, ToStream
+from duolog.plan.nodes import (
+    AggregateNode,
+    Branch,
+    Explode,
+    GroupBy,
+    Project,
+    SelectKey,
+    Split,
+    StreamTableJoin,
+    ToStream,
+)
 
 
 class Stream(Records):
@@ -32,6 +45,148 @@ class Stream(Records):
         """
         new = named(keys, named_keys, self.schema.names)
         return self._then("select-key", lambda name: SelectKey(name, self.node, new))
+
+    def explode(
+        self,
+        /,
+        *columns: str | Expr,
+        into: str | Sequence[str] = (),
+        outer: bool = False,
+        **named_columns: str | Expr,
+    ) -> "Stream":
+        """Make a record of each element of an ARRAY, or entry of a MAP; the other columns stay.
+
+        The element stands where the array stood, or behind the others under a name of its own:
+        `explode("stops")`, `explode(stop="stops")`. A record without elements is dropped.
+
+        Args:
+            columns: the ARRAY or MAP: one column or expression, or one by name.
+            into: the name for the element, if another; of a MAP the two for key and value.
+            outer: keep a record without elements, with null for the element.
+            named_columns: the ARRAY by the name for its element.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> lines = Topology("words").stream("lines", value=str)
+            >>> print(lines.explode(word=col("value").lower().split()).schema)
+            key () value (value STRING, word STRING)
+        """
+        return self._exploded(elements_of(self.node, columns, named_columns, into), outer)
+
+    def flat_map_values(
+        self,
+        /,
+        *columns: str | Expr,
+        into: str | Sequence[str] = (),
+        outer: bool = False,
+        **named_columns: str | Expr,
+    ) -> "Stream":
+        """Make a record of each element, as `explode` does, that is the whole new value.
+
+        The fields of a STRUCT become columns.
+
+        Example:
+            >>> from duolog import Topology
+            >>> orders = Topology("shop").stream(
+            ...     "orders", key="id BIGINT", value="items ARRAY<STRUCT<sku STRING, n INT>>"
+            ... )
+            >>> print(orders.flat_map_values("items").schema)
+            key (id BIGINT) value (sku STRING, n INT)
+        """
+        exploded = self._flat(columns, named_columns, into, outer)
+        values = element_columns(exploded.node)
+        return exploded._then(  # noqa: SLF001 - of this class
+            "map-values", lambda name: Project(name, exploded.node, values)
+        )
+
+    def flat_map(
+        self,
+        /,
+        *columns: str | Expr,
+        key: On,
+        into: str | Sequence[str] = (),
+        **named_columns: str | Expr,
+    ) -> "Stream":
+        """Make a record of each element, with a new value and a new key.
+
+        Args:
+            columns: as for `flat_map_values`.
+            key: what is the key in the new value: columns, or expressions with a name.
+            into: as for `explode`.
+            named_columns: as for `explode`.
+
+        Example:
+            >>> from duolog import Topology
+            >>> orders = Topology("shop").stream(
+            ...     "orders", key="id BIGINT", value="items ARRAY<STRUCT<sku STRING, n INT>>"
+            ... )
+            >>> print(orders.flat_map("items", key="sku").schema)
+            key (sku STRING) value (n INT)
+        """
+        flat = self._flat(columns, named_columns, into, outer=False)
+        parts = dict(element_columns(flat.node))
+        given = named(
+            [key] if isinstance(key, str | Expr) else key, {}, {*parts, *flat.schema.names}
+        )
+        keys = tuple((name, of_element(expression, parts)) for name, expression in given)
+        taken = {name for name, _ in keys}
+        values = tuple((name, of) for name, of in parts.items() if name not in taken)
+        keyed = flat._then(  # noqa: SLF001 - of this class
+            "select-key", lambda name: SelectKey(name, flat.node, keys)
+        )
+        return keyed._then(  # noqa: SLF001
+            "map-values", lambda name: Project(name, keyed.node, values)
+        )
+
+    def split(
+        self,
+        branches: Mapping[str, Expr] | None = None,
+        /,
+        *,
+        default: str | None = None,
+        **named_branches: Expr,
+    ) -> "dict[str, Stream]":
+        """Part the stream: each record goes into the first branch whose condition is true.
+
+        Args:
+            branches: conditions by the branch's name, in the order in which they are asked.
+            default: the name of the branch for all other records; without it they are dropped.
+            named_branches: more of them.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> orders = Topology("shop").stream("orders", value="amount BIGINT")
+            >>> parts = orders.split(large=col("amount") > 100, default="small")
+            >>> print(parts["small"].node.action)
+            the others
+        """
+        wanted = {**(branches or {}), **named_branches}
+        if not wanted or default in wanted:
+            raise InvalidPlan(
+                f'two branches are called "{default}"' if wanted else "a split needs a condition",
+                hint='Write split(large=col("amount") > 100, default="small").',
+            )
+        conditions = tuple(self._predicate(condition) for condition in wanted.values())
+        split = self.builder.add("split", lambda name: Split(name, self.node, conditions))
+        names = [*wanted, *([] if default is None else [default])]
+        return {name: self._branch(split, number) for number, name in enumerate(names)}
+
+    def _exploded(self, elements: Elements, outer: bool) -> "Stream":  # noqa: FBT001
+        of, into = elements
+        return self._then("explode", lambda name: Explode(name, self.node, of, into, outer))
+
+    def _flat(
+        self,
+        columns: Sequence[str | Expr],
+        by_name: Mapping[str, str | Expr],
+        into: str | Sequence[str],
+        outer: bool,  # noqa: FBT001
+    ) -> "Stream":
+        """Explode for what is made of elements alone."""
+        return self._exploded(elements_of(self.node, columns, by_name, into, alone=True), outer)
+
+    def _branch(self, split: Split, number: int) -> "Stream":
+        return self._then("branch", lambda name: Branch(name, split, number))
 
     def join(
         self,
@@ -129,6 +284,10 @@ class Table(Records):
         the group where it belongs now. A row with a null among the keys is in no group.
         """
         return _grouped(self, named(keys, named_keys, self.schema.names))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = ": use to_stream() first" if hasattr(Stream, name) else ""
+        raise AttributeError(f'table "{self.node}" has no {name}{hint}')
 
     def to_stream(self) -> Stream:
         """Return the changes as a stream of new rows; a deleted row is a null value."""

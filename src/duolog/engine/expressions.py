@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from duolog.engine.sql import literal, quoted, spark_type
+from duolog.engine.sql import literal, quoted, spark_type, text
 from duolog.plan.expressions import (
     AccumulatorRef,
     Call,
@@ -25,6 +25,7 @@ from duolog.plan.expressions import (
     TableColumnRef,
     type_of,
 )
+from duolog.plan.functions import BLANKS
 from duolog.plan.schema import Schema
 from duolog.plan.types import INT, Column, Decimal, Map, Struct
 
@@ -155,6 +156,12 @@ def _case(args: list[str]) -> str:
     return f"CASE {arms}{otherwise} END"
 
 
+def _split(args: list[str]) -> str:
+    if len(args) > 1:
+        return f"duolog_split({', '.join(args)})"
+    return f"array_remove(split({args[0]}, {text('[' + BLANKS + ']+')}), '')"
+
+
 _SPECIAL: Final[dict[str, Callable[[list[str]], str]]] = {
     "IS_NULL": lambda args: f"({args[0]} IS NULL)",
     "IS_NOT_NULL": lambda args: f"({args[0]} IS NOT NULL)",
@@ -162,4 +169,8 @@ _SPECIAL: Final[dict[str, Callable[[list[str]], str]]] = {
     "IN": lambda args: f"({args[0]} IN ({', '.join(args[1:])}))",
     "BETWEEN": lambda args: f"({args[0]} BETWEEN {args[1]} AND {args[2]})",
     "CASE": _case,
+    "STARTS_WITH": lambda args: f"startswith({', '.join(args)})",
+    "ENDS_WITH": lambda args: f"endswith({', '.join(args)})",
+    "SPLIT": _split,
+    "FIND_ALL": lambda args: f"regexp_extract_all({args[0]}, {args[1]}, 0)",
 }

@@ -16,7 +16,14 @@ from duolog.engine.lowering.keys import lower_edge, lower_group_by, lower_select
 from duolog.engine.lowering.operators import FilterOperator
 from duolog.engine.lowering.required import required_columns
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
-from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_to_stream
+from duolog.engine.lowering.stateless import (
+    lower_branch,
+    lower_explode,
+    lower_filter,
+    lower_project,
+    lower_split,
+    lower_to_stream,
+)
 from duolog.engine.lowering.tables import lower_join, lower_table
 from duolog.engine.lowering.topics import lower_sink, lower_source
 from duolog.engine.sql import spark_types
@@ -24,6 +31,8 @@ from duolog.plan.cuts import TableCopy
 from duolog.plan.levels import Edge, Levels, SubTopology
 from duolog.plan.nodes import (
     AggregateNode,
+    Branch,
+    Explode,
     Filter,
     GroupBy,
     Node,
@@ -31,6 +40,7 @@ from duolog.plan.nodes import (
     SelectKey,
     Sink,
     Source,
+    Split,
     StreamTableJoin,
     TableSource,
     ToStream,
@@ -43,6 +53,9 @@ RULES: Final[dict[type[Node], Rule]] = {
     TableCopy: lower_table,
     Filter: lower_filter,
     Project: lower_project,
+    Explode: lower_explode,
+    Split: lower_split,
+    Branch: lower_branch,
     ToStream: lower_to_stream,
     SelectKey: lower_select_key,
     GroupBy: lower_group_by,

@@ -28,7 +28,7 @@ from duolog.plan.nodes import AggregateNode
 Json = dict[str, Any]
 
 # A text or a quoted name stays as it is; a column is a letter and its position.
-_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\b([kvr])(\d+)\b")
+_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\b([kvrx])(\d+)\b")
 _TEXT_MAX: Final = 300
 _EVERYTHING: Final = "true"
 
@@ -71,8 +71,10 @@ class _Record:
     task: str = ""
     """What chooses the task of its key."""
 
-    def terms(self, expressions: Sequence[str], table: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return expressions over this record, and over a row of `table`, in those terms."""
+    def terms(
+        self, expressions: Sequence[str], table: Sequence[str] = (), arrays: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Return expressions over this record, over a row of `table` and `arrays`, in those terms."""
 
         def term(token: re.Match[str]) -> str:
             match token[1]:
@@ -82,6 +84,8 @@ class _Record:
                     return self.values[int(token[2])]
                 case "r":
                     return table[int(token[2])]
+                case "x":
+                    return arrays[int(token[2])]
                 case _:
                     return token[0]
 
@@ -117,8 +121,8 @@ class _Walk:
     followed: set[tuple[int, _Record]] = field(default_factory=set)
 
     def follow_all(self, parent: Json, record: _Record, edge: Json | None) -> None:
-        for child in parent["children"]:
-            self._follow(child, record, edge)
+        for place, child in enumerate(parent["children"]):
+            self._follow(child, _branched(parent, place, record), edge)
 
     def _follow(self, node_id: int, record: _Record, edge: Json | None) -> None:
         if (node_id, record) in self.followed:
@@ -173,6 +177,19 @@ def _projected(node: Json, record: _Record) -> _Record:
     return replace(record, values=record.terms(node["values"]))
 
 
+def _exploded(node: Json, record: _Record) -> _Record:
+    arrays = record.terms(node["arrays"])
+    return replace(record, values=record.terms(node["values"], arrays=arrays))
+
+
+def _branched(node: Json, place: int, record: _Record) -> _Record:
+    """Return the record on its way to the child in this place."""
+    if node.get("kind") != "split":
+        return record
+    before = record.terms(node["predicates"][: node["branches"][place] + 1])
+    return record.filtered(f"branch {node['branches'][place]} of {', '.join(before)}")
+
+
 def _rekeyed(node: Json, record: _Record) -> _Record:
     return replace(record, keys=record.terms(node["keys"]))
 
@@ -216,6 +233,8 @@ def _as_it_is(_node: Json, record: _Record) -> _Record:
 _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "filter": _filtered,
     "project": _projected,
+    "explode": _exploded,
+    "split": _as_it_is,
     "select_key": _rekeyed,
     "route": _routed,
     "lookup": _joined,

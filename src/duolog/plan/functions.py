@@ -25,6 +25,7 @@ from duolog.plan.types import (
     INT,
     NULL,
     STRING,
+    Array,
     Decimal,
     Map,
     Struct,
@@ -35,6 +36,9 @@ from duolog.plan.types import (
 Types = tuple[Type, ...]
 ResultType = Callable[[str, Types], Type]
 """Returns the type of a call by the function's name and its arguments' types, or raises."""
+
+BLANKS: Final = " \t\n\x0b\f\r"
+"""Where SPLIT parts words."""
 
 _DECIMAL_OF: Final = {INT: Decimal(10), BIGINT: Decimal(20)}
 _SCALE_KEPT: Final = 6  # Spark's `MINIMUM_ADJUSTED_SCALE`
@@ -190,6 +194,14 @@ def _like(name: str, types: Types) -> Type:
     return BOOLEAN
 
 
+def _texts(name: str, types: Types) -> Type:
+    return Array(_text(name, types))
+
+
+def _array(name: str, types: Types) -> Type:
+    return Array(common_type(types, name))
+
+
 def _length(name: str, types: Types) -> Type:
     if types[0] not in {STRING, BYTES, NULL}:
         raise _mismatch(name, types, "a text or bytes")
@@ -266,6 +278,13 @@ FUNCTIONS: Final = {
         Function("TRIM", 1, 1, _text),  # spaces only
         Function("SUBSTRING", 2, 3, _substring),  # from 1; negative: from the end
         Function("LENGTH", 1, 1, _length),  # characters of a text, bytes of BYTES
+        Function("CONTAINS", 2, 2, _like),
+        Function("STARTS_WITH", 2, 2, _like),
+        Function("ENDS_WITH", 2, 2, _like),
+        Function("REPLACE", 3, 3, _text),  # each occurrence; an empty text occurs nowhere
+        Function("SPLIT", 1, 2, _texts),  # at a separator; without one at blanks, without empties
+        Function("FIND_ALL", 2, 2, _texts),  # what fits a regular expression of Java's
+        Function("ARRAY", 1, None, _array),  # its elements may be null
     )
 }
 """The functions by name. Only these exist."""

@@ -21,7 +21,7 @@ from duolog.plan.expressions import (
     type_of,
 )
 from duolog.plan.functions import common_type
-from duolog.plan.types import BIGINT, INT, Decimal, Type
+from duolog.plan.types import BIGINT, INT, Array, Decimal, Type
 from duolog.testing.casts import cast_value
 from duolog.testing.scalars import NULL_PASSES, NULL_SEES, Scalar, order_key
 
@@ -118,6 +118,9 @@ def _argument_types(call: Call, of: Type, scope: Scope) -> tuple[Type, ...]:
             return tuple(_exact(of_arg) for of_arg in types)
         case "+" | "-" | "*" | "/" | "%" | "ABS" | "COALESCE" | "GREATEST" | "LEAST":
             return (of,) * len(types)
+        case "ARRAY":
+            assert isinstance(of, Array), of
+            return (of.element,) * len(types)
         case "=" | "<>" | "<" | "<=" | ">" | ">=" | "IN" | "BETWEEN":
             return (common_type(types, call.function),) * len(types)
         case "CASE" | "IF":

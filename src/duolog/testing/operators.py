@@ -4,7 +4,7 @@ A record of a stream has a value; one of a table has the old row beside the new.
 what a node forwards. State is a dict for each store, of one task, by key.
 
 Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStreamKTableJoin`,
-`KStreamAggregate`, `KTableRepartitionMap`, `KTableAggregate`.
+`KStreamAggregate`, `KStreamFlatMapValues`, `KStreamBranch`, `KTableRepartitionMap`, `KTableAggregate`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,15 @@ from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import Named, Scope
 from duolog.plan.nodes import (
     AggregateNode,
+    Branch,
+    Explode,
     Filter,
     GroupBy,
     Node,
     Project,
     SelectKey,
     Sink,
+    Split,
     StreamSource,
     StreamTableJoin,
     TableSource,
@@ -44,6 +47,8 @@ class Entry:
     timestamp_ms: int
     old: Row | None = None
     old_timestamp_ms: int = 0
+    branch: int = 0
+    """Behind a split: which branch it goes to."""
 
 
 @dataclass(slots=True)
@@ -138,6 +143,44 @@ def _project(node: Project) -> Run:
         return [replace(entry, value=new, old=old)]
 
     return run
+
+
+def _explode(node: Explode) -> Run:
+    of = _row_function(node.parent.schema, (("", node.of),))
+    kept, names = node.parent.schema, node.schema.value
+
+    def elements(entry: Entry) -> list[Row]:
+        (found,) = of(entry.key, entry.value, entry.timestamp_ms)
+        if isinstance(found, dict):
+            return list(found.items())
+        return [(element,) for element in found or ()]  # type: ignore[attr-defined]
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        if entry.value is None:
+            return [entry] if node.outer else []
+        nulls = [(None,) * len(node.into)] if node.outer else []
+        row = _named(kept, entry.key, entry.value)
+        rows = (
+            row | dict(zip(node.into, found, strict=True)) for found in elements(entry) or nulls
+        )
+        return [replace(entry, value=tuple(one[name.name] for name in names)) for one in rows]
+
+    return run
+
+
+def _split(node: Split) -> Run:
+    conditions = [_row_function(node.schema, (("", of),)) for of in node.predicates]
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        row = (entry.key, entry.value, entry.timestamp_ms)
+        first = next((n for n, holds in enumerate(conditions) if holds(*row) == (True,)), None)
+        return [replace(entry, branch=len(conditions) if first is None else first)]
+
+    return run
+
+
+def _branch(node: Branch) -> Run:
+    return lambda entry, _stores: [entry] if entry.branch == node.number else []
 
 
 def _select_key(node: SelectKey) -> Run:
@@ -363,6 +406,9 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     TableCopy: _table,
     Filter: _filter,
     Project: _project,
+    Explode: _explode,
+    Split: _split,
+    Branch: _branch,
     SelectKey: _select_key,
     GroupBy: _group,
     AggregateNode: _aggregate,

@@ -13,6 +13,7 @@ from decimal import Decimal as PythonDecimal
 from functools import cache
 from typing import Any, Final, cast
 
+from duolog.plan.functions import BLANKS
 from duolog.plan.types import BIGINT, DOUBLE, Decimal, Type
 from duolog.serde.json import WIDE
 from duolog.testing.casts import BITS, fit, saturate, wrap
@@ -220,6 +221,18 @@ def _substring(values: Sequence[Value], _of: Type) -> str:
     return cast("str", text[max(start, 0) : max(end, 0)])
 
 
+def _split(values: Sequence[Value], _of: Type) -> list[str]:
+    text, *separator = values
+    if not separator:
+        return [word for word in re.split(f"[{BLANKS}]+", text) if word]
+    return text.split(separator[0]) if separator[0] else [text]
+
+
+def _find_all(values: Sequence[Value], _of: Type) -> list[str]:
+    text, pattern = values
+    return [found[0] for found in re.finditer(pattern, text, re.ASCII)]
+
+
 NULL_SEES: Final[dict[str, Scalar]] = {
     "AND": lambda values, _of: both(values),
     "OR": lambda values, _of: either(values),
@@ -231,6 +244,7 @@ NULL_SEES: Final[dict[str, Scalar]] = {
     "CASE": _case,
     "IF": _case,
     "COALESCE": _coalesce,
+    "ARRAY": lambda values, _of: list(values),
     "GREATEST": _extreme(max),
     "LEAST": _extreme(min),
 }
@@ -256,5 +270,13 @@ NULL_PASSES: Final[dict[str, Scalar]] = {
     "TRIM": lambda values, _of: values[0].strip(" "),
     "SUBSTRING": _substring,
     "LENGTH": lambda values, _of: len(values[0]),
+    "CONTAINS": lambda values, _of: values[1] in values[0],
+    "STARTS_WITH": lambda values, _of: values[0].startswith(values[1]),
+    "ENDS_WITH": lambda values, _of: values[0].endswith(values[1]),
+    "REPLACE": lambda values, _of: (
+        values[0].replace(values[1], values[2]) if values[1] else values[0]
+    ),
+    "SPLIT": _split,
+    "FIND_ALL": _find_all,
 }
 """Functions that are null if an argument is."""

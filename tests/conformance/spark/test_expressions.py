@@ -99,6 +99,9 @@ class Expressions:
         return self._call(function, *(self.of(of, depth) for _ in range(3)))
 
     def _like(self, depth: int) -> Expression:
+        if self._random.random() < 0.5:
+            function = self._random.choice(["CONTAINS", "STARTS_WITH", "ENDS_WITH"])
+            return self._call(function, self.of(STRING, depth), self.of(STRING, depth))
         pattern = self._random.choice(["%e%", "_e%", "50\\%\\_x", "%", "", "1.9"])
         return self._call("LIKE", self.of(STRING, depth), literal(pattern))
 
@@ -125,8 +128,8 @@ class Expressions:
         return self._call("LENGTH", self.of(STRING, depth))
 
     def _text(self, depth: int) -> Expression:
-        function = self._random.choice(["UPPER", "LOWER", "TRIM", "CONCAT"])
-        count = 2 if function == "CONCAT" else 1
+        function = self._random.choice(["UPPER", "LOWER", "TRIM", "CONCAT", "REPLACE"])
+        count = {"CONCAT": 2, "REPLACE": 3}.get(function, 1)
         return self._call(function, *(self.of(STRING, depth) for _ in range(count)))
 
     def _substring(self, depth: int) -> Expression:

@@ -29,6 +29,8 @@ from duolog.plan.expressions import (
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import (
     AggregateNode,
+    Branch,
+    Explode,
     Filter,
     GroupBy,
     Node,
@@ -36,6 +38,7 @@ from duolog.plan.nodes import (
     Project,
     SelectKey,
     Sink,
+    Split,
     StreamSource,
     StreamTableJoin,
     TableSource,
@@ -208,7 +211,7 @@ def _group_of(node: Node) -> tuple[Node, ...]:
     return (node.group,) if isinstance(node, AggregateNode) else ()
 
 
-def _described(node: Node) -> Json:  # noqa: PLR0911 - a table of cases
+def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
     match node:
         case StreamSource(topic=topic):
             return {"kind": "stream", "topic": topic}
@@ -218,6 +221,12 @@ def _described(node: Node) -> Json:  # noqa: PLR0911 - a table of cases
             return {"kind": "filter", "predicate": _expression(predicate)}
         case Project(values=values):
             return {"kind": "project", "values": _values(values)}
+        case Explode(of=of, into=into, outer=outer):
+            return {"kind": "explode", "of": _expression(of), "into": into, "outer": outer}
+        case Split(predicates=predicates):
+            return {"kind": "split", "predicates": [_expression(one) for one in predicates]}
+        case Branch(number=number):
+            return {"kind": "branch", "number": number}
         case SelectKey() | GroupBy():
             return {
                 "kind": "select_key" if isinstance(node, SelectKey) else "group_by",

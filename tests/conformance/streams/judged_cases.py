@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Final, Literal
 
 from conformance.streams.judge import ByTopic, Given, Written
-from duolog import Topology, col, concat, count, row_time, sum_
+from duolog import (
+    Topology,
+    array,
+    coalesce,
+    col,
+    concat,
+    count,
+    lit,
+    min_,
+    row_time,
+    sum_,
+)
 from duolog.engine.settings import EngineConfig
 from duolog.plan.nodes import Plan
 from topologies import KEY, VALUE, RawRecord
@@ -91,6 +102,47 @@ def flushed(topology: Topology) -> None:
     topology.stream("s1", key=KEY, value=VALUE).group_by_key().count().to("counted")
 
 
+def exploded_and_counted(topology: Topology) -> None:
+    """Several records of one go on in their order, under new keys and under the old one."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    both = stream.explode(e=array(concat(col("a"), "1"), col("k"), None, col("a")))
+    both.to("elements")
+    both.group_by("e").aggregate(r=count(), total=sum_("n"), least=min_("n")).to("by_element")
+    both.group_by_key().count().to("by_key")
+    stream.explode(e=concat(col("a"), ",", col("k")).split(","), outer=True).to("outer")
+
+
+def exploded_behind_the_count_of_the_whole(topology: Topology) -> None:
+    """The elements are joined in their order, each with what is counted of those before it."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    counted = stream.group_by_key().count("before")
+    parts = stream.explode(e=array(lit("p"), col("a"), lit("q")))
+    numbered = parts.join(parts.group_by_key().count("c")).join(counted)
+    numbered.to("numbered")
+    renamed = parts.select_key(w=coalesce(col("e"), "none"))
+    renamed.join(renamed.group_by_key().count("c")).to("by_word")
+
+
+def split_into_branches(topology: Topology) -> None:
+    """A record goes into the first branch that takes it, and into no other."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    branches = stream.split(many=col("n") > 2, x=col("a") == "x", default="rest")
+    for name, branch in branches.items():
+        branch.to(name)
+    branches["x"].group_by("a").count().to("counted")
+    branches["rest"].left_join(stream.group_by_key().count()).to("joined")
+    stream.split({"null": col("a").is_null()})["null"].to("nulls")
+
+
+def branches_of_elements(topology: Topology) -> None:
+    """Elements that go different ways to one place come there in their order."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    parts = stream.explode(e=array(lit("p"), col("a"), lit("q"), lit("p")))
+    branches = parts.split(p=col("e") == "p", default="rest")
+    seen = branches["p"].group_by_key().count("seen")
+    branches["rest"].left_join(seen).to("rest")
+
+
 SOME: Final[list[RawRecord]] = [
     ("t1", "x", ("y", 1), 0),
     ("s1", "x", ("x", 1), 7),
@@ -133,6 +185,10 @@ CASES: Final[tuple[Define, ...]] = (
     flushed,
     regrouped_twice,
     enriched,
+    exploded_and_counted,
+    exploded_behind_the_count_of_the_whole,
+    split_into_branches,
+    branches_of_elements,
 )
 
 

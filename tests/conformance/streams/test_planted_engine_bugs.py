@@ -19,8 +19,10 @@ from conformance.streams.judged_cases import (
     Define,
     Mode,
     batches_of,
+    branches_of_elements,
     cache_of,
     enriched,
+    exploded_and_counted,
     filtered,
     flushed,
     grouped_by_its_own_key,
@@ -28,6 +30,7 @@ from conformance.streams.judged_cases import (
     joined_with_the_count_of_another,
     plan_of,
     regrouped_twice,
+    split_into_branches,
     times_of_old_rows,
 )
 from conformance.streams.planted import planted_driver
@@ -188,6 +191,35 @@ IN_KERNEL: Final = (
         "Program.holds(program.applyToOld(operands.of(key, row, null, ts))) ? row : null",
         "row",
         enriched,
+    ),
+    InKernel(
+        "every element is the first one",
+        "ExplodeNode",
+        "elements.setInt(arrayColumns, at);",
+        "",
+        exploded_and_counted,
+    ),
+    InKernel(
+        "an outer explode is none",
+        "ExplodeNode",
+        "if (count == 0 && outer) {",
+        "if (false) {",
+        exploded_and_counted,
+    ),
+    InKernel(
+        "what one record gives is ordered by edges alone",
+        "Scope",
+        "turn[target]++;",
+        "",
+        branches_of_elements,
+        "micro-batch",
+    ),
+    InKernel(
+        "a branch takes what the one before it refused, and the one before what it should not",
+        "SplitNode",
+        "&& !predicates[branch].test",
+        "&& predicates[branch].test",
+        split_into_branches,
     ),
 )
 

@@ -4,7 +4,7 @@
     operators.py   the kernel's operators: a class for each kind
     rows.py        where the columns of a record stand between two kernel nodes
     topics.py      sources and sinks: bytes <-> columns
-    stateless.py   filter, project, to_stream
+    stateless.py   filter, project, explode, split, to_stream
     keys.py        select_key, group_by and the way to another task
     tables.py      the store of a table, and the join that looks it up
     aggregates.py  the fold

@@ -41,6 +41,26 @@ class SelectKeyOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class ExplodeOperator(Operator):
+    """Hands on a record for each element of `arrays`, which are all of one length."""
+
+    kind: ClassVar[str] = "explode"
+    arrays: Sequence[str]
+    array_types: Sequence[str]
+    outer: bool
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOperator(Operator):
+    """Hands each record to one child: `branches` has the branch of each."""
+
+    kind: ClassVar[str] = "split"
+    predicates: Sequence[str]
+    branches: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class ToStreamOperator(Operator):
     """Makes a stream of a table's changes."""
 

@@ -1,4 +1,4 @@
-"""Nodes that look at one record at a time: filter, project, to_stream.
+"""Nodes that look at one record at a time: filter, project, explode, split, to_stream.
 
 Of a table's change the kernel filters and projects old and new alike.
 """
@@ -6,9 +6,18 @@ Of a table's change the kernel filters and projects old and new alike.
 from dataclasses import replace
 
 from duolog.engine.expressions import lower_as_declared, lower_expression
-from duolog.engine.lowering.operators import FilterOperator, ProjectOperator, ToStreamOperator
+from duolog.engine.lowering.operators import (
+    ExplodeOperator,
+    FilterOperator,
+    ProjectOperator,
+    SplitOperator,
+    ToStreamOperator,
+)
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
-from duolog.plan.nodes import Filter, Project, ToStream
+from duolog.engine.sql import spark_type
+from duolog.plan.expressions import type_of
+from duolog.plan.nodes import Branch, Explode, Filter, Project, Split, ToStream
+from duolog.plan.types import Array, Map
 
 
 def lower_filter(node: Filter, row: Row, _around: Surroundings) -> Lowered:
@@ -25,6 +34,43 @@ def lower_project(node: Project, row: Row, around: Surroundings) -> Lowered:
     columns = tuple(types[name] for name, _ in computed)
     entry = row.entry(node.name, ProjectOperator(values=values))
     return Lowered([entry], Row.of(node.schema.key, columns, changes=row.changes))
+
+
+def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:
+    naming = row.naming(node.parent.schema)
+    of, kind = lower_expression(node.of, naming), type_of(node.of, node.parent.schema)
+    if isinstance(kind, Map):
+        arrays, types = [f"map_keys({of})", f"map_values({of})"], [kind.key, kind.value]
+    else:
+        assert isinstance(kind, Array), kind
+        arrays, types = [of], [kind.element]
+    elements = {name: f"get(x{index}, at)" for index, name in enumerate(node.into)}
+    needed = around.needed(node)
+    columns = tuple(column for column in node.schema.value if column.name in needed)
+    operator = ExplodeOperator(
+        arrays=arrays,
+        array_types=[spark_type(Array(element)) for element in types],
+        outer=node.outer,
+        values=[elements.get(column.name) or row.names[column.name] for column in columns],
+    )
+    entry = row.entry(node.name, operator)
+    return Lowered([entry], Row.of(node.schema.key, columns, changes=False))
+
+
+def lower_split(node: Split, row: Row, around: Surroundings) -> Lowered:
+    naming = row.naming(node.parent.schema)
+    branches = around.levels.successors(node)
+    operator = SplitOperator(
+        predicates=[lower_expression(predicate, naming) for predicate in node.predicates],
+        branches=[branch.number for branch in branches if isinstance(branch, Branch)],
+    )
+    assert len(operator.branches) == len(branches), f"{node} is read by more than its branches"
+    return Lowered([row.entry(node.name, operator)], row)
+
+
+def lower_branch(node: Branch, row: Row, _around: Surroundings) -> Lowered:
+    """A branch takes what the split hands to it."""
+    return Lowered([row.entry(node.name, FilterOperator(predicate="true"))], row)
 
 
 def lower_to_stream(node: ToStream, row: Row, _around: Surroundings) -> Lowered:

@@ -15,6 +15,8 @@ one node that two others read is computed once, two equal nodes are two.
     StreamTableJoin  stream                   key of the stream, value anew
     GroupBy          as its parent            key anew; the other columns are the value
     AggregateNode    table (keeps a store)    key of the group, value = results
+    Explode          stream                   key as its parent's; the elements are value columns
+    Split, Branch    stream                   as its parent
     ToStream         stream                   as its parent
     Sink             as its parent            as its parent
 
@@ -28,15 +30,19 @@ Source: Kafka Streams `kstream/internals/graph`.
 """
 
 from duolog.plan.nodes.aggregate import AggregateNode
+from duolog.plan.nodes.explode import Explode
 from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
 from duolog.plan.nodes.node import Node, ancestors
 from duolog.plan.nodes.plan import Plan, plan_of
+from duolog.plan.nodes.split import Branch, Split
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
 from duolog.plan.nodes.topics import Sink, Source, StreamSource, TableSource
 
 __all__ = [
     "AggregateNode",
+    "Branch",
+    "Explode",
     "Filter",
     "GroupBy",
     "Node",
@@ -45,6 +51,7 @@ __all__ = [
     "SelectKey",
     "Sink",
     "Source",
+    "Split",
     "StreamSource",
     "StreamTableJoin",
     "TableSource",

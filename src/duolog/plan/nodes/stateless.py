@@ -30,9 +30,7 @@ class Filter(Node):
     predicate: Expression
 
     def __post_init__(self) -> None:
-        found = type_of(self.predicate, self.parent.schema)
-        if found not in {BOOLEAN, NULL}:
-            raise TypeMismatch(f"{self.predicate} is no condition", detail=f"It is a {found}.")
+        ensure_condition(self.predicate, self.parent.schema)
 
     @property
     def parents(self) -> tuple[Node, ...]:
@@ -114,3 +112,9 @@ class ToStream(Node):
     @property
     def action(self) -> str:
         return "the table's changes"
+
+
+def ensure_condition(predicate: Expression, schema: Schema) -> None:
+    found = type_of(predicate, schema)
+    if found not in {BOOLEAN, NULL}:
+        raise TypeMismatch(f"{predicate} is no condition", detail=f"It is a {found}.")

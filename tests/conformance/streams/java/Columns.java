@@ -21,8 +21,12 @@ final class Columns {
     return new Expressions.Scope(columns, table, kept, row == null ? null : row.time());
   }
 
+  Object value(JsonNode expression, List<Object> keys, Json.Row row) {
+    return Expressions.evaluate(expression, scope(keys, row));
+  }
+
   boolean holds(JsonNode predicate, List<Object> keys, Json.Row row) {
-    return Boolean.TRUE.equals(Expressions.evaluate(predicate, scope(keys, row)));
+    return Boolean.TRUE.equals(value(predicate, keys, row));
   }
 
   /** The row of `values`; none of none. */

@@ -3,6 +3,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.regex.Pattern;
 
 /**
  * The expressions of a plan, evaluated in plain Java: the small set that the judge's plans use.
@@ -73,6 +74,8 @@ final class Expressions {
         return args.get(0) != null;
       case "COALESCE":
         return args.stream().filter(Objects::nonNull).findFirst().orElse(null);
+      case "ARRAY":
+        return args;
       case "IF", "CASE":
         return choose(args);
       case "LEAST":
@@ -106,6 +109,7 @@ final class Expressions {
       case ">" -> compare(left, right) > 0;
       case ">=" -> compare(left, right) >= 0;
       case "CONCAT" -> String.join("", args.stream().map(String.class::cast).toList());
+      case "SPLIT" -> List.of(((String) left).split(Pattern.quote((String) right), -1));
       case "UPPER" -> ((String) left).toUpperCase(java.util.Locale.ROOT);
       case "+", "-", "*", "/", "%" -> arithmetic(function, (Number) left, (Number) right);
       default -> throw new IllegalArgumentException("no function " + function);

@@ -7,6 +7,8 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Branched;
+import org.apache.kafka.streams.kstream.BranchedKStream;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Joined;
@@ -15,6 +17,7 @@ import org.apache.kafka.streams.kstream.KGroupedTable;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Named;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.ValueJoinerWithKey;
 import org.apache.kafka.streams.kstream.internals.OldValues;
@@ -30,6 +33,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
  *   filter          filter                               join        join, leftJoin
  *   project         mapValues                            to_stream   toStream
  *   select_key      map                                  sink        to
+ *   explode         flatMapValues                        split       split, branch, defaultBranch
  *   group_by        map + groupByKey, or KTable.groupBy
  * </pre>
  *
@@ -64,6 +68,11 @@ final class PlanBuilder {
       case "filter" -> filter(node);
       case "project" -> project(node);
       case "select_key" -> selectKey(node);
+      case "explode" -> explode(node);
+      case "split" -> split(node);
+      case "branch" ->
+          this.<Map<String, KStream<List<Object>, Json.Row>>>parent(node, 0)
+              .get(branch(above(node, 0), node.get("number").asInt()));
       case "group_by" -> isTable(node) ? groupTable(node) : groupStream(node);
       case "aggregate" -> aggregate(node);
       case "join" -> join(node);
@@ -93,6 +102,53 @@ final class PlanBuilder {
     }
     KStream<List<Object>, Json.Row> stream = parent(node, 0);
     return stream.mapValues((key, row) -> columns.row(values, key, row));
+  }
+
+  private KStream<List<Object>, Json.Row> explode(JsonNode node) {
+    JsonNode of = node.get("of");
+    Columns columns = new Columns(above(node, 0));
+    List<String> before = names(above(node, 0), "value");
+    List<String> after = names(node, "value");
+    String into = node.get("into").get(0).asText();
+    boolean outer = node.get("outer").asBoolean();
+    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    return stream.flatMapValues(
+        (key, row) -> {
+          List<Json.Row> rows = new ArrayList<>();
+          List<?> elements = row == null ? null : (List<?>) columns.value(of, key, row);
+          for (Object element : elements == null ? List.of() : elements) {
+            rows.add(with(row, before, after, into, element));
+          }
+          if (rows.isEmpty() && outer) {
+            rows.add(row == null ? null : with(row, before, after, into, null));
+          }
+          return rows;
+        });
+  }
+
+  private static Json.Row with(
+      Json.Row row, List<String> before, List<String> after, String into, Object element) {
+    Map<String, Object> columns = named(before, row.values());
+    columns.put(into, element);
+    return new Json.Row(
+        new ArrayList<>(after.stream().map(columns::get).toList()), row.time());
+  }
+
+  private Map<String, KStream<List<Object>, Json.Row>> split(JsonNode node) {
+    Columns columns = new Columns(above(node, 0));
+    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    BranchedKStream<List<Object>, Json.Row> branches = stream.split(Named.as(branch(node, "")));
+    int number = 0;
+    for (JsonNode predicate : node.get("predicates")) {
+      branches =
+          branches.branch(
+              (key, row) -> columns.holds(predicate, key, row), Branched.as("" + number++));
+    }
+    return branches.defaultBranch(Branched.as("" + number));
+  }
+
+  private static String branch(JsonNode split, Object number) {
+    return "split-" + split.get("id").asText() + "-" + number;
   }
 
   private KStream<List<Object>, Json.Row> selectKey(JsonNode node) {

@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <pre>
  *   ts (8) position (8) old ts (8) edge (4) source (4) partition (4)
- *   lengths or -1 of: key, value, old, headers, origin, topic (4 each), 4 unused
+ *   lengths or -1 of: key, value, old, headers, origin, topic (4 each), turn (4)
  *   key, value, old, headers, origin, topic
  * </pre>
  *
@@ -36,6 +36,7 @@ public final class Envelope implements Serializable {
   private static final int SOURCE = TS + 28;
   private static final int PARTITION = TS + 32;
   private static final int LENGTHS = TS + 36;
+  private static final int TURN = TS + 60;
   private static final int PARTS = TS + 64;
   private static final int KEY = 0;
   private static final int VALUE = 1;
@@ -148,9 +149,15 @@ public final class Envelope implements Serializable {
     return Platform.getLong(packed, POSITION);
   }
 
-  void stamp(int source, long position) {
+  /** Which of several with one position it is, where their edges do not tell; mostly 0. */
+  int turn() {
+    return Platform.getInt(packed, TURN);
+  }
+
+  void stamp(int source, long position, int turn) {
     Platform.putInt(packed, SOURCE, source);
     Platform.putLong(packed, POSITION, position);
+    Platform.putInt(packed, TURN, turn);
   }
 
   /** The partition to write to, or {@link #ANY_PARTITION}. */

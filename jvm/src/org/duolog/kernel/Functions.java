@@ -18,7 +18,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The SQL functions over {@link KafkaBytes}, {@link Headers} and {@link JsonReader}, compiled into
+ * The SQL functions over {@link KafkaBytes}, {@link Headers}, {@link JsonReader} and {@link Texts}, compiled into
  * expressions like Spark's own.
  */
 final class Functions {
@@ -46,11 +46,28 @@ final class Functions {
         DataTypes.BinaryType,
         DataTypes.BooleanType);
     registry.createOrReplaceTempFunction(
+        "duolog_split", Functions::split, "scala_udf");
+    registry.createOrReplaceTempFunction(
         "duolog_add_exact", Functions::addExact, "scala_udf");
     registry.createOrReplaceTempFunction(
         "duolog_from_json", arguments -> fromJson(arguments, "read"), "scala_udf");
     registry.createOrReplaceTempFunction(
         "duolog_from_json_value", arguments -> fromJson(arguments, "readAlone"), "scala_udf");
+  }
+
+  /** duolog_split(STRING, STRING) */
+  private static Expression split(Seq<Expression> arguments) {
+    List<AbstractDataType> inputs = List.of(DataTypes.StringType, DataTypes.StringType);
+    return new StaticInvoke(
+        Texts.class,
+        DataTypes.createArrayType(DataTypes.StringType, false),
+        "split",
+        arguments,
+        CollectionConverters.asScala(inputs).toSeq(),
+        true,
+        true,
+        true,
+        Option.empty());
   }
 
   /** duolog_add_exact(DECIMAL, DECIMAL, precision, scale) */

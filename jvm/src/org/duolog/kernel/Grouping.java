@@ -52,6 +52,15 @@ final class Grouping implements Serializable {
     return (int) (grouping >>> SALT_BITS) / tasks - 1;
   }
 
+  /** Where records may go: the sub-topologies, behind the sinks. */
+  int slots() {
+    return values.length / tasks;
+  }
+
+  int slot(long grouping) {
+    return subtopology(grouping) + 1;
+  }
+
   int task(long grouping) {
     return (int) (grouping >>> SALT_BITS) % tasks;
   }

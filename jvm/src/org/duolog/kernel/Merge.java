@@ -13,7 +13,7 @@ import scala.collection.AbstractIterator;
 /**
  * The records of one task in one micro-batch, in Kafka Streams' order.
  *
- * <p>One queue for each (queue of edges, source), ordered by position, then edge. The next record is
+ * <p>One queue for each (queue of edges, source), ordered by position, turn, then edge. The next record is
  * the head with the smallest timestamp; ties go to the smaller queue, then source. So a slow input waits for none and
  * overtakes none, whatever the shuffle did: Spark hands over one source partition after the other,
  * and a sort that spills breaks even the order within one.
@@ -78,7 +78,9 @@ final class Merge extends AbstractIterator<Envelope> {
 
   private static final class Queue {
     private static final Comparator<Envelope> IN_QUEUE =
-        Comparator.comparingLong(Envelope::position).thenComparingInt(Envelope::edge);
+        Comparator.comparingLong(Envelope::position)
+            .thenComparingInt(Envelope::turn)
+            .thenComparingInt(Envelope::edge);
 
     private final int rank;
     private final List<Envelope> waiting = new ArrayList<>();

@@ -14,16 +14,18 @@ import java.util.Map;
 sealed interface Operator {
   /** One row for each kind. */
   Map<String, Class<? extends Operator>> KINDS =
-      Map.of(
-          "filter", Filter.class,
-          "project", Project.class,
-          "select_key", SelectKey.class,
-          "to_stream", ToStream.class,
-          "table", Table.class,
-          "lookup", Lookup.class,
-          "fold", Fold.class,
-          "route", Route.class,
-          "sink", Sink.class);
+      Map.ofEntries(
+          Map.entry("filter", Filter.class),
+          Map.entry("project", Project.class),
+          Map.entry("select_key", SelectKey.class),
+          Map.entry("explode", Explode.class),
+          Map.entry("split", Split.class),
+          Map.entry("to_stream", ToStream.class),
+          Map.entry("table", Table.class),
+          Map.entry("lookup", Lookup.class),
+          Map.entry("fold", Fold.class),
+          Map.entry("route", Route.class),
+          Map.entry("sink", Sink.class));
 
   String name();
 
@@ -90,6 +92,47 @@ sealed interface Operator {
       keyTypes = Spec.orEmpty(keyTypes);
       valueTypes = Spec.orEmpty(valueTypes);
       keys = Spec.orEmpty(keys);
+    }
+  }
+
+  /** Hands on a record for each element of arrays, which are all of one length. */
+  record Explode(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      List<String> arrays,
+      List<String> arrayTypes,
+      boolean outer,
+      List<String> values)
+      implements Operator {
+    public Explode {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      arrays = Spec.orEmpty(arrays);
+      arrayTypes = Spec.orEmpty(arrayTypes);
+      values = Spec.orEmpty(values);
+    }
+  }
+
+  /** Hands each record to one child: the one of the first predicate that holds. */
+  record Split(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      List<String> predicates,
+      List<Integer> branches)
+      implements Operator {
+    public Split {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      predicates = Spec.orEmpty(predicates);
+      branches = Spec.orEmpty(branches);
     }
   }
 

@@ -1,6 +1,7 @@
 package org.duolog.kernel;
 
 import java.util.ArrayDeque;
+import java.util.Arrays;
 
 /**
  * Where the nodes of a running task stand: which task it is, and where their output goes.
@@ -9,7 +10,8 @@ import java.util.ArrayDeque;
  * before it and beside it keep what they did, as in Kafka Streams.
  *
  * <p>In a level the outputs are restamped: source = task, position = running number of that task.
- * At the ingress they keep the source's partition and offset. What goes on under a new key waits
+ * At the ingress they keep the source's partition and offset; there one record may leave over an edge
+ * more than once, and its turn tells the order. What goes on under a new key waits
  * until {@link #release}: in Kafka Streams it would go through a repartition topic, which is read
  * when the record that caused it is done. Threads: not shared.
  */
@@ -27,6 +29,7 @@ final class Scope {
 
   private final Grouping grouping;
   private final ErrorHandlers handlers;
+  private final Turns turns;
   private Task task;
   private int source;
   private long position;
@@ -37,6 +40,7 @@ final class Scope {
     this.handlers = handlers;
     this.realTime = realTime;
     this.cacheBytesMax = cacheBytesMax;
+    this.turns = new Turns(grouping.slots());
   }
 
   /** Outputs come from a task of a level until told otherwise. */
@@ -50,6 +54,7 @@ final class Scope {
     this.task = null;
     this.source = sourcePartition;
     this.position = offset;
+    turns.reset();
   }
 
   /** Has a node process a change, or hands the record over to the handler of its errors. */
@@ -104,8 +109,40 @@ final class Scope {
   }
 
   private void send(Envelope envelope) {
-    envelope.stamp(source, task == null ? position : task.sequence++);
+    if (task == null) {
+      int turn = turns.of(grouping.slot(envelope.getGrouping()), envelope.edge());
+      envelope.stamp(source, position, turn);
+    } else {
+      envelope.stamp(source, task.sequence++, 0);
+    }
     outputs.add(envelope);
+  }
+
+  /**
+   * The order of what one record of a source causes, where its edges do not tell: to one target they
+   * leave in the order of their ids, and each time that does not hold a turn ends.
+   */
+  private static final class Turns {
+    private final int[] turn;
+    private final int[] last;
+
+    Turns(int targets) {
+      turn = new int[targets];
+      last = new int[targets];
+    }
+
+    void reset() {
+      Arrays.fill(turn, 0);
+      Arrays.fill(last, Integer.MIN_VALUE);
+    }
+
+    int of(int target, int edge) {
+      if (edge <= last[target]) {
+        turn[target]++;
+      }
+      last[target] = edge;
+      return turn[target];
+    }
   }
 
   /** One task of a sub-topology within one micro-batch or epoch. */

@@ -244,6 +244,12 @@ final class Topology {
         Program computed = typed(owner, input, rekey.keys(), child(owner, of).keyTypes());
         return new SelectKeyNode(computed, keys, values);
       }
+      if (of instanceof Operator.Explode explode) {
+        return explode(owner, explode, record);
+      }
+      if (of instanceof Operator.Split split) {
+        return split(owner, split, input);
+      }
       if (of instanceof Operator.Table table) {
         return new TableNode(stores.get(table.store()));
       }
@@ -260,6 +266,35 @@ final class Topology {
         return sink(owner, sink, input);
       }
       return new ToStreamNode();
+    }
+
+    private Node explode(String owner, Operator.Explode of, StructType record) {
+      List<String> arrays = new ArrayList<>(of.arrays());
+      List<String> types = new ArrayList<>(of.arrayTypes());
+      arrays.add("0");
+      types.add("INT");
+      StructType layout = Binder.with(record, "x", of.arrayTypes());
+      layout = Binder.withTs(layout.add("at", DataTypes.IntegerType, true));
+      return new ExplodeNode(
+          typed(owner, Binder.withTs(record), arrays, types),
+          computed(owner, layout, of.values(), of),
+          of.outer(),
+          of.keyTypes().size(),
+          of.valueTypes().size(),
+          of.arrays().size());
+    }
+
+    private Node split(String owner, Operator.Split of, StructType input) {
+      if (of.branches().size() != of.children().size()) {
+        throw new IllegalArgumentException(owner + ": each child needs its branch");
+      }
+      return new SplitNode(
+          of.predicates().stream()
+              .map(predicate -> binder.bind(owner, input, List.of(predicate)))
+              .toArray(Program[]::new),
+          of.branches().stream().mapToInt(Integer::intValue).toArray(),
+          of.keyTypes().size(),
+          of.valueTypes().size());
     }
 
     private Node sink(String owner, Operator.Sink of, StructType input) {

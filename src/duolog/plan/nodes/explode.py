@@ -1,0 +1,74 @@
+"""Several records for one: the elements of an ARRAY, or the entries of a MAP."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import Expression, column_names, type_of
+from duolog.plan.nodes.node import Names, Node, ensure_stream
+from duolog.plan.schema import Schema
+from duolog.plan.types import Array, Column, Map, Type, quote
+
+
+@dataclass(frozen=True, eq=False)
+class Explode(Node):
+    """Hands on a record for each element of `of`, in their order, under the key that was there.
+
+    The element becomes a column `into`, of a MAP key and value become two: where a column of that
+    name stands, or behind the others. A record without elements, or without a value, ends here;
+    with `outer` it goes on once, with nulls for them (and a null value as it is).
+    """
+
+    name: str
+    parent: Node
+    of: Expression
+    into: tuple[str, ...]
+    outer: bool = False
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_stream(self.parent, "explode")
+        assert self.schema is not None
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        of = self.parent.schema
+        value = {column.name: column for column in of.value}
+        value |= {column.name: column for column in self._elements(type_of(self.of, of))}
+        return Schema(of.key, tuple(value.values()))
+
+    @property
+    def action(self) -> str:
+        outer = ", or nulls" if self.outer else ""
+        return f"{', '.join(map(quote, self.into))} of each in {self.of}{outer}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return (behind - set(self.into)) | column_names(self.of)
+
+    def _elements(self, of: Type) -> list[Column]:
+        match of:
+            case Array(element=element):
+                types = [element]
+            case Map(key=key, value=value):
+                types = [key, value]
+            case _:
+                raise TypeMismatch(
+                    f"{self.of} has no elements",
+                    detail=f"It is {of}; an ARRAY and a MAP have some.",
+                )
+        if len(types) != len(self.into):
+            wanted = "one name" if len(types) == 1 else "two names, for key and value,"
+            raise InvalidPlan(
+                f"{self.of} needs {wanted} for what is in it",
+                detail=f"It is {of}; given are: {', '.join(self.into) or 'none'}.",
+                hint='Write explode(..., into=("name", "value")).' if len(types) > 1 else "",
+            )
+        return [Column(name, kind) for name, kind in zip(self.into, types, strict=True)]
