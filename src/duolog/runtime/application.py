@@ -41,7 +41,7 @@ class Application:
         topology: "Topology",
         *,
         bootstrap_servers: str,
-        data_dir: Path,
+        data_dir: Path | str,
         mode: Mode = "auto",
         settings: Mapping[str, str] | None = None,
     ) -> None:
@@ -50,7 +50,7 @@ class Application:
         self.mode = mode
         self._bootstrap_servers = bootstrap_servers
         # The JVM works elsewhere, and a program may change its directory between two starts.
-        self._data_dir = data_dir.resolve()
+        self._data_dir = Path(data_dir).resolve()
         self._settings = dict(settings or {})
         self._engine: Engine | None = None
         self._query: RunningQuery | None = None

@@ -1,9 +1,11 @@
 """Whether a broker can be reached, told within two seconds.
 
 librdkafka tries for as long as a request may take, and says nothing meanwhile. A connection of our
-own is refused at once where nobody listens, and its error says why.
+own is refused at once where nobody listens, and its error says why. Where somebody listens and is
+silent it may be a broker that is busy: that we wait is told, and after ten seconds that nobody answers.
 """
 
+import logging
 import socket
 import struct
 import time
@@ -15,9 +17,13 @@ from typing import Final
 from duolog.core.errors import ConfigError
 from duolog.runtime.errors import BrokerUnavailable
 
+logger: Final = logging.getLogger(__name__)
+
 REACH_S: Final = 1.5
+PATIENCE_S: Final = 10.0
 _SPEAK_S: Final = 0.5
 _DEFAULT_PORT: Final = "9092"
+_SILENT: Final = "takes connections and does not answer"
 
 # Length, then api key, version, correlation id and client id. Each broker answers before it asks who one is.
 _CORRELATION_ID: Final = 0x6475
@@ -34,7 +40,7 @@ def _speak(connection: socket.socket) -> str:
     try:
         answer = connection.recv(8)
     except TimeoutError:
-        return ""
+        return _SILENT
     if not answer:
         return "closes the connection, which is not what a Kafka broker without TLS does"
     # A few bytes may come alone.
@@ -42,21 +48,27 @@ def _speak(connection: socket.socket) -> str:
     return "" if expected.startswith(answer[4:8]) and answer[0] == 0 else "is no Kafka broker"
 
 
-def ensure_reachable(bootstrap_servers: str) -> None:
-    """See that one of the servers takes connections, and that no other program than a broker answers.
+def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) -> None:
+    """See that one of the servers answers as a broker does.
 
-    One that is silent may be a busy broker, and is let pass.
+    One that is silent may be a busy broker, and is asked again for `patience_s`.
 
     Raises:
         BrokerUnavailable: there is none; the detail says why of each.
         ConfigError: an address cannot be read.
     """
-    if problems := problems_of(bootstrap_servers, then=_speak):
-        raise BrokerUnavailable(
-            f"no broker answers at {bootstrap_servers}",
-            detail=problems,
-            hint="`duolog broker --data DIR` starts one; see that the address is right.",
-        )
+    deadline = time.monotonic() + patience_s
+    told = False
+    while problems := problems_of(bootstrap_servers, then=_speak):
+        if _SILENT not in problems or time.monotonic() >= deadline:
+            raise BrokerUnavailable(
+                f"no broker answers at {bootstrap_servers}",
+                detail=problems,
+                hint="`duolog broker --data DIR` starts one; see that the address is right.",
+            )
+        if not told:
+            logger.warning("waiting for an answer from %s …", bootstrap_servers)
+            told = True
 
 
 def problems_of(bootstrap_servers: str, then: Callable[[socket.socket], str] = _nothing) -> str:

@@ -45,14 +45,14 @@ class BrokerProcess:
 
     def __init__(
         self,
-        data_dir: Path,
+        data_dir: Path | str,
         listen: str = "127.0.0.1:0",
         settings: Mapping[str, str] | None = None,
         *,
         log_path: Path | None = None,
         program: Sequence[str] = BROKER_PROGRAM,
     ) -> None:
-        self.data_dir = data_dir.resolve()
+        self.data_dir = Path(data_dir).resolve()
         log_path = log_path or self.data_dir.with_name(f"{self.data_dir.name}.log")
         self.log_path = log_path.resolve()
         self._listen = listen

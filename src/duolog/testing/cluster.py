@@ -23,7 +23,7 @@ class EmbeddedCluster:
     """
 
     def __init__(
-        self, data_dir: Path | None = None, settings: Mapping[str, str] | None = None
+        self, data_dir: Path | str | None = None, settings: Mapping[str, str] | None = None
     ) -> None:
         self._temporary: TemporaryDirectory[str] | None = None
         if data_dir is None:

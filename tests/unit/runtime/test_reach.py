@@ -3,7 +3,7 @@
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 import pytest
@@ -13,13 +13,16 @@ from duolog.runtime.reach import ensure_reachable
 
 
 @contextmanager
-def listening(answer: Callable[[socket.socket], object]) -> Iterator[str]:
+def listening(*answers: Callable[[socket.socket], object]) -> Iterator[str]:
+    """Listen, and do with each connection what comes next."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
-            connection, _ = server.accept()
-            with connection:
-                answer(connection)
+            with suppress(OSError):  # The test is over.
+                for answer in answers:
+                    connection, _ = server.accept()
+                    with connection:
+                        answer(connection)
 
         Thread(target=serve, daemon=True).start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
@@ -70,7 +73,16 @@ def test_a_program_that_is_no_broker_is_told_at_once(
     assert time.monotonic() - began < 5
 
 
-@pytest.mark.parametrize("peer", [answers_as_a_broker, stays_silent])
-def test_a_broker_passes_also_if_it_is_busy(peer: Callable[[socket.socket], object]) -> None:
-    with listening(peer) as address:
+def test_a_broker_that_is_busy_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    with listening(stays_silent, answers_as_a_broker) as address:
         ensure_reachable(address)
+
+    assert caplog.messages == [f"waiting for an answer from {address} …"]
+
+
+def test_a_port_that_stays_silent_is_told_as_such() -> None:
+    """`run` said nothing for sixteen seconds, and then that nobody was there."""
+    with listening(*[stays_silent] * 4) as address, pytest.raises(BrokerUnavailable) as caught:
+        ensure_reachable(address, patience_s=0.6)
+
+    assert caught.value.detail == f"{address}: takes connections and does not answer"

@@ -50,7 +50,7 @@ def test_a_relative_data_directory_is_the_same_after_the_program_went_elsewhere(
 ) -> None:
     program = stand_in(tmp_path)
     monkeypatch.chdir(tmp_path)
-    with BrokerProcess(Path("data"), program=program) as broker:
+    with BrokerProcess("data", program=program) as broker:
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
         broker.restart()

@@ -161,6 +161,8 @@ class Sender:
             self._connection, **{"linger.ms": 20, "message.timeout.ms": TIMEOUT_MS}
         )
         self.acknowledged = 0
+        # A record would wait for a broker that says nothing, until its own time is over.
+        cluster.ask(lambda timeout: self._producer.list_topics(topic, timeout=timeout))
 
     def send(self, record: TextRecord) -> None:
         """Hand one record to the client; waits while its buffer is full.
