@@ -96,7 +96,8 @@ OPERATORS: Final[dict[str, tuple[str, Callable[[Any, Any], Any]]]] = {
 NO_OPERATOR: Final = ("__init__", "__repr__", "__bool__", "__abs__")
 
 INTRO: Final = """\
-All that a topology is written with. How it is meant stands in [topologies](../guide/topologies.md). In the last column: what Kafka Streams calls it."""
+All that a topology is written with. How it is meant stands in [topologies](../guide/topologies.md), where to begin in
+[from zero](../guide/from-zero.md). In the last column: what Kafka Streams calls it."""
 BOTH: Final = "Each method returns a new one and leaves this one as it is."
 EXPRESSIONS_INTRO: Final = """\
 `from duolog import col, lit, …`. Python values beside a column are literals: `col("delay") > 15`. A null among the arguments gives

@@ -1,8 +1,6 @@
 """Documents that point somewhere point at what is there."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -53,17 +51,3 @@ def test_a_decision_has_its_six_parts_in_order(page: Path) -> None:
     parts = [bold or heading for bold, heading in found]
 
     assert [part for part in parts if part in SECTIONS] == list(SECTIONS)
-
-
-@pytest.mark.parametrize("page", sorted((ROOT / "docs/guide").glob("*.md")), ids=lambda p: p.stem)
-def test_the_programs_of_a_guide_page_print_what_stands_below_them(page: Path) -> None:
-    """All Python blocks of a page are one program, all text blocks its output."""
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
-    program = "".join(text for language, text in blocks if language == "python")
-
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-
-    assert done.stderr == ""
-    assert done.stdout == "".join(text for language, text in blocks if language == "text")

@@ -18,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from conformance.test_broker_guide import free_port
+from conformance.reader import free_port
 from duolog.engine.jars import cache_dir
 
 TIMEOUT_S: Final = 60

@@ -1,0 +1,69 @@
+"""What stands in the guides runs to the letter: every command, every program, every line that is shown.
+
+`broker.md` has its own, for the tools of Kafka in it.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from conformance.reader import ROOT, Reader, blocks_of
+
+GUIDE: Final = ROOT / "docs/guide"
+BROKER: Final = "broker.md"
+FROM_ZERO: Final = GUIDE / "from-zero.md"
+PAGES: Final = sorted(page.name for page in GUIDE.glob("*.md") if page.name != BROKER)
+JVMS_MAX: Final = 2
+LINES_MAX: Final = 15
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    someone = Reader(tmp_path / "home")
+    yield someone
+    someone.kill()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_does_what_it_says(reader: Reader, name: str) -> None:
+    reader.follow(GUIDE / name)
+
+    assert reader.jvms_started() <= JVMS_MAX
+
+
+def test_every_block_of_a_page_is_of_a_kind_that_is_tried() -> None:
+    known = {"bash", "console", "python", "text"}
+    found = {block.language for page in GUIDE.glob("*.md") for block in blocks_of(page)}
+    fences = [
+        line
+        for page in GUIDE.glob("*.md")
+        for line in re.findall(r"^ *(?:```|~~~).*$", page.read_text(), re.MULTILINE)
+    ]
+
+    assert found == known
+    assert {line for line in fences if line != "```"} == {f"```{kind}" for kind in known}
+
+
+def test_the_five_programs_for_a_newcomer_are_short() -> None:
+    programs = {block.file: block.text for block in blocks_of(FROM_ZERO) if block.file}
+
+    for name in ("words.py", "orders.py", "fraud.py", "mean.py", "clicks.py"):
+        lines = [line for line in programs[name].splitlines()[1:] if line.strip()]
+        assert len(lines) <= LINES_MAX, name
+
+
+def test_a_page_that_prints_something_else_is_found_out(reader: Reader, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ echo one\none\n$ echo two; echo three\n…\nthree\n```\n")
+    wrong = tmp_path / "wrong.md"
+    wrong.write_text("```console\n$ echo one\ntwo\n```\n")
+    failing = tmp_path / "failing.md"
+    failing.write_text("```bash\nfalse\n```\n")
+
+    reader.follow(page)
+    for bad in (wrong, failing):
+        with pytest.raises(AssertionError):
+            reader.follow(bad)
