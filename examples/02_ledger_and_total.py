@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from duolog import Topology, col, count, sum_
-from duolog.runtime.application import Application
+from duolog import Application, Topology, col, count, sum_
 from duolog.testing import Client, EmbeddedCluster
 
 SALES = [("tea", 3), ("coffee", 5), ("tea", 4), ("cake", 6), ("coffee", 5), ("tea", 3)]

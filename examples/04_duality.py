@@ -10,8 +10,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from duolog import Topology
-from duolog.runtime.application import Application
+from duolog import Application, Topology
 from duolog.testing import Client, EmbeddedCluster
 
 Record = tuple[str | None, str | None]

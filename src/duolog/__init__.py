@@ -32,10 +32,12 @@ if TYPE_CHECKING:
         when,
     )
     from duolog.dsl.topology import Topology
+    from duolog.runtime.application import Application
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Application",
     "DuologError",
     "Topology",
     "__version__",
@@ -56,7 +58,11 @@ __all__ = [
     "when",
 ]
 
-_HOME = {"DuologError": "duolog.core.errors", "Topology": "duolog.dsl.topology"}
+_HOME = {
+    "Application": "duolog.runtime.application",
+    "DuologError": "duolog.core.errors",
+    "Topology": "duolog.dsl.topology",
+}
 
 
 def __getattr__(name: str) -> object:

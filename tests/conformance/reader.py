@@ -5,7 +5,8 @@
     ```console   `$ command`, and below it what is printed; a line `…` stands for any lines,
                  and a command under which an error stands is to be refused
     ```python    saved where its first line is `# name.py`; all others of a page are one program,
-    ```text      and this is what that prints
+                 which pytest runs where it has tests
+    ```text      what the program prints
 
 Only ports differ, so that two of these may run at one time, and what a machine keeps for all (jars,
 compiled classes) is taken from where it is.
@@ -113,7 +114,10 @@ class Reader:
             for command, shown in commands_of(block):
                 self.type(command, shown)
         self.stop()
-        if program:
+        if "\ndef test_" in program:
+            (self.home / "test_page.py").write_text(program)
+            self.type("python -m pytest -q -p no:cacheprovider test_page.py")
+        elif program:
             ended = self._run([sys.executable, "-c", program])
             assert (ended.stdout, ended.stderr) == (printed, ""), ended.stderr or ended.stdout
 
