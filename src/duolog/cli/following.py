@@ -47,19 +47,40 @@ def follow(query: "RunningQuery", *, quiet: bool) -> None:
     Raises:
         QueryError: the query failed.
     """
-    while not query.wait(_PROGRESS_EVERY_S):
-        if not quiet:
-            tell_progress(query)
+    teller = ProgressTeller(query, quiet=quiet)
+    try:
+        while not query.wait(_PROGRESS_EVERY_S):
+            teller.tell()
+    finally:
+        teller.tell_skipped()
 
 
-def tell_progress(query: "RunningQuery") -> None:
-    now = query.progress()
-    click.echo(
-        f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
-        f"lag {now.lag_records_total:,}{_skipped(now.skipped)}"
-        + (f"; waits for its next start: {now.trouble}" if now.trouble else ""),
-        err=True,
-    )
+class ProgressTeller:
+    """Tells how a query gets on, and each reason for which records are passed over once."""
+
+    def __init__(self, query: "RunningQuery", *, quiet: bool) -> None:
+        self._query = query
+        self._quiet = quiet
+        self._told: set[object] = set()
+
+    def tell(self) -> None:
+        """Write a line, and one more for each new reason, unless it is to be quiet."""
+        if self._quiet:
+            return
+        now = self._query.progress()
+        click.echo(
+            f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
+            f"lag {now.lag_records_total:,}{_skipped(now.skipped)}"
+            + (f"; waits for its next start: {now.trouble}" if now.trouble else ""),
+            err=True,
+        )
+        self.tell_skipped()
+
+    def tell_skipped(self) -> None:
+        for skipped in () if self._quiet else self._query.skipped():
+            if skipped.kind not in self._told:
+                self._told.add(skipped.kind)
+                click.echo(f"  passed over: {skipped}", err=True)
 
 
 def load_when_right(file: "TopologyFile") -> "Topology":
@@ -147,6 +168,7 @@ class FileRunner:
 
     def _await_change(self) -> None:
         told_at = time.monotonic()
+        teller = self._query and ProgressTeller(self._query, quiet=self._quiet)
         while not self._file.has_changed():
             if self._query is None:
                 time.sleep(_LOOK_EVERY_S)
@@ -159,8 +181,8 @@ class FileRunner:
                 ended = True
             if ended:
                 self._query = None
-            elif not self._quiet and time.monotonic() - told_at >= _PROGRESS_EVERY_S:
-                tell_progress(self._query)
+            elif teller and time.monotonic() - told_at >= _PROGRESS_EVERY_S:
+                teller.tell()
                 told_at = time.monotonic()
         self._file.wait_until_still()
 

@@ -6,11 +6,56 @@ positions come from the kernel's counters where it runs in this JVM, else from S
 
 import datetime as dt
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duolog.engine.topics import EndOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Records that were passed over for one reason: how many, and the first of them.
+
+    `str` tells it to people.
+    """
+
+    stage: str
+    """What failed: deserialization, processing, production."""
+    reason: str
+    at: str
+    """The node or the topic where it failed; empty where the stage says it all."""
+    count: int
+    topic: str | None
+    """Where the first one stands; None where that is not known."""
+    partition: int
+    offset: int
+    key: str | None = None
+    """Its key and the beginning of its value, as text or as 0x…; None where they are not at hand."""
+    value: str | None = None
+
+    def __str__(self) -> str:
+        verb = {"deserialization": "read", "processing": "process", "production": "write"}
+        records = "1 record" if self.count == 1 else f"{self.count:,} records"
+        whence = f' of topic "{self.topic}"' if self.topic else ""
+        at = f" at {self.at}" if self.at else ""
+        first = f"; the first: partition {self.partition}, offset {self.offset}" if whence else ""
+        parts = [
+            f", {n} {v}" for n, v in (("key", self.key), ("value", self.value)) if v is not None
+        ]
+        return (
+            f"cannot {verb.get(self.stage, self.stage)} {records}{whence}{at}: {self.reason}"
+            f"{first}{''.join(parts)}"
+        )
+
+    @property
+    def kind(self) -> tuple[str, str | None, str, str]:
+        """What tells one reason from another: numbers in it do not."""
+        return self.stage, self.topic, self.at, re.sub(r"\d+", "#", self.reason)
+
+    def and_later(self, later: "Skipped") -> "Skipped":
+        return replace(self, count=self.count + later.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +70,8 @@ class Progress:
     records_out: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Records that were passed over, by what failed: deserialization, processing, production."""
+    skipped_because: tuple[Skipped, ...] = ()
+    """The same by reason, each with its first record."""
     records_per_second: float = 0.0
     """Input rate of the last micro-batch or epoch that read anything."""
     duration_ms: int = 0
@@ -94,6 +141,7 @@ class Counters:
     bytes_in: int = 0
     """Bytes of the keys and values of what was read."""
     positions: EndOffsets = field(default_factory=dict)
+    skipped_because: tuple[Skipped, ...] = ()
 
     @property
     def mean_bytes(self) -> float:
@@ -110,12 +158,17 @@ class Counters:
     def added_to(self, before: "Counters") -> "Counters":
         """Return these counts and those of another JVM; the positions are these."""
         stages = before.skipped.keys() | self.skipped.keys()
+        reasons = {skipped.kind: skipped for skipped in before.skipped_because}
+        for skipped in self.skipped_because:
+            first = reasons.get(skipped.kind)
+            reasons[skipped.kind] = first.and_later(skipped) if first else skipped
         return replace(
             self,
             records_in=before.records_in + self.records_in,
             records_out=before.records_out + self.records_out,
             skipped={of: before.skipped.get(of, 0) + self.skipped.get(of, 0) for of in stages},
             bytes_in=before.bytes_in + self.bytes_in,
+            skipped_because=tuple(reasons.values()),
         )
 
     @classmethod
@@ -127,6 +180,7 @@ class Counters:
             skipped={what: int(count) for what, count in counted.get("skipped", {}).items()},
             bytes_in=int(counted.get("bytes_in", 0)),
             positions=_positions(counted.get("positions")),
+            skipped_because=tuple(Skipped(**sample) for sample in counted.get("samples", ())),
         )
 
 

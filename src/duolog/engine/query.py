@@ -35,7 +35,7 @@ from duolog.engine.errors import (
 from duolog.engine.failures import to_query_failed
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
-from duolog.engine.progress import Counters, Progress, Report, lag_of, merge_positions
+from duolog.engine.progress import Counters, Progress, Report, Skipped, lag_of, merge_positions
 from duolog.engine.restarts import Restarts
 from duolog.engine.slots import release_slots
 from duolog.engine.topic_ids import TopicWatch
@@ -196,11 +196,18 @@ class RunningQuery:
             records_in=counters.records_in,
             records_out=counters.records_out,
             skipped=counters.skipped,
+            skipped_because=counters.skipped_because,
             records_per_second=busy.records_per_second if busy else 0.0,
             duration_ms=report.duration_ms if report else 0,
             # While it waits for its broker nobody needs to wait for that too.
             lag_records={} if self._state == "restarting" else self._lag(GLANCE_S),
         )
+
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Return the records that were passed over so far, by reason; asks no broker."""
+        with contextlib.suppress(*JVM_IS_GONE):
+            self._count()
+        return self._counted.added_to(self._earlier).skipped_because
 
     def _count(self) -> Counters:
         self._counted = self.launcher.counters()

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from duolog.cli import following
-from duolog.cli.following import FileRunner, load_when_right
+from duolog.cli.following import FileRunner, ProgressTeller, load_when_right
 from duolog.cli.topology_file import TopologyFile
 from duolog.core.errors import ConfigError, DuologError, QueryError
+from duolog.engine.progress import Progress, Skipped
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
+    from duolog.engine.query import RunningQuery
     from duolog.runtime.application import Application
 
 TEXT = """
@@ -188,3 +190,39 @@ def test_a_file_that_is_wrong_at_first_is_waited_for(
 
     assert topology.name == "mended"
     assert "waiting for a change of" in capsys.readouterr().err
+
+
+class _Skipping:
+    """A query that passes records over, for one more reason each time it is asked."""
+
+    def __init__(self) -> None:
+        self._reasons: list[Skipped] = []
+
+    def progress(self) -> Progress:
+        reason = f"reason {'abc'[len(self._reasons)]}"
+        place = ("orders", 0, 17, "ann", '{"n":')
+        self._reasons.append(Skipped("deserialization", reason, "", 2, *place))
+        count = 2 * len(self._reasons)
+        return Progress("micro-batch", "running", skipped={"deserialization": count})
+
+    def skipped(self) -> tuple[Skipped, ...]:
+        return tuple(self._reasons)
+
+
+def test_each_reason_for_which_records_are_skipped_is_told_once_with_the_first_of_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    teller = ProgressTeller(cast("RunningQuery", _Skipping()), quiet=False)
+
+    teller.tell()
+    teller.tell()
+    teller.tell_skipped()
+
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(";")[0] for line in told] == [
+        "micro-batch, running: 0 records in, 0 out, lag 0, skipped 2 (deserialization 2)",
+        '  passed over: cannot read 2 records of topic "orders": reason a',
+        "micro-batch, running: 0 records in, 0 out, lag 0, skipped 4 (deserialization 4)",
+        '  passed over: cannot read 2 records of topic "orders": reason b',
+    ]
+    assert 'partition 0, offset 17, key ann, value {"n":' in told[1]

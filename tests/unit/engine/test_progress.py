@@ -39,6 +39,38 @@ def test_counters_are_read_from_the_kernel() -> None:
     assert Counters.parse(text) == Counters(3, 2, {"processing": 1}, 70, {"t": {0: 4}})
 
 
+SAMPLE = {
+    "stage": "deserialization",
+    "reason": "its value is no JSON of (n INT)",
+    "at": "",
+    "count": 1200,
+    "topic": "orders",
+    "partition": 0,
+    "offset": 17,
+    "key": "ann",
+    "value": '{"n":',
+}
+
+
+def test_a_skipped_record_is_told_with_its_place_its_bytes_and_the_reason() -> None:
+    (skipped,) = Counters.parse(json.dumps({"samples": [SAMPLE]})).skipped_because
+
+    assert str(skipped) == (
+        'cannot read 1,200 records of topic "orders": its value is no JSON of (n INT); the first: '
+        'partition 0, offset 17, key ann, value {"n":'
+    )
+
+
+def test_reasons_of_two_jvms_are_one_where_only_their_numbers_differ() -> None:
+    old = SAMPLE | {"reason": "its timestamp is -5", "count": 2}
+    new = SAMPLE | {"reason": "its timestamp is -17", "count": 3, "offset": 40}
+    before, now = (Counters.parse(json.dumps({"samples": [one]})) for one in (old, new))
+
+    (skipped,) = now.added_to(before).skipped_because
+
+    assert (skipped.count, skipped.offset, skipped.reason) == (5, 17, "its timestamp is -5")
+
+
 def test_lag_counts_what_no_position_has_passed() -> None:
     positions = merge_positions({"t": {0: 5, 1: 2}}, {"t": {0: 3, 1: 4}}, {"u": {0: 1}})
 

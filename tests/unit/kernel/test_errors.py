@@ -72,6 +72,10 @@ def no_counts(spark: SparkSession) -> None:
     kernel_package(spark).Metrics.reset("test")
 
 
+def samples(spark: SparkSession) -> Any:
+    return json.loads(kernel_package(spark).Metrics.snapshot("test"))["samples"]
+
+
 def values(outputs: list[Out], topic: str) -> list[str | None]:
     return [out.value for out in outputs if out.topic == topic]
 
@@ -140,6 +144,50 @@ def test_a_negative_timestamp_is_told_where_the_record_is_read(open_driver: Open
 
     with pytest.raises(Py4JJavaError, match=r"offset 3: .*its timestamp is -7"):
         driver.pipe(flight(GOOD, ts=-7, offset=3))
+
+
+def test_skipped_records_are_counted_by_reason_with_the_first_of_each(
+    spark: SparkSession, open_driver: OpenDriver
+) -> None:
+    driver = open_driver(doubled_spec(errors=CONTINUE))
+    long = "é" * 80
+
+    driver.pipe(flight(BAD, partition=1, offset=7))
+    for offset in (3, 4):
+        driver.pipe(flight(GOOD, ts=-offset, offset=offset))
+    driver.pipe(flight(long, offset=9))
+
+    failed, early, unread = samples(spark)
+    assert (failed["stage"], failed["topic"], failed["partition"]) == ("processing", "flights", 1)
+    assert (failed["offset"], failed["key"], failed["value"]) == (7, "f", BAD)
+    assert failed["at"] == "p-1"
+    assert (early["reason"], early["count"], early["offset"]) == ("its timestamp is -3", 2, 3)
+    assert unread["reason"] == "its value is no JSON"
+    assert unread["value"] == "é" * 50 + "…"
+
+
+def test_bytes_that_are_no_text_are_shown_as_digits(
+    spark: SparkSession, open_driver: OpenDriver
+) -> None:
+    driver = open_driver(doubled_spec(errors=CONTINUE))
+
+    driver.pipe(flight("\x00\x01", offset=1))
+
+    assert [sample["value"] for sample in samples(spark)] == ["0x0001"]
+
+
+def test_reasons_without_an_end_are_counted_together(
+    spark: SparkSession, open_driver: OpenDriver
+) -> None:
+    spec = doubled_spec(errors=CONTINUE)
+    spec["sources"][0]["corrupt"] = "concat('no ', CAST(value AS STRING))"
+    driver = open_driver(spec)
+
+    driver.batch(flight(chr(97 + at % 26) * (1 + at // 26), offset=at) for at in range(50))
+
+    found = samples(spark)
+    assert (len(found), found[-1]["reason"]) == (21, "other reasons")
+    assert sum(sample["count"] for sample in found) == 50
 
 
 @pytest.mark.parametrize("real_time", [False, True])

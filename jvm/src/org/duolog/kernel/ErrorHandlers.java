@@ -1,6 +1,7 @@
 package org.duolog.kernel;
 
 import java.io.Serializable;
+import org.apache.kafka.common.errors.SerializationException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -62,12 +63,18 @@ final class ErrorHandlers implements Serializable {
   /**
    * Decides on a record that failed.
    *
+   * @param record the record of a source as it was read, where it is at hand; else null
    * @param at the node or the topic where it failed; empty where the stage says it all
    * @return its dead letter, or null where none is wanted
    * @throws RecordFailed if the query is to fail
    */
   Envelope handle(
-      Stage stage, byte[] encodedOrigin, byte[] headers, String at, Exception cause) {
+      Stage stage,
+      byte[] encodedOrigin,
+      SourceRecord record,
+      byte[] headers,
+      String at,
+      Exception cause) {
     Origin origin = encodedOrigin == null ? null : Origin.decode(encodedOrigin);
     String what =
         String.format(
@@ -76,13 +83,34 @@ final class ErrorHandlers implements Serializable {
     if (!continues[stage.ordinal()]) {
       throw new RecordFailed(what, cause);
     }
-    if (Metrics.of(applicationId).skip(stage)) {
-      LOGGER.warn("passed over a record: {}", what);
+    Skipped.Sample sample = sample(stage, origin, record, at, cause);
+    if (Metrics.of(applicationId).skip(stage, sample)) {
+      LOGGER.warn("passed over a record: {}{}", what, shown(sample));
     }
     return deadLetterTopic == null || origin == null
         ? null
         : DeadLetter.of(
             origin, sourceTopics[origin.source()], headers, encodedOrigin, deadLetterTopic, cause);
+  }
+
+  private Skipped.Sample sample(
+      Stage stage, Origin origin, SourceRecord record, String at, Exception cause) {
+    byte[] key = record != null ? record.getKey() : origin == null ? null : origin.key();
+    byte[] value = record != null ? record.getValue() : origin == null ? null : origin.value();
+    return new Skipped.Sample(
+        stage.counter(),
+        origin == null ? null : sourceTopics[origin.source()],
+        origin == null ? -1 : origin.partition(),
+        origin == null ? -1 : origin.offset(),
+        Skipped.text(key),
+        Skipped.text(value),
+        at,
+        reason(cause));
+  }
+
+  private static String shown(Skipped.Sample sample) {
+    String key = sample.key() == null ? "" : "; key " + sample.key();
+    return key + (sample.value() == null ? "" : "; value " + sample.value());
   }
 
   private String named(Origin origin) {
@@ -95,6 +123,9 @@ final class ErrorHandlers implements Serializable {
 
   private static String reason(Exception cause) {
     String message = cause.getMessage() == null ? "" : cause.getMessage().strip();
+    if (cause instanceof SerializationException) {
+      return message; // Ours: it says what is wrong with the bytes.
+    }
     String name = cause.getClass().getSimpleName();
     return message.isEmpty() ? name : name + ": " + message.lines().findFirst().orElse("");
   }

@@ -127,6 +127,7 @@ final class Ingress implements Serializable {
     void process(SourceRecord record) {
       scope.enter(record.getPartition(), record.getOffset());
       scope.origin = handlers.originOf(id, record);
+      scope.record = record;
       if (read(record)) {
         for (Node child : children) {
           scope.run(child, change);

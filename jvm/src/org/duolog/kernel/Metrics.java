@@ -24,6 +24,7 @@ public final class Metrics {
   final LongAdder bytesIn = new LongAdder();
   final LongAdder recordsOut = new LongAdder();
   private final Map<ErrorHandlers.Stage, LongAdder> skipped = new ConcurrentHashMap<>();
+  private final Skipped samples = new Skipped();
   private final Map<String, Map<Integer, AtomicLong>> positions = new ConcurrentHashMap<>();
 
   private Metrics() {}
@@ -33,7 +34,8 @@ public final class Metrics {
   }
 
   /** Counts a record that is passed over; tells whether it is to be logged. */
-  boolean skip(ErrorHandlers.Stage stage) {
+  boolean skip(ErrorHandlers.Stage stage, Skipped.Sample sample) {
+    samples.add(sample);
     LongAdder count = skipped.computeIfAbsent(stage, unused -> new LongAdder());
     count.increment();
     long counted = count.sum();
@@ -48,8 +50,10 @@ public final class Metrics {
   }
 
   /**
-   * As JSON: {@code {"records_in", "bytes_in", "records_out", "skipped": {stage: count}, "positions":
-   * {topic: {partition: next offset}}}}; bytes are those of keys and values.
+   * As JSON: {@code {"records_in", "bytes_in", "records_out", "skipped": {stage: count}, "samples":
+   * [{"stage", "reason", "at", "count", "topic", "partition", "offset", "key", "value"}], "positions":
+   * {topic: {partition: next offset}}}}; bytes are those of keys and values. A sample is the first
+   * record that was passed over for a reason, and how many were.
    */
   public static String snapshot(String applicationId) {
     Metrics metrics = of(applicationId);
@@ -60,6 +64,7 @@ public final class Metrics {
     Map<String, Long> skipped = new TreeMap<>();
     metrics.skipped.forEach((stage, count) -> skipped.put(stage.counter(), count.sum()));
     values.put("skipped", skipped);
+    values.put("samples", metrics.samples.toJson());
     values.put("positions", metrics.positions);
     try {
       return MAPPER.writeValueAsString(values);

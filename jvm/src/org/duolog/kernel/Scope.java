@@ -24,6 +24,9 @@ final class Scope {
   /** The record of a source topic that set off what is going on; nodes that hold back keep it. */
   byte[] origin;
 
+  /** The same as it was read, at the ingress; null behind it. */
+  SourceRecord record;
+
   /** Hears of rows that have come to their stores; null where nobody waits for them. */
   TableGate gate;
 
@@ -73,7 +76,7 @@ final class Scope {
 
   /** The current record has failed; what is left of it is its dead letter. */
   void handle(ErrorHandlers.Stage stage, byte[] headers, String at, Exception cause) {
-    Envelope deadLetter = handlers.handle(stage, origin, headers, at, cause);
+    Envelope deadLetter = handlers.handle(stage, origin, record, headers, at, cause);
     if (deadLetter != null) {
       emitToSink(deadLetter);
     }

@@ -110,7 +110,7 @@ final class Sink extends ForeachWriter<Envelope> {
     if (!handlers.isDeadLetter(refused)) {
       byte[] headers = refused.headers();
       return handlers.handle(
-          ErrorHandlers.Stage.PRODUCTION, refused.origin(), headers, at, error);
+          ErrorHandlers.Stage.PRODUCTION, refused.origin(), null, headers, at, error);
     }
     boolean tooLarge =
         error instanceof RecordTooLargeException
