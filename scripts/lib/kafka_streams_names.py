@@ -61,6 +61,12 @@ OURS_ALONE: Final[Mapping[str, str]] = {
     "Table.with_columns": "KTable.mapValues, with the columns that there are",
     "Table.to": "KTable.toStream().to",
     "Grouped.materialized": "Materialized.as",
+    "Stream.live": "KStream.print, in a notebook",
+    "Table.live": "KTable.toStream().print, in a notebook",
+    "Table.to_dicts": "KafkaStreams.store(…).all()",
+    "Table.to_pandas": "KafkaStreams.store(…).all(), as a DataFrame",
+    "Table.to_arrow": "KafkaStreams.store(…).all(), as an Arrow table",
+    "Table.to_polars": "KafkaStreams.store(…).all(), as a DataFrame of Polars",
 }
 """Operators of ours that no interface of theirs has under such a name, and what is near to them."""
 

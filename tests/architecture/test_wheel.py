@@ -53,6 +53,7 @@ def test_a_built_wheel_holds_the_kernel_and_the_licence(sources: Path) -> None:
             r"^Requires-Dist: ([\w.-]+)(.*)$", opened.read(metadata).decode(), re.MULTILINE
         )
     assert "duolog/engine/kernel.jar" in names
+    assert "duolog/cli/project/app.py.template" in names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert [name for name in names if not name.startswith("duolog")] == []
     of_the_demo = [name for name, condition in needs if "extra == 'demo'" in condition]

@@ -1,11 +1,14 @@
 """What the handles of one topology share: its nodes in order, their names, its sinks."""
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from duolog.core.places import calling_place
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes import Node, Plan, Sink, ancestors
+
+if TYPE_CHECKING:
+    from duolog.dsl.running import Running
 
 NodeT = TypeVar("NodeT", bound=Node)
 
@@ -21,6 +24,8 @@ class Builder:
         self._nodes: list[Node] = []
         self._place = calling_place()
         self._places: dict[str, str] = {}
+        self.running: Running | None = None
+        """The application that runs what was built, while one does."""
 
     def add(self, kind: str, make: Callable[[str], NodeT]) -> NodeT:
         """Make a node under the next name, and keep it."""

@@ -1,11 +1,14 @@
 """What streams and tables have in common: filter, new values, a topic to go to."""
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
+from duolog.core.errors import DuologError
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr, find_fields, named
-from duolog.plan.errors import TypeMismatch
+from duolog.dsl.html import plan_html
+from duolog.dsl.running import Running
+from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, PlainValue
 from duolog.plan.formats import Format, internal_key_format
 from duolog.plan.nodes import Filter, Node, Project, Sink
@@ -75,6 +78,34 @@ class Records:
         key = Format(key_format.upper()) if key_format else internal_key_format(self.schema.key)
         value = Format(value_format.upper())
         self.builder.add("sink", lambda name: Sink(name, self.node, topic, key, value, partitions))
+
+    def live(self, every_s: float = 1.0) -> Any:
+        """Show in a notebook what the running application writes here, until `stop()` of what is returned.
+
+        A table is shown with its present rows, a stream with its last records.
+
+        Raises:
+            StatementError: no application runs the topology, or no topic has these records.
+            ConfigError: IPython is not installed.
+        """
+        return self._running().view_of(self.node).live(every_s)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: its records where they can be read, else columns and plan."""
+        if self.builder.running is None:
+            return plan_html(self.node, "No application runs it.")
+        try:
+            return self.builder.running.view_of(self.node).to_html()
+        except DuologError as error:
+            return plan_html(self.node, error.render())
+
+    def _running(self) -> Running:
+        if self.builder.running is None:
+            raise InvalidPlan(
+                f'no application runs "{self.node}" in this process',
+                hint="Start one: Application(topology, …).start(). Its rows are read from its topic.",
+            )
+        return self.builder.running
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.node}: {self.schema}>"

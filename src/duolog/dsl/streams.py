@@ -7,8 +7,8 @@ Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `KGroupedTable`.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 from typing import Literal as OneOf
-from typing import NoReturn
 
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Columns, Expr, count, named
@@ -288,6 +288,31 @@ class Table(Records):
     def __getattr__(self, name: str) -> NoReturn:
         hint = ": use to_stream() first" if hasattr(Stream, name) else ""
         raise AttributeError(f'table "{self.node}" has no {name}{hint}')
+
+    def to_pandas(self) -> Any:
+        """Return the present rows as a pandas DataFrame, key columns first.
+
+        Of a table of an application that runs in this process, which reads it from a topic or writes
+        it to one: what is committed there now.
+
+        Raises:
+            StatementError: no application runs it, or no topic has its rows.
+            KafkaError: the broker does not answer.
+            ConfigError: the library is not installed.
+        """
+        return self._running().table_of(self.node).to_pandas()
+
+    def to_arrow(self) -> Any:
+        """Return the present rows as a pyarrow Table; as `to_pandas`."""
+        return self._running().table_of(self.node).to_arrow()
+
+    def to_polars(self) -> Any:
+        """Return the present rows as a polars DataFrame; as `to_pandas`."""
+        return self._running().table_of(self.node).to_polars()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the present rows as dicts by name, which needs no library; as `to_pandas`."""
+        return self._running().table_of(self.node).to_dicts()
 
     def to_stream(self) -> Stream:
         """Return the changes as a stream of new rows; a deleted row is a null value."""

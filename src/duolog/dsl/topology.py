@@ -4,6 +4,7 @@ Source: Kafka Streams `StreamsBuilder`, `Topology`.
 """
 
 from duolog.dsl.builder import Builder
+from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.streams import Stream, Table
 from duolog.plan.describe import describe
@@ -116,6 +117,15 @@ class Topology:
             StatementError: nothing is written, or two stores have one name.
         """
         return self._builder.build()
+
+    @property
+    def running(self) -> Running | None:
+        """The application in this process that runs the topology, if one does; it says so itself."""
+        return self._builder.running
+
+    @running.setter
+    def running(self, application: Running | None) -> None:
+        self._builder.running = application
 
     def describe(self) -> str:
         """Return the topology as text: its levels, sub-topologies, stores and edges."""

@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Literal, Self
 from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.source_topics import create_source_topics
+from duolog.runtime.table_topics import table_named, topic_of
+from duolog.runtime.topic_values import TopicValues
+from duolog.runtime.views import LiveView, TableRows, TopicView
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
     from duolog.engine import Engine
     from duolog.engine.query import RunningQuery
+    from duolog.plan.nodes import Node
 
 Mode = Literal["auto", "micro-batch", "real-time"]
 
@@ -46,6 +50,8 @@ class Application:
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.plan = topology.build()
+        self._topology = topology
+        self._live: list[LiveView] = []
         self.application_id = topology.name
         self.mode = mode
         self._bootstrap_servers = bootstrap_servers
@@ -117,7 +123,37 @@ class Application:
             self.plan, self._bootstrap_servers, engine.config.errors.dead_letter_topic
         )
         self._query = engine.start(self.plan, self.application_id, self.mode)
+        self._topology.running = self
         return self._query
+
+    def table(self, name: str) -> TableRows:
+        """Return the table of this name, whose `to_pandas()`, `to_dicts()` and others read its present rows.
+
+        They are read from its topic: what is committed there, whether or not the application runs now.
+
+        Args:
+            name: of the topic that it is written to or read from, or of its store.
+
+        Raises:
+            StatementError: there is no such table, or no topic has its rows.
+        """
+        return self.table_of(table_named(self.plan, name))
+
+    def table_of(self, node: "Node") -> TableRows:
+        """Return the table that a node of the plan makes; as `table`."""
+        values = TopicValues([topic_of(self.plan, node)])
+        return TableRows(node.name, values, self._client_options(), self._live.append)
+
+    def view_of(self, node: "Node") -> TopicView:
+        """Return what a node of the plan makes, as its topic has it: a table or a stream.
+
+        Raises:
+            StatementError: no topic has it.
+        """
+        if node.is_table:
+            return self.table_of(node)
+        values = TopicValues([topic_of(self.plan, node)])
+        return TopicView(node.name, values, self._client_options(), self._live.append)
 
     def explain(self) -> str:
         """Return levels, sub-topologies, stores and the mode with its reason, as text.
@@ -129,6 +165,10 @@ class Application:
 
     def stop(self) -> None:
         """Stop the query and leave the JVM to what starts next. Does nothing when stopped."""
+        if self._topology.running is self:
+            self._topology.running = None
+        while self._live:
+            self._live.pop().stop()
         query, self._query = self._query, None
         if query is not None:
             query.stop()
@@ -141,6 +181,10 @@ class Application:
         finally:
             if engine is not None:
                 engine.close()
+
+    def _client_options(self) -> dict[str, str]:
+        options = self._engine_of_this().config.client_options
+        return {**options, "bootstrap.servers": self._bootstrap_servers}
 
     def _engine_of_this(self) -> "Engine":
         if self._engine is None:

@@ -1,0 +1,33 @@
+"""What a notebook shows: tables of texts, and a plan that does not run."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from duolog.plan.describe import describe_node
+from duolog.plan.nodes import Node, ancestors
+
+
+def table_html(names: Sequence[str], rows: Iterable[Sequence[object]], caption: str) -> str:
+    """Return a table; a null is an empty cell.
+
+    Example:
+        >>> table_html(["n"], [["<1>"], [None]], "two rows")
+        '<table><caption>two rows</caption><tr><th>n</th></tr><tr><td>&lt;1&gt;</td></tr><tr><td></td></tr></table>'
+    """
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"
+
+
+def plan_html(node: Node, told: str) -> str:
+    """Return the columns of a node, and the nodes that lead to it."""
+    key = [(column.name, column.type, "key") for column in node.schema.key]
+    value = [(column.name, column.type, "") for column in node.schema.value]
+    kind = "table" if node.is_table else "stream"
+    columns = table_html(["column", "type", ""], [*key, *value], f"{kind} {node.name}")
+    steps = "\n".join(describe_node(each) for each in reversed(list(ancestors(node))))
+    return f"{columns}<pre>{escape(steps)}</pre><p>{escape(told)}</p>"
+
+
+def _cell(value: object) -> str:
+    return f"<td>{'' if value is None else escape(str(value))}</td>"

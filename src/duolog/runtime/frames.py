@@ -1,0 +1,168 @@
+"""Rows as the tables of other libraries: pandas, Arrow, Polars.
+
+    BOOLEAN  INT    BIGINT  DOUBLE   STRING  BYTES  DATE    TIMESTAMP           DECIMAL    ARRAY  MAP       STRUCT
+    boolean  Int32  Int64   float64  object  object object  datetime64[us,UTC]  object     object object    object   pandas
+    bool_    int32  int64   float64  string  binary date32  timestamp[us,UTC]   decimal128 list_  map_      struct   Arrow
+    Boolean  Int32  Int64   Float64  String  Binary Date    Datetime[us,UTC]    Decimal    List   List of   Struct   Polars
+                                                                                                  key, value
+
+The types are those of the columns, whatever the rows hold: a column of nulls has its type, too.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from duolog.core.errors import ConfigError
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Array,
+    Column,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+)
+from duolog.serde.row import Row
+
+_PANDAS: Final = {
+    BOOLEAN: "boolean",
+    INT: "Int32",
+    BIGINT: "Int64",
+    DOUBLE: "float64",
+    TIMESTAMP: "datetime64[us, UTC]",
+}
+_POLARS: Final = {
+    BOOLEAN: "Boolean",
+    INT: "Int32",
+    BIGINT: "Int64",
+    DOUBLE: "Float64",
+    STRING: "String",
+    BYTES: "Binary",
+    DATE: "Date",
+}
+_ARROW: Final = {
+    BOOLEAN: "bool_",
+    INT: "int32",
+    BIGINT: "int64",
+    DOUBLE: "float64",
+    STRING: "string",
+    BYTES: "binary",
+    DATE: "date32",
+}
+
+
+def library(name: str, package: str) -> Any:
+    """Return a library that Duolog itself does not need.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigError(
+            f"{name} is not installed",
+            name=name,
+            detail=f"{error}.",
+            hint=f"`pip install '{package}'`.",
+        ) from error
+
+
+def to_pandas(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
+    """Return a pandas DataFrame."""
+    pandas = library("pandas", "duolog[pandas]")
+    series = {
+        column.name: pandas.Series(values, dtype=_PANDAS.get(column.type, "object"))
+        for column, values in _by_column(columns, rows)
+    }
+    return pandas.DataFrame(series, columns=[column.name for column in columns])
+
+
+def to_arrow(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
+    """Return a pyarrow Table."""
+    arrow = library("pyarrow", "duolog[arrow]")
+    arrays = [
+        arrow.array(
+            [_with_entries(value, column.type) for value in values], _arrow(arrow, column.type)
+        )
+        for column, values in _by_column(columns, rows)
+    ]
+    return arrow.table(arrays, names=[column.name for column in columns])
+
+
+def to_polars(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
+    """Return a polars DataFrame."""
+    polars = library("polars", "duolog[polars]")
+    series = [
+        polars.Series(
+            column.name,
+            [_with_entries(value, column.type, named=True) for value in values],
+            dtype=_polars(polars, column.type),
+        )
+        for column, values in _by_column(columns, rows)
+    ]
+    return polars.DataFrame(series)
+
+
+def _by_column(columns: Sequence[Column], rows: Sequence[Row]) -> list[tuple[Column, list[object]]]:
+    return [(column, [row[at] for row in rows]) for at, column in enumerate(columns)]
+
+
+def _arrow(arrow: Any, of: Type) -> Any:
+    match of:
+        case Array():
+            return arrow.list_(_arrow(arrow, of.element))
+        case Map():
+            return arrow.map_(_arrow(arrow, of.key), _arrow(arrow, of.value))
+        case Struct():
+            return arrow.struct([(field.name, _arrow(arrow, field.type)) for field in of.fields])
+        case Decimal():
+            return arrow.decimal128(of.precision, of.scale)
+        case _ if of == TIMESTAMP:
+            return arrow.timestamp("us", tz="UTC")
+        case _:
+            return getattr(arrow, _ARROW[of])()
+
+
+def _polars(polars: Any, of: Type) -> Any:
+    match of:
+        case Array():
+            return polars.List(_polars(polars, of.element))
+        case Map():
+            entry = {"key": _polars(polars, of.key), "value": _polars(polars, of.value)}
+            return polars.List(polars.Struct(entry))
+        case Struct():
+            return polars.Struct({field.name: _polars(polars, field.type) for field in of.fields})
+        case Decimal():
+            return polars.Decimal(of.precision, of.scale)
+        case _ if of == TIMESTAMP:
+            return polars.Datetime("us", "UTC")
+        case _:
+            return getattr(polars, _POLARS[of])
+
+
+def _with_entries(value: Any, of: Type, *, named: bool = False) -> Any:
+    """Return a value with each MAP as the list of its entries: pairs, or rows of key and value."""
+    match of:
+        case _ if value is None:
+            return None
+        case Array():
+            return [_with_entries(item, of.element, named=named) for item in value]
+        case Struct():
+            return {
+                field.name: _with_entries(value.get(field.name), field.type, named=named)
+                for field in of.fields
+            }
+        case Map():
+            entries = [(k, _with_entries(item, of.value, named=named)) for k, item in value.items()]
+            return [{"key": k, "value": item} for k, item in entries] if named else entries
+        case _:
+            return value

@@ -1,0 +1,50 @@
+"""Which topic has the records of a stream or table: the one that it is written to, or read from."""
+
+from duolog.plan.errors import InvalidPlan, unknown_name
+from duolog.plan.nodes import Node, Plan, Sink, Source
+
+
+def topic_of(plan: Plan, node: Node) -> Source | Sink:
+    """Return the source or sink whose topic has what `node` makes.
+
+    Raises:
+        StatementError: no topic has it.
+    """
+    if isinstance(node, Source) and node in plan.sources:
+        return node
+    for sink in plan.sinks:
+        if sink.parent is node:
+            return sink
+    kind = "table" if node.is_table else "stream"
+    if node not in plan.nodes:
+        raise InvalidPlan(
+            f'{kind} "{node}" is not part of what runs',
+            hint='Write it to a topic, `.to("topic")`, and start again.',
+        )
+    raise InvalidPlan(
+        f'no topic has the records of {kind} "{node}"',
+        detail="It is not written to one: they are in the stores of its tasks, or nowhere.",
+        hint='Write it to one: `.to("topic")`. What runs by then goes on from its state.',
+        place=plan.places.get(node.name, ""),
+    )
+
+
+def table_named(plan: Plan, name: str) -> Node:
+    """Return the table that is written to or read from topic `name`, or kept in a store of that name.
+
+    Raises:
+        StatementError: there is none.
+    """
+    written = {sink.topic: sink.parent for sink in reversed(plan.sinks)}
+    read = {source.topic: source for source in reversed(plan.sources)}
+    stored = {store: node for node in plan.nodes for store in node.stores}
+    for found in (written, read, stored):
+        if name in found and found[name].is_table:
+            return found[name]
+    if name in written or name in read:
+        raise InvalidPlan(
+            f'topic "{name}" holds a stream',
+            hint="Only a table has present rows.",
+        )
+    tables = {name: node for names in (stored, read, written) for name, node in names.items()}
+    raise unknown_name("table", name, [name for name, node in tables.items() if node.is_table])

@@ -1,0 +1,188 @@
+"""What a running application has written, for people: present rows, frames, a notebook.
+
+A table's rows are read from its topic, the changelog that the application commits them to. So they
+are those that any consumer sees, in every mode and whichever process asks.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from duolog.core.errors import DuologError
+from duolog.dsl.html import table_html
+from duolog.plan.types import Column
+from duolog.runtime import frames
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.follower import Follower
+from duolog.runtime.topic_values import TopicValues
+from duolog.serde.row import Row
+
+logger: Final = logging.getLogger(__name__)
+
+READ_S: Final = 300.0
+GLANCE_S: Final = 2.0
+"""How long a notebook waits for what it shows."""
+_SHOWN_MAX: Final = 20
+
+
+@dataclass(frozen=True)
+class TopicView:
+    """The last records of a stream, read from its topic."""
+
+    name: str
+    values: TopicValues
+    client: Mapping[str, str]
+    keep: Callable[["LiveView"], None]
+    """Told of each live view, to stop it with the application."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.values.key_columns + self.values.value_columns
+
+    def follower(self) -> Follower:
+        return Follower(self.values, self.client, last=_SHOWN_MAX)
+
+    def to_html(self) -> str:
+        """Return what a notebook shows: as much as can be read in a moment.
+
+        Raises:
+            KafkaError: the broker does not answer, or there is no such topic.
+        """
+        with self.follower() as follower:
+            complete = follower.catch_up(GLANCE_S)
+            return self.render(follower, "" if complete else ", more is to be read")
+
+    _repr_html_ = to_html
+
+    def live(self, every_s: float = 1.0) -> "LiveView":
+        """Show in a notebook what comes, until `stop()` of what is returned.
+
+        Raises:
+            ConfigError: IPython is not installed.
+        """
+        return LiveView(self, notebook_output(), every_s).start()
+
+    def render(self, follower: Follower, state: str) -> str:
+        """Return what was read so far as a table, with what is to be said of it."""
+        rows = follower.rows
+        skipped = f", {follower.skipped:,} could not be read" if follower.skipped else ""
+        caption = f"{self.name}: {self._told(len(rows))}{skipped}{state}"
+        return table_html([column.name for column in self.columns], rows[:_SHOWN_MAX], caption)
+
+    def _told(self, count: int) -> str:
+        return f"last {count:,} records"
+
+
+@dataclass(frozen=True)
+class TableRows(TopicView):
+    """The present rows of a table, read from its topic."""
+
+    def follower(self) -> Follower:
+        return Follower(self.values, self.client)
+
+    def rows(self) -> list[Row]:
+        """Return the rows that are committed now, ordered by key.
+
+        Raises:
+            KafkaError, BrokerUnavailable: the broker does not answer, or there is no such topic.
+        """
+        with self.follower() as follower:
+            if not follower.catch_up(READ_S):
+                raise BrokerUnavailable(
+                    f'cannot read topic "{self.values.topic}" to its end',
+                    detail=f"It was read for {READ_S:.0f} s.",
+                )
+            if follower.skipped:
+                logger.warning(
+                    "%d records of topic %s could not be read", follower.skipped, self.values.topic
+                )
+            return follower.rows
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the present rows as dicts by name; as `rows`."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows()]
+
+    def to_pandas(self) -> Any:
+        """Return the present rows as a pandas DataFrame; as `rows`.
+
+        Raises:
+            ConfigError: pandas is not installed.
+        """
+        frames.library("pandas", "duolog[pandas]")
+        return frames.to_pandas(self.columns, self.rows())
+
+    def to_arrow(self) -> Any:
+        """Return the present rows as a pyarrow Table; as `to_pandas`."""
+        frames.library("pyarrow", "duolog[arrow]")
+        return frames.to_arrow(self.columns, self.rows())
+
+    def to_polars(self) -> Any:
+        """Return the present rows as a polars DataFrame; as `to_pandas`."""
+        frames.library("polars", "duolog[polars]")
+        return frames.to_polars(self.columns, self.rows())
+
+    def _told(self, count: int) -> str:
+        return f"{count:,} rows" + (f", the first {_SHOWN_MAX} shown" if count > _SHOWN_MAX else "")
+
+
+class LiveView:
+    """Shows a view anew as its topic changes, from a thread of its own.
+
+    Args:
+        view: what is shown.
+        show: takes the HTML of each new state.
+        every_s: how often the topic is looked at.
+    """
+
+    def __init__(self, view: TopicView, show: Callable[[str], None], every_s: float) -> None:
+        self._view = view
+        self._show = show
+        self._every_s = every_s
+        self._stopping = threading.Event()
+        name = f"duolog-live-{view.name}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> "LiveView":
+        self._view.keep(self)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Leave what is shown as it is, and return once nothing is read any more."""
+        self._stopping.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def __repr__(self) -> str:
+        state = "runs; stop() ends it" if self._thread.is_alive() else "has ended"
+        return f"<live view of {self._view.name}: {state}>"
+
+    def _run(self) -> None:
+        follower = self._view.follower()
+        try:
+            with follower:
+                shown = ""
+                while not self._stopping.is_set():
+                    complete = follower.catch_up(self._every_s)
+                    html = self._view.render(follower, "" if complete else ", more is to be read")
+                    if html != shown:
+                        self._show(html)
+                    shown = html
+                    self._stopping.wait(self._every_s)
+            self._show(self._view.render(follower, ", stopped"))
+        except DuologError as error:
+            self._show(self._view.render(follower, f", ended: {error.message}"))
+
+
+def notebook_output() -> Callable[[str], None]:
+    """Return what shows HTML below the cell that runs, in the place of what it has shown before.
+
+    Raises:
+        ConfigError: IPython is not installed.
+    """
+    display = frames.library("IPython.display", "ipython")
+    output = display.display(display.HTML(""), display_id=True)
+    return lambda html: output.update(display.HTML(html))
