@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from conformance.reader import ROOT, Reader, blocks_of
+from conformance.test_data_directory_page import undescribed
 
 GUIDE: Final = ROOT / "docs/guide"
 BROKER: Final = "broker.md"
@@ -32,6 +33,8 @@ def test_a_page_does_what_it_says(reader: Reader, name: str) -> None:
     reader.follow(GUIDE / name)
 
     assert reader.jvms_started() <= JVMS_MAX
+    if name == FROM_ZERO.name:
+        assert undescribed(reader.home / "data", "Of a topology") == []
 
 
 def test_every_block_of_a_page_is_of_a_kind_that_is_tried() -> None:
