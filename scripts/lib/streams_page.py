@@ -26,7 +26,7 @@ from duolog.dsl.columns import Expr, col
 from duolog.dsl.schemas import PYTHON_TYPES
 from duolog.dsl.topology import Topology
 from duolog.plan.aggregates import fold
-from duolog.plan.expressions import Aggregate, Expression, Scope, column_names, type_of
+from duolog.plan.expressions import Aggregate, Expression, Literal, Scope, column_names, type_of
 from duolog.plan.formats import JSON, KAFKA_TYPES
 from duolog.plan.nodes.node import ensure_key
 from duolog.plan.schema import Schema
@@ -93,6 +93,8 @@ OPERATORS: Final[dict[str, tuple[str, Callable[[Any, Any], Any]]]] = {
     "__neg__": ("-a", lambda a, _: -a),
     "__getitem__": ("a[b]", operator.getitem),
 }
+_ARGUMENTS: Final = {"Expr": col("a"), "int": 1, "str": "a"}
+"""What a function is tried with, by what stands in the annotation of its argument."""
 NO_OPERATOR: Final = ("__init__", "__repr__", "__bool__", "__abs__")
 
 INTRO: Final = """\
@@ -278,27 +280,29 @@ def _expr_operators_table() -> str:
     return _table(("", "types", "what it gives"), rows)
 
 
-def _made(function: Callable[..., Expr], *first: Expr) -> Expr | None:
-    """Call a function with column `a` wherever it takes a column; None if that is no call."""
+def _made(function: Callable[..., object], *first: Expr) -> Expr | None:
+    """Call a function with column `a` wherever it takes a column; None if that makes no column."""
     arguments = list[object](first)
     for one in list(inspect.signature(function).parameters.values())[len(first) :]:
         of = str(one.annotation)
         if one.kind is one.KEYWORD_ONLY or ("Expr" not in of and one.default is not one.empty):
             continue
-        if "Expr" not in of and of not in {str(int), "int"}:
+        known = [value for name, value in _ARGUMENTS.items() if name in of]
+        if not known:
             return None
-        arguments.append(1 if "Expr" not in of else col("a"))
+        arguments.append(known[0])
         if one.kind is one.VAR_POSITIONAL:
-            arguments.append(col("a"))
+            arguments.append(known[0])
     try:
-        return function(*arguments)
+        made = function(*arguments)
     except (StatementError, TypeError):
         return None
+    return made if isinstance(made, Expr) else None
 
 
 def _types(made: Expr | None) -> str:
     """Return which types of column `a` an expression takes, and what it gives for them."""
-    if made is None:
+    if made is None or isinstance(made.expression, Literal):
         return ""
     given = {of: found for of in TYPES if (found := _type(made.expression, of))}
     if given and not column_names(made.expression):
@@ -312,7 +316,8 @@ def _taken_and_given(given: Mapping[Type, Type]) -> str:
         return f"{_names(list(given))} → {next(iter(given.values()))}"
     by_result: dict[str, list[Type]] = {}
     for of, found in given.items():
-        by_result.setdefault("the same" if found == of else str(found), []).append(of)
+        array = "an ARRAY of them" if found == Array(of) and len(given) > 1 else str(found)
+        by_result.setdefault("the same" if found == of else array, []).append(of)
     parts = [f"{_names(taken)} → {found}" for found, taken in by_result.items()]
     return "; ".join(parts).replace("DECIMAL(", "D(")
 
