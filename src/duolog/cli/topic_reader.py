@@ -29,6 +29,7 @@ _POLL_S: Final = 0.2
 _CLOSE_S: Final = 3.0
 _RECORDS_PER_POLL: Final = 1000
 _UNKNOWN_PARTITION: Final = 3
+_LEADER_NOT_AVAILABLE: Final = 5
 _PARTITION_EOF: Final = -191
 _PASSING: Final = frozenset({-195, -187, -147})
 """Errors that the client mends by itself: connections, and a member that was silent for long."""
@@ -101,6 +102,7 @@ class TopicReader:
         self._ends: dict[int, int] = {}
         self._at_end: set[int] = set()
         self._told_of_end = False
+        self._leaderless: frozenset[int] = frozenset()
 
     def assign(self, partitions: tuple[int, ...], start: Start, *, until_end: bool) -> None:
         """Take partitions from `start` on; remember their ends if reading stops there.
@@ -158,7 +160,24 @@ class TopicReader:
                 code=_UNKNOWN_PARTITION,
                 hint=f"It has 0 to {there[-1]}.",
             )
-        return sorted(set(wanted)) or there
+        partitions = topics[self._topic].partitions
+        self._leaderless = frozenset(number for number in there if partitions[number].leader < 0)
+        led = sorted(set(there) - self._leaderless)
+        if left_out := sorted(self._leaderless.intersection(wanted or there)):
+            self._without_leader(left_out, others=bool(led) and not wanted)
+        return sorted(set(wanted)) or led
+
+    def _without_leader(self, numbers: list[int], *, others: bool) -> None:
+        named = f"partition{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        if others:
+            self._say(f'{named} of topic "{self._topic}" without a leader: others are read')
+            return
+        raise KafkaError(
+            f'{named} of topic "{self._topic}" without a leader',
+            code=_LEADER_NOT_AVAILABLE,
+            retriable=True,
+            hint="The log may be damaged or its disk away: the broker's log says why, and what helps.",
+        )
 
     def _starts(self, numbers: list[int], start: Start) -> list[TopicPartition]:
         if start.time_ms is not None:
@@ -190,6 +209,8 @@ class TopicReader:
         """Return partition → high watermark, for partitions with something to read before it."""
         ends = {}
         for start in starts:
+            if start.partition in self._leaderless:
+                continue
             low, high = self._watermarks(start)
             first = {OFFSET_BEGINNING: low, OFFSET_END: high}.get(start.offset, start.offset)
             if first < high:

@@ -7,6 +7,7 @@ DuologError
 │  └─ ConnectorMissing       a jar of the Kafka connector cannot be had, or is not the pinned one
 └─ QueryError
    ├─ BrokerUnreachable      no broker answers
+   │  └─ LeaderMissing       no broker serves a partition
    ├─ SourceTopicMissing     a topic that the topology reads does not exist
    ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
    ├─ CheckpointInUse        the application runs already, in this process or another
@@ -35,6 +36,10 @@ class ConnectorMissing(ConfigError):
 
 class BrokerUnreachable(QueryError):
     """No broker answers at the given addresses."""
+
+
+class LeaderMissing(BrokerUnreachable):
+    """A partition that the topology reads has no leader: its log is damaged, or its broker is away."""
 
 
 class SourceTopicMissing(QueryError):

@@ -346,9 +346,9 @@ class RunningQuery:
             ends = self.topics.end_offsets(self.partition_counts)
         except BrokerUnreachable as error:
             raise QueryFailed(
-                f'application "{self.application_id}" finds no broker',
+                f'application "{self.application_id}" cannot read: {error.message}',
                 query_id=self.application_id,
-                detail=f"{error.message}. {error.detail}",
+                detail=error.detail,
                 hint=error.hint,
                 may_pass=True,
             ) from error

@@ -19,10 +19,16 @@ from confluent_kafka import (
     TopicPartition,
     Uuid,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+    TopicMetadata,
+)
 
 from duolog.engine.batch_bounds import Backlog
-from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
+from duolog.engine.errors import BrokerUnreachable, LeaderMissing, SourceTopicMissing
 from duolog.engine.peek import Peek, Position
 
 TIMEOUT_S: Final = 15.0
@@ -80,22 +86,29 @@ class TopicReader:
 
         Raises:
             SourceTopicMissing: a topic does not exist.
+            LeaderMissing: no broker serves a partition.
             BrokerUnreachable: no broker answers.
         """
         wanted = list(topics)
-        found = self._list_partitions(TIMEOUT_S)
-        missing = sorted(set(wanted) - set(found))
-        if missing:
-            raise self._missing(missing, f"{_nearest(missing, found)}{self._has(found)}")
-        return {topic: found[topic] for topic in wanted}
+        deadline = time.monotonic() + GLANCE_S
+        while True:
+            found = self._list_topics(TIMEOUT_S)
+            if missing := sorted(set(wanted) - set(found)):
+                raise self._missing(missing, f"{_nearest(missing, found)}{self._has(found)}")
+            leaderless = _leaderless(found[topic] for topic in wanted)
+            if not leaderless:
+                return {topic: len(found[topic].partitions) for topic in wanted}
+            if time.monotonic() > deadline:  # An election takes less.
+                raise self._leaderless(leaderless)
+            time.sleep(_AGAIN_S)
 
     def known_partition_counts(self, topics: Iterable[str]) -> dict[str, int] | None:
         """Return the partitions of those topics that exist; None where no broker answers soon."""
         try:
-            found = self._list_partitions(GLANCE_S)
+            found = self._list_topics(GLANCE_S)
         except BrokerUnreachable:
             return None
-        return {topic: found[topic] for topic in topics if topic in found}
+        return {topic: len(found[topic].partitions) for topic in topics if topic in found}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return what tells a topic from an earlier one of its name; of those that exist.
@@ -121,7 +134,7 @@ class TopicReader:
         """Return where each partition ends for a query: before a transaction that is still open.
 
         Raises:
-            BrokerUnreachable: no broker answers in time.
+            BrokerUnreachable: no broker answers in time, or none serves a partition.
             SourceTopicMissing: a topic does not exist any more.
         """
         ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
@@ -141,12 +154,12 @@ class TopicReader:
                         told = f"The broker at {self._bootstrap_servers} does not know it any more."
                         raise self._missing([at.topic], told) from error
                     if _code(error) not in _LEADER_CHANGES or time.monotonic() > deadline:
-                        raise self._unreachable(error) from error
+                        raise self._no_ends(partition_counts, error) from error
                     again.append(at)
             if asked := again:
                 time.sleep(_AGAIN_S)
                 # The client keeps what it knows of leaders until it is asked for all topics.
-                self._list_partitions(max(_AGAIN_S, deadline - time.monotonic()))
+                self._list_topics(max(_AGAIN_S, deadline - time.monotonic()))
         return ends
 
     def _ask_ends(
@@ -220,12 +233,11 @@ class TopicReader:
                 found.append(int(answer.result(GLANCE_S)["max.message.bytes"].value))
         return min(found, default=None)
 
-    def _list_partitions(self, timeout_s: float) -> dict[str, int]:
+    def _list_topics(self, timeout_s: float) -> dict[str, TopicMetadata]:
         try:
-            metadata = self._client().list_topics(timeout=timeout_s)
+            return self._client().list_topics(timeout=timeout_s).topics
         except KafkaException as error:
             raise self._unreachable(error) from error
-        return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
 
     def _has(self, topics: Collection[str]) -> str:
         visible = sorted(name for name in topics if not name.startswith("__"))
@@ -244,6 +256,23 @@ class TopicReader:
             hint=f"Create {'each' if many else 'it'}: `duolog topics create {topics[0]} "
             f"-b {self._bootstrap_servers}`, or give `duolog run` the option --create-topics.",
         )
+
+    def _leaderless(self, partitions: list[str]) -> LeaderMissing:
+        names = ", ".join(f'"{name}"' for name in partitions[:_SHOWN_MAX])
+        many = len(partitions) > 1
+        return LeaderMissing(
+            f"source partition{'s' if many else ''} {names} {'have' if many else 'has'} no leader",
+            detail=f"The broker at {self._bootstrap_servers} knows the topic, and nobody serves this part of it.",
+            hint="Its log may be damaged or its disk away: the broker's log says why, and what helps.",
+        )
+
+    def _no_ends(self, topics: Iterable[str], error: Exception) -> BrokerUnreachable:
+        """Return why: of a partition without leader the client says only that its time is over."""
+        with contextlib.suppress(BrokerUnreachable):
+            found = self._list_topics(GLANCE_S)
+            if leaderless := _leaderless(found[topic] for topic in topics if topic in found):
+                return self._leaderless(leaderless)
+        return self._unreachable(error)
 
     def _unreachable(self, error: Exception) -> BrokerUnreachable:
         told = error.args[0] if error.args else ""
@@ -265,6 +294,15 @@ class TopicReader:
 def _code(error: Exception) -> int | None:
     told = error.args[0] if error.args else None
     return told.code() if isinstance(told, KafkaError) else None
+
+
+def _leaderless(topics: Iterable[TopicMetadata]) -> list[str]:
+    return sorted(
+        f"{topic.topic}-{partition.id}"
+        for topic in topics
+        for partition in topic.partitions.values()
+        if partition.leader < 0
+    )
 
 
 def _nearest(missing: Iterable[str], there: Iterable[str]) -> str:
