@@ -234,7 +234,8 @@ def _ensure_not_running(checkpoint: Path, application_id: str) -> None:
             f'application "{application_id}" runs already',
             query_id=application_id,
             detail=f"This process runs it, on checkpoint {checkpoint}.",
-            hint="Stop it first, or use another application id or data directory.",
+            hint='Stop it first. Another application gets another name, Topology("…"), or data '
+            "directory.",
         )
 
 

@@ -233,8 +233,10 @@ def _in_use(directory: Path, application_id: str, owner: Owner | None) -> Checkp
     return CheckpointInUse(
         f'application "{application_id}" runs in another process',
         query_id=application_id,
-        detail=f"Checkpoint {directory} is held by {owner or 'it'}.",
-        hint="Stop it first, or use another application id or data directory.",
+        detail="An application id has one process at a time: a second one would not share the work, it "
+        f"would do all of it again. Checkpoint {directory} is held by {owner or 'it'}.",
+        hint='Stop it first. Another application gets another name, Topology("…"), or data directory; '
+        "one is spread by partitions and the setting master, not by processes.",
     )
 
 
