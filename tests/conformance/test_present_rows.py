@@ -306,7 +306,7 @@ def test_what_does_not_run_shows_its_columns_and_its_plan() -> None:
 def test_what_runs_shows_its_rows(typed: Table) -> None:
     shown = typed._repr_html_()
 
-    assert "<caption>table-1: 2 rows</caption>" in shown
+    assert "<caption>typed: 2 rows</caption>" in shown
     assert "<td>9007199254740993</td>" in shown
 
 

@@ -142,7 +142,7 @@ class Application:
     def table_of(self, node: "Node") -> TableRows:
         """Return the table that a node of the plan makes; as `table`."""
         values = TopicValues([topic_of(self.plan, node)])
-        return TableRows(node.name, values, self._client_options(), self._live.append)
+        return TableRows(values, self._client_options(), self._live.append)
 
     def view_of(self, node: "Node") -> TopicView:
         """Return what a node of the plan makes, as its topic has it: a table or a stream.
@@ -153,7 +153,7 @@ class Application:
         if node.is_table:
             return self.table_of(node)
         values = TopicValues([topic_of(self.plan, node)])
-        return TopicView(node.name, values, self._client_options(), self._live.append)
+        return TopicView(values, self._client_options(), self._live.append)
 
     def explain(self) -> str:
         """Return levels, sub-topologies, stores and the mode with its reason, as text.

@@ -31,11 +31,14 @@ _SHOWN_MAX: Final = 20
 class TopicView:
     """The last records of a stream, read from its topic."""
 
-    name: str
     values: TopicValues
     client: Mapping[str, str]
     keep: Callable[["LiveView"], None]
     """Told of each live view, to stop it with the application."""
+
+    @property
+    def topic(self) -> str:
+        return self.values.topic
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -68,7 +71,7 @@ class TopicView:
         """Return what was read so far as a table, with what is to be said of it."""
         rows = follower.rows
         skipped = f", {follower.skipped:,} could not be read" if follower.skipped else ""
-        caption = f"{self.name}: {self._told(len(rows))}{skipped}{state}"
+        caption = f"{self.topic}: {self._told(len(rows))}{skipped}{state}"
         return table_html([column.name for column in self.columns], rows[:_SHOWN_MAX], caption)
 
     def _told(self, count: int) -> str:
@@ -91,12 +94,12 @@ class TableRows(TopicView):
         with self.follower() as follower:
             if not follower.catch_up(READ_S):
                 raise BrokerUnavailable(
-                    f'cannot read topic "{self.values.topic}" to its end',
+                    f'cannot read topic "{self.topic}" to its end',
                     detail=f"It was read for {READ_S:.0f} s.",
                 )
             if follower.skipped:
                 logger.warning(
-                    "%d records of topic %s could not be read", follower.skipped, self.values.topic
+                    "%d records of topic %s could not be read", follower.skipped, self.topic
                 )
             return follower.rows
 
@@ -142,7 +145,7 @@ class LiveView:
         self._show = show
         self._every_s = every_s
         self._stopping = threading.Event()
-        name = f"duolog-live-{view.name}"
+        name = f"duolog-live-{view.topic}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> "LiveView":
@@ -158,7 +161,7 @@ class LiveView:
 
     def __repr__(self) -> str:
         state = "runs; stop() ends it" if self._thread.is_alive() else "has ended"
-        return f"<live view of {self._view.name}: {state}>"
+        return f"<live view of {self._view.topic}: {state}>"
 
     def _run(self) -> None:
         follower = self._view.follower()

@@ -1,0 +1,63 @@
+"""Kafka Streams judges `TopologyDriver`: its own test driver gets the same records, one by one.
+
+Keys, values and times must be the same in the same order, for each topic. Headers the driver does not know.
+"""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.streams.judge import KafkaStreams
+from conformance.streams.judged_cases import CASES, SOME, Define, batches_of
+from duolog import Topology
+from duolog.plan.nodes import Plan
+from duolog.testing import TopologyDriver
+from topologies import RawRecord, raw_records, topologies
+
+
+def ensure_same(kafka_streams: KafkaStreams, topology: Topology, records: list[RawRecord]) -> None:
+    plan = topology.build()
+    batches = batches_of(plan, records, "each")
+    driver = TopologyDriver(topology)
+    theirs = kafka_streams.run(plan, batches, cache_bytes_max=0)
+
+    for (record,), expected in zip(batches, theirs, strict=True):
+        value = None if record.value is None else dict(zip("an", record.value, strict=True))
+        driver.input_topic(record.topic).pipe_input(record.key, value, record.time)
+        without_headers = {
+            topic: [(one.key, one.value, one.time) for one in written]
+            for topic, written in expected.items()
+        }
+
+        assert written_by(driver, plan) == without_headers, f"{topology.describe()}\n{record}"
+
+
+def written_by(driver: TopologyDriver, plan: Plan) -> dict[str, list[tuple[object, ...]]]:
+    """Return what was written since the last time, as rows."""
+    return {
+        sink.topic: [
+            (
+                one.key if isinstance(one.key, tuple | None) else (one.key,),
+                None if one.value is None else tuple(one.value.values()),
+                one.timestamp_ms,
+            )
+            for one in driver.output_topic(sink.topic).read_records()
+        ]
+        for sink in plan.sinks
+    }
+
+
+@pytest.mark.parametrize("define", CASES, ids=lambda define: define.__name__)
+def test_kafka_streams_driver_writes_the_same(kafka_streams: KafkaStreams, define: Define) -> None:
+    topology = Topology(define.__name__)
+    define(topology)
+
+    ensure_same(kafka_streams, topology, SOME)
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(topology=topologies(steps_max=4), records=st.lists(raw_records, min_size=4, max_size=12))
+def test_kafka_streams_driver_writes_the_same_for_random_topologies(
+    kafka_streams: KafkaStreams, topology: Topology, records: list[RawRecord]
+) -> None:
+    ensure_same(kafka_streams, topology, records)
