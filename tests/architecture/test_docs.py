@@ -27,6 +27,23 @@ def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_into_a_page_leads_to_a_heading(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]*\.md)?#([^)]+)\)", page.read_text())
+
+    assert [
+        f"{target}#{anchor}"
+        for target, anchor in links
+        if anchor not in _anchors(page.parent / target if target else page)
+    ] == []
+
+
+def _anchors(page: Path) -> list[str]:
+    """Return what the headings of a page are called in links, as GitHub calls them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     """Backquoted paths below a top folder of the project, `docs/reference/` say."""
     paths = re.findall(
