@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from duolog.core.places import calling_place
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.nodes import Node, Plan, Sink, ancestors
+from duolog.plan.nodes import Node, Plan, Print, Sink, ancestors
 
 if TYPE_CHECKING:
     from duolog.dsl.running import Running
@@ -46,8 +46,8 @@ class Builder:
             )
 
     def build(self) -> Plan:
-        """Return the plan of all sinks. What no sink reads is left out."""
+        """Return the plan of all that is written or printed. What neither needs is left out."""
         sinks = tuple(self.nodes(Sink))
-        needed = {node for sink in sinks for node in ancestors(sink)}
+        needed = {node for end in (*sinks, *self.nodes(Print)) for node in ancestors(end)}
         nodes = tuple(node for node in self._nodes if node in needed)
         return Plan(sinks, nodes, self._places, self._place)

@@ -11,7 +11,7 @@ from duolog.dsl.running import Running
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, PlainValue
 from duolog.plan.formats import Format, internal_key_format
-from duolog.plan.nodes import Filter, Node, Project, Sink
+from duolog.plan.nodes import Filter, Node, Print, Project, Sink, Source
 from duolog.plan.schema import Schema
 
 
@@ -78,6 +78,24 @@ class Records:
         key = Format(key_format.upper()) if key_format else internal_key_format(self.schema.key)
         value = Format(value_format.upper())
         self.builder.add("sink", lambda name: Sink(name, self.node, topic, key, value, partitions))
+
+    def print(self, label: str | None = None, *, limit: int | None = None) -> None:
+        """Show records where the program was started, as they pass: time, key and value.
+
+        Of a table its new rows are shown, and `null` for a deleted one.
+
+        Args:
+            label: what stands in front of each; else the topic, or what `describe` calls this step.
+            limit: how many are shown; else all, as far as the terminal keeps up.
+        """
+        here = self.node
+        said = label or (here.topic if isinstance(here, Source) else here.name)
+        self.builder.add("print", lambda name: Print(name, self.node, said, limit))
+
+    def peek(self, label: str | None = None, *, limit: int | None = None) -> Self:
+        """Show records as `print` does, and go on: `stream.peek().filter(...)`."""
+        self.print(label, limit=limit)
+        return self
 
     def live(self, every_s: float = 1.0) -> Any:
         """Show in a notebook what the running application writes here, until `stop()` of what is returned.

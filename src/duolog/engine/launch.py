@@ -142,6 +142,17 @@ class Launcher:
 
     def reset_counters(self) -> None:
         self._java().org.duolog.kernel.Metrics.reset(self.application_id)
+        self._java().org.duolog.kernel.Prints.reset(self.application_id)
+
+    @property
+    def prints(self) -> bool:
+        """Whether the topology prints records."""
+        return any(node["kind"] == "print" for node in self.spec["nodes"].values())
+
+    def take_printed(self) -> str:
+        """Return what was printed in this JVM since the last call, as `printing` reads it."""
+        taken: str = self._java().org.duolog.kernel.Prints.take(self.application_id)
+        return taken
 
     def release(self) -> None:
         """Let another process run the application."""

@@ -25,7 +25,7 @@ from duolog.engine.lowering.stateless import (
     lower_to_stream,
 )
 from duolog.engine.lowering.tables import lower_join, lower_table
-from duolog.engine.lowering.topics import lower_sink, lower_source
+from duolog.engine.lowering.topics import lower_print, lower_sink, lower_source
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
 from duolog.plan.levels import Edge, Levels, SubTopology
@@ -36,6 +36,7 @@ from duolog.plan.nodes import (
     Filter,
     GroupBy,
     Node,
+    Print,
     Project,
     SelectKey,
     Sink,
@@ -61,6 +62,7 @@ RULES: Final[dict[type[Node], Rule]] = {
     GroupBy: lower_group_by,
     StreamTableJoin: lower_join,
     AggregateNode: lower_aggregate,
+    Print: lower_print,
     Sink: lower_sink,
 }
 """One row for each kind of node."""

@@ -35,6 +35,7 @@ from duolog.engine.errors import (
 from duolog.engine.failures import to_query_failed
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
+from duolog.engine.printing import write_printed
 from duolog.engine.progress import Counters, Progress, Report, Skipped, lag_of, merge_positions
 from duolog.engine.restarts import Restarts
 from duolog.engine.slots import release_slots
@@ -50,6 +51,7 @@ JVM_IS_GONE: Final = (Py4JError, ConnectionError)
 _SPARK_FAILED: Final = (QueryFailed, PySparkException, *JVM_IS_GONE)
 _NO_ENDS: Final = (BrokerUnreachable, SourceTopicMissing)
 _POLL_S: Final = 0.05
+_PRINT_S: Final = 0.1
 # How often a query looks whether its micro-batches still fit: seconds, as Spark counts them.
 _LOOK_S: Final = 2
 # Micro-batches may be so much larger than planned before new bounds are worth a new start.
@@ -82,6 +84,7 @@ class RunningQuery:
     _guessed: dict[str, int] = field(default_factory=dict)
     """The bounds of topics whose records' size was not known."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _printing: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _spark_query: StreamingQuery | None = None
     _committed: EndOffsets = field(default_factory=dict)
@@ -122,6 +125,9 @@ class RunningQuery:
             raise
         name = f"duolog-query-{self.application_id}"
         threading.Thread(target=self._supervise, name=name, daemon=True).start()
+        if self.launcher.prints:
+            name = f"duolog-print-{self.application_id}"
+            threading.Thread(target=self._print, name=name, daemon=True).start()
 
     def stop(self) -> None:
         """Stop the query, and return once nothing of it runs. Does nothing when it has ended."""
@@ -219,6 +225,15 @@ class RunningQuery:
             return ()
         return tuple(Report.parse(report.json) for report in self._spark_query.recentProgress)
 
+    def _print(self) -> None:
+        while not self._ended.wait(_PRINT_S):
+            self._write_printed()
+
+    def _write_printed(self) -> None:
+        # A terminal that has gone, or a JVM, ends no query.
+        with contextlib.suppress(*JVM_IS_GONE, OSError, ValueError), self._printing:
+            write_printed(self.launcher.take_printed())
+
     def _supervise(self) -> None:
         try:
             self._run()
@@ -229,6 +244,8 @@ class RunningQuery:
             self._fail(self._to_failed(error))
         finally:
             self._trouble = ""
+            if self.launcher.prints:
+                self._write_printed()
             try:
                 release_slots(self.launcher.checkpoint.directory)
                 self.launcher.release()

@@ -241,6 +241,7 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "table": _kept,
     "fold": _folded,
     "to_stream": _as_it_is,
+    "print": _as_it_is,
     "sink": _as_it_is,
 }
 

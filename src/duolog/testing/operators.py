@@ -20,6 +20,7 @@ from duolog.plan.nodes import (
     Filter,
     GroupBy,
     Node,
+    Print,
     Project,
     SelectKey,
     Sink,
@@ -413,6 +414,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     GroupBy: _group,
     AggregateNode: _aggregate,
     ToStream: _to_stream,
+    Print: lambda _node: lambda _entry, _stores: [],
     Sink: _pass,
 }
 """One row for each kind of node, but for joins, which must know where their table is."""

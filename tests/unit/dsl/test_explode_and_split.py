@@ -183,3 +183,21 @@ def test_a_table_says_how_it_becomes_a_stream(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no {name}: use to_stream"):
         getattr(table, name)
     assert not hasattr(table, "exlpode")
+
+
+def test_a_topology_may_end_in_a_print() -> None:
+    topology = Topology("t")
+    orders(topology).peek(limit=3).filter(col("customer") == "ann").print("ann")
+
+    assert [node.action for node in topology.build().nodes[1:]] == [
+        "print the first 3 as [orders]",
+        "where (customer = 'ann')",
+        "print as [ann]",
+    ]
+    assert written(topology, ORDER) == []
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_nothing_is_no_limit_of_a_print(limit: int) -> None:
+    with pytest.raises(StatementError, match=f"cannot print {limit} records"):
+        orders(Topology("t")).print(limit=limit)

@@ -82,6 +82,8 @@ class PlayedLauncher:
     batch_bytes: list[int | None] = field(default_factory=list)
     directory: Path = Path("/checkpoints/flights")
     places: dict[str, str] = field(default_factory=dict)
+    prints: bool = False
+    printed: list[dict[str, object]] = field(default_factory=list)
 
     @property
     def checkpoint(self) -> "PlayedLauncher":
@@ -113,6 +115,10 @@ class PlayedLauncher:
             bytes_in=self.bytes_in,
             positions={"flights": {0: self.position}},
         )
+
+    def take_printed(self) -> str:
+        records, self.printed = self.printed, []
+        return json.dumps({"records": records, "left_out": 0})
 
     def release(self) -> None:
         """Nothing is held."""
@@ -465,6 +471,23 @@ def test_a_checkpoint_that_another_process_has_taken_over_is_left_alone() -> Non
     told = failed.value
     assert (told.message, told.detail, told.hint) == (taken.message, taken.detail, taken.hint)
     assert launcher.forgotten == 0
+
+
+def test_what_is_printed_is_written_while_it_runs_and_to_the_last_record(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    launcher = PlayedLauncher(prints=True)
+    launcher.printed = [{"label": "a", "ts": 0, "key": "1", "value": None}]
+    query = start(launcher, "micro-batch")
+    deadline = time.monotonic() + WAIT_S
+    while not (while_running := capsys.readouterr().out) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+    launcher.printed = [{"label": "b", "ts": 1, "key": None, "value": '{"n":"é"}'}]
+    query.stop()
+
+    assert while_running == "[a] 1970-01-01T00:00:00.000Z 1 null\n"
+    assert capsys.readouterr().out == '[b] 1970-01-01T00:00:00.001Z null {"n":"é"}\n'
 
 
 def test_stopping_twice_is_stopping_once() -> None:

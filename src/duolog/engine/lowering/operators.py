@@ -102,6 +102,17 @@ class FoldOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class PrintOperator(Operator):
+    """Shows the first records to people; without a limit all."""
+
+    kind: ClassVar[str] = "print"
+    label: str
+    limit: int | None
+    key_text: str
+    value_text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RouteOperator(Operator):
     """Sends records over an edge, under new keys if there are any."""
 

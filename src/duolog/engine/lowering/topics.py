@@ -1,12 +1,13 @@
-"""Sources and sinks: the bytes of a topic become columns, and columns become bytes."""
+"""Sources and sinks: the bytes of a topic become columns, and columns become bytes; and print."""
 
-from duolog.engine.formats import FALSE, Decoded, decode, encode
-from duolog.engine.lowering.operators import SinkOperator
+from duolog.engine.formats import FALSE, Decoded, Part, decode, encode
+from duolog.engine.lowering.operators import PrintOperator, SinkOperator
 from duolog.engine.lowering.required import needed_values
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.sql import spark_types, text
-from duolog.plan.nodes import Sink, Source
-from duolog.plan.types import render_columns
+from duolog.plan.formats import JSON
+from duolog.plan.nodes import Print, Sink, Source
+from duolog.plan.types import Column, render_columns
 
 
 def lower_source(source: Source, source_id: int, around: Surroundings) -> tuple[Json, Row]:
@@ -72,3 +73,23 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
         ),
     )
     return Lowered([entry])
+
+
+def lower_print(node: Print, row: Row, _around: Surroundings) -> Lowered:
+    """Return the kernel's node that shows records as JSON."""
+    entry = row.entry(
+        node.name,
+        PrintOperator(
+            label=node.label,
+            limit=node.limit,
+            key_text=_as_json(node.schema.key, row, "key"),
+            value_text=_as_json(node.schema.value, row, "value"),
+        ),
+    )
+    return Lowered([entry])
+
+
+def _as_json(columns: tuple[Column, ...], row: Row, part: Part) -> str:
+    if not columns:
+        return f"CAST({text('{}')} AS BINARY)"
+    return encode(JSON, columns, [row.names[column.name] for column in columns], part)

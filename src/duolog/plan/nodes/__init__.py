@@ -18,7 +18,7 @@ one node that two others read is computed once, two equal nodes are two.
     Explode          stream                   key as its parent's; the elements are value columns
     Split, Branch    stream                   as its parent
     ToStream         stream                   as its parent
-    Sink             as its parent            as its parent
+    Sink, Print      as its parent            as its parent
 
 A table's records are changes: the old row and the new one, either of them null.
 
@@ -35,6 +35,7 @@ from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
 from duolog.plan.nodes.node import Node, ancestors
 from duolog.plan.nodes.plan import Plan, plan_of
+from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.split import Branch, Split
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
 from duolog.plan.nodes.topics import Sink, Source, StreamSource, TableSource
@@ -47,6 +48,7 @@ __all__ = [
     "GroupBy",
     "Node",
     "Plan",
+    "Print",
     "Project",
     "SelectKey",
     "Sink",

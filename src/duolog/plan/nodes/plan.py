@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.node import Node
+from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.topics import Sink, Source
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Sinks and all that they read.
+    """Sinks, what is printed, and all that these read.
 
     `nodes` stand in the order in which they were made: parents before children. Where a record
     goes to several children, it goes to them in this order, each time all the way down.
@@ -24,9 +25,11 @@ class Plan:
     """Where a user began the topology."""
 
     def __post_init__(self) -> None:
-        if not self.sinks:
+        if not any(isinstance(node, Sink | Print) for node in self.nodes):
             raise InvalidPlan(
-                "the topology writes nothing", hint="End it with to(topic).", place=self.place
+                "the topology writes nothing",
+                hint="End it with to(topic), or with print().",
+                place=self.place,
             )
         self._ensure_distinct("node", ((node.name, node) for node in self.nodes))
         self._ensure_distinct(
@@ -58,8 +61,8 @@ class Plan:
             first[name] = node
 
 
-def plan_of(*sinks: Sink) -> Plan:
-    """Return the plan of `sinks`, its nodes ordered as a walk from them finds them."""
+def plan_of(*ends: Sink | Print) -> Plan:
+    """Return the plan of `ends`, its nodes ordered as a walk from them finds them."""
     found: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
@@ -68,6 +71,6 @@ def plan_of(*sinks: Sink) -> Plan:
                 visit(parent)
             found[node] = None
 
-    for sink in sinks:
-        visit(sink)
-    return Plan(sinks, tuple(found))
+    for end in ends:
+        visit(end)
+    return Plan(tuple(end for end in ends if isinstance(end, Sink)), tuple(found))

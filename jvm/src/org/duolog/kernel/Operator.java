@@ -24,6 +24,7 @@ sealed interface Operator {
           Map.entry("table", Table.class),
           Map.entry("lookup", Lookup.class),
           Map.entry("fold", Fold.class),
+          Map.entry("print", Print.class),
           Map.entry("route", Route.class),
           Map.entry("sink", Sink.class));
 
@@ -216,6 +217,25 @@ sealed interface Operator {
       init = Spec.orEmpty(init);
       add = Spec.orEmpty(add);
       results = Spec.orEmpty(results);
+    }
+  }
+
+  /** Shows the first records to people; without a limit all. */
+  record Print(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String label,
+      Long limit,
+      String keyText,
+      String valueText)
+      implements Operator {
+    public Print {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
     }
   }
 

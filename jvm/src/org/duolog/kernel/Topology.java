@@ -259,6 +259,9 @@ final class Topology {
       if (of instanceof Operator.Fold fold) {
         return fold(owner, fold, record);
       }
+      if (of instanceof Operator.Print print) {
+        return print(owner, print, input);
+      }
       if (of instanceof Operator.Route route) {
         return route(owner, route, input);
       }
@@ -293,6 +296,17 @@ final class Topology {
               .map(predicate -> binder.bind(owner, input, List.of(predicate)))
               .toArray(Program[]::new),
           of.branches().stream().mapToInt(Integer::intValue).toArray(),
+          of.keyTypes().size(),
+          of.valueTypes().size());
+    }
+
+    private Node print(String owner, Operator.Print of, StructType input) {
+      return new PrintNode(
+          spec.applicationId(),
+          of.label(),
+          of.limit() == null ? Long.MAX_VALUE : of.limit(),
+          binder.bind(owner, input, List.of(of.keyText())),
+          binder.bind(owner, input, List.of(of.valueText())),
           of.keyTypes().size(),
           of.valueTypes().size());
     }
