@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any, Final
 
+from duolog.engine.store_layouts import FOR_PEOPLE
+
 Json = dict[str, Any]
 
 MAY_CHANGE: Final = (
@@ -28,61 +30,119 @@ def first_difference(pinned: Json, now: Json) -> str:
 
 
 def _differences(pinned: Json, now: Json) -> Iterator[str]:
-    wholes = {"tasks": "The number of tasks", "sources": "The source topics, in their order,"}
-    for part, called in wholes.items():
-        if pinned.get(part) != now.get(part):
-            yield _was_and_is(called, _text(pinned.get(part)), _text(now.get(part)))
-    old, new = pinned["stores"], now["stores"]
-    for store in old:
-        if store not in new:
-            added = ", ".join(f'"{name}"' for name in new if name not in old) or "none"
-            yield f'Store "{store}" is gone; new are: {added}.'
-        else:
-            yield from _store_differences(store, old[store], new[store])
-    for store in new:
-        if store not in old:
-            yield f'Store "{store}" is new.'
+    if pinned.get("tasks") != now.get("tasks"):
+        tasks = (_text(shape.get("tasks")) for shape in (pinned, now))
+        yield _was_and_is("The number of tasks", *tasks)
+    if pinned.get("sources") != now.get("sources"):
+        yield _explain_sources(pinned.get("sources", []), now.get("sources", []))
+    yield from _gone_and_new(pinned["stores"], now["stores"])
+    for store, layout in pinned["stores"].items():
+        if store in now["stores"]:
+            yield from _store_differences(store, layout, now["stores"][store])
     if pinned.get("levels") != now.get("levels"):
         yield _was_and_is(
             "The number of levels", _text(pinned.get("levels")), _text(now.get("levels"))
         )
-    if _without_names(pinned) != _without_names(now):
+    if _without_words(pinned) != _without_words(now):
         yield "Its stores are laid out in another way."
 
 
-def _without_names(shape: Json) -> Json:
-    stores = {store: layout | {"names": []} for store, layout in shape["stores"].items()}
+def _explain_sources(old: list[str], new: list[str]) -> str:
+    changes = [("reads no longer", set(old) - set(new)), ("also reads", set(new) - set(old))]
+    told = [
+        f"{verb} topic " + ", ".join(f'"{topic}"' for topic in sorted(topics))
+        for verb, topics in changes
+        if topics
+    ]
+    if told:
+        return f"It {' and '.join(told)}."
+    return f"It reads its topics in another order: first {_text(old)}, now {_text(new)}."
+
+
+def _gone_and_new(old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
+    """Tell of stores that are in one shape only: what was only renamed, then what is gone or new."""
+    gone = {store: layout for store, layout in old.items() if store not in new}
+    added = {store: layout for store, layout in new.items() if store not in old}
+    for store, layout in gone.items():
+        for other, like in added.items():
+            if _kept(layout) == _kept(like):
+                yield (
+                    f'The {_called(store, layout)} kept its state in store "{store}" and would now in '
+                    f'"{other}". A store without a name is numbered by its place in the topology. '
+                    f"What keeps the old one: {_naming(like, store)}."
+                )
+    for store, layout in gone.items():
+        others = ", ".join(f"the {_called(*item)}" for item in added.items()) or "none"
+        yield f'The {_called(store, layout)} is gone, with store "{store}"; new are: {others}.'
+    for store, layout in added.items():
+        yield f'The {_called(store, layout)} is new, with store "{store}".'
+
+
+def _kept(layout: Json) -> tuple[object, ...]:
+    return layout["key"], layout["row"], layout.get("names")
+
+
+def _naming(layout: Json, name: str) -> str:
+    """Return what a user writes to give a store this name."""
+    is_aggregate = bool(layout.get("results"))
+    return f'.materialized("{name}") behind group_by' if is_aggregate else f'store="{name}"'
+
+
+def _called(store: str, layout: Json) -> str:
+    return layout.get("called") or f'store "{store}"'
+
+
+def _without_words(shape: Json) -> Json:
+    stores = {
+        store: {part: value for part, value in layout.items() if part not in FOR_PEOPLE}
+        for store, layout in shape["stores"].items()
+    }
     return shape | {"stores": stores}
 
 
 def _store_differences(store: str, old: Json, new: Json) -> Iterator[str]:
     for part, explain in _EXPLAIN.items():
         if old.get(part) != new.get(part):
-            yield f'Store "{store}": {explain(old, new, part)}'
+            yield f"The {_called(store, new)} {explain(old, new, part)}"
 
 
 def _explain_whole(called: str) -> Callable[[Json, Json, str], str]:
     def explain(old: Json, new: Json, part: str) -> str:
-        return _was_and_is(called, _text(old.get(part)), _text(new.get(part)))
+        return "has changed: " + _was_and_is(called, _text(old.get(part)), _text(new.get(part)))
 
     return explain
 
 
 def _explain_row(old: Json, new: Json, part: str) -> str:
-    """Name the first place that differs: by accumulators' names where these differ too."""
+    """Tell what became of results; else name the first place that differs."""
     if old["names"] != new["names"]:
-        return _was_and_is("what it keeps", _text(old["names"]), _text(new["names"]))
+        keeps = f"its store keeps {_text(old['names'])}, and would keep {_text(new['names'])}."
+        return f"{_results_changed(old, new)}: {keeps}"
     for place, (was, now) in enumerate(zip_longest(old[part], new[part], fillvalue=_NOTHING)):
         if was != now:
             name = new["names"][place] if place < len(new["names"]) else f"column {place + 1}"
-            return _was_and_is(f"{name}, kept in place {place + 1},", was, now)
+            return "has changed: " + _was_and_is(f"{name}, kept in place {place + 1},", was, now)
     raise AssertionError("nothing differs")
+
+
+def _results_changed(old: Json, new: Json) -> str:
+    """Return `gained mean and lost worst`: the results for which something else must be kept."""
+    was, now = old.get("results", {}), new.get("results", {})
+    gained = [name for name, of in now.items() if name not in was and set(of) - set(old["names"])]
+    lost = [name for name, of in was.items() if name not in now and set(of) - set(new["names"])]
+    other = [name for name, of in now.items() if name in was and was[name] != of]
+    changes = {"gained {}": gained, "lost {}": lost, "computes {} otherwise": other}
+    told = [verb.format(", ".join(names)) for verb, names in changes.items() if names]
+    same = set(old["names"]) == set(new["names"])
+    return " and ".join(told) or ("has another order" if same else "keeps something else")
 
 
 def _explain_filters(old: Json, new: Json, part: str) -> str:
     if part not in old or part not in new:
-        return "another store now keeps the same: name each with materialized(...)."
-    text = _was_and_is("what is filtered in front of it", _text(old[part]), _text(new[part]))
+        return "has a twin: another store now keeps the same. Name each with materialized(...)."
+    text = "has changed: " + _was_and_is(
+        "what is filtered in front of it", _text(old[part]), _text(new[part])
+    )
     return f"{text} It would take back rows that it never added, or be taken for another store."
 
 

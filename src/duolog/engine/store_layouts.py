@@ -22,8 +22,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from duolog.engine.lowering.required import needed_values, required_columns
+from duolog.plan.cuts import TableCopy
+from duolog.plan.expressions import AccumulatorRef, Expression, walk
 from duolog.plan.levels import Levels
-from duolog.plan.nodes import AggregateNode
+from duolog.plan.nodes import AggregateNode, Filter, Node, Plan, Project, Sink, Source, ToStream
 
 Json = dict[str, Any]
 
@@ -31,6 +33,8 @@ Json = dict[str, Any]
 _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\b([kvrx])(\d+)\b")
 _TEXT_MAX: Final = 300
 _EVERYTHING: Final = "true"
+FOR_PEOPLE: Final = ("names", "called", "results")
+"""What a layout says in words; it binds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,16 @@ class Names:
 
     sources: Sequence[tuple[Sequence[str], Sequence[str]]]
     accumulators: Mapping[str, Sequence[str]]
+    stores: Mapping[str, str] = field(default_factory=dict)
+    """What a store is the store of: `aggregate of topic "totals"`."""
+    results: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    """Of an aggregate's store: each result, and the accumulators that it is made of."""
 
     @classmethod
     def of(cls, levels: Levels) -> "Names":
         required = required_columns(levels.plan)
         sources = [ingress.source for ingress in levels.ingresses]
+        aggregates = [node for node in levels.plan.nodes if isinstance(node, AggregateNode)]
         return cls(
             [
                 (
@@ -52,12 +61,42 @@ class Names:
                 )
                 for source in sources
             ],
+            {node.store: [kept.name for kept in node.accumulators] for node in aggregates},
+            {store: _called(node, levels.plan) for node in levels.nodes for store in node.stores},
             {
-                node.store: [kept.name for kept in node.accumulators]
-                for node in levels.plan.nodes
-                if isinstance(node, AggregateNode)
+                node.store: {name: _accumulators_in(of) for name, of in node.results}
+                for node in aggregates
             },
         )
+
+
+def _called(node: Node, plan: Plan) -> str:
+    """Return what people call what a store is of: by the topic that they know it by, if any."""
+    match node:
+        case TableCopy(table=table):
+            return f"copy of the {_called(table, plan)}"
+        case Source(topic=topic):
+            return f'table of topic "{topic}"'
+        case AggregateNode() if topic := _written_to(node, plan):
+            return f'aggregate of topic "{topic}"'
+        case AggregateNode():
+            return f"aggregate {node.group.action}"
+        case _:
+            return f"table {node}"
+
+
+def _written_to(node: Node, plan: Plan) -> str:
+    """Return the first topic that shows the rows of `node`, or an empty text."""
+    for child in plan.children(node):
+        if isinstance(child, Sink):
+            return child.topic
+        if isinstance(child, ToStream | Filter | Project) and (topic := _written_to(child, plan)):
+            return topic
+    return ""
+
+
+def _accumulators_in(result: Expression) -> list[str]:
+    return sorted({part.name for part in walk(result) if isinstance(part, AccumulatorRef)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +187,8 @@ class _Walk:
             "key": list(record.keys),
             "row": _ROWS[node["kind"]](node, record),
             "names": list(self.names.accumulators.get(store, ())),
+            "called": self.names.stores.get(store, ""),
+            "results": {name: list(of) for name, of in self.names.results.get(store, {}).items()},
         }
         if node["table"] or node["kind"] == "table":
             layout["filters"] = list(record.filters)

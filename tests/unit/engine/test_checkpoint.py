@@ -50,7 +50,8 @@ def test_a_change_that_state_depends_on_is_refused_and_named(tmp_path: Path) -> 
         checkpoint.pin("flights", shape(total="air"), VERSIONS, TOPICS)
 
     assert caught.value.detail.startswith(
-        'Store "by_airline": what it keeps was count(*), sum(delay) and is count(*), sum(air).'
+        'The aggregate of topic "by-airline" computes total otherwise: its store keeps count(*), '
+        "sum(delay), and would keep count(*), sum(air)."
     )
     assert "another application id" in caught.value.hint
     assert "may change" in caught.value.hint

@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from duolog import Topology, col, count, max_, sum_
+from duolog import Topology, avg, col, count, max_, sum_
+from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.shape_difference import first_difference
+from duolog.engine.store_layouts import Json
 from unit.engine.shapes import shape_of_topology
 
 Build = Callable[[Topology, Stream, Table], None]
@@ -21,7 +23,7 @@ def difference(
     return first_difference(shape(before, FLIGHTS, AIRLINES), shape(after, flights, airlines))
 
 
-def shape(build: Build, flights: str, airlines: str) -> dict[str, object]:
+def shape(build: Build, flights: str, airlines: str) -> Json:
     topology = Topology("app")
     stream = topology.stream("flights", key="id STRING", value=flights)
     table = topology.table("airlines", key="code STRING", value=airlines)
@@ -98,7 +100,7 @@ def by_joined(column: str, *, of: str | None = None) -> Build:
         (
             two_sums("delay", "air"),
             two_sums("air", "delay"),
-            "what it keeps was sum(delay), sum(air) and is sum(air), ",
+            "computes a, b otherwise: its store keeps ",
         ),
         (
             two_counts(0, 60),
@@ -109,7 +111,7 @@ def by_joined(column: str, *, of: str | None = None) -> Build:
         (undo(), undo(factor=2), "kept in place 1, was BIGINT"),
         (undo_of_results(), undo_of_results(more_than=5), "what is filtered in front of it was"),
         (undo_of_results(), undo_of_results(factor=3), "its key was"),
-        (by_joined("name"), by_joined("country"), "what it keeps was max(name)"),
+        (by_joined("name"), by_joined("country"), "computes top otherwise: its store keeps "),
         (by_joined("x", of="name"), by_joined("x", of="country"), "kept in place 1, was STRING"),
     ],
 )
@@ -120,6 +122,99 @@ def test_a_change_that_would_misread_a_store_is_told(
 
     assert told in difference(before, after)
     assert told.partition(" was ")[0] in difference(after, before)
+
+
+def totals(results: dict[str, Expr], *, named: bool = True) -> Build:
+    def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        grouped = flights.group_by("dest")
+        table = (grouped.materialized("totals") if named else grouped).aggregate(
+            *(of.alias(name) for name, of in results.items())
+        )
+        table.filter(col("n") > 0).to("customer-totals")
+
+    return build
+
+
+N = count()
+MEAN = avg("delay")
+WORST = max_("delay")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            {"n": N},
+            {"n": N, "mean": MEAN, "twice": N * 2},
+            "gained mean: its store keeps count(*),",
+        ),
+        ({"n": N, "mean": MEAN}, {"n": N}, "lost mean: its store keeps "),
+        ({"n": N, "worst": WORST}, {"n": N, "mean": MEAN}, "gained mean and lost worst: "),
+        ({"n": N, "x": WORST}, {"n": N, "x": MEAN}, "computes x otherwise: "),
+        ({"n": N, "x": WORST}, {"x": WORST, "n": N}, "has another order: "),
+    ],
+)
+def test_an_aggregate_that_changed_is_told_by_its_results(
+    before: dict[str, Expr], after: dict[str, Expr], told: str
+) -> None:
+    found = difference(totals(before), totals(after))
+
+    assert found.startswith(f'The aggregate of topic "customer-totals" {told}')
+
+
+def test_a_checkpoint_that_knows_no_results_is_told_by_what_it_keeps() -> None:
+    before, after = (shape(totals(of), FLIGHTS, AIRLINES) for of in ({"n": N}, {"n": MEAN}))
+    for layout in before["stores"].values():
+        del layout["results"], layout["called"]
+
+    assert "its store keeps count(*), and would keep " in first_difference(before, after)
+
+
+def test_a_store_that_an_operator_in_front_has_renamed_is_told_with_the_name_that_keeps_it() -> (
+    None
+):
+    def with_a_filter(topology: Topology, flights: Stream, airlines: Table) -> None:
+        totals({"n": N}, named=False)(topology, flights.filter(col("delay") > 0), airlines)
+
+    def as_told(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        late = flights.filter(col("delay") > 0)
+        kept = late.group_by("dest").materialized("aggregate-4-store").aggregate(n=N)
+        kept.filter(col("n") > 0).to("customer-totals")
+
+    found = difference(totals({"n": N}, named=False), with_a_filter)
+
+    assert found.startswith('The aggregate of topic "customer-totals" kept its state in store')
+    assert 'materialized("aggregate-4-store")' in found
+    assert difference(totals({"n": N}, named=False), as_told) == ""
+
+
+def test_what_is_gone_and_what_is_new_have_the_names_that_people_know() -> None:
+    def counted(topic: str, by: str) -> Build:
+        def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+            flights.group_by(by).materialized(by).count().to(topic)
+
+        return build
+
+    assert difference(counted("a", "dest"), counted("b", "carrier")) == (
+        'The aggregate of topic "a" is gone, with store "dest"; '
+        'new are: the aggregate of topic "b".'
+    )
+
+
+def test_source_topics_that_came_and_went_are_named() -> None:
+    def reads(*topics: str) -> Build:
+        def build(topology: Topology, _flights: Stream, _airlines: Table) -> None:
+            for topic in topics:
+                topology.stream(topic, value="n INT").to(f"{topic}-copy")
+
+        return build
+
+    assert difference(reads("a"), reads("b")) == (
+        'It reads no longer topic "a" and also reads topic "b".'
+    )
+    assert difference(reads("a", "b"), reads("b", "a")) == (
+        "It reads its topics in another order: first a, b, now b, a."
+    )
 
 
 @pytest.mark.parametrize(
