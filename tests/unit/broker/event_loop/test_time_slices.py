@@ -79,6 +79,16 @@ def test_all_that_is_long_holds_the_loop_for_one_slice_a_round(turns: Turns) -> 
     assert sorted(turns.done) == [*"abcdefgh"]
 
 
+def test_all_that_is_long_gets_on_by_turns(turns: Turns) -> None:
+    turns.slices.run(turns.work("long", 400))
+    turns.slices.run(turns.work("shorter", 40))
+
+    for _ in range(25):
+        turns.turn()
+
+    assert turns.done == ["shorter"]
+
+
 def test_what_is_long_and_comes_in_one_round_does_not_add_up(turns: Turns) -> None:
     before = turns.clock.monotonic()
 

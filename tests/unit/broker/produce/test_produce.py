@@ -128,6 +128,17 @@ def test_a_time_far_ahead_is_refused(harness: Any) -> None:
     assert len(answer.record_errors) == 1
 
 
+def test_a_record_that_is_too_old_is_refused(harness: Any) -> None:
+    harness.topic("orders", message_timestamp_before_max_ms="1000")
+    client, now_ms = harness.client(), harness.broker.clock.now_ms()
+
+    answers = [
+        client.produce("orders", harness.batch_at(time_ms, b"v")) for time_ms in (now_ms, 1000)
+    ]
+
+    assert [answer.error_code for answer in answers] == [0, ErrorCode.INVALID_TIMESTAMP]
+
+
 def test_a_record_without_a_time_is_never_too_old(harness: Any) -> None:
     harness.topic("orders", message_timestamp_before_max_ms="1000")
     batch = bytes(encode_batch([Record(0, -1, b"k", b"v")]))

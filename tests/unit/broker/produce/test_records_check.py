@@ -304,3 +304,50 @@ def test_a_time_that_is_ahead_in_truth_is_taken(harness: Harness, opened_beside:
     answer: Any = harness.client().produce("orders", bytes(batch))
 
     assert (answer.error_code, opened_beside) == (0, [1])
+
+
+def test_a_few_records_of_many_bytes_are_looked_at_beside_the_loop(
+    harness: Harness, opened_beside: list[int]
+) -> None:
+    harness.topic("table", cleanup_policy="compact")
+    client = harness.client()
+
+    answers = [client.produce("table", harness.batch(b"v" * size)) for size in (8_000, 8_300)]
+
+    assert [answer.error_code for answer in answers] == [0, 0]
+    assert opened_beside == [1]
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_of_several_batches_the_one_with_a_wrong_record_is_told(
+    harness: Harness, *, few: bool
+) -> None:
+    """Also where topics of which no record is looked at stand before it."""
+    harness.topic("plain", 2)
+    harness.topic("table", 2, cleanup_policy="compact")
+    good, wrong = many_records(10 if few else 100), many_records(10 if few else 100, keyless=7)
+    rows = [[(0, good), (1, good)], [(0, good), (1, wrong)]]
+    topics = [
+        {
+            "name": name,
+            "partition_data": [{"index": index, "records": batch} for index, batch in data],
+        }
+        for name, data in zip(("plain", "table"), rows, strict=True)
+    ]
+
+    answer = harness.client().ask(PRODUCE, 9, acks=-1, timeout=9, topic_data=topics)
+
+    codes = [[row.error_code for row in topic.partition_responses] for topic in answer.responses]
+    assert codes == [[0, 0], [0, ErrorCode.INVALID_RECORD]]
+
+
+def test_more_records_than_the_broker_reads_are_refused(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness.topic("table", cleanup_policy="compact")
+    monkeypatch.setattr("duolog.broker.produce.batch_validation.RECORDS_READ_MAX", 100)
+    client = harness.client()
+
+    answers = [client.produce("table", many_records(count)) for count in (100, 101)]
+
+    assert [answer.error_code for answer in answers] == [0, ErrorCode.INVALID_RECORD]

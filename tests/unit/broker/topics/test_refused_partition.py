@@ -57,6 +57,18 @@ def test_only_its_own_requests_are_answered_with_a_storage_error(harness: Any) -
         assert [row.error_code for row in answer.topics[0].partitions] == [0, REFUSED]
 
 
+def test_what_is_produced_beside_it_in_one_request_is_taken(harness: Any) -> None:
+    batch = harness.batch(b"v" * 50)
+    rows = [{"index": index, "records": batch} for index in (1, 0)]
+    topics = [{"name": "orders", "partition_data": rows}]
+
+    answer = harness.client().ask(0, 9, acks=-1, timeout=9, topic_data=topics)
+
+    told = answer.responses[0].partition_responses
+    assert [(row.index, row.error_code) for row in told] == [(1, REFUSED), (0, 0)]
+    assert harness.broker.counters.errors.total() == 0
+
+
 def test_it_is_listed_and_can_be_deleted_with_its_topic(harness: Any, tmp_path: Path) -> None:
     client = harness.client()
     answer = client.ask(METADATA, 9, topics=[{"name": "orders"}])
