@@ -38,6 +38,10 @@ final class Horizon {
   private static final Map<String, Horizon> BY_NAME = new ConcurrentHashMap<>();
   private static final ObjectMapper JSON = new ObjectMapper();
 
+  /** At equal times the rows of a table go before the records of a stream. */
+  private static final Comparator<Left> FIRST =
+      Comparator.comparingLong(Left::time).thenComparing(left -> !left.share.stream.isTable());
+
   private final String name;
   private final RecordTimes times;
   private final List<OrderedStream> streams = new ArrayList<>();
@@ -45,7 +49,7 @@ final class Horizon {
   private final Map<OrderedStream, Offset> ends = new HashMap<>();
   private final Set<OrderedStream> unasked = new HashSet<>();
 
-  private Horizon(String name, RecordTimes times) {
+  Horizon(String name, RecordTimes times) {
     this.name = name;
     this.times = times;
   }
@@ -96,7 +100,7 @@ final class Horizon {
     }
     if (shares.size() > 1) {
       List<Left> left = shares.stream().flatMap(share -> left(share).stream()).toList();
-      left.stream().min(Comparator.comparingLong(Left::time)).ifPresent(l -> cut(shares, left, l));
+      left.stream().min(FIRST).ifPresent(first -> cut(shares, left, first));
     }
   }
 
@@ -130,7 +134,7 @@ final class Horizon {
 
   /** Ends partitions at the horizon; tells if one of them had more. */
   private boolean cut(Share share, Collection<TopicPartition> partitions, Left first) {
-    // At equal times the rows of a table go before the records of a stream.
+    // As said at FIRST.
     boolean waits = first.share.stream.isTable() && !share.stream.isTable();
     Map<TopicPartition, Long> behind =
         times.firstFrom(partitions, waits ? first.time : first.time + 1);

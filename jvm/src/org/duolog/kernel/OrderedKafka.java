@@ -78,7 +78,8 @@ public final class OrderedKafka implements TableProvider {
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
-      return new OrderedStream(kafka.toMicroBatchStream(checkpointLocation), options);
+      return new OrderedStream(
+          kafka.toMicroBatchStream(checkpointLocation), options, Horizon.of(options));
     }
   }
 }

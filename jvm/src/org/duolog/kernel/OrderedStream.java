@@ -22,10 +22,10 @@ final class OrderedStream
   private final CaseInsensitiveStringMap options;
   private final Horizon horizon;
 
-  OrderedStream(MicroBatchStream kafka, CaseInsensitiveStringMap options) {
+  OrderedStream(MicroBatchStream kafka, CaseInsensitiveStringMap options, Horizon horizon) {
     this.kafka = kafka;
     this.options = options;
-    this.horizon = Horizon.of(options);
+    this.horizon = horizon;
     horizon.add(this);
   }
 

@@ -18,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * <p>Threads: one at a time.
  */
-final class RecordTimes {
+class RecordTimes {
   private static final String KAFKA = "kafka.";
   private static final Duration TIMEOUT = Duration.ofSeconds(15);
 

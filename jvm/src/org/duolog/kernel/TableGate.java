@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.KafkaException;
@@ -43,7 +44,7 @@ public final class TableGate {
 
   private final String applicationId;
   private final Set<String> tables;
-  private final KafkaConsumer<byte[], byte[]> consumer;
+  private final Consumer<byte[], byte[]> consumer;
   private final Collection<TopicPartition> partitions = new ArrayList<>();
   private final Map<TopicPartition, Long> starts;
   private final Map<TopicPartition, Long> cleared = new ConcurrentHashMap<>();
@@ -58,13 +59,11 @@ public final class TableGate {
       Collection<String> tables,
       Collection<String> streams,
       String starts,
-      Map<String, Object> config) {
+      Consumer<byte[], byte[]> consumer) {
     this.applicationId = applicationId;
     this.starts = Horizon.read(starts);
     this.tables = Set.copyOf(tables);
-    Map<String, Object> own = new HashMap<>(config);
-    own.put("enable.auto.commit", "false");
-    consumer = new KafkaConsumer<>(own, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    this.consumer = consumer;
     for (Collection<String> topics : List.of(streams, tables)) {
       for (String topic : topics) {
         consumer
@@ -85,10 +84,25 @@ public final class TableGate {
       List<String> streams,
       String starts,
       Map<String, String> config) {
-    close(applicationId);
-    OPEN.put(
+    Map<String, Object> own = new HashMap<>(config);
+    own.put("enable.auto.commit", "false");
+    open(
         applicationId,
-        new TableGate(applicationId, tables, streams, starts, new HashMap<>(config)));
+        tables,
+        streams,
+        starts,
+        new KafkaConsumer<>(own, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
+  }
+
+  /** Does so with a consumer of its own. */
+  static void open(
+      String applicationId,
+      List<String> tables,
+      List<String> streams,
+      String starts,
+      Consumer<byte[], byte[]> consumer) {
+    close(applicationId);
+    OPEN.put(applicationId, new TableGate(applicationId, tables, streams, starts, consumer));
   }
 
   /** Forgets the gate; who waits goes on. */

@@ -1,0 +1,262 @@
+package org.duolog.kernel;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Random;
+import java.util.TreeMap;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Reads random topics to their ends in bounded micro-batches, as Spark asks for those.
+ *
+ * <p>Usage: CASES. Prints what was wrong: a record that was read although one of another topic that
+ * goes before it was left, or a micro-batch that read nothing; then how many micro-batches there were.
+ */
+public final class MicroBatchEnds {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final CaseInsensitiveStringMap NO_OPTIONS =
+      new CaseInsensitiveStringMap(Map.of());
+
+  private MicroBatchEnds() {}
+
+  public static void main(String[] args) {
+    int batches = 0;
+    for (int seed = 0; seed < Integer.parseInt(args[0]); seed++) {
+      batches += read(new Random(seed), seed);
+    }
+    System.out.println(batches);
+  }
+
+  private static int read(Random random, int seed) {
+    List<Topic> topics = new ArrayList<>();
+    for (int number = 0; number < 2 + random.nextInt(2); number++) {
+      topics.add(new Topic("topic-" + number, random));
+    }
+    Horizon horizon = new Horizon("case-" + seed, new Known(topics));
+    List<OrderedStream> streams = new ArrayList<>();
+    for (Topic topic : topics) {
+      Map<String, String> options = Map.of("horizon.table", Boolean.toString(topic.table));
+      streams.add(new OrderedStream(topic, new CaseInsensitiveStringMap(options), horizon));
+    }
+    int batches = 0;
+    while (topics.stream().anyMatch(Topic::hasMore)) {
+      List<long[]> ends = new ArrayList<>();
+      long read = 0;
+      for (int i = 0; i < topics.size(); i++) {
+        Topic topic = topics.get(i);
+        Offset end = streams.get(i).latestOffset(topic.offset(topic.at), ReadLimit.allAvailable());
+        long[] ended = topic.read(end);
+        for (int p = 0; p < ended.length; p++) {
+          read += ended[p] - topic.at[p];
+        }
+        ends.add(ended);
+      }
+      for (int i = 0; i < topics.size(); i++) {
+        topics.get(i).at = ends.get(i);
+      }
+      batches++;
+      if (read <= 0) {
+        System.out.println("nothing-read:" + seed);
+        break;
+      }
+      topics.forEach(behind -> topics.forEach(other -> check(behind, other, seed)));
+    }
+    return batches;
+  }
+
+  /** No record of {@code other} was read that goes behind one of {@code left} which was not. */
+  private static void check(Topic left, Topic other, int seed) {
+    for (int p = 0; left != other && p < left.times.length; p++) {
+      if (left.at[p] == left.times[p].length) {
+        continue;
+      }
+      long first = left.reached(p, (int) left.at[p]);
+      for (int q = 0; q < other.times.length; q++) {
+        long last = other.at[q] == 0 ? -1 : other.reached(q, (int) other.at[q] - 1);
+        if (last > first || (last == first && left.table && !other.table)) {
+          System.out.println("overtaken:" + seed);
+        }
+      }
+    }
+  }
+
+  /** Times of records that are known, as those before them are. */
+  private static final class Known extends RecordTimes {
+    private final Map<String, Topic> topics = new HashMap<>();
+
+    Known(List<Topic> topics) {
+      super(NO_OPTIONS);
+      topics.forEach(topic -> this.topics.put(topic.name, topic));
+    }
+
+    @Override
+    OptionalLong reached(TopicPartition partition, long start, long offset) {
+      return OptionalLong.of(
+          topics.get(partition.topic()).reached(partition.partition(), (int) offset));
+    }
+
+    @Override
+    Map<TopicPartition, Long> firstFrom(Collection<TopicPartition> partitions, long time) {
+      Map<TopicPartition, Long> found = new HashMap<>();
+      for (TopicPartition partition : partitions) {
+        long[] times = topics.get(partition.topic()).times[partition.partition()];
+        for (int offset = times.length - 1; offset >= 0; offset--) {
+          if (times[offset] >= time) {
+            found.put(partition, (long) offset);
+          }
+        }
+      }
+      return found;
+    }
+  }
+
+  private static final class At extends Offset {
+    private final String json;
+
+    At(String json) {
+      this.json = json;
+    }
+
+    @Override
+    public String json() {
+      return json;
+    }
+  }
+
+  /** A topic whose micro-batches are bounded in records. */
+  private static final class Topic
+      implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+    private final String name;
+    private final boolean table;
+    private final long[][] times;
+    private final int most;
+    private long[] at;
+
+    Topic(String name, Random random) {
+      this.name = name;
+      table = random.nextBoolean();
+      times = new long[1 + random.nextInt(2)][];
+      most = 1 + random.nextInt(6);
+      for (int p = 0; p < times.length; p++) {
+        times[p] = new long[random.nextInt(20)];
+        long time = 0;
+        for (int i = 0; i < times[p].length; i++) {
+          time += random.nextInt(4);
+          times[p][i] = random.nextInt(8) == 0 ? Math.max(0, time - 5) : time;
+        }
+      }
+      at = new long[times.length];
+    }
+
+    boolean hasMore() {
+      for (int p = 0; p < times.length; p++) {
+        if (at[p] < times[p].length) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    long reached(int partition, int offset) {
+      long largest = -1;
+      for (int i = 0; i <= offset; i++) {
+        largest = Math.max(largest, times[partition][i]);
+      }
+      return largest;
+    }
+
+    Offset offset(long[] offsets) {
+      Map<String, Long> partitions = new TreeMap<>();
+      for (int p = 0; p < offsets.length; p++) {
+        partitions.put(Integer.toString(p), offsets[p]);
+      }
+      try {
+        return new At(JSON.writeValueAsString(Map.of(name, partitions)));
+      } catch (java.io.IOException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    long[] read(Offset offset) {
+      long[] found = new long[times.length];
+      Horizon.read(offset.json()).forEach((partition, to) -> found[partition.partition()] = to);
+      return found;
+    }
+
+    @Override
+    public Offset latestOffset(Offset start, ReadLimit limit) {
+      long[] ends = read(start);
+      for (int p = 0; p < ends.length; p++) {
+        ends[p] = Math.min(times[p].length, ends[p] + most);
+      }
+      return offset(ends);
+    }
+
+    @Override
+    public Offset reportLatestOffset() {
+      long[] ends = new long[times.length];
+      for (int p = 0; p < ends.length; p++) {
+        ends[p] = times[p].length;
+      }
+      return offset(ends);
+    }
+
+    @Override
+    public Offset initialOffset() {
+      return offset(new long[times.length]);
+    }
+
+    @Override
+    public Offset deserializeOffset(String json) {
+      return new At(json);
+    }
+
+    @Override
+    public ReadLimit getDefaultReadLimit() {
+      return ReadLimit.allAvailable();
+    }
+
+    @Override
+    public Offset latestOffset() {
+      return reportLatestOffset();
+    }
+
+    @Override
+    public void prepareForTriggerAvailableNow() {}
+
+    @Override
+    public InputPartition[] planInputPartitions(Offset start, Offset end) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void commit(Offset end) {}
+
+    @Override
+    public void stop() {}
+
+    @Override
+    public Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
+      return Map.of();
+    }
+  }
+}

@@ -1,0 +1,41 @@
+"""What decides when a record goes on, and what it is on its way: in Java, without Spark and a broker."""
+
+from pathlib import Path
+
+import pytest
+
+from unit.kernel.java_program import run_java
+
+pytestmark = pytest.mark.timeout(120)
+CASES = 2000
+
+
+def test_a_record_comes_out_of_an_envelope_as_it_went_in(tmp_path: Path) -> None:
+    assert run_java("EnvelopeBytes", tmp_path) == ["0"]
+
+
+def test_micro_batches_of_several_topics_end_at_one_time(tmp_path: Path) -> None:
+    *wrong, batches = run_java("MicroBatchEnds", tmp_path, CASES, timeout_s=60)
+
+    assert wrong == []
+    assert int(batches) > CASES
+
+
+def test_a_record_waits_for_what_the_tables_have_and_for_nothing_else(tmp_path: Path) -> None:
+    """Patience lasts ten seconds each time that it is not settled what a table still has."""
+    assert run_java("TableGateSteps", tmp_path) == [
+        "read",
+        "unasked",
+        "read-again",
+        "arrived",
+        "settled",
+        "ended",
+        "began-there",
+        "closed",
+    ]
+
+
+def test_an_owner_that_was_paused_and_replaced_writes_nothing_to_a_sink(tmp_path: Path) -> None:
+    (tmp_path / "spark").mkdir()
+
+    assert run_java("SinkOfALostOwner", tmp_path, tmp_path) == ["taken", "taken", "lost"]
