@@ -2,9 +2,14 @@
 
 import signal
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+import click
 
 from duolog.cli.errors import Terminated
+
+if TYPE_CHECKING:
+    from duolog.runtime.application import Application
 
 
 def end_in_order_on_signals() -> None:
@@ -15,6 +20,17 @@ def end_in_order_on_signals() -> None:
     """
     signal.signal(signal.SIGTERM, _raise_terminated)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def say_stopping(application: "Application | None") -> None:
+    """Tell that an end has begun, and why it takes long if it does."""
+    click.echo("stopping …", err=True)
+    if application is not None and application.ends_late:
+        click.echo(
+            "keeping what Java has loaded, for quicker starts: this takes a while, this once "
+            "(Ctrl-C leaves it out)",
+            err=True,
+        )
 
 
 def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:

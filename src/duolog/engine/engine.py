@@ -70,6 +70,11 @@ class Engine:
         """
         self._session()
 
+    @property
+    def ends_late(self) -> bool:
+        """Whether `close` waits for a JVM that keeps what it has loaded, as a first one does."""
+        return self._opened is not None and self._opened.ends_late
+
     def check(self, plan: Plan, application_id: str) -> None:
         """Raise what `start` would, as far as it can be told without Spark; changes nothing.
 

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any, Final
 
 import pyspark
@@ -78,9 +79,10 @@ _MEANING: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
-# A JVM that writes the archive of classes takes some seconds more.
 _END_TIMEOUT_S: Final = 30
-
+# Ten seconds of processor time more, which may be long on a machine that is busy: a JVM that is
+# killed leaves no archive, and the next one begins anew.
+_END_WITH_ARCHIVE_TIMEOUT_S: Final = 180
 
 _LAST_WORDS_BYTES: Final = 2000
 
@@ -101,6 +103,7 @@ class _Running:
     scratch: ExitStack
     java_process: Any
     config: EngineConfig
+    writes_archive: bool
     owners: set["Session"] = field(default_factory=set)
 
     @property
@@ -140,6 +143,11 @@ class Session:
     def java_pid(self) -> int:
         """The process id of the JVM."""
         return int(self._running.java_process.pid)
+
+    @property
+    def ends_late(self) -> bool:
+        """Whether the last owner waits for the archive of classes, which a first JVM writes as it ends."""
+        return self._running.writes_archive and len(self._running.owners) == 1
 
     @property
     def has_ended(self) -> bool:
@@ -238,20 +246,21 @@ def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Running:
         archive = ClassArchive.of(
             java, (*_spark_jars(), *jars), cache_dir=cache_dir(), scratch=scratch
         )
-        java_options = archive.java_options(write=config.writes_class_archive)
+        writes = config.writes_class_archive and not archive.exists
+        java_options = archive.java_options(write=writes)
         conf = SparkConf(loadDefaults=False)
         settings = session_conf(config, jars, scratch, java_options) | dict(extra)
         conf.setAll(list(settings.items()))
         gateway = _launch_java(conf, _log_file(config, undo), held)
         # Run in the reverse order: the JVM ends, then what it has written is kept.
         undo.callback(_keep_written, archive, gateway.proc)
-        undo.callback(_end_java, gateway.proc)
+        undo.push(JavaEnd(gateway.proc, writes))
         undo.callback(_forget_gateway, gateway)
         context = SparkContext(conf=conf, gateway=gateway)
         spark = SparkSession(context)
         _register_kernel(spark)
         kept = undo.pop_all()
-    return _Running(spark, kept, gateway.proc, config)
+    return _Running(spark, kept, gateway.proc, config, writes)
 
 
 def session_conf(
@@ -308,15 +317,33 @@ def _not_started(log: Path | None, said_before: int) -> JvmNotStarted:
     )
 
 
-def _end_java(process: Any) -> None:
-    # The gateway ends when its standard input does.
-    if process is None or process.poll() is not None:
-        return
-    process.stdin.close()
-    try:
-        process.wait(timeout=_END_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
+@dataclass(frozen=True, slots=True)
+class JavaEnd:
+    """Ends the JVM: in order, and at once where its start failed or somebody is in a hurry."""
+
+    process: Any
+    writes_archive: bool
+
+    def __call__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        process = self.process
+        if process is None or process.poll() is not None:
+            return
+        # The gateway ends when its standard input does.
+        process.stdin.close()
+        try:
+            if kind is None:
+                process.wait(_END_WITH_ARCHIVE_TIMEOUT_S if self.writes_archive else _END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
 
 
 def _forget_gateway(gateway: JavaGateway) -> None:

@@ -1,5 +1,9 @@
-"""What is said where the JVM does not start; its start is played."""
+"""What is said where the JVM does not start, and how it ends; both are played."""
 
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -35,3 +39,39 @@ def test_a_jvm_that_does_not_start_is_told_with_its_words_and_its_log(
 
     assert caught.value.detail == "Could not reserve enough space"
     assert caught.value.hint == f"The engine's log is {log}."
+
+
+@pytest.fixture
+def busy() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that goes on for a second after its standard input has ended."""
+    program = "import sys, time; sys.stdin.read(); time.sleep(1)"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+def test_a_jvm_that_writes_its_archive_is_given_time(
+    busy: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine it was killed after 30 s: each run wrote an archive anew, and none kept it."""
+    monkeypatch.setattr(session, "_END_TIMEOUT_S", 0.1)
+
+    session.JavaEnd(busy, writes_archive=True)(None, None, None)
+
+    assert busy.returncode == 0
+
+
+def test_a_jvm_that_only_ends_is_not_waited_for_as_long(
+    busy: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_END_TIMEOUT_S", 0.1)
+
+    session.JavaEnd(busy, writes_archive=False)(None, None, None)
+
+    assert busy.returncode == -signal.SIGKILL
+
+
+def test_a_jvm_whose_start_was_interrupted_ends_at_once(busy: subprocess.Popen[bytes]) -> None:
+    session.JavaEnd(busy, writes_archive=True)(KeyboardInterrupt, KeyboardInterrupt(), None)
+
+    assert busy.returncode == -signal.SIGKILL

@@ -9,7 +9,7 @@ import click
 from duolog.cli.following import FileRunner, begin, follow, load_when_right
 from duolog.cli.options import data_option, mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
-from duolog.cli.signals import end_in_order_on_signals
+from duolog.cli.signals import end_in_order_on_signals, say_stopping
 from duolog.cli.topology_file import TopologyFile
 from duolog.runtime.errors import BrokerUnavailable
 
@@ -119,6 +119,6 @@ def run(
             return runner.run(topology)
         application = running.enter_context(application_of(topology))
         query = begin(application, create_topics=create_topics)
-        running.callback(click.echo, "stopping …", err=True)
+        running.callback(say_stopping, application)
         follow(query, quiet=quiet)
     return None

@@ -1,6 +1,6 @@
 """`duolog demo`: options, and the order in which things start, run and stop.
 
-    broker ─▶ topics ─▶ tables loaded ∥ JVM started ─▶ query started ─▶ flights ─▶ compared
+    broker ─▶ topics ─▶ tables, year ∥ JVM ─▶ query ─▶ caught up ─▶ live flights ─▶ compared
 
 Everything is stopped in the opposite order, whatever ends it.
 """
@@ -17,7 +17,7 @@ from duolog.cli.demo.dataset import YEARS_MAX, ensure_extra_installed
 from duolog.cli.demo.options import DemoOptions
 from duolog.cli.options import data_option, mode_option, read_assignments, set_option
 from duolog.cli.paths import default_data_dir
-from duolog.cli.signals import end_in_order_on_signals
+from duolog.cli.signals import end_in_order_on_signals, say_stopping
 
 if TYPE_CHECKING:
     from duolog.runtime.application import Mode
@@ -28,7 +28,11 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
 
 
 @click.command()
-@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Events per second, all of them live.",
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many flights.")
 @click.option(
     "--years",
@@ -75,8 +79,10 @@ def demo(
     """Watch a year of flights become two live tables.
 
     336,776 real flights out of New York are written to a broker as they were scheduled. Duolog joins
-    each with its airline and its destination, and counts delays by both. At the end the tables are
-    compared with the same computation done in one batch; the exit status is 1 if they differ.
+    each with its airline and its destination, and counts delays by both. The last 1,500 come live, 100
+    a second, once the year is caught up with: of these is shown how long each takes from produce to
+    its row. At the end the tables are compared with the same computation done in one batch; the exit
+    status is 1 if they differ.
 
     A second run goes on where the first one stopped.
 
@@ -90,13 +96,10 @@ def demo(
     \b
     The last line of --json:
       {"events", "matches_batch", "seconds_to_first_row", "events_per_second", "p50_ms", "p99_ms"}
+      p50_ms and p99_ms are those of live flights; events_per_second is that of the others.
     """
     started_at = time.monotonic()
     ensure_extra_installed()
-    # Imported here: `duolog demo --help` needs none of it.
-    from duolog.cli.demo.run import DemoRun  # noqa: PLC0415
-    from duolog.cli.demo.screen import screen_for  # noqa: PLC0415
-
     if fresh and bootstrap_servers and not yes:
         raise click.UsageError(
             "--fresh deletes the demo's topics on your cluster (flights, airlines, airports, planes, "
@@ -112,17 +115,31 @@ def demo(
         settings=_SETTINGS | read_assignments(assignments),
         broker_settings=read_assignments(broker_assignments),
     )
+    return play(options, started_at, fresh=fresh, as_json=as_json)
+
+
+def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool) -> int:
+    """Run the demo and report; return the exit status."""
+    # Imported here: `duolog demo --help` needs none of it.
+    from duolog.cli.demo.run import DemoRun  # noqa: PLC0415
+    from duolog.cli.demo.screen import screen_for  # noqa: PLC0415
+
     end_in_order_on_signals()
     if fresh:
         forget(options.data_dir)
     with ExitStack() as running:
         run = DemoRun(options, running, started_at=started_at)
-        with screen_for(as_json=as_json) as screen:
-            run.start(screen, fresh=fresh)
-            running.callback(click.echo, "stopping …", err=True)
-            run.watch(screen)
-        click.echo("comparing with DuckDB's batch …", err=True)
-        return run.compare().report(as_json=as_json)
+        try:
+            with screen_for(as_json=as_json, started_at=started_at) as screen:
+                run.start(screen, fresh=fresh)
+                run.watch(screen)
+            click.echo("comparing with DuckDB's batch …", err=True)
+            return run.compare().report(as_json=as_json)
+        except KeyboardInterrupt:
+            click.echo(run.how_to_go_on(fresh=fresh), err=True)
+            raise
+        finally:
+            say_stopping(run.application)
 
 
 def forget(data_dir: Path) -> None:

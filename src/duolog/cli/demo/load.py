@@ -1,5 +1,13 @@
 """The producer of the demo: tables first, then flights, from where an earlier run stopped.
 
+    tables ─▶ some flights ─▶ the year, as fast as it goes ─▶ one live flight ─▶ live flights, at their rate
+                            │                               │                  │
+                         "query"                         "first"             "rest"
+
+It waits where a word stands, until `go_on`: the processor is Spark's until the query has started, which
+has seen how large a flight is; live flights are for when the year was caught up with. The first of them
+comes alone, as Spark's first task of a mode takes seconds. With a rate of one's own all flights are live.
+
 A flight is written to the partition of its carrier, and each partition's order is the dataset's
 order. So the number of records in a partition says which flights are there, also after a crash in
 mid-run: these are skipped, and nothing is written twice.
@@ -7,10 +15,11 @@ mid-run: these are skipped, and nothing is written twice.
 Thread: `FlightLoad` is a thread of its own; its attributes are read by others.
 """
 
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from duolog.cli import clients
 from duolog.cli.demo.dataset import TABLES_AT_MS, Dataset, Flight
@@ -24,9 +33,17 @@ if TYPE_CHECKING:
 _FLUSH_S: Final = 30.0
 _STOP_S: Final = 5.0
 _QUEUE_RECORDS: Final = 100_000
+LIVE_FLIGHTS: Final = 1_500
+"""So many flights at the end are live, or a tenth of all if that is less."""
+LIVE_RATE: Final = 100.0
+Waiting = Literal["", "query", "first", "rest"]
+
+_AHEAD: Final = 2_000
+"""So many flights are written before the query starts."""
 _SLOW_RATE: Final = 5_000
 """Up to so many events/s each record leaves at once; above it, records wait for company."""
 _PACE_S: Final = 0.002
+_LOOK_S: Final = 0.02
 _EVERY: Final = 500
 
 
@@ -49,8 +66,9 @@ class FlightLoad(threading.Thread):
 
     Attributes:
         total: how many flights the topic holds when this is done.
+        found: how many it held before.
+        waits_for: what it waits for now; see above.
         error: what ended it too early, or None.
-        started_ms: when the first flight was handed to the client; 0 before.
     """
 
     def __init__(
@@ -59,23 +77,25 @@ class FlightLoad(threading.Thread):
         super().__init__(name="flight-load", daemon=True)
         self.total = total
         self.error: DuologError | None = None
-        self.started_ms = 0
+        self.waits_for: Waiting = ""
         self._topics = topics
         self._dataset = dataset
         self._years = years
-        self._rate = rate
-        self._go = threading.Event()
+        self._rate = rate or LIVE_RATE
+        self._history = 0 if rate else total - min(LIVE_FLIGHTS, total // 10)
         self._tables_loaded = threading.Event()
         self._stopping = threading.Event()
+        self._free = threading.Event()
         self._passed = 0
-        self._sender = _Sender(topics.bootstrap_servers, fast=not rate or rate > _SLOW_RATE)
+        self._handed = 0
+        self._sender = _Sender(topics.bootstrap_servers, fast=True)
         self._there = topics.record_counts(FLIGHTS)
         self.found = sum(self._there)
 
     @property
     def produced(self) -> int:
         """How many flights the topic holds, as far as the broker has acknowledged them."""
-        return max(self.found, self._passed - self._sender.waiting)
+        return max(self.found, self._handed - self._sender.waiting)
 
     @property
     def done(self) -> bool:
@@ -92,13 +112,18 @@ class FlightLoad(threading.Thread):
             raise self.error
 
     def go(self) -> None:
-        """Let the flights begin; what takes time was prepared before."""
-        self._go.set()
+        """Let all flights come without a wait: at their rate, or as fast as it goes."""
+        if self._history:
+            self._history = sys.maxsize
+        self._free.set()
+
+    def go_on(self) -> None:
+        """Let the flights go on that wait."""
+        self.waits_for = ""
 
     def stop(self) -> None:
         """Stop as soon as possible and wait; what is not acknowledged is written by the next run."""
         self._stopping.set()
-        self._go.set()
         if self.is_alive():
             self.join(_STOP_S)
 
@@ -106,11 +131,7 @@ class FlightLoad(threading.Thread):
         try:
             load_tables(self._topics, self._dataset)
             self._tables_loaded.set()
-            flights = self._missing(self._dataset.flights(self._years))
-            first = next(flights, None)
-            self._go.wait()
-            if first is not None:
-                self._write(first, flights)
+            self._write(self._missing(self._dataset.flights(self._years)))
             self.total = self._passed
         except DuologError as error:
             self.error = error
@@ -132,24 +153,37 @@ class FlightLoad(threading.Thread):
             else:
                 yield flight, key, partition
 
-    def _write(
-        self, first: tuple[Flight, bytes, int], rest: Iterator[tuple[Flight, bytes, int]]
-    ) -> None:
-        self.started_ms = time.time_ns() // 1_000_000
-        pace = _Pace(self._rate, self._stopping)
-        self._write_one(*first)
-        for flight, key, partition in rest:
+    def _write(self, flights: Iterator[tuple[Flight, bytes, int]]) -> None:
+        live: list[Waiting] = ["first", "rest"]
+        pace: _Pace | None = None
+        for number, (flight, key, partition) in enumerate(flights):
+            if self._passed > self._history:
+                if live:
+                    self._wait_for(live.pop(0))
+                    pace = self._begin_to_pace()
+            elif number == _AHEAD:
+                self._wait_for("query")
+            if pace is not None:
+                pace.wait()
             if self._stopping.is_set():
                 self._passed -= 1
                 return self._sender.abandon()
-            pace.wait()
-            self._write_one(flight, key, partition)
+            now_ms = time.time_ns() // 1_000_000
+            value = f'{flight.json_start},"produced_at":{now_ms}}}'.encode()
+            self._sender.send(FLIGHTS, key, value, flight.sched_dep_ms, partition)
+            self._handed = self._passed
         return self._sender.finish()
 
-    def _write_one(self, flight: Flight, key: bytes, partition: int) -> None:
-        now_ms = time.time_ns() // 1_000_000
-        value = f'{flight.json_start},"produced_at":{now_ms}}}'.encode()
-        self._sender.send(FLIGHTS, key, value, flight.sched_dep_ms, partition)
+    def _wait_for(self, what: Waiting) -> None:
+        """Wait until all that was written is acknowledged, and then for `go_on`."""
+        self._sender.finish()
+        self.waits_for = what
+        while self.waits_for and not self._free.is_set() and not self._stopping.is_set():
+            time.sleep(_LOOK_S)
+
+    def _begin_to_pace(self) -> "_Pace":
+        self._sender = _Sender(self._topics.bootstrap_servers, fast=self._rate > _SLOW_RATE)
+        return _Pace(self._rate, self._stopping)
 
 
 class _Places(dict[str, tuple[bytes, int]]):
@@ -166,17 +200,15 @@ class _Places(dict[str, tuple[bytes, int]]):
 
 
 class _Pace:
-    """Lets `rate` calls through per second; all of them without a rate."""
+    """Lets `rate` calls through per second."""
 
-    def __init__(self, rate: float | None, stopping: threading.Event) -> None:
+    def __init__(self, rate: float, stopping: threading.Event) -> None:
         self._rate = rate
         self._stopping = stopping
         self._count = 0
         self._started = time.monotonic()
 
     def wait(self) -> None:
-        if self._rate is None:
-            return
         self._count += 1
         due = self._started + self._count / self._rate
         while (early := due - time.monotonic()) > 0 and not self._stopping.is_set():
@@ -188,6 +220,7 @@ class _Sender:
 
     def __init__(self, bootstrap_servers: str, *, fast: bool) -> None:
         self._bootstrap_servers = bootstrap_servers
+        self._poll_every = _EVERY if fast else 1
         self._refusal: KafkaError | None = None
         self._count = 0
         self._producer: Producer = clients.producer(
@@ -228,7 +261,7 @@ class _Sender:
                 self._producer.poll(0.05)
                 self._check()
         self._count += 1
-        if self._count % _EVERY == 0:
+        if self._count % self._poll_every == 0:
             self._producer.poll(0)
             self._check()
 

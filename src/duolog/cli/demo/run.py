@@ -1,8 +1,9 @@
 """One run of the demo, from the first process to the comparison.
 
-    broker ─▶ topics ─▶ tables ∥ JVM ─▶ query ─▶ flights ─▶ result tables ─▶ comparison
+    broker ─▶ topics ─▶ tables, year ∥ JVM ─▶ query ─▶ caught up ─▶ live flights ─▶ comparison
 
-The tables are whole before the query starts, and the flights begin after it has started.
+The tables are whole before the query starts; the year is written meanwhile, but for its last
+flights, which begin once the query is live and has counted all others.
 """
 
 import re
@@ -16,7 +17,7 @@ import click
 from duolog.cli.demo.check import Difference, differences
 from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, Dataset
 from duolog.cli.demo.load import FlightLoad
-from duolog.cli.demo.screen import Screen, write_json
+from duolog.cli.demo.screen import Screen, duration, write_json
 from duolog.cli.demo.state import DemoState, observe
 from duolog.cli.demo.tables import LiveTables
 from duolog.cli.demo.topics import DemoTopics
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from duolog.engine.query import RunningQuery
 
 _POLL_S: Final = 0.1
-_TABLES_READ_S: Final = 120.0
 STALLED_S: Final = 120.0
 """So long nothing may come, with flights still to be counted, before the run is given up."""
 
@@ -61,6 +61,11 @@ class DemoResult(NamedTuple):
                 f"Both tables equal DuckDB's batch over the same {self.events:,} flights.",
                 fg="green",
             )
+            if self.p50_ms is not None:
+                click.echo(
+                    f"Live flights took {duration(self.p50_ms)} from produce to result (median; "
+                    f"99 of 100: {duration(self.p99_ms)})."
+                )
         else:
             count = len(self.differences)
             click.secho(f"{count} rows differ from DuckDB's batch.", fg="red", err=True)
@@ -86,9 +91,13 @@ class DemoRun:
         self._started_at = started_at
         self._dataset = Dataset(options.data_dir / "dataset")
         self._tables: LiveTables
+        self._counted = 0
+        self.application: Application | None = None
         self._load: FlightLoad
         self._query: RunningQuery
         self._query_started_at = 0.0
+        self._history: tuple[int, float] | None = None
+        """How many flights were counted when the live ones began, and the seconds they took."""
 
     def start(self, screen: Screen, *, fresh: bool) -> None:
         """Start broker, topics, tables, query and flights, in this order.
@@ -96,35 +105,34 @@ class DemoRun:
         Raises:
             DuologError: one of them did not start.
         """
-        screen.say("starting the broker …")
+        screen.say("starting the broker")
         topics = DemoTopics(self._start_broker())
         if fresh and self._options.bootstrap_servers:
             topics.delete()
         topics.create()
-        screen.say("loading the tables, starting Spark …")
-        application = self._open_application(topics)
+        screen.say("starting Spark, writing the flights")
+        self.application = application = self._open_application(topics)
+        screen.say("starting the query")
         self._query_started_at = time.monotonic()
         self._query = application.start()
-        screen.say("waiting for the first flights …")
-        self._tables = LiveTables(topics.bootstrap_servers, since_ms=time.time_ns() // 1_000_000)
+        self._tables = LiveTables(topics.bootstrap_servers)
         self._running.callback(self._tables.close)
         self._tables.open()
-        if self._options.mode == "real-time":
-            # Real time takes records as they come: the tables must be in before the flights.
-            self._query.wait_until_caught_up(_TABLES_READ_S)
-        self._load.go()
+        screen.say("waiting for the first row")
 
     def watch(self, screen: Screen) -> None:
-        """Show the tables until every flight is counted in both.
+        """Show the tables until every flight is counted in both, the last ones live.
 
         Raises:
             DuologError: the producer or the query failed, or nothing comes any more.
         """
         give_up_at = time.monotonic() + STALLED_S
         while True:
-            if self._tables.poll(_POLL_S) or not self._load.done:
+            if self._tables.poll(_POLL_S) or not (self._load.done or self._load.waits_for):
                 give_up_at = time.monotonic() + STALLED_S
+            self._let_flights_go_on()
             state = self._observe()
+            self._counted = state.events
             screen.show(state, self._tables)
             if self._load.done and state.events >= self._load.total:
                 return
@@ -133,8 +141,8 @@ class DemoRun:
     def compare(self) -> DemoResult:
         """Compare the tables with the batch."""
         tables = self._tables
-        counted = max(0, tables.events - self._load.found)
-        took_s = _since(self._query_started_at, tables.last_row_at)
+        events, took_s = self._history or self._counted_so_far()
+        counted = max(0, events - self._load.found)
         return DemoResult(
             events=tables.events,
             differences=differences(tables.rows, self._dataset, self._load.total),
@@ -143,6 +151,30 @@ class DemoRun:
             p50_ms=tables.latencies.percentile(50),
             p99_ms=tables.latencies.percentile(99),
         )
+
+    def how_to_go_on(self, *, fresh: bool) -> str:
+        """Return what to tell someone who stops it."""
+        again = "the same command without --fresh" if fresh else "the same command"
+        anew = "" if fresh else "; with --fresh it starts anew"
+        return f"stopped with {self._counted:,} flights counted\n{again} goes on from there{anew}"
+
+    def _let_flights_go_on(self) -> None:
+        """Give the flights what they wait for, when it has come."""
+        load = self._load
+        if not load.waits_for:
+            return
+        if load.waits_for != "query":
+            if self._query.state != "running" or self._tables.events < load.produced:
+                return
+            if load.waits_for == "rest":
+                self._tables.go_live()
+            elif self._options.rate is None:
+                self._history = self._counted_so_far()
+        load.go_on()
+
+    def _counted_so_far(self) -> tuple[int, float]:
+        tables = self._tables
+        return tables.events, _since(self._query_started_at, tables.last_row_at) or 0.0
 
     def _start_broker(self) -> str:
         if self._options.bootstrap_servers:
@@ -153,7 +185,7 @@ class DemoRun:
         return self._running.enter_context(broker).bootstrap_servers
 
     def _open_application(self, topics: DemoTopics) -> Application:
-        """Start the JVM while the tables are loaded and the flights are read."""
+        """Start the JVM while the tables and the flights are written."""
         years = self._options.years
         total = min(self._options.limit or years * FLIGHTS_PER_YEAR, years * FLIGHTS_PER_YEAR)
         self._load = FlightLoad(

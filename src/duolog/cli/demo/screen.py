@@ -25,6 +25,7 @@ _LINES_EVERY_S: Final = 2.0
 _JSON_EVERY_S: Final = 1.0
 _LINES_AROUND_TABLES: Final = 8
 _TWO_TABLES_WIDTH: Final = 100
+_LONG_S: Final = 12.0
 
 
 class Screen(Protocol):
@@ -40,7 +41,7 @@ class Screen(Protocol):
     ) -> None: ...
 
     def say(self, doing: str) -> None:
-        """Tell what is being done before there is anything to see."""
+        """Tell what is begun now, before there is anything to see."""
         ...
 
     def show(self, state: DemoState, tables: LiveTables) -> None:
@@ -61,7 +62,7 @@ class JsonScreen:
         """Nothing to undo."""
 
     def say(self, doing: str) -> None:
-        click.echo(doing, err=True)
+        click.echo(f"{doing} …", err=True)
 
     def show(self, state: DemoState, tables: LiveTables) -> None:
         if time.monotonic() >= self._next_at:
@@ -86,7 +87,7 @@ class LineScreen:
                 console.print(result_table(topic, self._last.rows[topic], most=None))
 
     def say(self, doing: str) -> None:
-        click.echo(doing, err=True)
+        click.echo(f"{doing} …", err=True)
 
     def show(self, state: DemoState, tables: LiveTables) -> None:
         self._last = tables
@@ -96,11 +97,15 @@ class LineScreen:
 
 
 class LiveScreen:
-    """The two tables on a terminal, redrawn four times a second."""
+    """The two tables on a terminal, redrawn four times a second by a thread of its own.
 
-    def __init__(self, console: Console) -> None:
+    So a clock runs also while the main thread waits for Spark.
+    """
+
+    def __init__(self, console: Console, started_at: float) -> None:
         self._console = console
-        self._live = Live(console=console, auto_refresh=False, transient=False)
+        self._waiting = Waiting(started_at)
+        self._live = Live(self._waiting, console=console, refresh_per_second=1 / REFRESH_S)
         self._next_at = 0.0
 
     def __enter__(self) -> Self:
@@ -111,13 +116,15 @@ class LiveScreen:
         self._live.stop()
 
     def say(self, doing: str) -> None:
-        self._live.update(Group(title(), Text(doing, style="dim")), refresh=True)
+        self._waiting.begin(doing)
 
     def show(self, state: DemoState, tables: LiveTables) -> None:
+        if state.events == 0:
+            return  # The clock says more than empty tables.
         if time.monotonic() < self._next_at and state.events < state.total:
             return
         self._next_at = time.monotonic() + REFRESH_S
-        self._live.update(self._picture(state, tables), refresh=True)
+        self._live.update(self._picture(state, tables))
 
     def _picture(self, state: DemoState, tables: LiveTables) -> Group:
         width, height = self._console.size
@@ -132,13 +139,41 @@ class LiveScreen:
         return Group(title(), progress(state, width), status_line(state), Text(), parts)
 
 
-def screen_for(*, as_json: bool) -> Screen:
+class Waiting:
+    """What was done so far and what is being done, with the seconds of each; a clock when drawn."""
+
+    def __init__(self, started_at: float) -> None:
+        self._started_at = started_at
+        self._steps: list[tuple[str, float]] = []
+
+    def begin(self, doing: str) -> None:
+        # A new list: the thread that draws goes through the old one.
+        self._steps = [*self._steps, (doing, time.monotonic())]
+
+    def __rich__(self) -> Group:
+        now, steps = time.monotonic(), self._steps
+        ends = [*(begun_at for _, begun_at in steps[1:]), now]
+        lines = [
+            Text(f"{end - begun_at:5.1f} s  {doing}", style="dim")
+            for (doing, begun_at), end in zip(steps, ends, strict=True)
+        ]
+        if steps:
+            lines[-1].append(" …")
+        clock = Text(f"{now - self._started_at:5.1f} s", style="bold cyan")
+        if now - self._started_at > _LONG_S:
+            clock.append(
+                "  a first start takes longest: what Java loads is kept for later ones", "dim"
+            )
+        return Group(title(), *lines, clock)
+
+
+def screen_for(*, as_json: bool, started_at: float) -> Screen:
     """Return the screen that fits: JSON if asked for, live on a terminal, else lines."""
     if as_json:
         return JsonScreen()
     console = Console()
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveScreen(console)
+        return LiveScreen(console, started_at)
     return LineScreen()
 
 
@@ -160,18 +195,25 @@ def progress(state: DemoState, width: int) -> Table:
 
 
 def status_line(state: DemoState) -> Text:
-    """Return rate, lag, latency and mode in one line."""
-    line = Text.assemble(
-        (f"{state.events_per_second:,.0f}", "bold cyan"),
-        " events/s · lag ",
-        (f"{state.lag:,}", "bold cyan"),
-        " · latency p50 ",
-        (duration(state.p50_ms), "bold cyan"),
-        " p99 ",
-        (duration(state.p99_ms), "bold cyan"),
-        (f" · {state.mode}, {state.state}", "dim"),
-        (f" · {state.elapsed_s:.0f} s", "dim"),
-    )
+    """Return what is going on in one line: how fast the year is caught up with, or how live it is."""
+    strong = "bold cyan"
+    if state.live:
+        line = Text.assemble(
+            ("live ", "bold green"),
+            (f"{state.events_per_second:,.0f}", strong),
+            " events/s · produce to result p50 ",
+            (duration(state.p50_ms), strong),
+            " p99 ",
+            (duration(state.p99_ms), strong),
+        )
+    else:
+        line = Text.assemble(
+            "catching up ",
+            (f"{state.events_per_second:,.0f}", strong),
+            " events/s · lag ",
+            (f"{state.lag:,}", strong),
+        )
+    line.append(f" · {state.mode} · {state.elapsed_s:.0f} s", "dim")
     line.no_wrap = True
     line.overflow = "ellipsis"
     return line

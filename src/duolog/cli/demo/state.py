@@ -9,7 +9,7 @@ from duolog.cli.demo.tables import LiveTables
 
 
 class DemoState(NamedTuple):
-    """One moment of the demo; latencies are those of the last ten seconds."""
+    """One moment of the demo; latencies are those of live events, of the last ten seconds."""
 
     elapsed_s: float
     mode: str
@@ -17,6 +17,7 @@ class DemoState(NamedTuple):
     events: int
     produced: int
     total: int
+    live: bool
     events_per_second: float
     lag: int
     p50_ms: int | None
@@ -41,6 +42,7 @@ def observe(
         events=events,
         produced=load.produced,
         total=load.total,
+        live=tables.live,
         events_per_second=tables.events_per_second(),
         lag=max(0, load.produced - events),
         p50_ms=tables.latencies.recent(50, now_s),

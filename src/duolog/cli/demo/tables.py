@@ -21,16 +21,15 @@ Row = dict[str, Any]
 class LiveTables:
     """By airline and by destination: key → row, as the changelogs have it so far.
 
-    Args:
-        since_ms: results of events that were written before do not count as latency.
+    How long a result took is counted of live events only: those written after `go_live`.
     """
 
-    def __init__(self, bootstrap_servers: str, since_ms: int) -> None:
+    def __init__(self, bootstrap_servers: str) -> None:
         self.rows: dict[str, dict[str, Row]] = {BY_AIRLINE: {}, BY_DESTINATION: {}}
         self.latencies = Latencies()
         self.first_row_at: float | None = None
         self.last_row_at: float | None = None
-        self._since_ms = since_ms
+        self._live_since_ms: int | None = None
         self._bootstrap_servers = bootstrap_servers
         self._samples: deque[tuple[float, int]] = deque()
         self._consumer: Consumer = clients.consumer(
@@ -54,6 +53,10 @@ class LiveTables:
                     for number in known[topic].partitions
                 ]
             )
+
+    def go_live(self) -> None:
+        """Count how long the results of the events take that are written from now on."""
+        self._live_since_ms = time.time_ns() // 1_000_000
 
     def close(self) -> None:
         self._consumer.close()
@@ -81,6 +84,10 @@ class LiveTables:
         return len(messages)
 
     @property
+    def live(self) -> bool:
+        return self._live_since_ms is not None
+
+    @property
     def events(self) -> int:
         """How many flights both tables have counted."""
         return min(self._events_in(topic) for topic in RESULTS)
@@ -105,7 +112,7 @@ class LiveTables:
         row = json.loads(value)
         self.rows[topic][name] = row
         produced_at_ms = row["last_produced_at"] or 0
-        if produced_at_ms >= self._since_ms:
+        if self._live_since_ms is not None and produced_at_ms >= self._live_since_ms:
             self.latencies.add(max(0, now_ms - produced_at_ms), now_ms / 1000)
 
     def _mark_time(self) -> None:

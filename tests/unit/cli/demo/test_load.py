@@ -1,3 +1,4 @@
+import time
 from collections.abc import Iterator
 from itertools import islice
 
@@ -68,7 +69,87 @@ def written(monkeypatch: pytest.MonkeyPatch, *there: int, total: int = 8) -> tup
     load.go()
     load.run()
     assert load.error is None
-    return senders[0].records, load.total
+    return [record for sender in senders for record in sender.records], load.total
+
+
+def started_load(
+    monkeypatch: pytest.MonkeyPatch, *there: int, rate: float | None
+) -> tuple[FlightLoad, list[Sender]]:
+    """Return a load of forty flights, four of them live, and what it sends with."""
+    senders: list[Sender] = []
+
+    def make(*args: object, **options: object) -> Sender:
+        senders.append(Sender())
+        return senders[-1]
+
+    monkeypatch.setattr(load_module, "_Sender", make)
+    monkeypatch.setattr(load_module, "_AHEAD", 10)
+    monkeypatch.setattr(Small, "flights", lambda *_: iter(FLIGHTS * 5))
+    load = FlightLoad(Topics(*there), Small(), total=40, years=1, rate=rate)
+    load.start()
+    return load, senders
+
+
+def wait_for(load: FlightLoad, what: str) -> None:
+    deadline = time.monotonic() + 10
+    while load.waits_for != what:
+        assert time.monotonic() < deadline, load.waits_for
+        time.sleep(0.002)
+
+
+def test_the_last_flights_wait_until_they_are_to_be_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was shown as latency was the age of a backlog: all flights were written at once."""
+    load, senders = started_load(monkeypatch, 0, 0, rate=None)
+
+    for what, there in (("query", 10), ("first", 36), ("rest", 37)):
+        wait_for(load, what)
+        assert (load.produced, load.done) == (there, False)
+        assert sum(len(sender.records) for sender in senders) == there
+        load.go_on()
+    load.join(10)
+
+    assert sum(len(sender.records) for sender in senders) == 40
+    assert (load.done, load.waits_for, load.total) == (True, "", 40)
+
+
+def test_with_a_rate_all_flights_are_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    load, senders = started_load(monkeypatch, 0, 0, rate=10_000)
+    wait_for(load, "first")
+
+    assert (load.produced, [sender.records for sender in senders if sender.records]) == (0, [])
+
+    load.stop()
+    assert load.done
+
+
+@pytest.mark.parametrize("rate", [None, 10_000])
+def test_whoever_measures_lets_all_flights_go_at_once(
+    monkeypatch: pytest.MonkeyPatch, rate: float | None
+) -> None:
+    monkeypatch.setattr(load_module, "LIVE_RATE", 1.0)
+    load, senders = started_load(monkeypatch, 0, 0, rate=rate)
+
+    load.go()
+    load.join(10)
+
+    assert load.done
+    assert sum(len(sender.records) for sender in senders) == 40
+
+
+def test_a_run_that_was_stopped_amid_its_live_flights_waits_with_those_that_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # 5 of each 8 belong to partition 0.
+    load, senders = started_load(monkeypatch, 20, 18, rate=None)
+    wait_for(load, "first")
+
+    assert load.produced == 38
+    load.go_on()
+    wait_for(load, "rest")
+    load.go_on()
+    load.join(10)
+
+    assert sum(len(sender.records) for sender in senders) == 2
 
 
 def test_every_flight_goes_to_the_partition_of_its_carrier(monkeypatch: pytest.MonkeyPatch) -> None:

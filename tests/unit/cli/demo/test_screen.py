@@ -1,10 +1,19 @@
 import io
 import json
+import time
 
 import pytest
 from rich.console import Console
 
-from duolog.cli.demo.screen import JsonScreen, duration, result_table, status_line
+from duolog.cli.demo.screen import (
+    JsonScreen,
+    Waiting,
+    duration,
+    progress,
+    result_table,
+    status_line,
+    title,
+)
 from duolog.cli.demo.state import DemoState
 from duolog.cli.demo.topics import BY_AIRLINE
 
@@ -15,6 +24,7 @@ STATE = DemoState(
     events=1_500,
     produced=2_000,
     total=336_776,
+    live=True,
     events_per_second=199.96,
     lag=500,
     p50_ms=28,
@@ -32,10 +42,40 @@ def drawn(table: object) -> str:
     return out.getvalue()
 
 
-def test_the_status_tells_rate_lag_latency_and_mode() -> None:
-    assert status_line(STATE).plain == (
-        "200 events/s · lag 500 · latency p50 28 ms p99 12.0 s · real-time, running · 12 s"
+def test_the_status_tells_how_far_behind_it_is_and_of_live_flights_how_long_they_take() -> None:
+    """Of a backlog it told the median latency: 10.8 s, which is what a newcomer took home."""
+    behind = STATE._replace(live=False, mode="micro-batch", lag=210_000, p50_ms=None, p99_ms=None)
+
+    assert status_line(behind).plain == (
+        "catching up 200 events/s · lag 210,000 · micro-batch · 12 s"
     )
+    assert status_line(STATE).plain == (
+        "live 200 events/s · produce to result p50 28 ms p99 12.0 s · real-time · 12 s"
+    )
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_nothing_is_cut_at_80_columns(live: bool) -> None:  # noqa: FBT001 - a parameter of pytest
+    state = STATE._replace(live=live, lag=336_776, p50_ms=9_999, p99_ms=99_900, elapsed_s=125.0)
+
+    for line in (title(), status_line(state), progress(state, 80)):
+        out = io.StringIO()
+        Console(file=out, width=80).print(line)
+        assert "…" not in out.getvalue()
+        assert len(out.getvalue().splitlines()) == 1
+
+
+def test_while_it_waits_a_clock_runs_and_what_was_done_stays() -> None:
+    waiting = Waiting(started_at=time.monotonic() - 20)
+    waiting.begin("starting the broker")
+    waiting.begin("starting Spark")
+
+    heading, broker, spark, clock = drawn(waiting).splitlines()
+
+    assert heading.startswith("Duolog")
+    assert broker.split() == ["0.0", "s", "starting", "the", "broker"]
+    assert spark.endswith("starting Spark …")
+    assert clock.startswith(" 20.0 s  a first start takes longest")
 
 
 def test_the_rows_with_the_most_flights_come_first_and_the_rest_is_left_out() -> None:
@@ -74,6 +114,7 @@ def test_json_is_one_line_with_numbers(capsys: pytest.CaptureFixture[str]) -> No
         "events": 1_500,
         "produced": 2_000,
         "total": 336_776,
+        "live": True,
         "events_per_second": 200.0,
         "lag": 500,
         "p50_ms": 28,
