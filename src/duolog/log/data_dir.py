@@ -3,7 +3,8 @@
 .lock             held by the broker that runs
 meta.properties   format, cluster id, node id
 leader-epoch      how often a broker has started here; each start raises it by one
-clean-shutdown    there only between a clean stop and the next start; the leader epoch that stopped
+clean-shutdown    there only between a clean stop and the next start; the leader epoch that stopped, then a
+                  line for each log that has records: topic id, partition, log end offset
 journal/          see `journal`
 topics/           see `topics`
 
@@ -13,6 +14,7 @@ no checksum, is brought to the second one by its first start.
 
 import base64
 import uuid
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from duolog.log.checked_file import decode_checked, read_checked, write_checked
@@ -28,6 +30,10 @@ _PLAIN_META: Final = b"format.version=1\n"
 """How the file begins in a directory of the first format."""
 _LEADER_EPOCH: Final = "leader-epoch"
 _CLEAN_SHUTDOWN: Final = "clean-shutdown"
+
+
+PlaceOfLog = tuple[str, int]
+"""The topic's id and the number of a partition."""
 
 
 class MetaProperties(NamedTuple):
@@ -53,7 +59,7 @@ class DataDir:
         try:
             self.meta = self._open_meta(node_id)
             last = self._last_leader_epoch()
-            self.clean = self._take_clean_mark(last)
+            self.clean, self.ends = self._take_clean_mark(last)
             self.leader_epoch = last + 1
             # Durable before anything is served: two starts never share an epoch.
             write_checked(disk, path, _LEADER_EPOCH, b"%d\n" % self.leader_epoch)
@@ -135,20 +141,26 @@ class DataDir:
             raise DamagedFile(f"{self.path}/{_LEADER_EPOCH}", "It holds no number.", hint=hint)
         return int(data)
 
-    def _take_clean_mark(self, leader_epoch: int) -> bool:
-        """Remove the mark of a clean stop; returns whether the last start here has left it."""
+    def _take_clean_mark(self, leader_epoch: int) -> tuple[bool, dict[PlaceOfLog, int]]:
+        """Remove the mark of a clean stop; return whether the last start here has left it, and the ends."""
         try:
             mark = read_checked(self._disk, self.path, _CLEAN_SHUTDOWN)
         except DamagedFile:
             mark = b""  # All the more is read.
         if mark is None:
-            return False
+            return False, {}
         self._disk.remove(f"{self.path}/{_CLEAN_SHUTDOWN}")
-        return mark.strip() == b"%d" % leader_epoch
+        epoch, _, ends = mark.partition(b"\n")
+        if epoch != b"%d" % leader_epoch:
+            return False, {}
+        lines = [line.split() for line in ends.decode().splitlines()]
+        return True, {(topic, int(partition)): int(end) for topic, partition, end in lines}
 
-    def mark_clean(self) -> None:
-        """Say that all logs were closed: the next start need not look for torn tails."""
-        write_checked(self._disk, self.path, _CLEAN_SHUTDOWN, b"%d\n" % self.leader_epoch)
+    def mark_clean(self, ends: Mapping[PlaceOfLog, int]) -> None:
+        """Say that all logs were closed, and where: the next start need not look for torn tails."""
+        lines = [f"{topic} {partition} {end}\n" for (topic, partition), end in ends.items()]
+        content = f"{self.leader_epoch}\n{''.join(lines)}"
+        write_checked(self._disk, self.path, _CLEAN_SHUTDOWN, content.encode())
 
     def release(self) -> None:
         """Give the lock back."""

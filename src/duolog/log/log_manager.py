@@ -20,7 +20,7 @@ from duolog.core.ids import TopicPartition
 from duolog.core.settings import Value
 from duolog.log.checked_file import read_checked, write_checked
 from duolog.log.config import LogConfig
-from duolog.log.data_dir import DataDir
+from duolog.log.data_dir import DataDir, PlaceOfLog
 from duolog.log.disk import Disk
 from duolog.log.errors import CorruptLog, DataDirRefused, PartitionRefused, UnknownTopic
 from duolog.log.group_commit import Durability, GroupCommit
@@ -277,6 +277,11 @@ class LogManager:
             raise UnknownTopic(f'topic "{topic}" has no partition {partition}')
         return self._open_log(entry, partition)
 
+    @property
+    def knows_producers(self) -> bool:
+        """Whether a log has records of a producer with an id that it still remembers."""
+        return any(log.knows_producers for log in self._logs.values())
+
     def logs(self) -> list[PartitionLog]:
         """Return the logs that were written or asked for."""
         return list(self._logs.values())
@@ -288,12 +293,14 @@ class LogManager:
             return
         if not self.started_clean:  # What a killed process made here may not be durable yet.
             self._disk.sync_dir(directory)
-        for name in self._disk.list(directory):
-            if name.isdigit() and int(name) < entry.partitions:
+        written = {int(name) for name in self._disk.list(directory) if name.isdigit()}
+        for partition in range(entry.partitions):
+            if partition in written or self._place(entry, partition) in self._data_dir.ends:
                 try:
-                    self._open_log(entry, int(name))
+                    with _told_as_damage(f"{directory}/{partition}"):
+                        self._open_log(entry, partition)
                 except CorruptLog as error:
-                    self._refuse(TopicPartition(entry.name, int(name)), error)
+                    self._refuse(TopicPartition(entry.name, partition), error)
 
     def _refuse_topic(self, entry: TopicEntry, damage: CorruptLog) -> None:
         for partition in range(entry.partitions):
@@ -331,6 +338,14 @@ class LogManager:
                 f'log in "{directory}" was written in the leader epoch {recovered.epochs.latest}',
                 detail=f"The data directory is at {self.leader_epoch} only.",
                 hint="The directory was copied from another one, or its file leader-epoch was.",
+            )
+        end = self._data_dir.ends.get(self._place(entry, partition), 0)
+        if recovered.next_offset < end:
+            raise CorruptLog(
+                f'log in "{directory}" has lost acknowledged records',
+                detail=f"It ended at {end} when the broker stopped, and ends at {recovered.next_offset}.",
+                hint="Restore the directory from a copy, or delete the topic. To go on with what is "
+                "left, stop the broker and remove the file clean-shutdown.",
             )
         log = PartitionLog(
             self._disk,
@@ -373,9 +388,25 @@ class LogManager:
             # What was refused was not read: what a crash has torn there is still to be cut.
             if clean and (self.started_clean or not self.refused):
                 with self.health.guard("closing the data directory"):
-                    self._data_dir.mark_clean()
+                    self._data_dir.mark_clean(self._ends())
         finally:
             self._release()
+
+    def _ends(self) -> dict[PlaceOfLog, int]:
+        """Return where each log ends; where one that is refused ended when it was served."""
+        found = {}
+        for entry in self._catalog.entries():
+            for partition in range(entry.partitions):
+                log = self._logs.get((entry.name, partition))
+                place = self._place(entry, partition)
+                end = self._data_dir.ends.get(place, 0) if log is None else log.log_end_offset
+                if end:
+                    found[place] = end
+        return found
+
+    @staticmethod
+    def _place(entry: TopicEntry, partition: int) -> PlaceOfLog:
+        return str(entry.id), partition
 
     def _sync_all(self, syncs: "list[Callable[[], None]]") -> None:
         """Sync many logs at once: the file system makes one commit of its own for several.
@@ -411,8 +442,32 @@ _WHAT_HELPS: Final = {
     errno.ENOSPC: "Make room on its file system, then start the broker again: nothing is lost.",
     errno.EDQUOT: "Raise the quota or make room, then start the broker again: nothing is lost.",
     errno.EROFS: "Mount its file system for writing; look in the system's log why it is not.",
+    errno.EISDIR: "Something else has the name of one of its files: restore the file from a copy.",
+    errno.ENOTDIR: "Something else has the name of a directory: restore the directory from a copy.",
+    errno.EACCES: "Give this user the right to read and write there.",
+    errno.EPERM: "Give this user the right to read and write there.",
     errno.EIO: "Look in the system's log what is wrong with the disk.",
 }
+_OF_ONE_FILE: Final = frozenset({errno.EISDIR, errno.ENOTDIR, errno.EACCES, errno.EPERM})
+
+
+@contextmanager
+def _told_as_damage(path: str) -> Iterator[None]:
+    """Take a file that is none, or that is another user's, for damage to its log alone.
+
+    Raises:
+        CorruptLog: instead of such an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _OF_ONE_FILE:
+            raise
+        raise CorruptLog(
+            f'log in "{path}" cannot be read',
+            detail=f"{error.filename}: {(error.strerror or str(error)).lower()}.",
+            hint=_WHAT_HELPS[error.errno],
+        ) from error
 
 
 @contextmanager
@@ -430,6 +485,8 @@ def _told_where(path: str) -> Iterator[None]:
             raise
         raise DataDirRefused(
             f'directory "{path}" cannot be opened: {(error.strerror or str(error)).lower()}',
-            detail="A start writes there: its leader epoch, and what a crash has left to be done.",
+            detail=f"It failed at {error.filename}."
+            if error.filename
+            else "A start writes there: its leader epoch, and what a crash has left to be done.",
             hint=hint,
         ) from error

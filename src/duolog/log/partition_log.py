@@ -353,6 +353,10 @@ class PartitionLog(CompactableLog):
         """Bytes that no recovery point covers: the next start after a crash reads them."""
         return self._unsynced.unsaved_bytes
 
+    @property
+    def knows_producers(self) -> bool:
+        return len(self._producers) > 0
+
     def take_recovery_point(self, *, bytes_min: int | None = None) -> RecoveryPointWrite | None:
         """Return a new recovery point to write, if enough was written since the last."""
         enough = self.config.recovery_point_bytes if bytes_min is None else bytes_min

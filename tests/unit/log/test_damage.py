@@ -1,11 +1,14 @@
 """What was acknowledged and is damaged later is refused, and never skipped in silence."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from duolog.core.settings import Value
 from duolog.log import LogManager, PartitionLog
+from duolog.log.disk import RealDisk
 from duolog.log.errors import CorruptLog, PartitionRefused
 from duolog.log.index import OffsetIndex
 from duolog.record import Record, encode_batch, whole_batches
@@ -254,3 +257,68 @@ def test_an_index_in_which_a_bit_differs_is_built_anew(
         file.pwrite(bit // 8, bytes([byte ^ (1 << bit % 8)]))
         assert all_reads(open_manager(stopped.disk.kill()).log("orders", 0)) == expected, bit
         file.pwrite(bit // 8, bytes([byte]))
+
+
+# After a clean stop: where each log ended was noted.
+
+
+def emptied(stopped: Stopped) -> None:
+    stopped.disk.open(stopped.segment(0)).truncate(0)
+
+
+def without_its_last_batches(stopped: Stopped) -> None:
+    segment = stopped.disk.open(stopped.segment(0))
+    segment.truncate(8 * (segment.size_bytes // 10))
+
+
+def without_segment(stopped: Stopped) -> None:
+    stopped.disk.remove(stopped.segment(0))
+
+
+def without_directory(stopped: Stopped) -> None:
+    stopped.disk.remove_tree(stopped.directory)
+
+
+@pytest.mark.parametrize(
+    "cut", [emptied, without_its_last_batches, without_segment, without_directory]
+)
+def test_a_small_log_that_ends_before_its_end_at_the_stop_is_refused(
+    cut: Callable[[Stopped], None],
+) -> None:
+    """A copy that was cut off, on a full disk say: it was served as an empty log, and groups as new."""
+    stopped = Stopped(10)
+    cut(stopped)
+
+    for _ in range(2):  # Another start does not forget what was lost.
+        manager = open_manager(stopped.disk)
+        with pytest.raises(PartitionRefused, match="lost acknowledged records"):
+            manager.log("orders", 0)
+        manager.close()
+
+    stopped.disk.remove("/data/clean-shutdown")
+    assert stopped.start().log_end_offset < 10
+
+
+def test_where_a_log_ended_does_not_matter_after_a_kill(stopped: Stopped) -> None:
+    stopped.disk.remove("/data/clean-shutdown")
+
+    assert stopped.start().log_end_offset == BATCHES
+
+
+def test_a_log_with_something_else_in_the_place_of_a_file_is_refused_alone(tmp_path: Path) -> None:
+    manager = LogManager(RealDisk(), str(tmp_path), FakeClock(), SETTINGS)
+    for topic in ("orders", "others"):
+        manager.create_topic(topic, 1)
+        manager.log(topic, 0).append(memoryview(encode_batch([Record(0, 1, b"k", b"v")])))
+    segment = Path(manager.log("orders", 0).directory, f"{0:020d}.log")
+    manager.close()
+    segment.unlink()
+    segment.mkdir()
+
+    manager = LogManager(RealDisk(), str(tmp_path), FakeClock(), SETTINGS)
+
+    assert manager.log("others", 0).log_end_offset == 1
+    with pytest.raises(PartitionRefused, match="cannot be read") as caught:
+        manager.log("orders", 0)
+    assert f"{segment}: is a directory" in caught.value.detail
+    manager.close()

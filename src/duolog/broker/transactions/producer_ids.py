@@ -4,11 +4,13 @@ A block of ids is reserved on the disk before any of it is given. A restart begi
 block, so what was left of the last one is never used.
 
 On disk: `producer-ids` in the data directory, the first id that no block has taken, as decimal
-digits.
+digits. Where it is missing beside logs that know producers, ids begin above all that any start before
+can have given: each has a range of its own for this.
 
 Source: Kafka `ProducerIdsBlock`, KIP-730; blocks of 1000 there as here.
 """
 
+import logging
 from typing import TYPE_CHECKING, Final
 
 from duolog.log.errors import DamagedFile
@@ -16,7 +18,10 @@ from duolog.log.errors import DamagedFile
 if TYPE_CHECKING:
     from duolog.log.log_manager import LogManager
 
+logger = logging.getLogger(__name__)
+
 _FILE: Final = "producer-ids"
+_EPOCH_SHIFT: Final = 40
 _BLOCK_SIZE: Final = 1000
 
 
@@ -47,10 +52,15 @@ class ProducerIds:
     def _first_free(self) -> int:
         data = self._log_manager.read_meta(_FILE)
         if data is None:
-            return 0
+            return self._above_all() if self._log_manager.knows_producers else 0
         if not data.isdigit():
             raise DamagedFile(f"{self._log_manager.path}/{_FILE}", "It holds no number.")
         return int(data)
+
+    def _above_all(self) -> int:
+        first = self._log_manager.leader_epoch << _EPOCH_SHIFT
+        logger.warning("began above all producer ids", extra={"missing": _FILE, "first": first})
+        return first
 
     def _reserve(self) -> None:
         end = self._end + _BLOCK_SIZE

@@ -5,6 +5,7 @@ import pytest
 from duolog.broker.transactions.producer_ids import ProducerIds
 from duolog.log import LogManager
 from duolog.log.errors import DamagedFile
+from duolog.record import Record, encode_batch
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 
@@ -35,3 +36,23 @@ def test_a_damaged_file_refuses_the_start_by_its_name(content: bytes) -> None:
 
     with pytest.raises(DamagedFile, match="/data/producer-ids"):
         ProducerIds(manager)
+
+
+def test_a_file_that_is_missing_gives_no_id_again() -> None:
+    """The first record of a producer with another one's id was acknowledged and never written."""
+    disk = CrashDisk()
+    given: list[int] = []
+    for _ in range(3):
+        manager = open_manager(disk)
+        ids = ProducerIds(manager)
+        given += [ids.take() for _ in range(1200)]
+        if manager.topic("orders") is None:
+            manager.create_topic("orders", 1)
+        log = manager.log("orders", 0)
+        batch = encode_batch([Record(0, 1, b"k", b"v")], producer_id=given[-1], producer_epoch=0, base_sequence=0)  # fmt: skip
+        log.append(memoryview(batch))
+        manager.close()
+        disk.remove("/data/producer-ids")
+
+    assert len(set(given)) == len(given)
+    assert given[:2] == [0, 1], "a directory without producers begins at 0"
