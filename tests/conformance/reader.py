@@ -82,6 +82,7 @@ class Reader:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        """Where commands are typed; at first the home directory."""
         self._busy: dict[str, _Busy] = {}
         self._ports: dict[str, str] = {}
         (home / "bin").mkdir(parents=True)
@@ -123,7 +124,7 @@ class Reader:
 
     def jvms_started(self) -> int:
         """Return how many JVMs of the engine were started so far."""
-        return len(list(self.home.glob("jvm-*.log")))
+        return len(list(Path(self.environment["HOME"]).glob("jvm-*.log")))
 
     def type(self, command: str, printed: str = "") -> str:
         """Type a command that must end well, or go on; return what it prints."""
@@ -144,6 +145,10 @@ class Reader:
         if printed:
             assert_printed(command, self._there(ended.stdout), printed)
         return ended.stdout
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Wait until what goes on, the last of it, has printed `text` so many times."""
+        list(self._busy.values())[-1].wait_for(text, times)
 
     def stop(self) -> None:
         """End with Ctrl-C what still runs, the last first."""
@@ -233,9 +238,9 @@ class _Busy:
     def printed(self) -> str:
         return self.output.read_text()
 
-    def wait_for(self, text: str) -> None:
+    def wait_for(self, text: str, times: int = 1) -> None:
         deadline = time.monotonic() + TIMEOUT_S
-        while text not in self.printed():
+        while self.printed().count(text) < times:
             assert self.process.poll() is None, f"ended: {self.printed()}"
             assert time.monotonic() < deadline, f'"{text}" was not printed: {self.printed()}'
             time.sleep(_POLL_S)

@@ -15,10 +15,12 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from conformance.reader import free_port
 from duolog import Topology, col
 from duolog.core.errors import ConfigError, KafkaError, StatementError
 from duolog.dsl.streams import Table
 from duolog.runtime.application import Application
+from duolog.runtime.errors import BrokerUnavailable
 from duolog.testing import Client, EmbeddedCluster
 
 USERS = {"city": "STRING", "age": "BIGINT"}
@@ -287,6 +289,21 @@ def test_a_topic_that_is_not_there_is_an_error_in_words(
         application(cluster, topology, tmp_path).table("not-made").to_dicts()
 
     assert caught.value.code == 3
+
+
+def test_without_a_broker_it_is_told_at_once(tmp_path: Path) -> None:
+    """A client tries for 15 seconds, and a notebook's cell stood still for them."""
+    topology, table = users("unreachable")
+    address = f"127.0.0.1:{free_port()}"
+    topology.running = Application(topology, bootstrap_servers=address, data_dir=tmp_path)
+    began = time.monotonic()
+
+    with pytest.raises(BrokerUnavailable, match=f"no broker answers at {address}"):
+        table.to_dicts()
+    shown = table._repr_html_()
+
+    assert "no broker answers" in shown
+    assert time.monotonic() - began < 5
 
 
 # A notebook.

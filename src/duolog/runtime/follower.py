@@ -22,6 +22,7 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.core.errors import KafkaError, SerdeError
+from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.topic_values import TopicValues
 from duolog.serde.row import Row
 
@@ -47,6 +48,10 @@ class Follower:
         values: how keys and values of the topic are read.
         client: options of the Kafka client, `bootstrap.servers` among them.
         last: keep so many last records instead of the row of each key, and begin there.
+
+    Raises:
+        BrokerUnavailable: as it is entered, where nobody answers.
+        KafkaError: there is no such topic, or the broker refuses.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class Follower:
         self._rows: dict[bytes, Row] = {}
         self._last: deque[Row] | None = None if last is None else deque(maxlen=last)
         self._consumer = Consumer({**client, **_OPTIONS})
+        self._bootstrap_servers = client["bootstrap.servers"]
         self._admin = AdminClient({**client, "log_level": 0})
         self._reached: dict[int, int] = {}
 
@@ -108,6 +114,8 @@ class Follower:
 
     def _open(self) -> None:
         topic = self._values.topic
+        # The client itself would try for as long as a request may take.
+        ensure_reachable(self._bootstrap_servers)
         with self._told():
             found = self._consumer.list_topics(topic, _TIMEOUT_S).topics[topic]
             _ensure_well(found.error)
