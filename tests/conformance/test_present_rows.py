@@ -280,6 +280,20 @@ def test_a_name_that_is_no_table_is_told_with_those_that_are(
         application(cluster, topology, tmp_path).table(name)
 
 
+def test_a_topic_that_is_a_stream_and_a_table_is_the_table_by_its_name(
+    cluster: EmbeddedCluster, client: Client, tmp_path: Path
+) -> None:
+    client.create_topic("both")
+    client.produce("both", "bob", '{"city": "Oslo"}')
+    topology = Topology("both")
+    stream = topology.stream("both", key="name STRING", value=USERS)
+    stream.join(topology.table("both", key="name STRING", value=USERS), prefix="t_").to("joined")
+
+    found = application(cluster, topology, tmp_path).table("both").to_dicts()
+
+    assert [row["name"] for row in found] == ["bob"]
+
+
 def test_a_topic_that_is_not_there_is_an_error_in_words(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

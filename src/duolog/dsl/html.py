@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Final
 
 from duolog.plan.describe import describe_node
 from duolog.plan.nodes import Node, ancestors
+
+_CELL_MAX: Final = 200
 
 
 def table_html(names: Sequence[str], rows: Iterable[Sequence[object]], caption: str) -> str:
@@ -30,4 +33,6 @@ def plan_html(node: Node, told: str) -> str:
 
 
 def _cell(value: object) -> str:
-    return f"<td>{'' if value is None else escape(str(value))}</td>"
+    text = "" if value is None else str(value)
+    shown = f"{text[:_CELL_MAX]}…" if len(text) > _CELL_MAX else text
+    return f"<td>{escape(shown)}</td>"

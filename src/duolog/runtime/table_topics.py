@@ -35,16 +35,12 @@ def table_named(plan: Plan, name: str) -> Node:
     Raises:
         StatementError: there is none.
     """
-    written = {sink.topic: sink.parent for sink in reversed(plan.sinks)}
-    read = {source.topic: source for source in reversed(plan.sources)}
-    stored = {store: node for node in plan.nodes for store in node.stores}
-    for found in (written, read, stored):
-        if name in found and found[name].is_table:
-            return found[name]
-    if name in written or name in read:
-        raise InvalidPlan(
-            f'topic "{name}" holds a stream',
-            hint="Only a table has present rows.",
-        )
-    tables = {name: node for names in (stored, read, written) for name, node in names.items()}
-    raise unknown_name("table", name, [name for name, node in tables.items() if node.is_table])
+    tables = {store: node for node in plan.nodes for store in node.stores}
+    # A topic goes before a store of its name, and what is written before what is read.
+    tables |= {source.topic: source for source in reversed(plan.sources) if source.is_table}
+    tables |= {sink.topic: sink.parent for sink in reversed(plan.sinks) if sink.is_table}
+    if name in tables:
+        return tables[name]
+    if any(name == node.topic for node in (*plan.sources, *plan.sinks)):
+        raise InvalidPlan(f'topic "{name}" holds a stream', hint="Only a table has present rows.")
+    raise unknown_name("table", name, tables)
