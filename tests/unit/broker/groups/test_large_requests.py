@@ -15,6 +15,7 @@ from unit.broker.transactional_producer import TransactionalProducer, coordinate
 OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT, OFFSET_DELETE = 8, 9, 28, 47
 ADD_PARTITIONS, END_TXN, WRITE_TXN_MARKERS = 24, 26, 27
 DELETE_GROUPS: Final = 42
+JOIN_GROUP: Final = 11
 CONSUMER_HEARTBEAT = 68
 PARTITIONS: Final = 2_000
 HELD_S_MAX: Final = 0.02
@@ -149,6 +150,52 @@ def test_nobody_commits_to_a_group_that_is_being_deleted(
     assert taken.topics[0].partitions[0].error_code == 0
     offsets = large.broker.groups.offsets("g")
     assert [record.offset for record in offsets.values()] == [7]
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "fields"),
+    [
+        (
+            JOIN_GROUP,
+            5,
+            {
+                "group_id": "g",
+                "session_timeout": 10_000,
+                "rebalance_timeout": 60_000,
+                "member_id": "",
+                "protocol_type": "consumer",
+                "protocols": [{"name": "range", "metadata": b"m"}],
+            },
+        ),
+        (
+            CONSUMER_HEARTBEAT,
+            1,
+            {
+                "group_id": "g",
+                "member_id": "m",
+                "member_epoch": 0,
+                "rebalance_timeout": 1000,
+                "subscribed_topic_names": ["t"],
+                "topic_partitions": [],
+            },
+        ),
+    ],
+)
+def test_nobody_joins_a_group_that_is_being_deleted(
+    large: Harness, monkeypatch: pytest.MonkeyPatch, key: int, version: int, fields: Any
+) -> None:
+    client, other = large.client(), large.client()
+    client.ask(OFFSET_COMMIT, 8, **committed())
+    client.ask(DELETE_GROUPS, 2, groups_names=["nobody"])  # Loads the schema.
+    other.ask(key, version, **{**fields, "group_id": ""})  # So does this.
+    monkeypatch.setattr(time_slices, "SLICE_S", 0.0)
+    client.send(DELETE_GROUPS, 2, groups_names=["g"])
+    large.turn()
+
+    refused = other.ask(key, version, **fields)
+
+    assert refused.error_code == CoordinatorLoadInProgress.CODE
+    assert [row.error_code for row in client.receive().results] == [0]
 
 
 def test_a_commit_of_thousands_in_a_transaction_counts_as_a_whole(large: Harness) -> None:

@@ -1,5 +1,9 @@
 """Offsets go with their topic, and not before it is gone."""
 
+import pytest
+
+from duolog.broker.event_loop import time_slices
+from duolog.coordinator.records import NO_TOPIC_ID
 from unit.broker.conftest import Client, OpenHarness
 from unit.broker.transactional_producer import coordinate
 
@@ -37,3 +41,28 @@ def test_a_deletion_that_is_not_written_takes_no_offset(open_harness: OpenHarnes
     harness.broker.delete_topic("orders")
     harness.topic("orders")
     assert committed(client) == -1
+
+
+def test_an_offset_without_a_topic_id_does_not_count_for_a_topic_that_is_made_anew(
+    open_harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until all groups were looked at, nobody knows whether it was the deleted one's."""
+    harness = coordinate(open_harness())
+    harness.topic("orders")
+    groups = harness.broker.groups
+    topic_id = harness.broker.topics.find("orders").id
+    client = harness.client()
+    row = {"partition_index": 0, "committed_offset": 7}
+    fields = {"topics": [{"name": "orders", "partitions": [row]}]}
+    for group_id in ("g", "h"):
+        client.ask(OFFSET_COMMIT, 7, group_id=group_id, generation_id_or_member_epoch=-1, **fields)
+    monkeypatch.setattr(time_slices, "SLICE_S", 0.0)
+
+    counted = [groups.topic_ids("orders")]
+    groups.topic_deleted("orders")
+    counted.append(groups.topic_ids("orders"))
+    for _ in range(20):
+        harness.turn()
+    counted.append(groups.topic_ids("orders"))
+
+    assert counted == [{topic_id, NO_TOPIC_ID}, {topic_id}, {topic_id, NO_TOPIC_ID}]
