@@ -163,7 +163,7 @@ def altered_configs(client: WireClient) -> Any:
         answer = client.ask(
             INCREMENTAL_ALTER_CONFIGS, 1, resources=[resource] * times, validate_only=validate_only
         )
-        time.sleep(0.3)  # Kafka's broker learns of a change some time after its controller.
+        client.settle(changed=not (answer.responses[0].error_code or validate_only))
         now = configs_of(client, TOPIC, "altered", "retention.ms", "cleanup.policy", "segment.ms")
         return plain(answer), now
 

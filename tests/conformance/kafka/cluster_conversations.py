@@ -1,6 +1,5 @@
 """Conversations about records to delete, log directories, elections, quotas and the quorum."""
 
-import time
 from typing import Any, Final
 
 from conformance.kafka.talk import (
@@ -157,12 +156,16 @@ Entity = dict[str, str | None]
 
 
 def quotas(client: WireClient) -> Any:
+    changed = False
+
     def alter(
         entity: Entity | list[tuple[str, str | None]],
         *ops: tuple[str, float | None],
         version: int = 1,
         validate_only: bool = False,
     ) -> Any:
+        nonlocal changed
+        changed = True
         pairs = list(entity.items()) if isinstance(entity, dict) else entity
         entry = {
             "entity": [{"entity_type": kind, "entity_name": name} for kind, name in pairs],
@@ -176,11 +179,13 @@ def quotas(client: WireClient) -> Any:
         return found
 
     def describe(*components: tuple[str, int, str | None], strict: bool = False) -> Any:
+        nonlocal changed
         rows = [
             {"entity_type": kind, "match_type": how, "match": name}
             for kind, how, name in components
         ]
-        time.sleep(0.2)  # Kafka's broker learns of quotas some time after its controller.
+        client.settle(changed=changed)
+        changed = False
         found = plain(client.ask(DESCRIBE_QUOTAS, 1, components=rows, strict=strict))
         for entry in found["entries"] or ():
             entry["entity"].sort(key=lambda item: item["entity_type"])

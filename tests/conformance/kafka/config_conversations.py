@@ -1,6 +1,5 @@
 """Conversations about configs: of topics, of the broker, of groups, of clients' metrics, of loggers."""
 
-import time
 from typing import Any, Final
 
 from conformance.kafka.talk import (
@@ -20,8 +19,6 @@ from conformance.kafka.wire_client import WireClient
 ALTER_CONFIGS: Final = 33
 LOGGER, METRICS, GROUP = 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
-SETTLE_S: Final = 0.3
-"""Kafka's broker learns of a change some time after its controller."""
 
 Change = tuple[str, int, str | None]
 
@@ -63,8 +60,9 @@ def altered(
     answer = client.ask(
         INCREMENTAL_ALTER_CONFIGS, version, resources=[resource], validate_only=validate_only
     )
-    time.sleep(SETTLE_S)
-    return plain(answer)["responses"][0]["error_code"]
+    code = plain(answer)["responses"][0]["error_code"]
+    client.settle(changed=not (code or validate_only))
+    return code
 
 
 def every_topic_config(client: WireClient) -> Any:
@@ -184,7 +182,7 @@ def several_resources(client: WireClient) -> Any:
         resource(TOPIC, "many_c", "6"),
     ]  # fmt: skip
     answer = client.ask(INCREMENTAL_ALTER_CONFIGS, 1, resources=resources, validate_only=False)
-    time.sleep(SETTLE_S)
+    client.settle()
     return plain(answer), described(client, TOPIC, "many_a", "retention.ms")
 
 
@@ -206,7 +204,7 @@ def replaced_configs(client: WireClient) -> Any:
         answer = client.ask(
             ALTER_CONFIGS, version, resources=[resource], validate_only=validate_only
         )
-        time.sleep(SETTLE_S)
+        client.settle(changed=not (answer.responses[0].error_code or validate_only))
         now = described(client, TOPIC, "replaced", "retention.ms", "segment.ms", "flush.ms")
         return plain(answer), [(row["value"], row["config_source"]) for row in now["configs"]]
 

@@ -122,7 +122,7 @@ def duolog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_both_brokers_answer_alike(
     kafka_peer: KafkaPeer, duolog: str, conversation: Conversation
 ) -> None:
-    with WireClient(kafka_peer.bootstrap_servers) as kafka:
+    with WireClient(kafka_peer.bootstrap_servers, controller_apart=True) as kafka:
         expected = conversation(kafka)
     with WireClient(duolog) as ours:
         found = conversation(ours)

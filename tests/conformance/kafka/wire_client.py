@@ -6,6 +6,7 @@ closes the connection instead.
 
 import socket
 import struct
+import time
 from typing import Any, Final, Self
 
 from kio.serial import entity_reader
@@ -15,6 +16,7 @@ from duolog.protocol.headers import API_VERSIONS, is_flexible
 from duolog.protocol.messages import entity_type
 
 TIMEOUT_S: Final = 20.0
+SETTLE_S: Final = 0.3
 
 
 class ConnectionClosed(Exception):
@@ -24,7 +26,8 @@ class ConnectionClosed(Exception):
 class WireClient:
     """One connection; requests go out one after the other."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, controller_apart: bool = False) -> None:
+        self._controller_apart = controller_apart
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
         self._correlation_id = 0
@@ -34,6 +37,11 @@ class WireClient:
 
     def __exit__(self, *_: object) -> None:
         self.socket.close()
+
+    def settle(self, *, changed: bool = True) -> None:
+        """Wait until the broker knows what was changed: Kafka's learns of it after the answer."""
+        if changed and self._controller_apart:
+            time.sleep(SETTLE_S)
 
     def ask(self, key: int, version: int, /, **fields: Any) -> Any:
         """Send a request and return the answer's entity."""
