@@ -115,7 +115,7 @@ def run(directory: Path, what: str, modes: str, epoch_ms: int, timeout_s: int) -
 
 @pytest.mark.timeout(280)
 def test_a_query_whose_jvm_was_killed_goes_on_with_its_state_on_another(tmp_path: Path) -> None:
-    told = run(tmp_path, "jvm", "auto", EPOCH_MS_DEFAULT, 250)
+    told = run(tmp_path, "jvm", "auto", 2000, 250)
 
     assert told["troubles"][0].startswith('application "auto" failed: ')
     assert (told["last"], told["states"]) == ([{"a": 2, "b": 1}], ["stopped"])

@@ -2,7 +2,10 @@
 
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
 import pyspark
 
@@ -10,22 +13,42 @@ from duolog.engine.jars import connector_jars, kernel_jar
 
 _SOURCES = Path(__file__).parent / "java"
 _OPENS = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in ("lang", "nio", "util")]
+# The second compiler and a collector of many threads cost programs of a second more than they save.
+_SHORT: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
-def run_java(name: str, directory: Path, *arguments: object, timeout_s: int = 30) -> list[str]:
-    """Run the program `name`, compiled into `directory` by the first call; return the words it prints."""
-    jars = [str(jar) for jar in (kernel_jar(), *connector_jars(""))]
-    class_path = os.pathsep.join([*jars, f"{Path(pyspark.__file__).parent}/jars/*", str(directory)])
-    if not list(directory.rglob(f"{name}.class")):
-        source = str(_SOURCES / f"{name}.java")
-        compiler = ["javac", "--release", "17", "-cp", class_path, "-d", str(directory), source]
-        subprocess.run(compiler, check=True, timeout=60)
-    program = ["java", "-Xmx1g", *_OPENS, "-cp", class_path, f"org.duolog.kernel.{name}"]
+def run_java(name: str, *arguments: object, timeout_s: int = 30) -> list[str]:
+    """Run the program `name`; return the words it prints."""
+    program = ["java", *_SHORT, "-Xmx1g", *_OPENS, "-cp", _class_path(_classes().name)]
     done = subprocess.run(
-        [*program, *map(str, arguments)],
+        [*program, f"org.duolog.kernel.{name}", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=timeout_s,
         check=True,
     )
     return done.stdout.split()
+
+
+@cache
+def _classes() -> TemporaryDirectory[str]:
+    """Compile all programs: one costs nearly as much."""
+    directory = TemporaryDirectory(prefix="duolog-java-")
+    sources = sorted(str(path) for path in _SOURCES.glob("*.java"))
+    compiler = [
+        "javac",
+        "-proc:none",
+        "--release",
+        "17",
+        "-cp",
+        _class_path(),
+        "-d",
+        directory.name,
+    ]
+    subprocess.run([*compiler, *sources], check=True, timeout=60)
+    return directory
+
+
+def _class_path(*more: str) -> str:
+    jars = [str(jar) for jar in (kernel_jar(), *connector_jars(""))]
+    return os.pathsep.join([*jars, f"{Path(pyspark.__file__).parent}/jars/*", *more])

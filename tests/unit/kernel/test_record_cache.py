@@ -1,7 +1,5 @@
 """The record cache beyond what it may hold: in Java, without Spark."""
 
-from pathlib import Path
-
 import pytest
 
 from duolog.core.units import GIB
@@ -10,27 +8,20 @@ from unit.kernel.java_program import run_java
 pytestmark = pytest.mark.timeout(120)
 
 
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("classes")
-
-
-def told(classes: Path, cache_bytes: int, *steps: tuple[int, int]) -> list[int]:
+def told(cache_bytes: int, *steps: tuple[int, int]) -> list[int]:
     """Return how many updates were told after each step (keys, bytes of their rows), and at the end."""
     arguments = [part for step in steps for part in step]
-    return [int(word) for word in run_java("RecordCache", classes, cache_bytes, *arguments)]
+    return [int(word) for word in run_java("RecordCache", cache_bytes, *arguments)]
 
 
-def test_a_record_cache_larger_than_what_is_kept_for_reading_costs_no_more_for_each_key(
-    classes: Path,
-) -> None:
+def test_a_record_cache_larger_than_what_is_kept_for_reading_costs_no_more_for_each_key() -> None:
     """Beyond 64 MiB each new key went through all that were held back: hours for a million keys."""
-    assert told(classes, GIB, (400_000, 16)) == [0, 400_000]
+    assert told(GIB, (400_000, 16)) == [0, 400_000]
 
 
-def test_a_row_that_grows_while_it_is_held_back_counts_as_large_as_it_is(classes: Path) -> None:
-    assert told(classes, 10_000, (2, 16), (2, 4000), (1, 8000)) == [0, 0, 2, 2]
+def test_a_row_that_grows_while_it_is_held_back_counts_as_large_as_it_is() -> None:
+    assert told(10_000, (2, 16), (2, 4000), (1, 8000)) == [0, 0, 2, 2]
 
 
-def test_what_was_told_early_no_longer_counts(classes: Path) -> None:
-    assert told(classes, 1000, (3, 400), (1, 16), (2, 16)) == [2, 4, 4, 6]
+def test_what_was_told_early_no_longer_counts() -> None:
+    assert told(1000, (3, 400), (1, 16), (2, 16)) == [2, 4, 4, 6]

@@ -20,7 +20,7 @@ public final class RecordCache {
     KeyValueStore store = new KeyValueStore("store", 1, false);
     store.attach(
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
-    store.open(new Scope(null, null, false, Long.parseLong(args[0])));
+    store.open(new Scope(new Grouping(1, 1, 1), null, false, Long.parseLong(args[0])));
     int[] told = new int[1];
     store.tell((entry, old, oldTs, headers) -> told[0]++);
     handle.select(TASK);

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetResetStrategy;
 import org.apache.kafka.common.PartitionInfo;
@@ -65,10 +66,15 @@ public final class TableGateSteps {
     broker.schedulePollTask(
         () -> broker.addRecord(new ConsumerRecord<>("t", 0, 12, new byte[1], new byte[1])));
     whileWaiting("ended", gate::ended, () -> gate.pass("s", 0, 20, endedAtStart));
+    // Nor is anything waited for until the stream's task has ended, too.
+    broker.ends(21, 41);
+    int polled = broker.polled;
+    gate.pass("s", 0, 41, endedAtStart);
+    System.out.println(broker.polled == polled ? "still-ended" : "waited");
     // Another query begins where the table ends.
-    TableGate next = opened(new Broker().ends(50, 60), "{\"t\":{\"0\":50}}");
-    pass(next, 40);
-    System.out.println("began-there");
+    Broker other = new Broker().ends(50, 60);
+    pass(opened(other, "{\"t\":{\"0\":50}}"), 40);
+    System.out.println(other.polled == 0 ? "began-there" : "waited");
     Broker last = new Broker().ends(90, 90);
     TableGate closing = opened(last, "{}");
     last.schedulePollTask(
@@ -108,6 +114,7 @@ public final class TableGateSteps {
   /** A broker with a partition of each topic. */
   private static final class Broker extends MockConsumer<byte[], byte[]> {
     private volatile int asked;
+    private volatile int polled;
 
     Broker() {
       super(OffsetResetStrategy.NONE);
@@ -127,6 +134,12 @@ public final class TableGateSteps {
         Collection<TopicPartition> partitions, Duration timeout) {
       asked++;
       return super.endOffsets(partitions, timeout);
+    }
+
+    @Override
+    public synchronized ConsumerRecords<byte[], byte[]> poll(Duration timeout) {
+      polled++;
+      return super.poll(timeout);
     }
   }
 }
