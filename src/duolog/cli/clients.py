@@ -21,6 +21,8 @@ REQUEST_TIMEOUT_S: Final = 10.0
 PARTITIONER: Final = "murmur2_random"
 
 _INVALID_ARG: Final = -186
+_MSG_TIMED_OUT: Final = -192
+_NO_BROKER: Final = frozenset({-195, -193, -187, -185})
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -108,15 +110,21 @@ def kafka_errors(doing: str, bootstrap_servers: str) -> Iterator[None]:
 def as_kafka_error(error: Any, doing: str, bootstrap_servers: str) -> KafkaError:
     """Return Duolog's form of confluent-kafka's error object."""
     code = int(error.code())
-    unreachable = code in {-195, -193, -192, -187, -185}
+    if code == _MSG_TIMED_OUT:
+        hint = (
+            f"Either no broker is there, at {bootstrap_servers}, or it does not write: its log says "
+            "why (a full disk, a damaged partition)."
+        )
+    elif code in _NO_BROKER:
+        hint = f"Is a broker there, at {bootstrap_servers}? `duolog broker` starts one."
+    else:
+        hint = ""
     return KafkaError(
         f"could not {doing}",
         code=code,
         retriable=bool(error.retriable()),
         detail=f"{error.name()}: {error.str()}",
-        hint=f"Is a broker there, at {bootstrap_servers}? `duolog broker` starts one."
-        if unreachable
-        else "",
+        hint=hint,
     )
 
 

@@ -37,8 +37,9 @@ class DirHealth:
     def fail(self, cause: Exception, doing: str) -> LogDirOffline:
         """Take the directory offline; returns the error to raise or to answer with."""
         if self.error is None:
+            why = getattr(cause, "strerror", None) or str(cause)
             self.error = LogDirOffline(
-                f"log directory went offline while {doing}", detail=str(cause)
+                f"log directory went offline while {doing}: {why.lower()}", detail=str(cause)
             )
             logger.error("log directory went offline", extra={"doing": doing}, exc_info=cause)
         return self.error
