@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
@@ -10,11 +11,30 @@ from duolog.core.errors import ConfigError
 
 OFFSET: Final = click.IntRange(0, 2**63 - 1)
 PARTITION: Final = click.IntRange(0, 2**31 - 1)
+PARTITIONS: Final = click.IntRange(1, 2**31 - 1)
+REPLICATION_FACTOR: Final = click.IntRange(-1, 2**15 - 1)
 """Numbers as Kafka's protocol holds them."""
 
 MODES: Final = ("auto", "micro-batch", "real-time")
 
 Command = TypeVar("Command", bound=Callable[..., object])
+
+
+class Directory(click.Path):
+    """A directory that may have to be made. The empty text names none: not the one we stand in."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, resolve_path=True, path_type=Path)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        if value == "":
+            self.fail("it is empty: is a variable of the shell not set?", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def mode_option(command: Command) -> Command:
@@ -37,7 +57,7 @@ def data_option(help_text: str) -> Callable[[Command], Command]:
     return click.option(
         "--data",
         "data_dir",
-        type=click.Path(file_okay=False, resolve_path=True, path_type=Path),
+        type=Directory(),
         help=help_text,
     )
 

@@ -1,7 +1,11 @@
+import click
 import pytest
 from click.testing import CliRunner
 
 from duolog.cli.commands.broker import broker
+from duolog.cli.commands.run import run
+from duolog.cli.commands.topics import topics
+from duolog.cli.demo.command import demo
 from duolog.cli.options import read_assignment
 from duolog.core.errors import ConfigError
 
@@ -21,3 +25,23 @@ def test_without_a_data_directory_the_usage_is_told() -> None:
 
     assert result.exit_code == 2
     assert "log.dirs" in result.output
+
+
+@pytest.mark.parametrize("command", [broker, run, demo])
+def test_an_empty_data_directory_is_not_the_one_we_stand_in(command: click.Command) -> None:
+    """`--data "$DIR"` without DIR filled the working directory."""
+    arguments = [__file__] if command is run else []
+
+    result = CliRunner().invoke(command, [*arguments, "--data", ""])
+
+    assert result.exit_code == 2
+    assert "is a variable of the shell not set?" in result.output
+
+
+@pytest.mark.parametrize("option", ["-p", "-r"])
+def test_numbers_that_no_protocol_holds_are_wrong_usage(option: str) -> None:
+    """A trace of Python's was shown: too large to convert."""
+    result = CliRunner().invoke(topics, ["create", "orders", option, "9" * 20])
+
+    assert result.exit_code == 2
+    assert "is not in the range" in result.output

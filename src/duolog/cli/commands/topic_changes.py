@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 from duolog.cli import clients, output
 from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.names import complete_topics
-from duolog.cli.options import OFFSET, PARTITION
+from duolog.cli.options import OFFSET, PARTITION, PARTITIONS
 from duolog.cli.output import Column
 from duolog.cli.topic_tools import confirm, read_assignment, read_metadata, show_equivalent
 
@@ -39,7 +39,7 @@ _ALL_RECORDS: Final = -1
     "-c", "--config", "configs", multiple=True, metavar="NAME=VALUE", help="Set a setting."
 )
 @click.option("--unset", multiple=True, metavar="NAME", help="Let a setting follow the broker's.")
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to so many partitions.")
+@click.option("-p", "--partitions", type=PARTITIONS, help="Grow to so many partitions.")
 @click.option("--dry-run", is_flag=True, help="Let the broker check, and change nothing.")
 @cluster_options
 def alter(

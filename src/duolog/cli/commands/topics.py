@@ -15,6 +15,7 @@ from duolog.cli import output
 from duolog.cli.cluster import Cluster, cluster_options
 from duolog.cli.commands.topic_changes import alter, delete_records, show_configs
 from duolog.cli.names import complete_topics
+from duolog.cli.options import PARTITIONS, REPLICATION_FACTOR
 from duolog.cli.output import Column
 from duolog.cli.topic_tools import (
     EARLIEST,
@@ -88,10 +89,16 @@ def list_topics(*, internal: bool, form: str, cluster: Cluster) -> None:
     "--partitions",
     default=1,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=PARTITIONS,
     help="How many partitions.",
 )
-@click.option("-r", "--replication-factor", default=-1, help="Default: the cluster's own.")
+@click.option(
+    "-r",
+    "--replication-factor",
+    default=-1,
+    type=REPLICATION_FACTOR,
+    help="Default: the cluster's own.",
+)
 @click.option(
     "-c",
     "--config",
