@@ -24,7 +24,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Reads random topics to their ends in bounded micro-batches, as Spark asks for those.
  *
  * <p>Usage: CASES. Prints what was wrong: a record that was read although one of another topic that
- * goes before it was left, or a micro-batch that read nothing; then how many micro-batches there were.
+ * goes before it was left, a micro-batch that read nothing or ended before its start; then how many
+ * micro-batches there were.
  */
 public final class MicroBatchEnds {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -62,6 +63,9 @@ public final class MicroBatchEnds {
         long[] ended = topic.read(end);
         for (int p = 0; p < ended.length; p++) {
           read += ended[p] - topic.at[p];
+          if (ended[p] < topic.at[p]) {
+            System.out.println("backwards:" + seed);
+          }
         }
         ends.add(ended);
       }
