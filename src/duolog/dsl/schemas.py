@@ -55,8 +55,10 @@ _KNOWN: Final = (
 )
 
 
-def declared_schema(key: Declared, value: Declared) -> Schema:
+def declared_schema(key: Declared | None, value: Declared) -> Schema:
     """Return the schema of a topic. A type alone is one column, called `key` or `value`.
+
+    A key that is None has no columns.
 
     Raises:
         StatementError: the columns cannot be read, or a Python type stands for none of ours.
@@ -65,7 +67,8 @@ def declared_schema(key: Declared, value: Declared) -> Schema:
         >>> print(declared_schema(str, {"delay": int, "stops": list[str], "fare": "DECIMAL(10,2)"}))
         key (key STRING) value (delay BIGINT, stops ARRAY<STRING>, fare DECIMAL(10,2))
     """
-    return Schema(_columns(key, "key"), _columns(value, "value"))
+    columns = () if key is None else _columns(key, "key")
+    return Schema(columns, _columns(value, "value"))
 
 
 def has_names(declared: Declared) -> bool:

@@ -42,7 +42,7 @@ class Topology:
         topic: str,
         *,
         value: Declared,
-        key: Declared = "",
+        key: Declared | None = None,
         key_format: str | None = None,
         value_format: str | None = None,
     ) -> Stream:

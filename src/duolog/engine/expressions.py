@@ -7,7 +7,7 @@ Positions and not names, so that any column name is safe, and a topology's names
 The functions of the plan compute what Spark's do, so most are written under their own name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -92,6 +92,8 @@ def lower_expression(  # noqa: PLR0911 - a table of cases
             assert isinstance(of, Decimal), of
             terms = f"{lower_expression(left, names)}, {lower_expression(right, names)}"
             return f"duolog_add_exact({terms}, {of.precision}, {of.scale})"
+        case Call("FITS", (value, *others)):
+            return _fits(value, others, names)
         case Item(arg, key):
             return _item(arg, key, names)
         case Call(function, args):
@@ -139,6 +141,14 @@ def _item(arg: Expression, key: Expression, names: Names) -> str:
             return (
                 f"get({whole}, CASE WHEN {part} < 0 THEN size({whole}) + {place} ELSE {place} END)"
             )
+
+
+def _fits(value: Expression, others: Sequence[Expression], names: Names) -> str:
+    of = type_of(value, names.scope)
+    lowered = lower_expression(value, names)
+    given = " AND ".join(f"({lower_expression(one, names)}) IS NOT NULL" for one in others)
+    error = f"CAST(raise_error({text(f'{value} does not fit {of}')}) AS {spark_type(of)})"
+    return f"CASE WHEN {lowered} IS NULL AND {given} THEN {error} ELSE {lowered} END"
 
 
 def _call(function: str, args: list[str]) -> str:

@@ -100,8 +100,8 @@ def custom_fold(
 ) -> Fold:
     """Return the fold that keeps what a user says, with what is kept as its results.
 
-    An accumulator has the type that its initial value and its steps widen to. In the steps a sum of
-    DECIMALs that does not fit is an error of the record, as in `sum`, and not null.
+    An accumulator has the type that its initial value and its steps widen to. In the steps a sum, product
+    or quotient of DECIMALs that does not fit is an error of the record, as in `sum`, and not null.
 
     Raises:
         StatementError: the names of the steps differ, or their types do not fit.
@@ -254,14 +254,26 @@ def _as(of: Type, expression: Expression, scope: Scope) -> Expression:
         return _call(
             "ADD_EXACT", Cast(literal(0), of), expression
         )  # A cast that does not give null.
-    return Cast(expression, of)
+    cast = Cast(expression, of)
+    return _call("FITS", cast, expression) if isinstance(of, Decimal) and given != NULL else cast
 
 
 def _exactly(step: dict[str, Expression], scope: Scope) -> dict[str, Expression]:
-    """Return `step` with each `+` and `-` of DECIMALs exact: no digit is lost, none becomes null."""
+    """Return `step` with arithmetic of DECIMALs that does not become null where it does not fit.
+
+    Of `+` and `-` no digit is lost either. By zero a quotient is null, as everywhere.
+    """
 
     def change(part: Expression) -> Expression | None:
         match part:
+            case Call("*" | "/" as sign, (left, right)):
+                left, right = rewrite(left, change), rewrite(right, change)
+                found = Call(sign, (left, right))
+                if not isinstance(type_of(found, scope), Decimal):
+                    return found
+                by_zero = _call("=", right, literal(0))
+                divisor = _call("IF", by_zero, literal(None), right) if sign == "/" else right
+                return _call("FITS", found, left, divisor)
             case Call("+" | "-" as sign, (left, right)):
                 left, right = rewrite(left, change), rewrite(right, change)
                 of = common_type((type_of(left, scope), type_of(right, scope)), sign)

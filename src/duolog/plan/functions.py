@@ -154,6 +154,10 @@ def _added_exactly(name: str, types: Types) -> Type:
     return types[0]
 
 
+def _first(_name: str, types: Types) -> Type:
+    return types[0]
+
+
 def _comparison(name: str, types: Types) -> Type:
     if isinstance(common_type(types, name), Map):
         raise _mismatch(name, types, "values that have an order")
@@ -249,6 +253,8 @@ FUNCTIONS: Final = {
         Function("%", 2, 2, _arithmetic),
         # A sum of the first one's type; no value at all, and so an error, where it does not fit.
         Function("ADD_EXACT", 2, 2, _added_exactly),
+        # The first one; an error where it is null though no other is: it did not fit its type.
+        Function("FITS", 2, None, _first),
         Function("=", 2, 2, _comparison),
         Function("<>", 2, 2, _comparison),
         Function("<", 2, 2, _comparison),

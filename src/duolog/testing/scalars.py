@@ -133,6 +133,13 @@ def _add_exact(values: Sequence[Value], of: Type) -> PythonDecimal:
     return total
 
 
+def _fits(values: Sequence[Value], of: Type) -> Value:
+    value, *others = values
+    if value is None and None not in others:
+        raise RecordError(f"a result does not fit {of}")
+    return value
+
+
 def _comparison(holds: Callable[[Value, Value], bool]) -> Scalar:
     return lambda values, _of: holds(order_key(values[0]), order_key(values[1]))
 
@@ -244,6 +251,7 @@ NULL_SEES: Final[dict[str, Scalar]] = {
     "CASE": _case,
     "IF": _case,
     "COALESCE": _coalesce,
+    "FITS": _fits,
     "ARRAY": lambda values, _of: list(values),
     "GREATEST": _extreme(max),
     "LEAST": _extreme(min),

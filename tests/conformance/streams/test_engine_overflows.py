@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from duolog import Topology, acc, avg, coalesce, col, count, lit, sum_
+from duolog.dsl.columns import Expr
 from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.levels import find_levels
@@ -40,7 +41,7 @@ batches = st.lists(
 )
 
 
-def plan_of(*, table: bool) -> Plan:
+def plan_of(*, table: bool, products: bool = True) -> Plan:
     """Sums by group, also a user's own, of all records and of those that are like their pattern."""
     topology = Topology("overflows")
     source: Any = (topology.table if table else topology.stream)("t", key="id STRING", value=ROW)
@@ -56,6 +57,12 @@ def plan_of(*, table: bool) -> Plan:
         adder={"own": own + amount, "rows": acc("rows") + lit(1)},
         subtractor={"own": own - amount, "rows": acc("rows") - lit(1)} if table else None,
     ).to("own")
+    if products:
+        source.group_by("g").aggregate(
+            initializer={"own": lit(1).cast("DECIMAL(20,6)")},
+            adder={"own": own * amount},
+            subtractor={"own": own / amount} if table else None,
+        ).to("product")
     return topology.build()
 
 
@@ -88,7 +95,9 @@ def test_what_is_passed_over_leaves_the_same_state(
 def test_a_sum_of_decimals_that_overflows_is_an_error_of_the_record(spark: SparkSession) -> None:
     """It was passed over without a word in a stream, and null for ever in a table."""
     for table in (False, True):
-        driver = driver_of(spark, plan_of(table=table), 0, processing="log_and_fail")
+        driver = driver_of(
+            spark, plan_of(table=table, products=False), 0, processing="log_and_fail"
+        )
         row = f'{{"g":"a","amount":{WIDE}00,"n":1,"pattern":"%"}}'.encode()
         drive(driver, [SourceRecord("t", 0, 0, 0, b"k", row)])
 
@@ -118,6 +127,40 @@ def test_a_sum_of_ones_own_that_overflows_is_an_error_of_the_record(spark: Spark
     ]
     with pytest.raises(Exception, match=r"offset 2 at aggregate-.* does not fit DECIMAL\(38,2\)"):
         drive(driver, [SourceRecord("t", 0, 2, 0, b"k", rows[2])])
+
+
+@pytest.mark.parametrize(
+    ("step", "amounts"),
+    [
+        (acc("own") * col("amount"), ("2", WIDE + "00", WIDE + "00")),
+        (acc("own") / col("amount"), ("0.5", "0.01", "0.00")),
+        (acc("own") * col("amount") / col("n"), ("2", WIDE + "00", WIDE + "00")),
+    ],
+)
+def test_a_product_of_ones_own_that_overflows_is_an_error_of_the_record(
+    spark: SparkSession, step: Expr, amounts: tuple[str, ...]
+) -> None:
+    """It was null from then on, without a word. A quotient by zero is null, as elsewhere."""
+    topology = Topology("own")
+    topology.stream("t", key="id STRING", value=ROW).group_by("g").aggregate(
+        initializer={"own": lit(3).cast("DECIMAL(38,2)")}, adder={"own": step}
+    ).to("own")
+    plan = topology.build()
+    driver = driver_of(spark, plan, 0, processing="log_and_fail")
+    rows = [
+        SourceRecord("t", 0, at, 0, b"k", f'{{"g":"a","amount":{amount},"n":1}}'.encode())
+        for at, amount in enumerate(amounts)
+    ]
+    by_zero = amounts[-1] == "0.00"
+
+    for row in rows[: 3 if by_zero else 1]:
+        written = drive(driver, [row])
+
+    if by_zero:
+        assert [out[2] for out in written] == [b'{"own":null}']
+    else:
+        with pytest.raises(Exception, match=r"offset \d at aggregate-.* does not fit DECIMAL\(38,"):
+            drive(driver, rows[1:])
 
 
 def driver_of(

@@ -14,6 +14,17 @@ def airlines(topology: Topology) -> Table:
     return topology.table("airlines", key="carrier STRING", value="name STRING, dest STRING")
 
 
+def test_a_key_of_none_is_not_read() -> None:
+    """The docstring said so, and it was refused: no type of a column for None."""
+    topology = Topology("t")
+
+    stream = topology.stream("lines", key=None, value=str)
+    stream.to("copy")
+
+    assert str(stream.schema) == "key () value (value STRING)"
+    assert "key NONE ()" in topology.describe()
+
+
 def test_map_values_replaces_the_value_and_keeps_the_key() -> None:
     found = flights(Topology("t")).map_values("dest", late=col("delay") > 15, at=row_time())
 
