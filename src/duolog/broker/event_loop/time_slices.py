@@ -8,6 +8,7 @@ that comes in a round for two.
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ def freeing(rows: list[tuple[Key, list[Item]]]) -> Iterator[None]:
 
 def _always() -> bool:
     return True
+
+
+def _fail(error: Exception) -> None:
+    raise error
 
 
 class _Work(NamedTuple):
@@ -133,7 +138,7 @@ class OrderedWork:
     """Does pieces of work one after the other; what takes longer than a slice goes on in later rounds.
 
     What comes while an earlier piece is unfinished waits for it, however short it is. A piece that
-    raises is over: the loop hears of it, and those behind it go on in the next round.
+    raises is over: the loop hears of it in the next round, and those behind it go on.
     """
 
     def __init__(self, slices: TimeSlices, timers: "Timers") -> None:
@@ -154,11 +159,8 @@ class OrderedWork:
         while self._pieces:
             try:
                 yield from self._pieces[0]
-            except Exception:
-                self._pieces.popleft()
-                if self._pieces:
-                    self._timers.call_later(0.0, self._go_on)
-                raise
+            except Exception as error:  # noqa: BLE001  Not for who adds a piece, as a round that lands.
+                self._timers.call_later(0.0, partial(_fail, error))
             # Only now, so that what it adds waits for its turn.
             self._pieces.popleft()
             if self._pieces:  # Else this ends at once: what is added from now on is begun by `add`.

@@ -10,6 +10,7 @@ from duolog.broker.fetch import fetch_sessions
 from duolog.broker.produce import produce_burst
 from duolog.log import PartitionLog
 from duolog.protocol.error_codes import ErrorCode
+from unit.broker.transactional_producer import coordinate
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
 SURPRISE = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -137,3 +138,25 @@ def test_a_metadata_request_is_answered_with_an_error(
 
     assert [topic.error_code for topic in answer.topics] == [SURPRISE]
     assert client.ask(METADATA, version, topics=wanted).topics[0].error_code == 0
+
+
+def test_a_group_record_that_cannot_be_applied_costs_nobody_else_an_answer(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended the round that landed, and with it the broker: others' records had no answer."""
+    coordinate(harness)
+    harness.topic("t")
+    committer, producer = harness.client(), harness.client()
+    row = {"partition_index": 0, "committed_offset": 7}
+    commit = {"topics": [{"name": "t", "partitions": [row]}], "generation_id_or_member_epoch": -1}
+    committer.ask(8, 7, group_id="before", **commit)
+    coordinator = harness.broker.groups._coordinator  # noqa: SLF001
+
+    monkeypatch.setattr(coordinator, "replay", surprise)
+
+    committer.send(8, 7, group_id="g", **commit)
+    produced = producer.produce("t", harness.batch(b"v"))
+    harness.turn()
+
+    assert produced.error_code == 0
+    assert harness.broker.timers.failures == 1
