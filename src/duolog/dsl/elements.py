@@ -1,11 +1,20 @@
-"""The names that the elements of an ARRAY, or the entries of a MAP, have as columns."""
+"""The names that columns have behind an explode, and behind a new key and value at once."""
 
 from collections.abc import Collection, Mapping, Sequence
 
 from duolog.dsl.columns import Expr, find_fields, named, to_expression
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import ColumnRef, Expression, Item, Named, literal, rewrite, type_of
-from duolog.plan.nodes import Explode, Node
+from duolog.plan.expressions import (
+    ColumnRef,
+    Expression,
+    Item,
+    Named,
+    column_names,
+    literal,
+    rewrite,
+    type_of,
+)
+from duolog.plan.nodes import Explode, Node, SelectKey
 from duolog.plan.types import Array, Map, Struct, Type
 
 Elements = tuple[Expression, tuple[str, ...]]
@@ -59,6 +68,18 @@ def of_element(expression: Expression, parts: Mapping[str, Expression]) -> Expre
         expression,
         lambda part: parts.get(part.name) if isinstance(part, ColumnRef) else None,
     )
+
+
+def ensure_still_there(keyed: Node, values: tuple[Named, ...]) -> None:
+    """Raise a StatementError where a value reads a column whose name the new key has taken."""
+    assert isinstance(keyed, SelectKey), keyed
+    taken = {name for name, of in keyed.keys if of != ColumnRef(name)}
+    for name, of in values:
+        if both := sorted(taken & column_names(of)):
+            raise InvalidPlan(
+                f'column "{name}" of the new value reads "{both[0]}", which is a column of the new key',
+                hint="Give that column of the key another name.",
+            )
 
 
 def _expression(column: str | Expr) -> Expression:

@@ -12,7 +12,13 @@ from typing import Literal as OneOf
 
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Columns, Expr, count, named
-from duolog.dsl.elements import Elements, element_columns, elements_of, of_element
+from duolog.dsl.elements import (
+    Elements,
+    element_columns,
+    elements_of,
+    ensure_still_there,
+    of_element,
+)
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.records import Records
 from duolog.plan.aggregates import Fold, custom_fold, fold
@@ -45,6 +51,27 @@ class Stream(Records):
         """
         new = named(keys, named_keys, self.schema.names)
         return self._then("select-key", lambda name: SelectKey(name, self.node, new))
+
+    def map(self, /, *columns: str | Expr, key: On, **named_columns: Expr | PlainValue) -> "Stream":
+        """Give each record a new key and a new value; a null value stays null.
+
+        Args:
+            columns: the new value, as for `map_values`.
+            key: the new key, as for `select_key`: columns, or expressions with a name.
+            named_columns: more of the value.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> flights = Topology("f").stream("f", key="id BIGINT", value="dest STRING, late INT")
+            >>> print(flights.map(key="dest", hours=col("late") / 60).schema)
+            key (dest STRING) value (hours DOUBLE)
+        """
+        values = named(columns, named_columns, self.schema.names)
+        keyed = self.select_key(*([key] if isinstance(key, str | Expr) else key))
+        ensure_still_there(keyed.node, values)
+        return keyed._then(  # noqa: SLF001 - of this class
+            "map-values", lambda name: Project(name, keyed.node, values)
+        )
 
     def explode(
         self,
@@ -287,7 +314,7 @@ class Table(Records):
 
     def __getattr__(self, name: str) -> NoReturn:
         hint = ": use to_stream() first" if hasattr(Stream, name) else ""
-        raise AttributeError(f'table "{self.node}" has no {name}{hint}')
+        raise AttributeError(f"a table has no {name}{hint}")
 
     def to_pandas(self) -> Any:
         """Return the present rows as a pandas DataFrame, key columns first.

@@ -201,3 +201,25 @@ def test_a_topology_may_end_in_a_print() -> None:
 def test_nothing_is_no_limit_of_a_print(limit: int) -> None:
     with pytest.raises(StatementError, match=f"cannot print {limit} records"):
         orders(Topology("t")).print(limit=limit)
+
+
+def test_map_gives_a_new_key_and_a_new_value_at_once() -> None:
+    topology = Topology("t")
+    orders(topology).map("customer", key=col("tags.red").alias("red"), was=col("id")).to("o")
+
+    assert [node.action for node in topology.build().nodes[1:3]] == [
+        "by red = tags['red']",
+        "customer, was = id",
+    ]
+    key = (1).to_bytes(4, "big").decode()
+    assert written(topology, ORDER) == [(key, {"customer": "ann", "was": "1"})]
+
+
+def test_map_refuses_a_value_of_a_column_whose_name_the_new_key_takes() -> None:
+    """The value would be of the new key, and not of the column that was meant."""
+    stream = orders(Topology("t"))
+
+    with pytest.raises(StatementError, match='reads "customer", which is a column of the new key'):
+        stream.map("customer", key=col("customer").upper().alias("customer"))
+    with pytest.raises(StatementError, match='column "customer"'):
+        stream.map("customer", key="customer")
