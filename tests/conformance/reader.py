@@ -3,7 +3,7 @@
     ```bash      commands, each of which must end well; what goes on (a broker, `duolog run`) does so
                  in a terminal of its own until its like is typed again, `# Ctrl-C` is typed, or the page ends
     ```console   `$ command`, and below it what is printed; a line `…` stands for any lines,
-                 and a command under which an error stands is to be refused
+                 `…` in a line for any text, and a command under which an error stands is to be refused
     ```python    saved where its first line is `# name.py`; all others of a page are one program,
                  which pytest runs where it has tests
     ```text      what the program prints
@@ -171,8 +171,7 @@ class Reader:
         self._busy[kind] = busy
         busy.wait_for(sign)
         for line in printed.splitlines():
-            if line != _ANY:
-                busy.wait_for(self._here(line))
+            busy.wait_for(self._here(line))
         return busy.printed()
 
     def _stop(self, kind: str) -> str:
@@ -239,8 +238,10 @@ class _Busy:
         return self.output.read_text()
 
     def wait_for(self, text: str, times: int = 1) -> None:
+        """Wait until it has printed a text so often, in which `…` stands for any."""
+        pattern = re.escape(text).replace(_ANY, ".*")
         deadline = time.monotonic() + TIMEOUT_S
-        while self.printed().count(text) < times:
+        while len(re.findall(pattern, self.printed())) < times:
             assert self.process.poll() is None, f"ended: {self.printed()}"
             assert time.monotonic() < deadline, f'"{text}" was not printed: {self.printed()}'
             time.sleep(_POLL_S)
@@ -253,9 +254,9 @@ def free_port() -> str:
 
 
 def assert_printed(command: str, printed: str, expected: str) -> None:
-    """Compare what was printed, where a line `…` stands for any lines."""
+    """Compare what was printed, where a line `…` stands for any lines, and `…` in one for any text."""
     parts = re.split(rf"^{_ANY}$\n?", expected, flags=re.MULTILINE)
-    pattern = r"(?:.*\n)*".join(map(re.escape, parts))
+    pattern = r"(?:.*\n)*".join(re.escape(part).replace(_ANY, ".*") for part in parts)
     assert re.fullmatch(pattern, printed), (
         f"$ {command}\n{printed}\nis not, as the page shows,\n{expected}"
     )

@@ -50,6 +50,17 @@ def test_every_block_of_a_page_is_of_a_kind_that_is_tried() -> None:
     assert {line for line in fences if line != "```"} == {f"```{kind}" for kind in known}
 
 
+def test_every_console_begins_with_a_command() -> None:
+    without = [
+        f"{page.name}: {block.text}"
+        for page in GUIDE.glob("*.md")
+        for block in blocks_of(page)
+        if block.language == "console" and not block.text.startswith("$ ")
+    ]
+
+    assert without == []
+
+
 def test_the_five_programs_for_a_newcomer_are_short() -> None:
     programs = {block.file: block.text for block in blocks_of(FROM_ZERO) if block.file}
 
