@@ -37,15 +37,17 @@ public final class MicroBatchEnds {
   public static void main(String[] args) {
     int batches = 0;
     for (int seed = 0; seed < Integer.parseInt(args[0]); seed++) {
-      batches += read(new Random(seed), seed);
+      batches += read(new Random(seed), seed, false);
+      read(new Random(seed), seed, true);
     }
     System.out.println(batches);
   }
 
-  private static int read(Random random, int seed) {
+  /** With {@code grows} the records come while others are read, so that some come too late. */
+  private static int read(Random random, int seed, boolean grows) {
     List<Topic> topics = new ArrayList<>();
     for (int number = 0; number < 2 + random.nextInt(2); number++) {
-      topics.add(new Topic("topic-" + number, random));
+      topics.add(new Topic("topic-" + number, random, grows));
     }
     Horizon horizon = new Horizon("case-" + seed, new Known(topics));
     List<OrderedStream> streams = new ArrayList<>();
@@ -55,6 +57,8 @@ public final class MicroBatchEnds {
     }
     int batches = 0;
     while (topics.stream().anyMatch(Topic::hasMore)) {
+      topics.forEach(topic -> topic.grow(random));
+      boolean some = topics.stream().anyMatch(Topic::hasSome);
       List<long[]> ends = new ArrayList<>();
       long read = 0;
       for (int i = 0; i < topics.size(); i++) {
@@ -73,11 +77,13 @@ public final class MicroBatchEnds {
         topics.get(i).at = ends.get(i);
       }
       batches++;
-      if (read <= 0) {
+      if (read <= 0 && some) {
         System.out.println("nothing-read:" + seed);
         break;
       }
-      topics.forEach(behind -> topics.forEach(other -> check(behind, other, seed)));
+      if (!grows) {
+        topics.forEach(behind -> topics.forEach(other -> check(behind, other, seed)));
+      }
     }
     return batches;
   }
@@ -118,7 +124,8 @@ public final class MicroBatchEnds {
       Map<TopicPartition, Long> found = new HashMap<>();
       for (TopicPartition partition : partitions) {
         long[] times = topics.get(partition.topic()).times[partition.partition()];
-        for (int offset = times.length - 1; offset >= 0; offset--) {
+        int last = topics.get(partition.topic()).there[partition.partition()] - 1;
+        for (int offset = last; offset >= 0; offset--) {
           if (times[offset] >= time) {
             found.put(partition, (long) offset);
           }
@@ -148,9 +155,10 @@ public final class MicroBatchEnds {
     private final boolean table;
     private final long[][] times;
     private final int most;
+    private final int[] there;
     private long[] at;
 
-    Topic(String name, Random random) {
+    Topic(String name, Random random, boolean grows) {
       this.name = name;
       table = random.nextBoolean();
       times = new long[1 + random.nextInt(2)][];
@@ -164,6 +172,25 @@ public final class MicroBatchEnds {
         }
       }
       at = new long[times.length];
+      there = new int[times.length];
+      for (int p = 0; p < times.length; p++) {
+        there[p] = grows ? 0 : times[p].length;
+      }
+    }
+
+    void grow(Random random) {
+      for (int p = 0; p < times.length; p++) {
+        there[p] = Math.min(times[p].length, there[p] + random.nextInt(8));
+      }
+    }
+
+    boolean hasSome() {
+      for (int p = 0; p < times.length; p++) {
+        if (at[p] < there[p]) {
+          return true;
+        }
+      }
+      return false;
     }
 
     boolean hasMore() {
@@ -205,7 +232,7 @@ public final class MicroBatchEnds {
     public Offset latestOffset(Offset start, ReadLimit limit) {
       long[] ends = read(start);
       for (int p = 0; p < ends.length; p++) {
-        ends[p] = Math.min(times[p].length, ends[p] + most);
+        ends[p] = Math.min(there[p], ends[p] + most);
       }
       return offset(ends);
     }
@@ -214,7 +241,7 @@ public final class MicroBatchEnds {
     public Offset reportLatestOffset() {
       long[] ends = new long[times.length];
       for (int p = 0; p < ends.length; p++) {
-        ends[p] = times[p].length;
+        ends[p] = there[p];
       }
       return offset(ends);
     }
