@@ -27,8 +27,8 @@ def say_stopping(application: "Application | None") -> None:
     click.echo("stopping …", err=True)
     if application is not None and application.ends_late:
         click.echo(
-            "keeping what Java has loaded, for quicker starts: this takes a while, this once "
-            "(Ctrl-C leaves it out)",
+            "keeping what Java has loaded, for quicker starts: this once it takes a while\n"
+            "Ctrl-C leaves it out",
             err=True,
         )
 

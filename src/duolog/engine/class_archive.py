@@ -1,4 +1,4 @@
-"""The JVM's archive of parsed classes: written once, when a first session ends, and mapped by later ones.
+"""The JVM's archive of parsed classes: written once, as a first query's session ends, mapped by later ones.
 
     no archive ─▶ -XX:ArchiveClassesAtExit=scratch ─▶ the JVM ends well ─▶ renamed into the cache
     archive    ─▶ -XX:SharedArchiveFile=archive

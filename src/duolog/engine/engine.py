@@ -185,6 +185,7 @@ class Engine:
             TopicWatch(checkpoint.topic_ids(), self._topics.topic_ids, application_id),
         )
         query.start()
+        session.note_query()
         return query
 
     def _checkpoint(self, application_id: str) -> Checkpoint:

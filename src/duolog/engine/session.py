@@ -103,7 +103,7 @@ class _Running:
     scratch: ExitStack
     java_process: Any
     config: EngineConfig
-    writes_archive: bool
+    end: "JavaEnd"
     owners: set["Session"] = field(default_factory=set)
 
     @property
@@ -147,7 +147,11 @@ class Session:
     @property
     def ends_late(self) -> bool:
         """Whether the last owner waits for the archive of classes, which a first JVM writes as it ends."""
-        return self._running.writes_archive and len(self._running.owners) == 1
+        return self._running.end.keeps_archive and len(self._running.owners) == 1
+
+    def note_query(self) -> None:
+        """Tell that a query was started: from then on its classes are worth an archive."""
+        self._running.end.ran_query = True
 
     @property
     def has_ended(self) -> bool:
@@ -169,10 +173,16 @@ _lock = threading.Lock()
 _running: _Running | None = None
 
 
-def open_session(config: EngineConfig, *, extra: Mapping[str, str] | None = None) -> Session:
+def open_session(
+    config: EngineConfig,
+    *,
+    extra: Mapping[str, str] | None = None,
+    given_up: threading.Event | None = None,
+) -> Session:
     """Return a share in the session of this process, which the first call starts.
 
-    Where its JVM has gone, a new one is started; shares in the old one stay with what is gone.
+    Where its JVM has gone, a new one is started; shares in the old one stay with what is gone. A start
+    ends soon, as one that failed, when `given_up` is set.
 
     Raises:
         ConfigError: the session runs with another master, memory or connector than `config` asks for.
@@ -187,7 +197,7 @@ def open_session(config: EngineConfig, *, extra: Mapping[str, str] | None = None
             _running.stop()
             _running = None
         if _running is None:
-            _running = _start(config, extra or {})
+            _running = _start(config, extra or {}, given_up or threading.Event())
             atexit.register(_stop_at_exit)
         else:
             _ensure_same(_running.config, config)
@@ -235,7 +245,7 @@ def slots_of(spark: SparkSession) -> int:
     return spark.sparkContext.defaultParallelism
 
 
-def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Running:
+def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.Event) -> _Running:
     java = ensure_java()
     jars = (*connector_jars(config.connector), kernel_jar())
     # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
@@ -254,13 +264,21 @@ def _start(config: EngineConfig, extra: Mapping[str, str]) -> _Running:
         gateway = _launch_java(conf, _log_file(config, undo), held)
         # Run in the reverse order: the JVM ends, then what it has written is kept.
         undo.callback(_keep_written, archive, gateway.proc)
-        undo.push(JavaEnd(gateway.proc, writes))
+        end = JavaEnd(gateway.proc, writes)
+        undo.push(end)
         undo.callback(_forget_gateway, gateway)
+        _ensure_wanted(given_up)
         context = SparkContext(conf=conf, gateway=gateway)
+        _ensure_wanted(given_up)
         spark = SparkSession(context)
         _register_kernel(spark)
         kept = undo.pop_all()
-    return _Running(spark, kept, gateway.proc, config, writes)
+    return _Running(spark, kept, gateway.proc, config, end)
+
+
+def _ensure_wanted(given_up: threading.Event) -> None:
+    if given_up.is_set():
+        raise JvmNotStarted("the start of the JVM was given up")
 
 
 def session_conf(
@@ -317,12 +335,21 @@ def _not_started(log: Path | None, said_before: int) -> JvmNotStarted:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JavaEnd:
-    """Ends the JVM: in order, and at once where its start failed or somebody is in a hurry."""
+    """Ends the JVM: in order, or at once.
+
+    At once where its start failed, where somebody is in a hurry, and where it would write an archive
+    that lacks what a query needs, with which all later starts had to live.
+    """
 
     process: Any
     writes_archive: bool
+    ran_query: bool = False
+
+    @property
+    def keeps_archive(self) -> bool:
+        return self.writes_archive and self.ran_query
 
     def __call__(
         self,
@@ -336,8 +363,8 @@ class JavaEnd:
         # The gateway ends when its standard input does.
         process.stdin.close()
         try:
-            if kind is None:
-                process.wait(_END_WITH_ARCHIVE_TIMEOUT_S if self.writes_archive else _END_TIMEOUT_S)
+            if kind is None and self.keeps_archive == self.writes_archive:
+                process.wait(_END_WITH_ARCHIVE_TIMEOUT_S if self.keeps_archive else _END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             pass
         finally:

@@ -22,7 +22,7 @@ from duolog.runtime.views import LiveView, TableRows, TopicView
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
-    from duolog.engine import Engine
+    from duolog.engine import Engine, EngineConfig
     from duolog.engine.query import RunningQuery
     from duolog.plan.nodes import Node
 
@@ -194,13 +194,26 @@ class Application:
     def _engine_of_this(self) -> "Engine":
         if self._engine is None:
             # Imported here: pyspark takes half a second, and all commands import this package.
-            from duolog.engine import Engine, EngineConfig  # noqa: PLC0415
+            from duolog.engine import Engine  # noqa: PLC0415
 
-            config = EngineConfig.from_settings(
-                self._settings,
-                bootstrap_servers=self._bootstrap_servers,
-                checkpoint_dir=self._data_dir / "checkpoints",
-                log_path=self._data_dir / "engine.log",
-            )
+            config = engine_config(self._settings, self._data_dir, self._bootstrap_servers)
             self._engine = Engine(config)
         return self._engine
+
+
+def engine_config(
+    settings: Mapping[str, str], data_dir: Path, bootstrap_servers: str = ""
+) -> "EngineConfig":
+    """Return what an engine is told; a JVM alone needs no servers.
+
+    Raises:
+        ConfigError: a setting is wrong.
+    """
+    from duolog.engine import EngineConfig  # noqa: PLC0415
+
+    return EngineConfig.from_settings(
+        settings,
+        bootstrap_servers=bootstrap_servers,
+        checkpoint_dir=data_dir / "checkpoints",
+        log_path=data_dir / "engine.log",
+    )

@@ -56,9 +56,25 @@ def test_a_jvm_that_writes_its_archive_is_given_time(
     """On a busy machine it was killed after 30 s: each run wrote an archive anew, and none kept it."""
     monkeypatch.setattr(session, "_END_TIMEOUT_S", 0.1)
 
-    session.JavaEnd(busy, writes_archive=True)(None, None, None)
+    session.JavaEnd(busy, writes_archive=True, ran_query=True)(None, None, None)
 
     assert busy.returncode == 0
+
+
+@pytest.mark.parametrize("ran_query", [True, False])
+def test_a_jvm_with_an_archive_ends_in_order(
+    busy: subprocess.Popen[bytes], *, ran_query: bool
+) -> None:
+    session.JavaEnd(busy, writes_archive=False, ran_query=ran_query)(None, None, None)
+
+    assert busy.returncode == 0
+
+
+def test_a_jvm_that_ran_no_query_writes_no_archive(busy: subprocess.Popen[bytes]) -> None:
+    """It would lack the classes of queries, and be mapped by all later starts."""
+    session.JavaEnd(busy, writes_archive=True)(None, None, None)
+
+    assert busy.returncode == -signal.SIGKILL
 
 
 def test_a_jvm_that_only_ends_is_not_waited_for_as_long(
@@ -72,6 +88,8 @@ def test_a_jvm_that_only_ends_is_not_waited_for_as_long(
 
 
 def test_a_jvm_whose_start_was_interrupted_ends_at_once(busy: subprocess.Popen[bytes]) -> None:
-    session.JavaEnd(busy, writes_archive=True)(KeyboardInterrupt, KeyboardInterrupt(), None)
+    end = session.JavaEnd(busy, writes_archive=True, ran_query=True)
+
+    end(KeyboardInterrupt, KeyboardInterrupt(), None)
 
     assert busy.returncode == -signal.SIGKILL

@@ -1,6 +1,6 @@
 """`duolog demo`: options, and the order in which things start, run and stop.
 
-    broker ─▶ topics ─▶ tables, year ∥ JVM ─▶ query ─▶ caught up ─▶ live flights ─▶ compared
+    broker ─▶ topics ─▶ tables ∥ JVM ─▶ query ─▶ the year ─▶ caught up ─▶ live flights ─▶ compared
 
 Everything is stopped in the opposite order, whatever ends it.
 """

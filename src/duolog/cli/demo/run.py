@@ -1,9 +1,10 @@
 """One run of the demo, from the first process to the comparison.
 
-    broker ─▶ topics ─▶ tables, year ∥ JVM ─▶ query ─▶ caught up ─▶ live flights ─▶ comparison
+    broker ─▶ topics ─▶ tables ─┬─▶ query ─▶ caught up ─▶ live flights ─▶ comparison
+    JVM ────────────────────────┘
 
-The tables are whole before the query starts; the year is written meanwhile, but for its last
-flights, which begin once the query is live and has counted all others.
+The tables are whole before the query starts; the year follows, but for its last flights, which begin
+once the query is live and has counted all others.
 """
 
 import re
@@ -25,6 +26,7 @@ from duolog.cli.demo.topology import APPLICATION_ID, flights_topology
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import QueryError
 from duolog.runtime.application import Application
+from duolog.runtime.early_jvm import EarlyJvm
 from duolog.runtime.supervisor import BrokerProcess
 
 if TYPE_CHECKING:
@@ -105,18 +107,23 @@ class DemoRun:
         Raises:
             DuologError: one of them did not start.
         """
-        screen.say("starting the broker")
+        early = EarlyJvm(self._options.settings, self._application_dir())
+        self._running.enter_context(early)
+        screen.say("starting the broker, and Spark beside it")
         topics = DemoTopics(self._start_broker())
         if fresh and self._options.bootstrap_servers:
             topics.delete()
         topics.create()
-        screen.say("starting Spark, writing the flights")
+        screen.say("starting Spark, writing the tables")
         self.application = application = self._open_application(topics)
+        early.release()
         screen.say("starting the query")
         self._query_started_at = time.monotonic()
         self._query = application.start()
         self._tables = LiveTables(topics.bootstrap_servers)
         self._running.callback(self._tables.close)
+        # Before the query: what comes while it ends would be history for the next run.
+        self._running.callback(self._load.stop)
         self._tables.open()
         screen.say("waiting for the first row")
 

@@ -208,7 +208,7 @@ def status_line(state: DemoState) -> Text:
         )
     else:
         line = Text.assemble(
-            "catching up ",
+            "going live " if state.mode == "real-time" else "catching up ",
             (f"{state.events_per_second:,.0f}", strong),
             " events/s · lag ",
             (f"{state.lag:,}", strong),

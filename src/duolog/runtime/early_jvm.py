@@ -1,0 +1,66 @@
+"""A JVM that starts beside what an application needs first: a broker, topics, checks.
+
+    EarlyJvm.start ─▶ a thread starts the session of this process ─┐
+    broker, topics, checks                                         ├─▶ `Application.open` has it at once
+                                                                   └─▶ `release`: it is the application's
+
+What it fails of is not told here: `Application.open` tries again, and tells.
+"""
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from duolog.core.errors import DuologError
+
+if TYPE_CHECKING:
+    from duolog.engine.session import Session
+
+
+class EarlyJvm:
+    """Holds the session of this process until an application does.
+
+    Args:
+        settings: engine settings by name, those of the application.
+        data_dir: where the application keeps its log.
+    """
+
+    def __init__(self, settings: Mapping[str, str], data_dir: Path) -> None:
+        self._settings = settings
+        self._data_dir = data_dir.resolve()
+        self._share: Session | None = None
+        self._given_up = threading.Event()
+        self._thread = threading.Thread(target=self._open, name="early-jvm", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self._given_up.set()
+        self.release()
+
+    def release(self) -> None:
+        """Give the session up; it goes on as long as an application holds it."""
+        self._thread.join()
+        share, self._share = self._share, None
+        if share is not None:
+            share.close()
+
+    def _open(self) -> None:
+        # Imported here: pyspark takes half a second, which the broker's start need not wait for.
+        from duolog.engine.session import open_session  # noqa: PLC0415
+        from duolog.runtime.application import engine_config  # noqa: PLC0415
+
+        with contextlib.suppress(DuologError, OSError):
+            config = engine_config(self._settings, self._data_dir)
+            self._share = open_session(config, given_up=self._given_up)

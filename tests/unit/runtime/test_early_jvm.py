@@ -1,0 +1,54 @@
+"""A JVM that starts beside other things; the session is played."""
+
+import threading
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+
+from duolog.core.errors import ConfigError
+from duolog.engine import session
+from duolog.engine.errors import JvmNotStarted
+from duolog.runtime.early_jvm import EarlyJvm
+
+
+def test_it_starts_beside_what_else_is_done_and_is_given_up_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, share = threading.Event(), MagicMock()
+    monkeypatch.setattr(session, "open_session", lambda *_, **__: opened.wait(10) and share)
+
+    with EarlyJvm({}, tmp_path) as early:
+        assert not share.close.called
+        opened.set()
+        early.release()
+        assert share.close.call_count == 1
+
+    assert share.close.call_count == 1
+
+
+@pytest.mark.parametrize("error", [ConfigError("no", name="x"), PermissionError("data")])
+def test_what_it_fails_of_is_left_to_the_application(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(session, "open_session", MagicMock(side_effect=error))
+
+    with EarlyJvm({}, tmp_path):
+        pass
+
+
+def test_a_start_is_given_up_by_who_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+
+    def open_slowly(_config: object, *, given_up: threading.Event) -> None:
+        seen.append(given_up.wait(10))
+        raise JvmNotStarted("given up")
+
+    monkeypatch.setattr(session, "open_session", open_slowly)
+
+    with pytest.raises(KeyboardInterrupt), EarlyJvm({}, tmp_path):
+        raise KeyboardInterrupt
+
+    assert seen == [True]
