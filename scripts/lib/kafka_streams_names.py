@@ -42,7 +42,6 @@ HOMES: Final[Mapping[str, str]] = {
 OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
     "KStream.join": ("Stream.join", "with a table only"),
     "KStream.leftJoin": ("Stream.left_join", "with a table only"),
-    "KStream.map": ("Stream.select_key", "and `map_values`: first the one, then the other"),
     "KStream.peek": ("Stream.peek", "shows records; runs no code of yours"),
     "KStream.flatMap": ("Stream.flat_map", "an expression gives the elements"),
     "KStream.flatMapValues": ("Stream.flat_map_values", "an expression gives the elements"),
