@@ -232,6 +232,34 @@ def test_what_no_store_depends_on_may_change(before: Build, after: Build) -> Non
     assert difference(before, after) == ""
 
 
+def branches(*, first: bool = True) -> Build:
+    """Two counts that differ in their branches alone."""
+
+    def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        parts = flights.split(late=col("delay") > 0, default="rest")
+        for name in ("late", "rest") if first else ("rest", "late"):
+            parts[name].group_by("dest").count("n").to(name)
+
+    return build
+
+
+def test_stores_of_two_branches_are_told_apart() -> None:
+    assert difference(branches(), branches()) == ""
+    assert "what is filtered in front of it" in difference(branches(), branches(first=False))
+
+
+def test_what_is_exploded_belongs_to_what_is_kept() -> None:
+    def words(*, lower: bool) -> Build:
+        def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+            text = col("dest").lower() if lower else col("dest")
+            flights.explode(word=text.split()).group_by("word").count("n").to("words")
+
+        return build
+
+    assert difference(words(lower=True), words(lower=True)) == ""
+    assert "its key was" in difference(words(lower=True), words(lower=False))
+
+
 def test_a_filter_may_change_before_the_only_store_that_is_named_after_its_place() -> None:
     def late_ones(late: int) -> Build:
         def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
