@@ -1,5 +1,6 @@
 """A broker without a port: its connections are socket pairs, its loop is turned by the test."""
 
+import gc
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -244,3 +245,12 @@ def open_harness(tmp_path: Path) -> Iterator[OpenHarness]:
 @pytest.fixture
 def harness(open_harness: OpenHarness) -> Harness:
     return open_harness()
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """Nothing is collected: what is left of something is in a cycle, or somebody has it."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

@@ -344,6 +344,7 @@ def test_a_session_that_begins_forgets_nothing(harness: Any) -> None:
     assert partitions(grown) == [0]
 
 
+@pytest.mark.usefixtures("no_collection")
 def test_a_session_that_has_ended_leaves_nothing_for_a_collection(harness: Any) -> None:
     """What is old is hardly ever looked at: a cycle would stay for millions of objects."""
     harness.topic("orders", 300)
@@ -351,13 +352,10 @@ def test_a_session_that_has_ended_leaves_nothing_for_a_collection(harness: Any) 
     consumer.fetch(dict.fromkeys(range(300), 0))
     consumer.fetch({})
     consumer.produce(0, b"v")  # One is ready, the others wait.
-    gc.collect()
-    gc.disable()
 
     harness.broker.fetch_sessions.remove(consumer.id)
     harness.turn()
     left = [each for each in gc.get_objects() if isinstance(each, SessionPartition)]
-    gc.enable()
 
     assert len(left) == 0
     assert not any(partition.waiters for partition in harness.broker.topics.find("orders").served)
