@@ -10,6 +10,7 @@ pinned at the first start and compared at each later one. What a shape is stands
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,19 @@ class Checkpoint:
             # With its checksum, which would stand in the way of the next one's.
             for name in (f".{planned}.crc", str(planned)):
                 (offsets / name).unlink(missing_ok=True)
+
+        self.forget_unplanned()
+
+    def forget_unplanned(self) -> None:
+        """Remove what a start has left that ended before it had planned its first micro-batch.
+
+        A file that was being written counts, and Spark refuses for good to begin beside one. State
+        that no micro-batch has committed means nothing.
+        """
+        logs = [self.spark_dir / name for name in ("offsets", "commits")]
+        if not any(path.name.isdigit() for log in logs for path in log.glob("[0-9]*")):
+            for directory in (*logs, self.spark_dir / "state"):
+                shutil.rmtree(directory, ignore_errors=True)
 
     def committed_positions(self) -> dict[str, dict[int, int]]:
         """Return the offset that each source partition is to be read from, as Spark has committed it.

@@ -112,6 +112,7 @@ class Engine:
             session = self._session()
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             try:
+                checkpoint.forget_unplanned()
                 query = self._start(plan, application_id, mode, checkpoint, session)
             except BaseException:
                 # Why the start failed says more. Of a JVM that has gone the system has freed the lock.
@@ -171,6 +172,7 @@ class Engine:
         def renewed() -> Launcher:
             session = self._session()
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
+            checkpoint.forget_unplanned()
             return Launcher(session, self.config, checkpoint, spec, plan.places)
 
         launcher = Launcher(session, self.config, checkpoint, spec, plan.places)

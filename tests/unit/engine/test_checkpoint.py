@@ -208,3 +208,43 @@ def test_a_micro_batch_that_was_planned_is_forgotten_with_its_checksum(tmp_path:
     checkpoint.forget_planned()
 
     assert [path.name for path in offsets.iterdir()] == ["0"]
+
+
+def test_what_a_start_left_that_had_planned_nothing_is_removed(tmp_path: Path) -> None:
+    """A file of the offset log that was being written as the query was stopped, or the JVM killed."""
+    checkpoint = Checkpoint(tmp_path / "app")
+    spark = checkpoint.spark_dir
+    for name in ("offsets/.0.7d1c.tmp", "offsets/.0.7d1c.tmp.crc", "state/0/0/1.delta", "metadata"):
+        (spark / name).parent.mkdir(parents=True, exist_ok=True)
+        (spark / name).write_text("")
+
+    checkpoint.forget_unplanned()
+
+    assert [path.name for path in spark.iterdir()] == ["metadata"]
+
+
+@pytest.mark.parametrize("entry", ["offsets/0", "commits/0"])
+def test_what_was_planned_or_done_stays(tmp_path: Path, entry: str) -> None:
+    checkpoint = Checkpoint(tmp_path / "app")
+    names = (entry, "offsets/.1.7d1c.tmp", "state/0/0/1.delta")
+    for name in names:
+        path = checkpoint.spark_dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+
+    checkpoint.forget_unplanned()
+
+    assert all((checkpoint.spark_dir / name).exists() for name in names)
+
+
+def test_a_first_micro_batch_that_is_forgotten_leaves_no_state(tmp_path: Path) -> None:
+    """It did not fit the memory; Spark refuses to plan the first one beside state."""
+    checkpoint = Checkpoint(tmp_path / "app")
+    for name in ("offsets/0", "state/0/0/1.delta"):
+        path = checkpoint.spark_dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+
+    checkpoint.forget_planned()
+
+    assert list(checkpoint.spark_dir.iterdir()) == []
