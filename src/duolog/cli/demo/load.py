@@ -2,11 +2,12 @@
 
     tables ─▶ some flights ─▶ the year, as fast as it goes ─▶ one live flight ─▶ live flights, at their rate
                             │                               │                  │
-                         "query"                         "first"             "rest"
+                          "row"                          "first"             "rest"
 
-It waits where a word stands, until `go_on`: the processor is Spark's until the query has started, which
-has seen how large a flight is; live flights are for when the year was caught up with. The first of them
-comes alone, as Spark's first task of a mode takes seconds. With a rate of one's own all flights are live.
+It waits where a word stands, until `go_on`: the processor is Spark's until the first row is there, and a
+first micro-batch of few flights brings it sooner; live flights are for when the year was caught up with. The
+first of them comes alone, as Spark's first task of a mode takes seconds. With a rate of one's own all
+flights are live.
 
 A flight is written to the partition of its carrier, and each partition's order is the dataset's
 order. So the number of records in a partition says which flights are there, also after a crash in
@@ -36,10 +37,10 @@ _QUEUE_RECORDS: Final = 100_000
 LIVE_FLIGHTS: Final = 1_500
 """So many flights at the end are live, or a tenth of all if that is less."""
 LIVE_RATE: Final = 100.0
-Waiting = Literal["", "query", "first", "rest"]
+Waiting = Literal["", "row", "first", "rest"]
 
 _AHEAD: Final = 2_000
-"""So many flights are written before the query starts."""
+"""So many flights are written before there is a row: enough to see how large a flight is."""
 _SLOW_RATE: Final = 5_000
 """Up to so many events/s each record leaves at once; above it, records wait for company."""
 _PACE_S: Final = 0.002
@@ -162,7 +163,7 @@ class FlightLoad(threading.Thread):
                     self._wait_for(live.pop(0))
                     pace = self._begin_to_pace()
             elif number == _AHEAD:
-                self._wait_for("query")
+                self._wait_for("row")
             if pace is not None:
                 pace.wait()
             if self._stopping.is_set():

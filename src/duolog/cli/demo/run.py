@@ -170,7 +170,10 @@ class DemoRun:
         load = self._load
         if not load.waits_for:
             return
-        if load.waits_for != "query":
+        if load.waits_for == "row":
+            if self._tables.first_row_at is None:
+                return
+        else:
             if self._query.state != "running" or self._tables.events < load.produced:
                 return
             if load.waits_for == "rest":

@@ -101,7 +101,7 @@ def test_the_last_flights_wait_until_they_are_to_be_live(monkeypatch: pytest.Mon
     """What was shown as latency was the age of a backlog: all flights were written at once."""
     load, senders = started_load(monkeypatch, 0, 0, rate=None)
 
-    for what, there in (("query", 10), ("first", 36), ("rest", 37)):
+    for what, there in (("row", 10), ("first", 36), ("rest", 37)):
         wait_for(load, what)
         assert (load.produced, load.done) == (there, False)
         assert sum(len(sender.records) for sender in senders) == there
