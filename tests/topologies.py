@@ -4,14 +4,30 @@ Two streams and two tables, each keyed by a text, with a text and a number as va
 grows step by step: each takes a stream or a table that is there and makes another one of it.
 """
 
+import datetime as dt
 from collections.abc import Callable
 from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 
-from duolog import Topology, array, avg, col, count, lit, max_, min_, row_time, sum_, when
+from duolog import (
+    Topology,
+    array,
+    avg,
+    col,
+    count,
+    hopping,
+    lit,
+    max_,
+    min_,
+    row_time,
+    sum_,
+    tumbling,
+    when,
+)
 from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Grouped, Stream, Table
+from duolog.plan.schema import BOUNDS
 from duolog.plan.types import BIGINT, STRING
 
 STREAMS: Final = ("s1", "s2")
@@ -132,7 +148,7 @@ class _Growth:
         return branches[chosen[0] if chosen else "rest"]
 
     def _aggregate(self, handle: Stream | Table) -> Table:
-        grouped = self._grouped(handle)
+        grouped = self._windowed(handle, self._grouped(handle))
         numbers, texts = _columns(handle)
         results = [count()]
         for name in numbers[:2]:
@@ -159,8 +175,25 @@ class _Growth:
             case _:
                 return handle.group_by(name)
 
+    def _windowed(self, handle: Stream | Table, grouped: Grouped) -> Grouped:
+        names = grouped.schema.key
+        if isinstance(handle, Table) or any(column in BOUNDS for column in names):
+            return grouped
+        grace = ms(self._draw(st.integers(0, 4)))
+        windows = self._draw(
+            st.sampled_from(
+                [None, None, tumbling(ms(5), grace=grace), hopping(ms(7), ms(3), grace=grace)]
+            )
+        )
+        return grouped.windowed_by(windows) if windows else grouped
+
     def _join(self, stream: Stream) -> Stream | None:
-        fitting = [table for table in self._tables if table.schema.key == stream.schema.key]
+        fitting = [
+            table
+            for table in self._tables
+            if table.schema.key == stream.schema.key
+            and not (table.schema.window or stream.schema.window)
+        ]
         if not fitting:
             return None
         table = self._of(fitting)
@@ -168,6 +201,10 @@ class _Growth:
         if self._draw(st.booleans()):
             return stream.left_join(table, prefix=prefix)
         return stream.join(table, prefix=prefix)
+
+
+def ms(milliseconds: int) -> dt.timedelta:
+    return dt.timedelta(milliseconds=milliseconds)
 
 
 def _columns(handle: Stream | Table) -> tuple[list[str], list[str]]:

@@ -36,6 +36,8 @@ HOMES: Final[Mapping[str, str]] = {
     "KTable": "Table",
     "KGroupedStream": "Grouped",
     "KGroupedTable": "Grouped",
+    "TimeWindowedKStream": "Grouped",
+    "SessionWindowedKStream": "Grouped",
 }
 """Which of our classes stands for an interface of theirs. For others a name alone decides."""
 
@@ -50,6 +52,11 @@ OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
     "BranchedKStream.noDefaultBranch": ("Stream.split", "without `default=`"),
     "KTable.transformValues": ("Table.map_values", "expressions over a row, without a store"),
     "KGroupedStream.reduce": ("Grouped.aggregate", "`sum_`, `min_`, `max_`, or an adder"),
+    "SessionWindowedKStream.reduce": (
+        "Grouped.aggregate",
+        "`sum_`, `min_`, `max_`, or an adder and a merger",
+    ),
+    "TimeWindowedKStream.reduce": ("Grouped.aggregate", "`sum_`, `min_`, `max_`, or an adder"),
     "KGroupedTable.reduce": ("Grouped.aggregate", "`sum_`, or an adder and a subtractor"),
 }
 """Names of theirs: what does the same here, and how far. One that ours has too wins."""

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
         lit,
         max_,
         min_,
+        other,
         row_time,
         sum_,
         when,
     )
     from duolog.dsl.topology import Topology
+    from duolog.dsl.windows import hopping, session, tumbling
     from duolog.runtime.application import Application
 
 __version__ = "0.1.0"
@@ -49,12 +51,16 @@ __all__ = [
     "concat",
     "count",
     "greatest",
+    "hopping",
     "least",
     "lit",
     "max_",
     "min_",
+    "other",
     "row_time",
+    "session",
     "sum_",
+    "tumbling",
     "when",
 ]
 
@@ -62,6 +68,9 @@ _HOME = {
     "Application": "duolog.runtime.application",
     "DuologError": "duolog.core.errors",
     "Topology": "duolog.dsl.topology",
+    "hopping": "duolog.dsl.windows",
+    "session": "duolog.dsl.windows",
+    "tumbling": "duolog.dsl.windows",
 }
 
 

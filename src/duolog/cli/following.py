@@ -70,7 +70,7 @@ class ProgressTeller:
         now = self._query.progress()
         click.echo(
             f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
-            f"lag {now.lag_records_total:,}{_skipped(now.skipped)}"
+            f"lag {now.lag_records_total:,}{_skipped(now.skipped)}{_late(now.late)}"
             + (f"; waits for its next start: {now.trouble}" if now.trouble else ""),
             err=True,
         )
@@ -190,6 +190,16 @@ class FileRunner:
 def _wait_for(file: "TopologyFile", *, runs: bool = False) -> None:
     kept = "; what ran before runs on" if runs else ""
     click.echo(f"waiting for a change of {file.path}{kept}", err=True)
+
+
+def _late(late: Mapping[str, int]) -> str:
+    """Return what a line about progress says of records that came too late for a window.
+
+    Example:
+        >>> _late({"aggregate-3": 1200}), _late({})
+        (', late 1,200', '')
+    """
+    return f", late {sum(late.values()):,}" if late else ""
 
 
 def _skipped(skipped: Mapping[str, int]) -> str:

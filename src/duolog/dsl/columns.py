@@ -23,6 +23,7 @@ from duolog.plan.expressions import (
     Named,
     PlainValue,
     RowTime,
+    TableColumnRef,
     literal,
     rewrite,
     walk,
@@ -261,6 +262,11 @@ def lit(value: PlainValue) -> Expr:
 def acc(name: str) -> Expr:
     """Return, in an adder, subtractor or result of `aggregate`, what was accumulated so far."""
     return Expr(AccumulatorRef(name), name)
+
+
+def other(name: str) -> Expr:
+    """Return, in the merger of `aggregate`, what was accumulated in the session that is merged."""
+    return Expr(TableColumnRef(name), name)
 
 
 def row_time() -> Expr:

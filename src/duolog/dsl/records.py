@@ -67,7 +67,8 @@ class Records:
         """Write the records to a topic.
 
         A table is written as its changelog, with a null value for a deleted row, into a topic
-        that is compacted.
+        that is compacted. A windowed key is written as Kafka Streams does: the bytes of the
+        columns before the window, and the window's start in 8 bytes.
 
         Args:
             topic: the topic's name; it is created if it does not exist.
@@ -75,7 +76,9 @@ class Records:
             value_format: the format of the value.
             partitions: how many the topic gets where it is created; else one for each task.
         """
-        key = Format(key_format.upper()) if key_format else internal_key_format(self.schema.key)
+        key = (
+            Format(key_format.upper()) if key_format else internal_key_format(self.schema.inner_key)
+        )
         value = Format(value_format.upper())
         self.builder.add("sink", lambda name: Sink(name, self.node, topic, key, value, partitions))
 

@@ -1,9 +1,9 @@
 """Streams, tables, and records in groups: each is made from the others.
 
-    Stream ── group_by ──► Grouped ── count, aggregate ──► Table
+    Stream ── group_by ──► Grouped ── count, aggregate ──► Table      windowed_by in between, if wanted
     Stream ◄───────────────────── to_stream ────────────── Table
 
-Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `KGroupedTable`.
+Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStream`, `KGroupedTable`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +35,8 @@ from duolog.plan.nodes import (
     StreamTableJoin,
     ToStream,
 )
+from duolog.plan.schema import Schema
+from duolog.plan.windows import Windows
 
 
 class Stream(Records):
@@ -364,14 +366,41 @@ def _grouped(records: Records, keys: tuple[Named, ...]) -> "Grouped":
 class Grouped:
     """Records in groups: `count` or `aggregate` makes them a table keyed by the group."""
 
-    def __init__(self, builder: Builder, group: GroupBy, store: str | None = None) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        group: GroupBy,
+        store: str | None = None,
+        windows: Windows | None = None,
+    ) -> None:
         self._builder = builder
         self._group = group
         self._store = store
+        self._windows = windows
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that the records of a group have: the group's key, and the others."""
+        return self._group.schema
 
     def materialized(self, store: str) -> "Grouped":
         """Name the store of the table that follows. Else it is named after its place."""
-        return Grouped(self._builder, self._group, store)
+        return Grouped(self._builder, self._group, store, self._windows)
+
+    def windowed_by(self, windows: Windows) -> "Grouped":
+        """Aggregate the records of each group in windows: `tumbling`, `hopping` or `session`.
+
+        The table's key is the group's, then `window_start` and `window_end`, BIGINT milliseconds
+        as `row_time()`; the end is the first millisecond behind the window. A record that comes
+        when all its windows have closed is dropped and counted. Records with a null value are dropped.
+
+        Example:
+            >>> from duolog import Topology, tumbling
+            >>> visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
+            >>> print(visits.group_by("place").windowed_by(tumbling("1 hour")).count().schema)
+            key (place STRING, window_start BIGINT, window_end BIGINT) value (count BIGINT)
+        """
+        return Grouped(self._builder, self._group, self._store, windows)
 
     def count(self, name: str = "count") -> Table:
         """Count the records of each group. The count of a group that was emptied is 0."""
@@ -384,6 +413,7 @@ class Grouped:
         initializer: Columns | None = None,
         adder: Columns | None = None,
         subtractor: Columns | None = None,
+        merger: Columns | None = None,
         **named_results: Expr | PlainValue,
     ) -> Table:
         """Aggregate each group into a row of results.
@@ -392,7 +422,8 @@ class Grouped:
 
         Or say yourself what is kept for a group, how it starts, and what becomes of it with a
         record. `acc(name)` is what was kept before the record; without results, they are what
-        is kept. A grouped table needs the subtractor, for rows that change or go.
+        is kept. A grouped table needs the subtractor, for rows that change or go; sessions need the
+        merger, in which `other(name)` is what was kept of the session that is merged.
 
             aggregate(
                 initializer={"total": lit(0), "last": lit(None)},
@@ -405,10 +436,10 @@ class Grouped:
         """
         wanted = named(results, named_results, self._group.schema.names)
         scope = Scope(self._group.schema.columns)
-        if initializer is None and adder is None and subtractor is None:
+        if initializer is None and adder is None and subtractor is None and merger is None:
             folded = fold(wanted, scope, undo=self._group.is_table)
         else:
-            folded = self._custom(initializer, adder, subtractor, scope)
+            folded = self._custom(initializer, adder, subtractor, merger, scope)
             folded = Fold(folded.accumulators, wanted or folded.results)
         return self._table(folded)
 
@@ -417,6 +448,7 @@ class Grouped:
         initializer: Columns | None,
         adder: Columns | None,
         subtractor: Columns | None,
+        merger: Columns | None,
         scope: Scope,
     ) -> Fold:
         if initializer is None or adder is None:
@@ -427,6 +459,7 @@ class Grouped:
             dict(named((), adder, known)),
             None if subtractor is None else dict(named((), subtractor, known)),
             scope,
+            None if merger is None else dict(named((), merger, ())),
         )
 
     def _table(self, folded: Fold) -> Table:
@@ -438,6 +471,7 @@ class Grouped:
                 self._store or f"{name}-store",
                 folded.accumulators,
                 folded.results,
+                self._windows,
             ),
         )
         return Table(self._builder, node)

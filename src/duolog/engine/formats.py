@@ -1,7 +1,7 @@
 """Formats as Spark SQL: how bytes of a topic become columns, and columns become bytes.
 
     decode   bytes -> columns, "is null", "cannot be read"
-    encode   columns -> bytes
+    encode   columns -> bytes; of a windowed key as Kafka Streams' windowed serializers do
 
 One function for each format and direction, in two tables at the end; a new format is a new row.
 
@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.plan.formats import Format
+from duolog.plan.schema import Schema
 from duolog.plan.types import TIMESTAMP, Array, Column, Map, Struct, Type
 
 Part = Literal["key", "value"]
@@ -73,6 +74,17 @@ def encode(
 ) -> str:
     """Return the expression of the bytes of `columns`, which stand in the row under `names`."""
     return _ENCODE[sink_format.name](columns, names, part)
+
+
+def encode_key(sink_format: Format, schema: Schema, names: Sequence[str]) -> str:
+    """Return the expression of a key's bytes: those of its columns, and then of its window."""
+    inner = schema.inner_key
+    written = encode(sink_format, inner, names[: len(inner)], "key")
+    if schema.window is None:
+        return written
+    start, end = names[len(inner) :]
+    bounds = (start,) if schema.window.size_ms is not None else (end, start)
+    return f"concat({written}, {', '.join(f'duolog_bigint_be({bound})' for bound in bounds)})"
 
 
 def _decode_none(_columns: tuple[Column, ...], _part: Part, _first: int) -> Decoded:

@@ -86,7 +86,14 @@ def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
         "edges": [walk.edges[edge.id] for edge in levels.edges],
         "levels": [[part.id for part in level.subtopologies] for level in levels.levels],
         "nodes": walk.nodes,
-        "sinks": [{"id": index, "topic": sink.topic} for index, sink in enumerate(levels.sinks)],
+        "sinks": [
+            {
+                "id": index,
+                "topic": sink.topic,
+                "window_bytes": sink.schema.window.bytes if sink.schema.window else 0,
+            }
+            for index, sink in enumerate(levels.sinks)
+        ],
     }
 
 

@@ -72,6 +72,8 @@ class Progress:
     """Records that were passed over, by what failed: deserialization, processing, production."""
     skipped_because: tuple[Skipped, ...] = ()
     """The same by reason, each with its first record."""
+    late: Mapping[str, int] = field(default_factory=dict)
+    """How often a record came too late for a window, by operator."""
     records_per_second: float = 0.0
     """Input rate of the last micro-batch or epoch that read anything."""
     duration_ms: int = 0
@@ -142,6 +144,7 @@ class Counters:
     """Bytes of the keys and values of what was read."""
     positions: EndOffsets = field(default_factory=dict)
     skipped_because: tuple[Skipped, ...] = ()
+    late: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def mean_bytes(self) -> float:
@@ -157,7 +160,6 @@ class Counters:
 
     def added_to(self, before: "Counters") -> "Counters":
         """Return these counts and those of another JVM; the positions are these."""
-        stages = before.skipped.keys() | self.skipped.keys()
         reasons = {skipped.kind: skipped for skipped in before.skipped_because}
         for skipped in self.skipped_because:
             first = reasons.get(skipped.kind)
@@ -166,7 +168,8 @@ class Counters:
             self,
             records_in=before.records_in + self.records_in,
             records_out=before.records_out + self.records_out,
-            skipped={of: before.skipped.get(of, 0) + self.skipped.get(of, 0) for of in stages},
+            skipped=_summed(before.skipped, self.skipped),
+            late=_summed(before.late, self.late),
             bytes_in=before.bytes_in + self.bytes_in,
             skipped_because=tuple(reasons.values()),
         )
@@ -178,10 +181,15 @@ class Counters:
             records_in=int(counted.get("records_in", 0)),
             records_out=int(counted.get("records_out", 0)),
             skipped={what: int(count) for what, count in counted.get("skipped", {}).items()},
+            late={operator: int(count) for operator, count in counted.get("late", {}).items()},
             bytes_in=int(counted.get("bytes_in", 0)),
             positions=_positions(counted.get("positions")),
             skipped_because=tuple(Skipped(**sample) for sample in counted.get("samples", ())),
         )
+
+
+def _summed(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    return {of: before.get(of, 0) + now.get(of, 0) for of in before.keys() | now.keys()}
 
 
 def merge_positions(*reported: EndOffsets) -> dict[str, dict[int, int]]:

@@ -203,6 +203,7 @@ class RunningQuery:
             records_out=counters.records_out,
             skipped=counters.skipped,
             skipped_because=counters.skipped_because,
+            late=counters.late,
             records_per_second=busy.records_per_second if busy else 0.0,
             duration_ms=report.duration_ms if report else 0,
             # While it waits for its broker nobody needs to wait for that too.

@@ -148,6 +148,7 @@ def _explain_filters(old: Json, new: Json, part: str) -> str:
 
 _EXPLAIN: Final[dict[str, Callable[[Json, Json, str], str]]] = {
     "key": _explain_whole("its key"),
+    "windows": _explain_whole("its windows"),
     "row": _explain_row,
     "filters": _explain_filters,
     "task": _explain_whole("what chooses the task of a key"),
@@ -160,6 +161,8 @@ def _was_and_is(what: str, old: str, new: str) -> str:
 
 
 def _text(value: object) -> str:
+    if value is None:
+        return _NOTHING
     if isinstance(value, list):
         return ", ".join(map(str, value)) or _NOTHING
     return str(value)

@@ -190,6 +190,12 @@ class _Walk:
             "called": self.names.stores.get(store, ""),
             "results": {name: list(of) for name, of in self.names.results.get(store, {}).items()},
         }
+        if node["kind"] == "window_fold":
+            # What is late is the business of the grace period, which may change.
+            layout["windows"] = f"of {node['size_ms']} ms every {node['advance_ms']} ms"
+        if node["kind"] == "session_fold":
+            merge = ", ".join(node["merge"])
+            layout["windows"] = f"sessions {node['gap_ms']} ms apart, merged by {merge}"
         if node["table"] or node["kind"] == "table":
             layout["filters"] = list(record.filters)
         elif store == f"{node['name']}-store":
@@ -267,6 +273,11 @@ def _folded(node: Json, record: _Record) -> _Record:
     return replace(record, values=tuple(f"{store}: {text}" for text in results), filters=())
 
 
+def _window_folded(node: Json, record: _Record) -> _Record:
+    keys = (*record.keys, "window start", "window end")
+    return _folded(node, replace(record, keys=keys))
+
+
 def _as_it_is(_node: Json, record: _Record) -> _Record:
     return record
 
@@ -281,6 +292,8 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "lookup": _joined,
     "table": _kept,
     "fold": _folded,
+    "window_fold": _window_folded,
+    "session_fold": _window_folded,
     "to_stream": _as_it_is,
     "print": _as_it_is,
     "sink": _as_it_is,
@@ -294,7 +307,7 @@ def _table_row(node: Json, record: _Record) -> list[str]:
 
 def _fold_row(node: Json, record: _Record) -> list[str]:
     init, add = record.terms(node["init"]), record.terms(node["add"])
-    back = record.terms(node["subtract"] or ()) or ("nothing",) * len(add)
+    back = record.terms(node.get("subtract") or ()) or ("nothing",) * len(add)
     columns = zip(node["acc_types"], init, add, back, strict=True)
     return [f"{of}: {first}, adds {step}, takes back {undo}" for of, first, step, undo in columns]
 
@@ -302,6 +315,8 @@ def _fold_row(node: Json, record: _Record) -> list[str]:
 _ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
     "table": _table_row,
     "fold": _fold_row,
+    "window_fold": _fold_row,
+    "session_fold": _fold_row,
 }
 
 

@@ -31,6 +31,7 @@ from duolog.plan.expressions import (
     Literal,
     Named,
     Scope,
+    TableColumnRef,
     literal,
     rewrite,
     type_of,
@@ -57,7 +58,8 @@ class Accumulator:
     """One column of what an aggregation keeps for a key.
 
     `initial` reads nothing; `add` and `subtract` read the record's columns and the accumulators
-    as they were before it. `subtract` is None where the fold never takes back.
+    as they were before it. `subtract` is None where the fold never takes back. `merge` makes one
+    accumulator of those of two sessions: the earlier one's, and the later one's by TableColumnRef.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Accumulator:
     initial: Expression
     add: Expression
     subtract: Expression | None = None
+    merge: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ def custom_fold(
     add: dict[str, Expression],
     subtract: dict[str, Expression] | None,
     scope: Scope,
+    merge: dict[str, Expression] | None = None,
 ) -> Fold:
     """Return the fold that keeps what a user says, with what is kept as its results.
 
@@ -106,7 +110,12 @@ def custom_fold(
     Raises:
         StatementError: the names of the steps differ, or their types do not fit.
     """
-    for step, given in (("adder", add), ("subtractor", initial if subtract is None else subtract)):
+    given_steps = (
+        ("adder", add),
+        ("subtractor", subtract or initial),
+        ("merger", merge or initial),
+    )
+    for step, given in given_steps:
         if given.keys() != initial.keys():
             raise InvalidPlan(
                 f"the {step} does not say what becomes of each accumulator",
@@ -127,6 +136,7 @@ def custom_fold(
     seen = _seeing(scope, types)
     adder = _exactly(add, seen)
     subtractor = None if subtract is None else _exactly(subtract, seen)
+    of_two = Scope((), seen.accumulators, seen.accumulators)
     accumulators = tuple(
         Accumulator(
             name,
@@ -134,6 +144,7 @@ def custom_fold(
             _as(of, initial[name], Scope(())),
             _as(of, adder[name], seen),
             None if subtractor is None else _as(of, subtractor[name], seen),
+            None if merge is None else _as(of, merge[name], of_two),
         )
         for name, of in types.items()
     )
@@ -181,9 +192,11 @@ class _FoldBuilder:
         name, of = f"sum({arg})", _sum_type(type_of(arg, self._scope), arg)
         if not self._undo:
             kept = AccumulatorRef(name)
-            total = _added(kept, arg, of)
-            add = _call("COALESCE", total, kept, Cast(arg, of))
-            self.accumulators[name] = Accumulator(name, of, Cast(literal(None), of), add)
+            other = TableColumnRef(name)
+            add = _call("COALESCE", _added(kept, arg, of), kept, Cast(arg, of))
+            merge = _call("COALESCE", _added(kept, other, of), kept, other)
+            null = Cast(literal(None), of)
+            self.accumulators[name] = Accumulator(name, of, null, add, merge=merge)
             return kept
         zero = Cast(literal(0), of)
         part = _call("COALESCE", Cast(arg, of), zero)
@@ -205,7 +218,9 @@ class _FoldBuilder:
         add = _call(choose, AccumulatorRef(name), arg)
         # The type must be one that has an order.
         type_of(_call(choose, arg, arg), self._scope)
-        self.accumulators[name] = Accumulator(name, of, Cast(literal(None), of), add)
+        merge = _call(choose, AccumulatorRef(name), TableColumnRef(name))
+        empty = Cast(literal(None), of)
+        self.accumulators[name] = Accumulator(name, of, empty, add, merge=merge)
         return AccumulatorRef(name)
 
     def _keep(
@@ -218,6 +233,7 @@ class _FoldBuilder:
             initial,
             _added(kept, add, of),
             _subtracted(kept, subtract, of) if self._undo else None,
+            _added(kept, TableColumnRef(name), of),
         )
         return kept
 

@@ -2,6 +2,7 @@
 
     key of one column           the value itself, "bob"
     key of several columns      a tuple in their order, ("bob", 7); a dict by name is taken too
+    windowed key                a tuple too, with the window's start and end, ("bob", 0, 3600000)
     value of format KAFKA       the value itself
     any other value             a dict by name; a dataclass is taken too, and a missing column is null
     null                        None
@@ -35,7 +36,7 @@ class TopicValues:
         self.key_columns = _together(node.schema.key for node in nodes)
         self.value_columns = _together(node.schema.value for node in nodes)
         self._is_plain = first.value_format.name == "KAFKA"
-        self._keys = key_serde(first.key_format.name, self.key_columns)
+        self._keys = key_serde(first.key_format.name, self.key_columns, first.schema.window)
         self._values = value_serde(first.value_format.name, self.value_columns)
 
     def key_bytes(self, key: object) -> bytes | None:

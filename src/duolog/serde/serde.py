@@ -8,6 +8,7 @@ from typing import Protocol
 
 from duolog.core.errors import SerdeError
 from duolog.core.types import Column
+from duolog.core.windowed_key import BOUND_BYTES, WindowedKey
 from duolog.serde.json import JsonSerde
 from duolog.serde.kafka import KafkaSerde
 from duolog.serde.row import Row
@@ -41,11 +42,49 @@ class NoneSerde:
         return None
 
 
-def key_serde(format_name: str, columns: tuple[Column, ...]) -> Serde:
+class WindowedSerde:
+    """Windowed keys: rows that end with start and end.
+
+    Source: Kafka Streams `TimeWindowedSerializer`, `SessionWindowedSerializer`.
+    """
+
+    def __init__(self, inner: Serde, window: WindowedKey) -> None:
+        self._inner = inner
+        self._window = window
+
+    def serialize(self, row: Row | None) -> bytes | None:
+        if row is None:
+            return None
+        *key, start, end = row
+        bounds = (start,) if self._window.size_ms is not None else (end, start)
+        return (self._inner.serialize(tuple(key)) or b"") + b"".join(map(_bound, bounds))
+
+    def deserialize(self, data: bytes | None) -> Row | None:
+        if data is None:
+            return None
+        if len(data) < self._window.bytes:
+            raise SerdeError(f"{len(data)} bytes are no windowed key")
+        key = self._inner.deserialize(data[: -self._window.bytes]) or ()
+        start = int.from_bytes(data[-BOUND_BYTES:], "big")
+        if self._window.size_ms is not None:
+            return (*key, start, start + self._window.size_ms)
+        return (*key, start, int.from_bytes(data[-self._window.bytes : -BOUND_BYTES], "big"))
+
+
+def _bound(at: object) -> bytes:
+    assert isinstance(at, int), at
+    return at.to_bytes(BOUND_BYTES, "big")
+
+
+def key_serde(
+    format_name: str, columns: tuple[Column, ...], window: WindowedKey | None = None
+) -> Serde:
     """Return the serde of keys. One column in JSON is a bare JSON value.
 
-    A key of nulls alone is a null key.
+    A key of nulls alone is a null key. With `window` the last two columns are the bounds of one.
     """
+    if window is not None:
+        return WindowedSerde(key_serde(format_name, columns[:-2]), window)
     if format_name == "JSON":
         return JsonSerde(columns, bare=len(columns) == 1)
     return _plain_serde(format_name, columns)

@@ -1,14 +1,14 @@
 """What each node of a plan does to a record, in plain Python: the reference for the engine.
 
 A record of a stream has a value; one of a table has the old row beside the new. `run` returns
-what a node forwards. State is a dict for each store, of one task, by key.
+what a node forwards. Aggregates are in `aggregating`.
 
 Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStreamKTableJoin`,
-`KStreamAggregate`, `KStreamFlatMapValues`, `KStreamBranch`, `KTableRepartitionMap`, `KTableAggregate`.
+`KStreamFlatMapValues`, `KStreamBranch`, `KTableRepartitionMap`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from duolog.plan.cuts import TableCopy
@@ -32,45 +32,10 @@ from duolog.plan.nodes import (
 )
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
-from duolog.testing.evaluation import Evaluate, Values, compile_expression
+from duolog.testing.aggregating import fold_of, results_of
+from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, named
+from duolog.testing.evaluation import Values, compile_expression
 from duolog.testing.scalars import RecordError
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A record between nodes: a stream's `value`, or a table's change from `old` to `value`.
-
-    `old_timestamp_ms` is the old row's, and says something only where there is one.
-    """
-
-    key: Row
-    value: Row | None
-    timestamp_ms: int
-    old: Row | None = None
-    old_timestamp_ms: int = 0
-    branch: int = 0
-    """Behind a split: which branch it goes to."""
-
-
-@dataclass(slots=True)
-class Kept:
-    """What a store holds for a key: a table's row, or an aggregation's accumulators."""
-
-    row: Row
-    timestamp_ms: int
-
-
-Store = dict[Row, Kept]
-Stores = dict[str, Store]
-"""The stores of one task, by name."""
-
-Run = Callable[[Entry, Stores], Sequence[Entry]]
-
-
-def is_null(key: Row) -> bool:
-    """Tell if a key is null: all of its columns are."""
-    return all(column is None for column in key)
-
 
 LookedUp = Callable[[Node, Node], Node]
 """Where a node finds the rows of a table: `Levels.looked_up`."""
@@ -112,7 +77,7 @@ def _table(node: TableSource | TableCopy) -> Run:
         kept = store.pop(entry.key, None)
         if entry.value is not None:
             store[entry.key] = Kept(entry.value, entry.timestamp_ms)
-        return [_after(entry, kept)]
+        return [after(entry, kept)]
 
     return run
 
@@ -160,7 +125,7 @@ def _explode(node: Explode) -> Run:
         if entry.value is None:
             return [entry] if node.outer else []
         nulls = [(None,) * len(node.into)] if node.outer else []
-        row = _named(kept, entry.key, entry.value)
+        row = named(kept, entry.key, entry.value)
         rows = (
             row | dict(zip(node.into, found, strict=True)) for found in elements(entry) or nulls
         )
@@ -250,7 +215,7 @@ def _join(node: StreamTableJoin, table: Node) -> Run:
             return []
         row = found or (None,) * len(right)
         at_hand = Values(
-            _named(left, entry.key, entry.value),
+            named(left, entry.key, entry.value),
             {column.name: value for column, value in zip(right, row, strict=True)},
             timestamp_ms=entry.timestamp_ms,
         )
@@ -276,7 +241,7 @@ def kept_by(table: Node) -> Callable[[Row, Stores], Kept | None]:
         case TableSource() | TableCopy():
             return lambda key, stores: stores[table.store].get(key)
         case AggregateNode():
-            results = _results(table)
+            results = results_of(table)
 
             def of_aggregate(key: Row, stores: Stores) -> Kept | None:
                 kept = stores[table.store].get(key)
@@ -302,84 +267,13 @@ def kept_by(table: Node) -> Callable[[Row, Stores], Kept | None]:
 
 
 def _aggregate(node: AggregateNode) -> Run:
-    fold = _fold(node)
+    fold = fold_of(node)
     if node.group.rekeys:
         return fold
     group = _group(node.group)
     return lambda entry, stores: [
         result for grouped in group(entry, stores) for result in fold(grouped, stores)
     ]
-
-
-def _fold(node: AggregateNode) -> Run:
-    scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns)
-    initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
-    add = [compile_expression(kept.add, scope) for kept in node.accumulators]
-    subtract = [
-        compile_expression(kept.subtract, scope) for kept in node.accumulators if kept.subtract
-    ]
-    results = _results(node)
-
-    def step(
-        steps: list[Evaluate], key: Row, row: Row, accumulators: Row, timestamp_ms: int
-    ) -> Row:
-        at_hand = Values(
-            _named(node.group.schema, key, row),
-            accumulators={
-                kept.name: value
-                for kept, value in zip(node.accumulators, accumulators, strict=True)
-            },
-            timestamp_ms=timestamp_ms,
-        )
-        return tuple(evaluate(at_hand) for evaluate in steps)
-
-    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
-        if is_null(entry.key):
-            return []
-        store = stores[node.store]
-        kept = store.get(entry.key)
-        row = kept.row if kept else None
-        if entry.old is not None and row is not None:
-            row = step(subtract, entry.key, entry.old, row, entry.old_timestamp_ms)
-        if entry.value is not None:
-            started = tuple(evaluate(Values()) for evaluate in initial) if row is None else row
-            row = step(add, entry.key, entry.value, started, entry.timestamp_ms)
-        if row is None:
-            return []
-        time = max(entry.timestamp_ms, kept.timestamp_ms if kept else entry.timestamp_ms)
-        now = Kept(row, time)
-        before = Kept(results(entry.key, kept), kept.timestamp_ms) if kept else None
-        after = _after(Entry(entry.key, results(entry.key, now), time), before)
-        # Last: a record for which anything has no value leaves the store as it was.
-        store[entry.key] = now
-        return [after]
-
-    return run
-
-
-def _after(entry: Entry, kept: Kept | None) -> Entry:
-    """Return `entry` with the row that was there before, and its timestamp."""
-    if kept is None:
-        return entry
-    return replace(entry, old=kept.row, old_timestamp_ms=kept.timestamp_ms)
-
-
-def _results(node: AggregateNode) -> Callable[[Row, Kept], Row]:
-    scope = Scope(node.schema.key, accumulators=node.accumulator_columns)
-    results = [compile_expression(expression, scope) for _, expression in node.results]
-
-    def compute(key: Row, kept: Kept) -> Row:
-        at_hand = Values(
-            {column.name: value for column, value in zip(scope.columns, key, strict=True)},
-            accumulators={
-                accumulator.name: value
-                for accumulator, value in zip(node.accumulators, kept.row, strict=True)
-            },
-            timestamp_ms=kept.timestamp_ms,
-        )
-        return tuple(result(at_hand) for result in results)
-
-    return compute
 
 
 def _row_function(
@@ -390,15 +284,10 @@ def _row_function(
     compiled = [compile_expression(expression, scope) for _, expression in columns]
 
     def compute(key: Row, value: Row | None, timestamp_ms: int) -> Row:
-        at_hand = Values(_named(schema, key, value), timestamp_ms=timestamp_ms)
+        at_hand = Values(named(schema, key, value), timestamp_ms=timestamp_ms)
         return tuple(evaluate(at_hand) for evaluate in compiled)
 
     return compute
-
-
-def _named(schema: Schema, key: Row, value: Row | None) -> dict[str, object]:
-    row = key + (value if value is not None else (None,) * len(schema.value))
-    return dict(zip(schema.names, row, strict=True))
 
 
 _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {

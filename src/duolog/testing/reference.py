@@ -29,15 +29,8 @@ from duolog.plan.nodes import AggregateNode, Filter, GroupBy, Node, Plan, Projec
 from duolog.plan.partitioner import partition_of
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
-from duolog.testing.operators import (
-    Entry,
-    Run,
-    Stores,
-    compile_node,
-    is_null,
-    kept_by,
-    without_failed_old,
-)
+from duolog.testing.entries import Entry, Run, Stores, is_null
+from duolog.testing.operators import compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
 
 
@@ -87,7 +80,7 @@ class _Compiled:
         self.feeds = {source: self.levels.feeds(source) for source in plan.sources}
         self.serdes: dict[Node, tuple[Serde, Serde]] = {
             node: (
-                key_serde(node.key_format.name, node.schema.key),
+                key_serde(node.key_format.name, node.schema.key, node.schema.window),
                 value_serde(node.value_format.name, node.schema.value),
             )
             for node in plan.nodes
@@ -255,7 +248,10 @@ class _Pass:
 
     def flush(self, node: Node, stores: Stores) -> None:
         """Forward what the cache has kept back."""
-        self.forward(node, list(self.cached.pop(node).values()), stores)
+        held = self.cached.pop(node).values()
+        # A row that came and went is not spoken of.
+        told = [entry for entry in held if (entry.value, entry.old) != (None, None)]
+        self.forward(node, told, stores)
 
     def release(self) -> None:
         """Send what goes on under a new key: the record that caused it is done."""

@@ -47,7 +47,7 @@ def run_in_memory(
 
 def _serdes(node: Source | Sink) -> tuple[Serde, Serde]:
     return (
-        key_serde(node.key_format.name, node.schema.key),
+        key_serde(node.key_format.name, node.schema.key, node.schema.window),
         value_serde(node.value_format.name, node.schema.value),
     )
 

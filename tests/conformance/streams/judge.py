@@ -11,6 +11,7 @@ import json
 import select
 import subprocess
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
@@ -244,10 +245,12 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                         "initial": _expression(kept.initial),
                         "add": _expression(kept.add),
                         "subtract": kept.subtract and _expression(kept.subtract),
+                        "merge": kept.merge and _expression(kept.merge),
                     }
                     for kept in node.accumulators
                 ],
                 "results": _values(node.results),
+                **({"windows": asdict(node.windows)} if node.windows else {}),
             }
         case StreamTableJoin(kind=kind, values=values):
             return {"kind": "join", "left": kind == "left", "values": _values(values)}

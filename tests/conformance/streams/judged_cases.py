@@ -9,20 +9,24 @@ from conformance.streams.judge import ByTopic, Given, Written
 from duolog import (
     Topology,
     array,
+    avg,
     coalesce,
     col,
     concat,
     count,
+    hopping,
     lit,
     min_,
     row_time,
+    session,
     sum_,
+    tumbling,
 )
 from duolog.engine.settings import EngineConfig
 from duolog.plan.nodes import Plan
-from topologies import KEY, VALUE, RawRecord
+from topologies import KEY, VALUE, RawRecord, ms
 
-Mode = Literal["each", "micro-batch", "cache"]
+Mode = Literal["each", "micro-batch", "cache", "late"]
 MODES: Final[tuple[Mode, ...]] = ("each", "micro-batch", "cache")
 CACHE_BYTES_MAX: Final = EngineConfig("", Path()).cache_bytes_max
 PARTITION_OF: Final = {"y": 1}
@@ -143,6 +147,39 @@ def branches_of_elements(topology: Topology) -> None:
     branches["rest"].left_join(seen).to("rest")
 
 
+def in_tumbling_windows(topology: Topology) -> None:
+    """Windows with grace: what comes out of order counts, what comes too late does not."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    windows = tumbling(ms(5), grace=ms(2))
+    stream.group_by_key().windowed_by(windows).aggregate(c=count(), total=sum_("n")).to("counted")
+
+
+def in_hopping_windows(topology: Topology) -> None:
+    """Each record is in several windows; some may be closed, and others open."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    windowed = stream.group_by("a").windowed_by(hopping(ms(10), ms(3), grace=ms(1)))
+    late = windowed.aggregate(c=count(), length=col("window_end") - col("window_start"))
+    late.filter(col("c") > 1).to("often")
+    late.to_stream().select_key("a", "window_start").to("by_columns")
+
+
+def windows_counted_again(topology: Topology) -> None:
+    """The bounds of a window are columns: its result is taken back from one group and added to another."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    counted = stream.group_by("k", "a").windowed_by(hopping(ms(8), ms(4))).count("c")
+    counted.group_by("window_start").aggregate(keys=count(), total=sum_("c")).to("by_window")
+    counted.group_by("a", "window_end").count().to("by_a")
+
+
+def in_sessions(topology: Topology) -> None:
+    """Records join sessions, also two into one, whose rows are deleted; some come too late."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    sessions = stream.group_by_key().windowed_by(session(ms(2), grace=ms(3)))
+    sessions.aggregate(c=count(), total=sum_("n"), least=min_("n"), mean=avg("n")).to("sessions")
+    stream.group_by("a").windowed_by(session(ms(1))).count().to("short")
+    stream.group_by_key().windowed_by(session(ms(30))).count().to("long")
+
+
 SOME: Final[list[RawRecord]] = [
     ("t1", "x", ("y", 1), 0),
     ("s1", "x", ("x", 1), 7),
@@ -190,6 +227,12 @@ CASES: Final[tuple[Define, ...]] = (
     split_into_branches,
     branches_of_elements,
 )
+IN_WINDOWS: Final[tuple[Define, ...]] = (
+    in_tumbling_windows,
+    in_hopping_windows,
+    windows_counted_again,
+)
+IN_SESSIONS: Final[tuple[Define, ...]] = (in_sessions,)
 
 
 def plan_of(define: Define) -> Plan:
@@ -199,7 +242,7 @@ def plan_of(define: Define) -> Plan:
 
 
 def cache_of(mode: Mode) -> int:
-    return CACHE_BYTES_MAX if mode == "cache" else 0
+    return CACHE_BYTES_MAX if mode in {"cache", "late"} else 0
 
 
 def batches_of(plan: Plan, records: Sequence[RawRecord], mode: Mode) -> list[list[Given]]:
@@ -213,13 +256,33 @@ def batches_of(plan: Plan, records: Sequence[RawRecord], mode: Mode) -> list[lis
 
 
 def _given_records(records: Sequence[RawRecord], mode: Mode) -> Iterator[Given]:
-    """Yield records with times as drawn, or rising: then the order of all partitions is one."""
+    """Yield records with times as drawn, or rising: then the order of all partitions is one.
+
+    Late ones have times as drawn that rise in the long run, and come in one partition.
+    """
     now = 0
     for number, (topic, key, row, time) in enumerate(records):
-        now = time if mode == "each" else now + time + 1
+        match mode:
+            case "each":
+                now = time
+            case "late":
+                now = number + time
+            case _:
+                now += time + 1
         headers = (("number", str(number).encode()),) if number % 3 else ()
-        partition = PARTITION_OF.get(key or "", 0)
+        partition = 0 if mode == "late" else PARTITION_OF.get(key or "", 0)
         yield Given(topic, None if key is None else (key,), row, now, partition, headers)
+
+
+def without_headers(batches: list[ByTopic]) -> list[ByTopic]:
+    """Return the same without headers, which Kafka Streams loses in sessions without a record cache."""
+    return [
+        {
+            topic: [record._replace(headers=()) for record in records]
+            for topic, records in batch.items()
+        }
+        for batch in batches
+    ]
 
 
 def by_key(batches: list[ByTopic]) -> list[dict[tuple[str, object], list[Written]]]:

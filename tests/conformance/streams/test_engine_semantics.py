@@ -15,13 +15,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from duolog import Topology, avg, col, concat, count, lit, max_, min_, row_time, sum_, when
+from duolog import (
+    Topology,
+    acc,
+    avg,
+    col,
+    concat,
+    count,
+    hopping,
+    least,
+    lit,
+    max_,
+    min_,
+    other,
+    row_time,
+    session,
+    sum_,
+    tumbling,
+    when,
+)
 from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.plan.partitioner import partition_of
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
+from topologies import ms
 
 pytestmark = pytest.mark.spark
 
@@ -160,6 +179,41 @@ def read_as_stream_and_as_table(topology: Topology) -> None:
     changes.filter(col("seats") > 1).left_join(rows, on="name", prefix="row_").to("named")
 
 
+def in_windows(topology: Topology) -> None:
+    """Windows that hop and tumble, with records that come too late, and counts of their results."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    hops = flights.group_by("carrier").windowed_by(hopping(ms(10), ms(4), grace=ms(3)))
+    delays = hops.aggregate(
+        flights=count(), mean=avg("delay"), length=col("window_end") - col("window_start")
+    )
+    delays.to("delays")
+    delays.filter(col("flights") > 1).group_by("window_start").aggregate(
+        carriers=count(), flights=sum_("flights")
+    ).to("by_window")
+    days = flights.group_by("carrier", "dest").windowed_by(tumbling(ms(7)))
+    days.count("n").to_stream().select_key("dest", "window_start").to("by_dest")
+
+
+def in_sessions(topology: Topology) -> None:
+    """Sessions that grow, meet and close, and a count of them that is taken back where they meet."""
+    flights = topology.stream("flights", key="id STRING", value=FLIGHT)
+    sessions = (
+        flights.group_by("carrier")
+        .windowed_by(session(ms(3), grace=ms(4)))
+        .aggregate(flights=count(), mean=avg("delay"), worst=max_("delay"), fare=sum_("fare"))
+    )
+    sessions.to("sessions")
+    sessions.group_by(length=col("window_end") - col("window_start")).aggregate(
+        sessions=count(), flights=sum_("flights")
+    ).to("by_length")
+    own = flights.group_by("dest").windowed_by(session(ms(5)))
+    own.aggregate(
+        initializer={"n": lit(0), "first": lit(None)},
+        adder={"n": acc("n") + 1, "first": least(acc("first"), col("carrier"))},
+        merger={"n": acc("n") + other("n"), "first": least(acc("first"), other("first"))},
+    ).filter(col("n") > 1).to_stream().to("own")
+
+
 Define = Callable[[Topology], None]
 TOPOLOGIES: list[Define] = [
     enriched,
@@ -174,6 +228,8 @@ TOPOLOGIES: list[Define] = [
     joined_with_its_own_counts,
     looked_up_twice,
     several_keys,
+    in_windows,
+    in_sessions,
     read_as_stream_and_as_table,
 ]
 

@@ -19,7 +19,8 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from duolog import Topology, avg, col, count, max_, sum_
+from duolog import Topology, avg, col, count, max_, sum_, tumbling
+from duolog.core.windowed_key import WindowedKey
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import (
     CheckpointInUse,
@@ -31,6 +32,9 @@ from duolog.engine.errors import (
 from duolog.engine.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.plan.nodes import Plan
+from duolog.plan.partitioner import partition_of
+from duolog.plan.types import parse_columns
+from duolog.serde.serde import key_serde
 from duolog.testing import EmbeddedCluster
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
@@ -321,6 +325,42 @@ def test_each_record_finds_a_count_that_it_is_part_of_also_after_a_second_start(
     for user, found in expected.items():
         of_user = [json.loads(value) for _, key, value in rows if key == user.encode() and value]
         assert [(row["x"], row["n"]) for row in of_user] == found
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_windows_stay_closed_over_a_start_and_those_of_a_key_are_in_one_partition(
+    bench: Bench, mode: Mode
+) -> None:
+    bench.create(visits=2, hourly=3)
+    topology = Topology("windowed")
+    visits = topology.stream(bench.topic("visits"), key="user STRING", value="x INT")
+    windows = tumbling("1 s", grace="1 s")
+    visits.group_by_key().windowed_by(windows).count("n").to(bench.topic("hourly"))
+    users = [f"user{number}" for number in range(8)]
+    late = 0
+
+    for times in ((1100, 1200, 4100), (1200, 4200)):
+        for at in times:
+            bench.produce([("visits", 0, at, user, {"x": 1}) for user in users])
+        query = Engine(bench.config).start(topology.build(), f"windowed-{bench.prefix}", mode)
+        assert query.wait_until_caught_up(WAIT_S)
+        late += sum(query.progress().late.values())
+        query.stop()
+        assert query.exception() is None
+
+    keys = key_serde(
+        "KAFKA", parse_columns("user STRING, start BIGINT, end BIGINT"), WindowedKey(1000)
+    )
+    found: dict[Any, int] = {}
+    for partition in range(3):
+        for _, key, value in bench.read("hourly", partition):
+            row = keys.deserialize(key)
+            assert row is not None
+            assert partition_of(str(row[0]).encode(), 3) == partition
+            found[row] = json.loads(value or b"{}")["n"]
+    first = {(user, 1000, 2000): 2 for user in users}
+    assert found == first | {(user, 4000, 5000): 2 for user in users}
+    assert late == len(users)
 
 
 def forget_last_commit(checkpoint_dir: Path) -> None:

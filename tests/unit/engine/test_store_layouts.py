@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from duolog import Topology, avg, col, count, max_, sum_
+from duolog import Topology, avg, col, count, hopping, max_, sum_, tumbling
 from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.shape_difference import first_difference
 from duolog.engine.store_layouts import Json
+from duolog.plan.windows import TimeWindows
 from unit.engine.shapes import shape_of_topology
 
 Build = Callable[[Topology, Stream, Table], None]
@@ -37,6 +38,21 @@ def two_sums(first: str, second: str) -> Build:
         by_dest.aggregate(a=sum_(first), b=sum_(second)).to("out")
 
     return build
+
+
+def windowed(windows: TimeWindows) -> Build:
+    def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        flights.group_by("dest").windowed_by(windows).count().to("out")
+
+    return build
+
+
+def test_windows_of_another_size_are_other_state_and_grace_may_change() -> None:
+    hours = windowed(tumbling("1 hour"))
+
+    assert "window" in difference(hours, windowed(tumbling("2 hours")))
+    assert "window" in difference(hours, windowed(hopping("1 hour", "1 minute")))
+    assert difference(hours, windowed(tumbling("1 hour", grace="1 day"))) == ""
 
 
 def two_counts(first: int, second: int, *, names: tuple[str, str] | None = None) -> Build:

@@ -79,6 +79,10 @@ class KernelDriver:
             for out in self._driver.run()
         ]
 
+    def entries(self, store: str) -> int:
+        """How many entries the state of a store has."""
+        return int(self._driver.entries(store))
+
     @property
     def corrupt_records(self) -> int:
         return int(self._driver.corruptRecords())

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from duolog import Topology, col, count, sum_
+from duolog import Topology, col, count, session, sum_, tumbling
 from duolog.core.errors import QueryError, SerdeError, StatementError
 from duolog.testing import TopologyDriver
 
@@ -211,3 +211,41 @@ def test_a_wrong_name_is_told_with_the_right_ones(
 def test_what_does_not_fit_the_columns_is_refused(key: object, value: object, message: str) -> None:
     with pytest.raises(SerdeError, match=message):
         TopologyDriver(counted()).input_topic("visits").pipe_input(key, value)
+
+
+def test_windows_are_tuples_in_keys_and_late_records_change_nothing() -> None:
+    topology = Topology("windowed")
+    visits = topology.stream("visits", key="name STRING", value="place STRING")
+    windowed = visits.group_by_key().windowed_by(tumbling("10 s"))
+    windowed.materialized("counts").count("visits").to("visits-by-name")
+    driver = TopologyDriver(topology)
+    pipe = driver.input_topic("visits").pipe_input
+
+    for time in (1_000, 2_000, 11_000, 3_000):
+        pipe("b", {"place": "park"}, time)
+
+    assert driver.output_topic("visits-by-name").read_key_values() == [
+        (("b", 0, 10_000), {"visits": 1}),
+        (("b", 0, 10_000), {"visits": 2}),
+        (("b", 10_000, 20_000), {"visits": 1}),
+    ]
+    assert list(driver.store("counts")) == [("b", 0, 10_000), ("b", 10_000, 20_000)]
+
+
+def test_a_record_between_two_sessions_makes_one_of_them() -> None:
+    topology = Topology("sessions")
+    visits = topology.stream("visits", key="name STRING", value="place STRING")
+    visits.group_by_key().windowed_by(session("5 s", grace="1 hour")).count("n").to("sessions")
+    driver = TopologyDriver(topology)
+    pipe = driver.input_topic("visits").pipe_input
+
+    for time in (1_000, 9_000, 5_000):
+        pipe("b", {"place": "park"}, time)
+
+    assert driver.output_topic("sessions").read_key_values() == [
+        (("b", 1_000, 1_000), {"n": 1}),
+        (("b", 9_000, 9_000), {"n": 1}),
+        (("b", 1_000, 1_000), None),
+        (("b", 9_000, 9_000), None),
+        (("b", 1_000, 9_000), {"n": 3}),
+    ]

@@ -1,45 +1,77 @@
-"""The fold: accumulators by key, with undo where a table is grouped."""
+"""The fold: accumulators by key, with undo where a table is grouped, or by key and window."""
+
+from dataclasses import asdict
+from typing import Any
 
 from duolog.engine.expressions import Names, lower_as_declared, lower_expression
 from duolog.engine.lowering.keys import lower_group
-from duolog.engine.lowering.operators import FoldOperator
+from duolog.engine.lowering.operators import (
+    FoldOperator,
+    Operator,
+    SessionFoldOperator,
+    WindowFoldOperator,
+)
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.sql import spark_type
 from duolog.plan.aggregates import Accumulator
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.nodes import AggregateNode
+from duolog.plan.windows import SessionWindows
 
 
 def lower_aggregate(node: AggregateNode, row: Row, around: Surroundings) -> Lowered:
     """Fold records. What crossed an edge of the group has its key already."""
     grouped = Lowered([], row) if node.group.rekeys else lower_group(node.group, row)
-    row = grouped.row
+    fold = _fold(node, grouped.row, around)
+    entry = grouped.row.entry(node.name, fold)
+    return Lowered(
+        [*grouped.entries, entry], Row.of(node.schema.key, node.schema.value, changes=True)
+    )
+
+
+def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
     kept = node.accumulators
     accumulators = {accumulator.name: f"a{index}" for index, accumulator in enumerate(kept)}
     scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns)
     naming = Names(scope, dict(row.names), {}, accumulators)
-    undo = node.group.is_table
-    entry = row.entry(
-        node.name,
-        FoldOperator(
-            store=node.store,
-            acc_types=[spark_type(accumulator.type) for accumulator in kept],
-            init=[_as_kept(accumulator, accumulator.initial, naming) for accumulator in kept],
-            add=[_as_kept(accumulator, accumulator.add, naming) for accumulator in kept],
-            subtract=[
-                _as_kept(accumulator, accumulator.subtract, naming)
-                for accumulator in kept
-                if undo and accumulator.subtract is not None
-            ]
-            if undo
-            else None,
-            results=[lower_as_declared(expression, naming) for _, expression in node.results],
-            told_at_once=node in around.levels.cut.copied,
-        ),
-    )
-    return Lowered(
-        [*grouped.entries, entry], Row.of(node.schema.key, node.schema.value, changes=True)
-    )
+    key = {column.name: f"k{index}" for index, column in enumerate(node.schema.key)}
+    result_scope = Scope(node.schema.key, accumulators=node.accumulator_columns)
+    result_naming = Names(result_scope, key, {}, accumulators)
+    shared: dict[str, Any] = {
+        "store": node.store,
+        "acc_types": [spark_type(accumulator.type) for accumulator in kept],
+        "init": [_as_kept(accumulator, accumulator.initial, naming) for accumulator in kept],
+        "add": [_as_kept(accumulator, accumulator.add, naming) for accumulator in kept],
+        "results": [lower_as_declared(result, result_naming) for _, result in node.results],
+        "told_at_once": node in around.levels.cut.copied,
+    }
+    if isinstance(node.windows, SessionWindows):
+        merge = _merge(node, accumulators)
+        return SessionFoldOperator(**shared, merge=merge, **asdict(node.windows))
+    if node.windows:
+        return WindowFoldOperator(**shared, **asdict(node.windows))
+    return FoldOperator(**shared, subtract=_subtract(node, naming))
+
+
+def _merge(node: AggregateNode, accumulators: dict[str, str]) -> list[str]:
+    kept = node.accumulator_columns
+    others = {column.name: f"r{index}" for index, column in enumerate(kept)}
+    naming = Names(Scope((), kept, kept), {}, others, accumulators)
+    return [
+        _as_kept(accumulator, accumulator.merge, naming)
+        for accumulator in node.accumulators
+        if accumulator.merge is not None
+    ]
+
+
+def _subtract(node: AggregateNode, naming: Names) -> list[str] | None:
+    if not node.group.is_table:
+        return None
+    return [
+        _as_kept(accumulator, accumulator.subtract, naming)
+        for accumulator in node.accumulators
+        if accumulator.subtract is not None
+    ]
 
 
 def _as_kept(accumulator: Accumulator, expression: Expression, naming: Names) -> str:

@@ -113,6 +113,38 @@ class PrintOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class WindowFoldOperator(Operator):
+    """Aggregates a stream by key and window of time."""
+
+    kind: ClassVar[str] = "window_fold"
+    store: str
+    acc_types: Sequence[str]
+    init: Sequence[str]
+    add: Sequence[str]
+    results: Sequence[str]
+    told_at_once: bool
+    size_ms: int
+    advance_ms: int
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFoldOperator(Operator):
+    """Aggregates a stream by key and session; `merge` reads r0, r1, … of the other one."""
+
+    kind: ClassVar[str] = "session_fold"
+    store: str
+    acc_types: Sequence[str]
+    init: Sequence[str]
+    add: Sequence[str]
+    merge: Sequence[str]
+    results: Sequence[str]
+    told_at_once: bool
+    gap_ms: int
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class RouteOperator(Operator):
     """Sends records over an edge, under new keys if there are any."""
 

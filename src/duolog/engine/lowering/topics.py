@@ -1,6 +1,6 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes; and print."""
 
-from duolog.engine.formats import FALSE, Decoded, Part, decode, encode
+from duolog.engine.formats import FALSE, Decoded, Part, decode, encode, encode_key
 from duolog.engine.lowering.operators import PrintOperator, SinkOperator
 from duolog.engine.lowering.required import needed_values
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
@@ -68,7 +68,7 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
         sink.name,
         SinkOperator(
             sink=around.levels.sinks.index(sink),
-            key_bytes=encode(sink.key_format, schema.key, keys, "key"),
+            key_bytes=encode_key(sink.key_format, schema, keys),
             value_bytes=encode(sink.value_format, schema.value, values, "value"),
         ),
     )

@@ -14,7 +14,7 @@ one node that two others read is computed once, two equal nodes are two.
     SelectKey        stream                   key anew; the other columns are the value
     StreamTableJoin  stream                   key of the stream, value anew
     GroupBy          as its parent            key anew; the other columns are the value
-    AggregateNode    table (keeps a store)    key of the group, value = results
+    AggregateNode    table (keeps a store)    key of the group, and of its window; value = results
     Explode          stream                   key as its parent's; the elements are value columns
     Split, Branch    stream                   as its parent
     ToStream         stream                   as its parent

@@ -15,8 +15,9 @@ from duolog.plan.nodes.node import (
     render_named,
     typed_columns,
 )
-from duolog.plan.schema import Schema
+from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.types import NULL, Column
+from duolog.plan.windows import SessionWindows, TimeWindows
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,9 @@ class AggregateNode(Node):
     gives the new accumulators; all read the ones before. `results` read the new accumulators by
     `AccumulatorRef` and the group's key by `ColumnRef`. Its scope of columns is the group's
     schema. The row's timestamp is the greatest of all records that went into it.
+
+    With `windows` each record of a stream goes into the rows of the windows that it is in and that
+    are open; the key is the group's and then the window's bounds.
     """
 
     name: str
@@ -34,13 +38,25 @@ class AggregateNode(Node):
     store: str
     accumulators: tuple[Accumulator, ...]
     results: tuple[Named, ...]
+    windows: TimeWindows | SessionWindows | None = None
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         ensure_some(self.results, "an aggregate")
+        if self.windows and self.group.is_table:
+            raise InvalidPlan(
+                f'cannot aggregate table "{self.group.parent}" in windows',
+                detail="A row of a table stands until it changes: it is in no window.",
+                hint="Aggregate the table's changes: to_stream().",
+            )
         scope = Scope(self.group.schema.columns, accumulators=self.accumulator_columns)
         for accumulator in self.accumulators:
             _check_accumulator(accumulator, scope)
+            if isinstance(self.windows, SessionWindows) and accumulator.merge is None:
+                raise InvalidPlan(
+                    f'cannot merge accumulator "{accumulator.name}" of two sessions',
+                    hint="Give the aggregation a merger.",
+                )
             if self.group.is_table and accumulator.subtract is None:
                 raise InvalidPlan(
                     f'cannot take rows back from accumulator "{accumulator.name}"',
@@ -71,9 +87,13 @@ class AggregateNode(Node):
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
-        key = self.group.schema.key
-        scope = Scope(key, accumulators=self.accumulator_columns)
-        return Schema(key, typed_columns(self.results, scope))
+        scope = Scope(self._key, accumulators=self.accumulator_columns)
+        window = self.windows.key if self.windows else None
+        return Schema(self._key, typed_columns(self.results, scope), window)
+
+    @property
+    def _key(self) -> tuple[Column, ...]:
+        return self.group.schema.key + (BOUNDS if self.windows else ())
 
     @property
     def keeps_whole_rows(self) -> bool:
@@ -82,7 +102,8 @@ class AggregateNode(Node):
     @property
     def action(self) -> str:
         by = "" if self.group.rekeys else f"{self.group.action}: "
-        return f"{by}{render_named(self.results)}, kept in {self.store}"
+        within = f" in {self.windows}" if self.windows else ""
+        return f"{by}{render_named(self.results)}{within}, kept in {self.store}"
 
     def reads(self, parent: Node, behind: Names) -> Names:
         steps: list[Expression] = []
@@ -94,11 +115,16 @@ class AggregateNode(Node):
         return read if parent is self.group else self.group.reads(parent, read)
 
 
+def _of_two(scope: Scope) -> Scope:
+    return Scope((), scope.accumulators, scope.accumulators)
+
+
 def _check_accumulator(accumulator: Accumulator, scope: Scope) -> None:
     steps = [
         ("initializer", accumulator.initial, Scope(())),
         ("adder", accumulator.add, scope),
         ("subtractor", accumulator.subtract, scope),
+        ("merger", accumulator.merge, _of_two(scope)),
     ]
     for step, expression, visible in steps:
         found = NULL if expression is None else type_of(expression, visible)

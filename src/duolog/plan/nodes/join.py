@@ -40,6 +40,7 @@ class StreamTableJoin(Node):
         ensure_stream(self.stream, "join, on the left side,")
         if not self.table.is_table:
             raise InvalidPlan(f'"{self.table}" is a stream', hint="Join a stream with a table.")
+        _ensure_not_windowed(self.stream, self.table)
         left = [column.type for column in self.stream.schema.key]
         right = [column.type for column in self.table.schema.key]
         if left != right or not left:
@@ -71,7 +72,7 @@ class StreamTableJoin(Node):
     def schema(self) -> Schema:  # type: ignore[override]
         of = self.stream.schema
         scope = Scope(of.columns, table_columns=self.table.schema.value)
-        return Schema(of.key, typed_columns(self.values, scope))
+        return of.with_value(typed_columns(self.values, scope))
 
     @property
     def action(self) -> str:
@@ -83,3 +84,16 @@ class StreamTableJoin(Node):
             return names_in(read) | key_behind(self, behind)
         parts = (part for expression in read for part in walk(expression))
         return frozenset(part.name for part in parts if isinstance(part, TableColumnRef))
+
+
+def _ensure_not_windowed(stream: Node, table: Node) -> None:
+    for node, what in ((stream, "stream"), (table, "table")):
+        if node.schema.window is not None:
+            raise InvalidPlan(
+                f'cannot join {what} "{node}": its key is windowed',
+                detail=f"Its key is ({render_columns(node.schema.key)}).",
+                hint="Give the stream a key of plain columns with select_key(...)."
+                if node is stream
+                else "Write the table to a topic under a key of plain columns, and read it again: "
+                'to_stream().select_key(...).to("topic").',
+            )

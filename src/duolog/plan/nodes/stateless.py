@@ -74,7 +74,7 @@ class Project(Node):
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
         of = self.parent.schema
-        return Schema(of.key, typed_columns(self.values, Scope(of.columns)))
+        return of.with_value(typed_columns(self.values, Scope(of.columns)))
 
     @property
     def is_table(self) -> bool:  # type: ignore[override]

@@ -18,15 +18,19 @@ class _Topic(Node):
 
     def __post_init__(self) -> None:
         ensure_key(self.schema)
-        self.key_format.check(self.schema.key, f'key of "{self.topic}"')
+        self.key_format.check(self.schema.inner_key, f'key of "{self.topic}"')
         self.value_format.check(self.schema.value, f'value of "{self.topic}"')
 
     @property
     def topic_columns(self) -> str:
         return (
-            f"key {self.key_format} ({render_columns(self.schema.key)}) "
+            f"key {self.key_format} ({render_columns(self.schema.key)}){self._windowed} "
             f"value {self.value_format} ({render_columns(self.schema.value)})"
         )
+
+    @property
+    def _windowed(self) -> str:
+        return "" if self.schema.window is None else " windowed"
 
 
 class Source(_Topic):

@@ -15,31 +15,31 @@ final class Columns {
   }
 
   Expressions.Scope scope(
-      List<Object> keys, Json.Row row, Map<String, Object> table, Map<String, Object> kept) {
-    Map<String, Object> columns = new HashMap<>(PlanBuilder.named(key, keys));
+      Object keys, Json.Row row, Map<String, Object> table, Map<String, Object> kept) {
+    Map<String, Object> columns = new HashMap<>(PlanBuilder.named(key, Json.cells(keys)));
     columns.putAll(PlanBuilder.named(value, row == null ? null : row.values()));
     return new Expressions.Scope(columns, table, kept, row == null ? null : row.time());
   }
 
-  Object value(JsonNode expression, List<Object> keys, Json.Row row) {
+  Object value(JsonNode expression, Object keys, Json.Row row) {
     return Expressions.evaluate(expression, scope(keys, row));
   }
 
-  boolean holds(JsonNode predicate, List<Object> keys, Json.Row row) {
+  boolean holds(JsonNode predicate, Object keys, Json.Row row) {
     return Boolean.TRUE.equals(value(predicate, keys, row));
   }
 
   /** The row of `values`; none of none. */
-  Json.Row row(JsonNode values, List<Object> keys, Json.Row row) {
+  Json.Row row(JsonNode values, Object keys, Json.Row row) {
     return row == null ? null : new Json.Row(list(values, keys, row), row.time());
   }
 
-  List<Object> list(JsonNode values, List<Object> keys, Json.Row row) {
+  List<Object> list(JsonNode values, Object keys, Json.Row row) {
     return all(values, scope(keys, row));
   }
 
   /** The key of a record's group; null where it is in none. */
-  List<Object> group(JsonNode keyColumns, List<Object> keys, Json.Row row) {
+  List<Object> group(JsonNode keyColumns, Object keys, Json.Row row) {
     return row == null ? null : PlanBuilder.nullIfAny(list(keyColumns, keys, row));
   }
 
@@ -49,7 +49,7 @@ final class Columns {
     return found;
   }
 
-  private Expressions.Scope scope(List<Object> keys, Json.Row row) {
+  private Expressions.Scope scope(Object keys, Json.Row row) {
     return scope(keys, row, Map.of(), Map.of());
   }
 }

@@ -6,13 +6,16 @@ import java.util.Map;
 /** An aggregate's steps: what is kept for a group is a row of accumulators. */
 final class Fold {
   private final Columns group;
+  private final Columns kept;
   private final JsonNode accumulators;
   private final List<String> names = new ArrayList<>();
 
-  Fold(Columns group, JsonNode accumulators) {
+  /** Over records of a group; its results have the key that {@code kept} knows. */
+  Fold(Columns group, Columns kept, JsonNode accumulators) {
     this.group = group;
+    this.kept = kept;
     this.accumulators = accumulators;
-    accumulators.forEach(kept -> names.add(kept.get("name").asText()));
+    accumulators.forEach(one -> names.add(one.get("name").asText()));
   }
 
   Json.Row initial() {
@@ -24,21 +27,28 @@ final class Fold {
     return kept.time() == Long.MIN_VALUE;
   }
 
-  Json.Row add(List<Object> key, Json.Row row, Json.Row kept) {
+  Json.Row add(Object key, Json.Row row, Json.Row kept) {
     return step("add", key, row, kept);
   }
 
-  Json.Row subtract(List<Object> key, Json.Row row, Json.Row kept) {
+  /** What two sessions have accumulated; the time of neither says anything. */
+  Json.Row merge(Object key, Json.Row row, Json.Row other) {
+    Expressions.Scope both =
+        new Expressions.Scope(Map.of(), named(other), named(row), null);
+    return new Json.Row(step("merge", both), Math.max(row.time(), other.time()));
+  }
+
+  Json.Row subtract(Object key, Json.Row row, Json.Row kept) {
     return step("subtract", key, row, kept);
   }
 
-  Json.Row results(JsonNode results, List<Object> key, Json.Row kept) {
-    Json.Row noRecord = new Json.Row(null, kept.time());
+  Json.Row results(JsonNode results, Object key, Json.Row row) {
+    Json.Row noRecord = new Json.Row(null, row.time());
     return new Json.Row(
-        Columns.all(results, group.scope(key, noRecord, Map.of(), named(kept))), kept.time());
+        Columns.all(results, kept.scope(key, noRecord, Map.of(), named(row))), row.time());
   }
 
-  private Json.Row step(String which, List<Object> key, Json.Row row, Json.Row kept) {
+  private Json.Row step(String which, Object key, Json.Row row, Json.Row kept) {
     return new Json.Row(
         step(which, group.scope(key, row, Map.of(), named(kept))),
         Math.max(kept.time(), row.time()));

@@ -7,11 +7,12 @@ import java.util.List;
 import java.util.function.Function;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.kstream.Windowed;
 
 /** Rows as JSON: keys are arrays, values are {@link Row}s. An absent row has no bytes. */
 final class Json {
   static final ObjectMapper MAPPER = new ObjectMapper();
-  static final Serde<List<Object>> KEYS = serde(key -> key, Json::list);
+  static final Serde<Object> KEYS = serde(Json::cells, Json::list);
   static final Serde<Row> ROWS =
       serde(
           row -> List.of(row.time(), row.values()),
@@ -21,6 +22,18 @@ final class Json {
   record Row(List<Object> values, long time) {}
 
   private Json() {}
+
+  /** The columns of a key: of a windowed one also the bounds of its window. */
+  @SuppressWarnings("unchecked")
+  static List<Object> cells(Object key) {
+    if (key instanceof Windowed<?> windowed) {
+      List<Object> cells = new ArrayList<>((List<Object>) windowed.key());
+      cells.add(windowed.window().start());
+      cells.add(windowed.window().end());
+      return cells;
+    }
+    return (List<Object>) key;
+  }
 
   static List<Object> list(JsonNode array) {
     List<Object> values = new ArrayList<>();

@@ -105,12 +105,12 @@ public final class Judge {
 
   private static ArrayNode read(MicroBatchDriver driver, String topic) {
     ArrayNode found = Json.MAPPER.createArrayNode();
-    TestOutputTopic<java.util.List<Object>, Json.Row> output =
+    TestOutputTopic<Object, Json.Row> output =
         driver
             .driver()
             .createOutputTopic(topic, Json.KEYS.deserializer(), Json.ROWS.deserializer());
     while (!output.isEmpty()) {
-      TestRecord<java.util.List<Object>, Json.Row> record = output.readRecord();
+      TestRecord<Object, Json.Row> record = output.readRecord();
       ObjectNode node = found.addObject();
       node.set("key", Json.MAPPER.valueToTree(record.key()));
       node.set(

@@ -1,4 +1,5 @@
 import com.fasterxml.jackson.databind.JsonNode;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -19,11 +20,15 @@ import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Named;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.ValueJoinerWithKey;
 import org.apache.kafka.streams.kstream.internals.OldValues;
 import org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor;
 import org.apache.kafka.streams.processor.api.FixedKeyRecord;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.SessionStore;
+import org.apache.kafka.streams.state.WindowStore;
 
 /**
  * A plan in Kafka Streams' DSL: each node becomes the call that a person would write for it.
@@ -63,7 +68,7 @@ final class PlanBuilder {
               topic(node),
               Consumed.with(Json.KEYS, Json.ROWS),
               Materialized
-                  .<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
+                  .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
                   .withCachingDisabled());
       case "filter" -> filter(node);
       case "project" -> project(node);
@@ -71,12 +76,12 @@ final class PlanBuilder {
       case "explode" -> explode(node);
       case "split" -> split(node);
       case "branch" ->
-          this.<Map<String, KStream<List<Object>, Json.Row>>>parent(node, 0)
+          this.<Map<String, KStream<Object, Json.Row>>>parent(node, 0)
               .get(branch(above(node, 0), node.get("number").asInt()));
       case "group_by" -> isTable(node) ? groupTable(node) : groupStream(node);
       case "aggregate" -> aggregate(node);
       case "join" -> join(node);
-      case "to_stream" -> stamped(this.<KTable<List<Object>, Json.Row>>parent(node, 0).toStream());
+      case "to_stream" -> stamped(this.<KTable<Object, Json.Row>>parent(node, 0).toStream());
       case "sink" -> sink(node);
       default -> throw new IllegalArgumentException("no node " + kind);
     };
@@ -86,10 +91,10 @@ final class PlanBuilder {
     JsonNode predicate = node.get("predicate");
     Columns columns = new Columns(above(node, 0));
     if (isTable(node)) {
-      KTable<List<Object>, Json.Row> table = parent(node, 0);
+      KTable<Object, Json.Row> table = parent(node, 0);
       return OldValues.sent(table.filter((key, row) -> columns.holds(predicate, key, row)));
     }
-    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    KStream<Object, Json.Row> stream = parent(node, 0);
     return stream.filter((key, row) -> columns.holds(predicate, key, row));
   }
 
@@ -97,21 +102,21 @@ final class PlanBuilder {
     JsonNode values = node.get("values");
     Columns columns = new Columns(above(node, 0));
     if (isTable(node)) {
-      KTable<List<Object>, Json.Row> table = parent(node, 0);
+      KTable<Object, Json.Row> table = parent(node, 0);
       return table.mapValues((key, row) -> columns.row(values, key, row));
     }
-    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    KStream<Object, Json.Row> stream = parent(node, 0);
     return stream.mapValues((key, row) -> columns.row(values, key, row));
   }
 
-  private KStream<List<Object>, Json.Row> explode(JsonNode node) {
+  private KStream<Object, Json.Row> explode(JsonNode node) {
     JsonNode of = node.get("of");
     Columns columns = new Columns(above(node, 0));
     List<String> before = names(above(node, 0), "value");
     List<String> after = names(node, "value");
     String into = node.get("into").get(0).asText();
     boolean outer = node.get("outer").asBoolean();
-    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    KStream<Object, Json.Row> stream = parent(node, 0);
     return stream.flatMapValues(
         (key, row) -> {
           List<Json.Row> rows = new ArrayList<>();
@@ -134,10 +139,10 @@ final class PlanBuilder {
         new ArrayList<>(after.stream().map(columns::get).toList()), row.time());
   }
 
-  private Map<String, KStream<List<Object>, Json.Row>> split(JsonNode node) {
+  private Map<String, KStream<Object, Json.Row>> split(JsonNode node) {
     Columns columns = new Columns(above(node, 0));
-    KStream<List<Object>, Json.Row> stream = parent(node, 0);
-    BranchedKStream<List<Object>, Json.Row> branches = stream.split(Named.as(branch(node, "")));
+    KStream<Object, Json.Row> stream = parent(node, 0);
+    BranchedKStream<Object, Json.Row> branches = stream.split(Named.as(branch(node, "")));
     int number = 0;
     for (JsonNode predicate : node.get("predicates")) {
       branches =
@@ -151,82 +156,126 @@ final class PlanBuilder {
     return "split-" + split.get("id").asText() + "-" + number;
   }
 
-  private KStream<List<Object>, Json.Row> selectKey(JsonNode node) {
+  private KStream<Object, Json.Row> selectKey(JsonNode node) {
     JsonNode keys = node.get("keys");
     JsonNode values = node.get("values");
     Columns columns = new Columns(above(node, 0));
-    KStream<List<Object>, Json.Row> stream = parent(node, 0);
+    KStream<Object, Json.Row> stream = parent(node, 0);
     if (!node.get("changes_key").asBoolean()) {
       return stream.mapValues((key, row) -> columns.row(values, key, row));
     }
     return stream.map(
         (key, row) ->
-            KeyValue.pair(nullIfAll(columns.list(keys, key, row)), columns.row(values, key, row)));
+            KeyValue.pair((Object) nullIfAll(columns.list(keys, key, row)), columns.row(values, key, row)));
   }
 
-  private KGroupedStream<List<Object>, Json.Row> groupStream(JsonNode node) {
+  private KGroupedStream<Object, Json.Row> groupStream(JsonNode node) {
     JsonNode keys = node.get("keys");
     JsonNode values = node.get("values");
     Columns columns = new Columns(above(node, 0));
-    KStream<List<Object>, Json.Row> stream = parent(node, 0);
-    KStream<List<Object>, Json.Row> keyed;
+    KStream<Object, Json.Row> stream = parent(node, 0);
+    KStream<Object, Json.Row> keyed;
     if (node.get("changes_key").asBoolean()) {
       keyed =
           stream.map(
               (key, row) ->
-                  KeyValue.pair(columns.group(keys, key, row), columns.row(values, key, row)));
+                  KeyValue.pair((Object) columns.group(keys, key, row), columns.row(values, key, row)));
     } else {
       keyed =
           stream
-              .filter((key, row) -> nullIfAny(key) != null)
+              .filter((key, row) -> nullIfAny(Json.cells(key)) != null)
               .mapValues((key, row) -> columns.row(values, key, row));
     }
-    return keyed.groupByKey(Grouped.with(Json.KEYS, Json.ROWS));
+    // Only a windowed aggregate of Streams would be given a record without a value.
+    return keyed.filter((key, row) -> row != null).groupByKey(Grouped.with(Json.KEYS, Json.ROWS));
   }
 
-  private KGroupedTable<List<Object>, Json.Row> groupTable(JsonNode node) {
+  private KGroupedTable<Object, Json.Row> groupTable(JsonNode node) {
     JsonNode keys = node.get("keys");
     JsonNode values = node.get("values");
     Columns columns = new Columns(above(node, 0));
-    KTable<List<Object>, Json.Row> table = parent(node, 0);
+    KTable<Object, Json.Row> table = parent(node, 0);
     return table.groupBy(
-        (key, row) -> KeyValue.pair(columns.group(keys, key, row), columns.row(values, key, row)),
+        (key, row) -> KeyValue.pair((Object) columns.group(keys, key, row), columns.row(values, key, row)),
         Grouped.with(Json.KEYS, Json.ROWS));
   }
 
-  private KTable<List<Object>, Json.Row> aggregate(JsonNode node) {
+  private KTable<Object, Json.Row> aggregate(JsonNode node) {
     JsonNode group = above(node, 0);
-    Fold fold = new Fold(new Columns(group), node.get("accumulators"));
-    KTable<List<Object>, Json.Row> kept;
+    Fold fold = new Fold(new Columns(group), new Columns(node), node.get("accumulators"));
+    KTable<Object, Json.Row> kept;
     if (isTable(group)) {
-      KGroupedTable<List<Object>, Json.Row> grouped = parent(node, 0);
+      KGroupedTable<Object, Json.Row> grouped = parent(node, 0);
       kept = grouped.aggregate(fold::initial, fold::add, fold::subtract, store(node));
     } else {
-      KGroupedStream<List<Object>, Json.Row> grouped = parent(node, 0);
+      KGroupedStream<Object, Json.Row> grouped = parent(node, 0);
       // The old value of a group's first result is the initializer's, which never was a result.
       kept =
-          grouped
-              .aggregate(fold::initial, fold::add, store(node))
+          (node.has("windows")
+                  ? windowed(node, grouped, fold)
+                  : grouped.aggregate(fold::initial, fold::add, store(node)))
               .filter((key, row) -> !Fold.isInitial(row));
     }
     JsonNode results = node.get("results");
     return kept.mapValues((key, row) -> fold.results(results, key, row));
   }
 
-  private KStream<List<Object>, Json.Row> join(JsonNode node) {
+  /** Its keys are {@code Windowed}, which {@link Json#cells} shows as Duolog does. */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static KTable<Object, Json.Row> windowed(
+      JsonNode node, KGroupedStream<Object, Json.Row> grouped, Fold fold) {
+    JsonNode of = node.get("windows");
+    if (of.has("gap_ms")) {
+      return sessions(node, grouped, fold);
+    }
+    TimeWindows windows =
+        TimeWindows.ofSizeAndGrace(duration(of, "size_ms"), duration(of, "grace_ms"))
+            .advanceBy(duration(of, "advance_ms"));
+    var store =
+        Materialized
+            .<Object, Json.Row, WindowStore<Bytes, byte[]>>as(node.get("store").asText())
+            .withKeySerde(Json.KEYS)
+            .withValueSerde(Json.ROWS);
+    return (KTable) grouped.windowedBy(windows).aggregate(fold::initial, fold::add, store);
+  }
+
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static KTable<Object, Json.Row> sessions(
+      JsonNode node, KGroupedStream<Object, Json.Row> grouped, Fold fold) {
+    JsonNode of = node.get("windows");
+    Duration gap = duration(of, "gap_ms");
+    Duration grace = duration(of, "grace_ms");
+    var store =
+        Materialized
+            .<Object, Json.Row, SessionStore<Bytes, byte[]>>as(node.get("store").asText())
+            .withKeySerde(Json.KEYS)
+            .withValueSerde(Json.ROWS)
+            // In memory, what is open is then what is kept.
+            .withRetention(gap.plus(grace).plusMillis(1));
+    return (KTable)
+        grouped
+            .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
+            .aggregate(fold::initial, fold::add, fold::merge, store);
+  }
+
+  private static Duration duration(JsonNode of, String field) {
+    return Duration.ofMillis(of.get(field).asLong());
+  }
+
+  private KStream<Object, Json.Row> join(JsonNode node) {
     JsonNode values = node.get("values");
     Columns left = new Columns(above(node, 0));
     List<String> right = names(above(node, 1), "value");
-    KStream<List<Object>, Json.Row> stream = parent(node, 0);
-    KTable<List<Object>, Json.Row> table = parent(node, 1);
-    ValueJoinerWithKey<List<Object>, Json.Row, Json.Row, Json.Row> joiner =
+    KStream<Object, Json.Row> stream = parent(node, 0);
+    KTable<Object, Json.Row> table = parent(node, 1);
+    ValueJoinerWithKey<Object, Json.Row, Json.Row, Json.Row> joiner =
         (key, row, found) -> {
           List<Object> cells = found == null ? null : found.values();
           return new Json.Row(
               Columns.all(values, left.scope(key, row, named(right, cells), Map.of())),
               row.time());
         };
-    Joined<List<Object>, Json.Row, Json.Row> with =
+    Joined<Object, Json.Row, Json.Row> with =
         Joined.with(Json.KEYS, Json.ROWS, Json.ROWS);
     return node.get("left").asBoolean()
         ? stream.leftJoin(table, joiner, with)
@@ -234,21 +283,21 @@ final class PlanBuilder {
   }
 
   private Object sink(JsonNode node) {
-    KStream<List<Object>, Json.Row> stream =
+    KStream<Object, Json.Row> stream =
         isTable(node)
-            ? this.<KTable<List<Object>, Json.Row>>parent(node, 0).toStream()
+            ? this.<KTable<Object, Json.Row>>parent(node, 0).toStream()
             : parent(node, 0);
     stream.to(topic(node), Produced.with(Json.KEYS, Json.ROWS));
     return stream;
   }
 
   /** Rows with the timestamps of their records, which a deletion may have moved on. */
-  private static KStream<List<Object>, Json.Row> stamped(KStream<List<Object>, Json.Row> stream) {
+  private static KStream<Object, Json.Row> stamped(KStream<Object, Json.Row> stream) {
     return stream.processValues(
         () ->
-            new ContextualFixedKeyProcessor<List<Object>, Json.Row, Json.Row>() {
+            new ContextualFixedKeyProcessor<Object, Json.Row, Json.Row>() {
               @Override
-              public void process(FixedKeyRecord<List<Object>, Json.Row> record) {
+              public void process(FixedKeyRecord<Object, Json.Row> record) {
                 Json.Row row = record.value();
                 context()
                     .forward(
@@ -259,11 +308,11 @@ final class PlanBuilder {
             });
   }
 
-  private static Materialized<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>> store(
+  private static Materialized<Object, Json.Row, KeyValueStore<Bytes, byte[]>> store(
       JsonNode node) {
     var store =
         Materialized
-            .<List<Object>, Json.Row, KeyValueStore<Bytes, byte[]>>as(node.get("store").asText())
+            .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>as(node.get("store").asText())
             .withKeySerde(Json.KEYS)
             .withValueSerde(Json.ROWS);
     return node.get("cached").asBoolean() ? store : store.withCachingDisabled();

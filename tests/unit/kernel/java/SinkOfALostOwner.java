@@ -12,7 +12,6 @@ import java.util.Map;
  * <p>Prints a word for each record: {@code taken}, or {@code lost}.
  */
 public final class SinkOfALostOwner {
-  private static final String[] TOPICS = {"out"};
 
   private SinkOfALostOwner() {}
 
@@ -20,13 +19,16 @@ public final class SinkOfALostOwner {
     Path directory = Path.of(args[0]);
     Files.writeString(directory.resolve("owner.json"), "first");
     Checkpoint.own(args[0], "first", 1);
-    Spec spec = Spec.parse("{\"application_id\": \"a\", \"tasks\": 1, \"shuffle_partitions\": 1}");
+    Spec spec =
+        Spec.parse(
+            "{\"application_id\": \"a\", \"tasks\": 1, \"shuffle_partitions\": 1,"
+                + "\"sinks\": [{\"id\": 0, \"topic\": \"out\"}]}");
     Map<String, String> settings =
         Map.of(
             "bootstrap.servers", "127.0.0.1:1", "max.block.ms", "1", "delivery.timeout.ms", "1",
             "request.timeout.ms", "1", "linger.ms", "0");
     Path inside = directory.resolve("spark");
-    Sink sink = new Sink(spec, inside.toString(), TOPICS, settings);
+    Sink sink = new Sink(spec, inside.toString(), settings);
     sink.open(0, 0);
     System.out.println(write(sink));
     Files.writeString(directory.resolve("owner.json"), "second");

@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.transformwith
 import org.apache.spark.sql.streaming.MapState;
 import scala.Tuple2;
 import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Rows by bucket and key, of which a whole bucket can be scanned: for what is found by its time or by
@@ -63,17 +64,26 @@ final class BucketStore implements Store {
   @Override
   public void flush() {}
 
-  /** The row of a key in a bucket, or null. A bucket is a number from 0 to 2^43 - 1. */
+  /** The row of a key in a bucket, or null. */
   UnsafeRow get(long bucket, UnsafeRow key) {
-    byte[] bytes = within(bucket, () -> state.getValue(key.getBytes()));
+    byte[] bytes = bytes(bucket, key);
     return bytes == null ? null : StoredRow.row(bytes, rowColumns);
   }
 
+  /** The same as a {@link StoredRow}. */
+  byte[] bytes(long bucket, UnsafeRow key) {
+    return within(bucket, () -> state.getValue(key.getBytes()));
+  }
+
   void put(long bucket, UnsafeRow key, UnsafeRow row, long ts) {
+    putBytes(bucket, key, StoredRow.encode(row, ts));
+  }
+
+  void putBytes(long bucket, UnsafeRow key, byte[] row) {
     within(
         bucket,
         () -> {
-          state.updateValue(key.getBytes(), StoredRow.encode(row, ts));
+          state.updateValue(key.getBytes(), row);
           return null;
         });
   }
@@ -96,10 +106,21 @@ final class BucketStore implements Store {
     Iterator<Tuple2<byte[], byte[]>> entries = within(bucket, state::iterator);
     while (entries.hasNext()) {
       Tuple2<byte[], byte[]> entry = entries.next();
-      UnsafeRow key = new UnsafeRow(keyColumns);
-      key.pointTo(entry._1(), entry._1().length);
-      visitor.visit(key, StoredRow.row(entry._2(), rowColumns), StoredRow.ts(entry._2()));
+      visitor.visit(
+          key(entry._1()), StoredRow.row(entry._2(), rowColumns), StoredRow.ts(entry._2()));
     }
+  }
+
+  /** The keys of a bucket as they are now, for who comes back for more; nobody reads it behind its epoch. */
+  java.util.Iterator<UnsafeRow> keys(long bucket) {
+    Iterator<byte[]> keys = within(bucket, state::keys);
+    return CollectionConverters.asJava(keys.map(this::key));
+  }
+
+  private UnsafeRow key(byte[] bytes) {
+    UnsafeRow key = new UnsafeRow(keyColumns);
+    key.pointTo(bytes, bytes.length);
+    return key;
   }
 
   private <T> T within(long bucket, Supplier<T> access) {

@@ -99,7 +99,13 @@ public final class Driver {
     for (int i = 0; i < levels.size(); i++) {
       records = through(levels.get(i), handles.get(i), records);
     }
+    levels.forEach(Level::close); // As in Spark, where a processor knows only what is in the state.
     return records.stream().map(this::output).toList();
+  }
+
+  /** How many entries the state of a store has, in all tasks. */
+  public int entries(String store) {
+    return handles.stream().mapToInt(handle -> handle.size(store)).sum();
   }
 
   /** How many records could not be read. */
@@ -143,7 +149,7 @@ public final class Driver {
     if (!record.isForSink()) {
       throw new IllegalStateException("no level took the records of edge " + record.edge());
     }
-    ProducerRecord<byte[], byte[]> produced = Sink.produced(record, sinks);
+    ProducerRecord<byte[], byte[]> produced = Sink.produced(record, sinks, Sink.chosenPartition(record));
     return new Output(
         produced.topic(),
         produced.partition(),

@@ -113,6 +113,11 @@ final class ErrorHandlers implements Serializable {
     return key + (sample.value() == null ? "" : "; value " + sample.value());
   }
 
+  /** Counts a record that came to an operator too late. */
+  void late(String operator) {
+    Metrics.of(applicationId).late(operator);
+  }
+
   private String named(Origin origin) {
     return origin == null
         ? "a record"

@@ -65,12 +65,13 @@ final class Grouping implements Serializable {
     return (int) (grouping >>> SALT_BITS) % tasks;
   }
 
-  /** The number that Spark keeps a bucket of a task's store under; no task has it. */
+  /**
+   * The number that Spark keeps a bucket of a task's store under; no task has it. Buckets that are 2^43
+   * apart share one.
+   */
   long bucket(long grouping, long bucket) {
-    if (bucket < 0 || bucket >> BUCKET_BITS != 0) {
-      throw new IllegalArgumentException("a bucket is from 0 to 2^43 - 1, not " + bucket);
-    }
-    return Long.MIN_VALUE | (grouping >>> SALT_BITS) << BUCKET_BITS | bucket;
+    long place = bucket & (1L << BUCKET_BITS) - 1;
+    return Long.MIN_VALUE | (grouping >>> SALT_BITS) << BUCKET_BITS | place;
   }
 
   /** The task of a record key in its internal format, as Kafka's partitioner counts. */

@@ -35,7 +35,7 @@ final class KeyValueStore implements Store {
   private final String name;
   private final int rowColumns;
   private final boolean toldAtOnce;
-  private transient MapState<byte[], byte[]> state;
+  private final StateRows rows;
   private transient boolean writeThrough;
   private transient long cacheBytesMax;
   private transient Scope scope;
@@ -43,11 +43,19 @@ final class KeyValueStore implements Store {
   private transient Task task;
   private transient Listener listener;
 
-  /** @param toldAtOnce whether the listener hears of each update, record cache or not */
   KeyValueStore(String name, int rowColumns, boolean toldAtOnce) {
+    this(name, rowColumns, toldAtOnce, StateRows.inOneMap());
+  }
+
+  /**
+   * @param toldAtOnce whether the listener hears of each update, record cache or not
+   * @param rows where the rows are in Spark's state
+   */
+  KeyValueStore(String name, int rowColumns, boolean toldAtOnce, StateRows rows) {
     this.name = name;
     this.rowColumns = rowColumns;
     this.toldAtOnce = toldAtOnce;
+    this.rows = rows;
   }
 
   /** Hears of updates. */
@@ -63,7 +71,7 @@ final class KeyValueStore implements Store {
 
   @Override
   public void attach(MapState<byte[], byte[]> state) {
-    this.state = state;
+    rows.attach(state);
   }
 
   @Override
@@ -72,6 +80,7 @@ final class KeyValueStore implements Store {
     writeThrough = scope.realTime;
     cacheBytesMax = scope.realTime || toldAtOnce ? 0 : scope.cacheBytesMax;
     tasks = new HashMap<>();
+    rows.open(writeThrough);
   }
 
   /** Who hears of updates; set anew after each open. */
@@ -83,6 +92,7 @@ final class KeyValueStore implements Store {
   @Override
   public void select(long grouping) {
     task = tasks.computeIfAbsent(grouping, unused -> new Task());
+    rows.select(grouping);
   }
 
   /** The entry of a key; its row is null where the store has none. */
@@ -113,22 +123,33 @@ final class KeyValueStore implements Store {
     written(entry);
   }
 
-  /** Puts a copy of a row, and tells the listener now or later. */
+  /** Puts a copy of a row, or deletes it where that is null, and tells the listener now or later. */
   void update(Entry entry, UnsafeRow row, long ts, byte[] headers) {
     if (cacheBytesMax == 0) {
       UnsafeRow old = entry.row;
       long oldTs = entry.ts;
-      put(entry, row.copy(), ts);
+      put(entry, copy(row), ts);
       listener.updated(entry, old, oldTs, headers);
     } else if (entry.untold == null) {
       task.holdBack(entry);
-      hold(entry, row.copy(), ts, headers);
+      hold(entry, copy(row), ts, headers);
     } else {
-      // Nobody has heard of the row that is overwritten.
-      entry.row.copyFrom(row);
       task.untold.remove(entry);
-      hold(entry, entry.row, ts, headers);
+      hold(entry, overwritten(entry.row, row), ts, headers);
     }
+  }
+
+  /** Nobody has heard of the row that was there: its place is taken. */
+  private static UnsafeRow overwritten(UnsafeRow before, UnsafeRow row) {
+    if (before == null || row == null) {
+      return copy(row);
+    }
+    before.copyFrom(row);
+    return before;
+  }
+
+  private static UnsafeRow copy(UnsafeRow row) {
+    return row == null ? null : row.copy();
   }
 
   private void hold(Entry entry, UnsafeRow row, long ts, byte[] headers) {
@@ -145,6 +166,7 @@ final class KeyValueStore implements Store {
   public void flush() {
     tellUpdates();
     writeDirty();
+    rows.flush();
     task.entries.clear();
     task.bytes = 0;
   }
@@ -155,8 +177,11 @@ final class KeyValueStore implements Store {
     byte[] current = scope.origin;
     for (Entry entry : updated) {
       Untold untold = task.letGo(entry);
-      scope.origin = untold.origin;
-      listener.updated(entry, untold.old, untold.oldTs, untold.headers);
+      boolean wasNeverTold = entry.row == null && untold.old == null;
+      if (!wasNeverTold) {
+        scope.origin = untold.origin;
+        listener.updated(entry, untold.old, untold.oldTs, untold.headers);
+      }
     }
     scope.origin = current;
   }
@@ -187,7 +212,7 @@ final class KeyValueStore implements Store {
 
   private Entry read(UnsafeRow key) {
     Entry entry = new Entry(key);
-    byte[] bytes = state.getValue(key.getBytes());
+    byte[] bytes = rows.get(key);
     if (bytes != null) {
       entry.row = StoredRow.row(bytes, rowColumns);
       entry.ts = StoredRow.ts(bytes);
@@ -196,11 +221,10 @@ final class KeyValueStore implements Store {
   }
 
   private void write(Entry entry) {
-    byte[] key = entry.key.getBytes();
     if (entry.row == null) {
-      state.removeKey(key);
+      rows.remove(entry.key);
     } else {
-      state.updateValue(key, StoredRow.encode(entry.row, entry.ts));
+      rows.put(entry.key, StoredRow.encode(entry.row, entry.ts));
     }
   }
 

@@ -26,8 +26,6 @@ public final class Launcher {
       throws TimeoutException {
     Spec spec = Spec.parse(specJson);
     checkShufflePartitions(records, spec);
-    String[] topics = new String[spec.sinks().size()];
-    spec.sinks().forEach(sink -> topics[sink.id()] = sink.topic());
     DataStreamWriter<Envelope> writer =
         records
             .writeStream()
@@ -38,7 +36,6 @@ public final class Launcher {
                 new Sink(
                     spec,
                     required(options, "checkpointLocation"),
-                    topics,
                     producerSettings(options)));
     if (options.containsKey("queryName")) {
       writer = writer.queryName(options.get("queryName"));

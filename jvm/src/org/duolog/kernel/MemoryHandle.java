@@ -1,6 +1,7 @@
 package org.duolog.kernel;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
@@ -28,6 +29,12 @@ final class MemoryHandle implements StatefulProcessorHandle {
   /** The task that the next accesses belong to, where Spark tells it its own states. */
   void select(long grouping) {
     ImplicitGroupingKeyTracker.setImplicitKey(grouping);
+  }
+
+  /** How many entries a state has, those of all tasks and buckets together. */
+  int size(String name) {
+    Bytes state = states.get(name);
+    return state == null ? 0 : state.tasks.values().stream().mapToInt(Map::size).sum();
   }
 
   @Override
@@ -141,12 +148,12 @@ final class MemoryHandle implements StatefulProcessorHandle {
     @Override
     public scala.collection.Iterator<byte[]> keys() {
       return CollectionConverters.asScala(
-          entries().keySet().stream().map(ByteBuffer::array).iterator());
+          new ArrayList<>(entries().keySet()).stream().map(ByteBuffer::array).iterator());
     }
 
     @Override
     public scala.collection.Iterator<byte[]> values() {
-      return CollectionConverters.asScala(entries().values().iterator());
+      return CollectionConverters.asScala(new ArrayList<>(entries().values()).iterator());
     }
   }
 }

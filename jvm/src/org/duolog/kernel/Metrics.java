@@ -25,6 +25,7 @@ public final class Metrics {
   final LongAdder recordsOut = new LongAdder();
   private final Map<ErrorHandlers.Stage, LongAdder> skipped = new ConcurrentHashMap<>();
   private final Skipped samples = new Skipped();
+  private final Map<String, LongAdder> late = new ConcurrentHashMap<>();
   private final Map<String, Map<Integer, AtomicLong>> positions = new ConcurrentHashMap<>();
 
   private Metrics() {}
@@ -42,6 +43,11 @@ public final class Metrics {
     return counted <= LOGGED_MAX || counted % LOGGED_EVERY == 0;
   }
 
+  /** Counts a record that came too late for a window, by operator. */
+  void late(String operator) {
+    late.computeIfAbsent(operator, unused -> new LongAdder()).increment();
+  }
+
   /** The next offset to read of a topic partition; its only writer is the task that reads it. */
   AtomicLong position(String topic, int partition) {
     return positions
@@ -50,7 +56,8 @@ public final class Metrics {
   }
 
   /**
-   * As JSON: {@code {"records_in", "bytes_in", "records_out", "skipped": {stage: count}, "samples":
+   * As JSON: {@code {"records_in", "bytes_in", "records_out", "skipped": {stage: count}, "late": {operator: count},
+   * "samples":
    * [{"stage", "reason", "at", "count", "topic", "partition", "offset", "key", "value"}], "positions":
    * {topic: {partition: next offset}}}}; bytes are those of keys and values. A sample is the first
    * record that was passed over for a reason, and how many were.
@@ -65,6 +72,9 @@ public final class Metrics {
     metrics.skipped.forEach((stage, count) -> skipped.put(stage.counter(), count.sum()));
     values.put("skipped", skipped);
     values.put("samples", metrics.samples.toJson());
+    Map<String, Long> late = new TreeMap<>();
+    metrics.late.forEach((operator, count) -> late.put(operator, count.sum()));
+    values.put("late", late);
     values.put("positions", metrics.positions);
     try {
       return MAPPER.writeValueAsString(values);

@@ -25,6 +25,8 @@ sealed interface Operator {
           Map.entry("lookup", Lookup.class),
           Map.entry("fold", Fold.class),
           Map.entry("print", Print.class),
+          Map.entry("window_fold", WindowFold.class),
+          Map.entry("session_fold", SessionFold.class),
           Map.entry("route", Route.class),
           Map.entry("sink", Sink.class));
 
@@ -236,6 +238,71 @@ sealed interface Operator {
       children = Spec.orEmpty(children);
       keyTypes = Spec.orEmpty(keyTypes);
       valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /** Aggregates the records of a stream by key and window of time. */
+  record WindowFold(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store,
+      List<String> accTypes,
+      List<String> init,
+      List<String> add,
+      List<String> results,
+      boolean toldAtOnce,
+      long sizeMs,
+      long advanceMs,
+      long graceMs)
+      implements Operator {
+    public WindowFold {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      accTypes = Spec.orEmpty(accTypes);
+      init = Spec.orEmpty(init);
+      add = Spec.orEmpty(add);
+      results = Spec.orEmpty(results);
+    }
+
+    Windows windows() {
+      return new Windows(sizeMs, advanceMs, graceMs);
+    }
+  }
+
+  /** Aggregates the records of a stream by key and session. */
+  record SessionFold(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store,
+      List<String> accTypes,
+      List<String> init,
+      List<String> add,
+      List<String> merge,
+      List<String> results,
+      boolean toldAtOnce,
+      long gapMs,
+      long graceMs)
+      implements Operator {
+    public SessionFold {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      accTypes = Spec.orEmpty(accTypes);
+      init = Spec.orEmpty(init);
+      add = Spec.orEmpty(add);
+      merge = Spec.orEmpty(merge);
+      results = Spec.orEmpty(results);
+    }
+
+    Sessions sessions() {
+      return new Sessions(gapMs, graceMs);
     }
   }
 

@@ -69,6 +69,11 @@ final class Scope {
     }
   }
 
+  /** A record has come to a node too late for a window. */
+  void late(Node node) {
+    handlers.late(node.name());
+  }
+
   /** The record has failed at a node; returns if the query goes on without it. */
   void failed(Node node, Change change, RecordException e) {
     handle(node.stage(), change.headers, node.name(), (Exception) e.getCause());

@@ -3,6 +3,7 @@ package org.duolog.kernel;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Queue;
@@ -12,6 +13,7 @@ import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.RecordBatchTooLargeException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.utils.Utils;
 import org.apache.spark.sql.ForeachWriter;
 
 /**
@@ -31,6 +33,7 @@ final class Sink extends ForeachWriter<Envelope> {
   private final String applicationId;
   private final String checkpointLocation;
   private final String[] topics;
+  private final int[] windowBytes;
   private final ErrorHandlers handlers;
   private final HashMap<String, Object> producerConfig;
   private transient Producers.Shared shared;
@@ -40,14 +43,13 @@ final class Sink extends ForeachWriter<Envelope> {
 
   /**
    * @param checkpointLocation asked whether this JVM still owns it, where it ever did
-   * @param topics by sink id
    * @param settings of the producer; the rest has defaults that suit the mode
    */
-  Sink(
-      Spec spec, String checkpointLocation, String[] topics, Map<String, String> settings) {
+  Sink(Spec spec, String checkpointLocation, Map<String, String> settings) {
     this.applicationId = spec.applicationId();
     this.checkpointLocation = checkpointLocation;
-    this.topics = topics;
+    this.topics = spec.sinks().stream().map(Spec.Output::topic).toArray(String[]::new);
+    this.windowBytes = spec.sinks().stream().mapToInt(Spec.Output::windowBytes).toArray();
     this.handlers = new ErrorHandlers(spec);
     boolean realTime = spec.realTime();
     producerConfig = new HashMap<>();
@@ -77,7 +79,7 @@ final class Sink extends ForeachWriter<Envelope> {
   }
 
   private void send(Envelope record) {
-    ProducerRecord<byte[], byte[]> produced = produced(record, topics);
+    ProducerRecord<byte[], byte[]> produced = produced(record, topics, partition(record));
     shared.producer.send(
         produced,
         (metadata, error) -> {
@@ -122,14 +124,36 @@ final class Sink extends ForeachWriter<Envelope> {
     return smaller;
   }
 
-  /** The record as Kafka's producer takes it; {@code topics} by sink id. */
-  static ProducerRecord<byte[], byte[]> produced(Envelope record, String[] topics) {
-    String topic = record.topic();
+  /**
+   * The partition of a record, or null for the producer's choice, which is by the whole key: windows
+   * of one key belong together. Source: Kafka Streams WindowedStreamPartitioner.
+   */
+  private Integer partition(Envelope record) {
+    boolean hasWindow =
+        record.topic() == null && record.key() != null && windowBytes[record.sink()] > 0;
+    if (record.partition() != Envelope.ANY_PARTITION || !hasWindow) {
+      return chosenPartition(record);
+    }
+    byte[] key = record.key();
+    byte[] inner = Arrays.copyOf(key, key.length - windowBytes[record.sink()]);
+    int partitions = shared.producer.partitionsFor(topics[record.sink()]).size();
+    return Utils.toPositive(Utils.murmur2(inner)) % partitions;
+  }
+
+  /** The partition that a record names, or null. */
+  static Integer chosenPartition(Envelope record) {
     int partition = record.partition();
+    return partition == Envelope.ANY_PARTITION ? null : (Integer) partition;
+  }
+
+  /** The record as Kafka's producer takes it; {@code topics} by sink id. */
+  static ProducerRecord<byte[], byte[]> produced(
+      Envelope record, String[] topics, Integer partition) {
+    String topic = record.topic();
     byte[] headers = record.headers();
     return new ProducerRecord<>(
         topic == null ? topics[record.sink()] : topic,
-        partition == Envelope.ANY_PARTITION ? null : (Integer) partition,
+        partition,
         record.ts(),
         record.key(),
         record.value(),

@@ -132,6 +132,11 @@ record Spec(
     }
   }
 
-  /** A sink topic. */
-  record Output(int id, String topic) {}
+  /**
+   * A sink topic.
+   *
+   * @param windowBytes how many bytes at the end of its keys are a window, which does not choose the
+   *     partition; 0 for most
+   */
+  record Output(int id, String topic, int windowBytes) {}
 }

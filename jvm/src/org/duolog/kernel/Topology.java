@@ -179,6 +179,7 @@ final class Topology {
   private final class Graph {
     final Map<Integer, Node> nodes = new HashMap<>();
     final Map<String, KeyValueStore> stores = new HashMap<>();
+    private final Map<String, WindowRows> windows = new HashMap<>();
     private final Deque<Node> order = new ArrayDeque<>();
 
     Graph(List<Integer> roots) {
@@ -198,15 +199,30 @@ final class Topology {
       }
       Operator operator = spec.node(id);
       if (operator instanceof Operator.Table table) {
-        declare(table.store(), table.valueTypes().size(), true);
+        declare(table.store(), table.valueTypes().size(), true, StateRows.inOneMap());
       } else if (operator instanceof Operator.Fold fold) {
-        declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce());
+        declare(
+            fold.store(), fold.accTypes().size(), fold.toldAtOnce(), StateRows.inOneMap());
+      } else if (operator instanceof Operator.WindowFold fold) {
+        int keys = Closing.keyTypes(fold).size();
+        WindowRows rows = new WindowRows(fold.store(), keys, grouping, fold.windows());
+        windows.put(fold.store(), rows);
+        declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
+      } else if (operator instanceof Operator.SessionFold fold) {
+        List<String> keys = Closing.keyTypes(fold);
+        StructType layout = Binder.withTs(Binder.with(new StructType(), "k", keys));
+        List<String> inner = List.of(layout.fieldNames()).subList(0, fold.keyTypes().size());
+        Program innerKey = typed(fold.kind() + " " + fold.name(), layout, inner, fold.keyTypes());
+        WindowRows rows =
+            new WindowRows(fold.store(), keys.size(), grouping, fold.sessions(), innerKey);
+        windows.put(fold.store(), rows);
+        declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
       }
       operator.children().forEach(child -> declareStores(child, reached));
     }
 
-    private void declare(String store, int columns, boolean toldAtOnce) {
-      if (stores.put(store, new KeyValueStore(store, columns, toldAtOnce)) != null) {
+    private void declare(String store, int columns, boolean toldAtOnce, StateRows rows) {
+      if (stores.put(store, new KeyValueStore(store, columns, toldAtOnce, rows)) != null) {
         throw new IllegalArgumentException("two nodes fill the store " + store);
       }
     }
@@ -258,6 +274,12 @@ final class Topology {
       }
       if (of instanceof Operator.Fold fold) {
         return fold(owner, fold, record);
+      }
+      if (of instanceof Operator.WindowFold fold) {
+        return windowFold(owner, fold, record);
+      }
+      if (of instanceof Operator.SessionFold fold) {
+        return sessionFold(owner, fold, record);
       }
       if (of instanceof Operator.Print print) {
         return print(owner, print, input);
@@ -397,16 +419,62 @@ final class Topology {
         throw new IllegalArgumentException(owner + ": a table needs subtract expressions");
       }
       StructType layout = Binder.withTs(Binder.with(record, "a", of.accTypes()));
+      int keys = of.keyTypes().size();
       return new FoldNode(
           stores.get(of.store()),
+          new AggregatingNode.Layout(keys, of.valueTypes().size(), keys, of.accTypes().size()),
+          new AggregatingNode.Steps(
+              typed(owner, layout, of.init(), of.accTypes()),
+              typed(owner, layout, of.add(), of.accTypes()),
+              computed(owner, layout, of.results(), of)),
           of.table(),
-          typed(owner, layout, of.init(), of.accTypes()),
-          typed(owner, layout, of.add(), of.accTypes()),
-          of.subtract() == null ? null : typed(owner, layout, of.subtract(), of.accTypes()),
-          computed(owner, layout, of.results(), of),
-          of.keyTypes().size(),
-          of.valueTypes().size(),
-          of.accTypes().size());
+          of.subtract() == null ? null : typed(owner, layout, of.subtract(), of.accTypes()));
+    }
+
+    private Node windowFold(String owner, Operator.WindowFold of, StructType record) {
+      StructType layout = Binder.withTs(Binder.with(record, "a", of.accTypes()));
+      return new WindowFoldNode(
+          stores.get(of.store()),
+          AggregatingNode.Layout.windowed(of, of.accTypes()),
+          new AggregatingNode.Steps(
+              typed(owner, layout, of.init(), of.accTypes()),
+              typed(owner, layout, of.add(), of.accTypes()),
+              computed(owner, windowed(of, of.accTypes()), of.results(), of)),
+          windows.get(of.store()),
+          of.windows(),
+          windowedKey(owner, of));
+    }
+
+    private Node sessionFold(String owner, Operator.SessionFold of, StructType record) {
+      StructType layout = Binder.withTs(Binder.with(record, "a", of.accTypes()));
+      StructType key = Binder.with(new StructType(), "k", of.keyTypes());
+      StructType two = Binder.with(Binder.with(key, "a", of.accTypes()), "r", of.accTypes());
+      return new SessionFoldNode(
+          stores.get(of.store()),
+          AggregatingNode.Layout.windowed(of, of.accTypes()),
+          new AggregatingNode.Steps(
+              typed(owner, layout, of.init(), of.accTypes()),
+              typed(owner, layout, of.add(), of.accTypes()),
+              computed(owner, windowed(of, of.accTypes()), of.results(), of)),
+          windows.get(of.store()),
+          of.sessions(),
+          windowedKey(owner, of),
+          typed(owner, Binder.withTs(two), of.merge(), of.accTypes()));
+    }
+
+    /** What the results of a window are computed from. */
+    private static StructType windowed(Operator of, List<String> accTypes) {
+      StructType key = Binder.with(new StructType(), "k", Closing.keyTypes(of));
+      return Binder.withTs(Binder.with(Binder.with(key, "v", of.valueTypes()), "a", accTypes));
+    }
+
+    /** Computes a key with its window. */
+    private Program windowedKey(String owner, Operator of) {
+      StructType key = Binder.with(new StructType(), "k", of.keyTypes());
+      List<String> columns = new ArrayList<>(List.of(key.fieldNames()));
+      columns.addAll(List.of("w0", "w1"));
+      StructType bounded = Binder.withTs(Binder.with(key, "w", Closing.BOUNDS));
+      return typed(owner, bounded, columns, Closing.keyTypes(of));
     }
 
     private Node route(String owner, Operator.Route of, StructType input) {

@@ -1,0 +1,140 @@
+package org.duolog.kernel;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Aggregates by key and session: a record joins the sessions that it touches into one.
+ *
+ * <pre>
+ *   sessions      [1 ── 4]        [11]            gap 5
+ *   record at 7   [1 ──────────── 11]             deletions of [1 4] and [11], then the one that they became
+ * </pre>
+ *
+ * <p>The key of a result ends with the session's start and end, and its timestamp is the end. A record
+ * whose session would have closed is late, and counted; what has closed is not reopened. Null keys
+ * and values are dropped. Source: Kafka Streams KStreamSessionWindowAggregate.
+ */
+final class SessionFoldNode extends AggregatingNode {
+  private static final long serialVersionUID = 1L;
+
+  private final WindowRows rows;
+  private final Sessions sessions;
+  private final Layout layout;
+  private final Program windowedKey;
+  private final Program merge;
+  private transient UnsafeRow bounds;
+  private transient Operands keyOperands;
+  private transient Operands mergeOperands;
+
+  /**
+   * @param windowedKey computes a key with its window from key and bounds
+   * @param merge computes an accumulator from two
+   */
+  SessionFoldNode(
+      KeyValueStore store,
+      Layout layout,
+      Steps steps,
+      WindowRows rows,
+      Sessions sessions,
+      Program windowedKey,
+      Program merge) {
+    super(store, layout, steps);
+    this.rows = rows;
+    this.sessions = sessions;
+    this.layout = layout;
+    this.windowedKey = own(windowedKey);
+    this.merge = own(merge);
+  }
+
+  @Override
+  void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    rows.openKeys(partition);
+    bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);
+    keyOperands = new Operands(layout.keyColumns(), 0, 2);
+    mergeOperands =
+        new Operands(layout.keyColumns(), layout.accColumns(), layout.accColumns());
+  }
+
+  @Override
+  void close() {
+    super.close();
+    rows.closeKeys();
+  }
+
+  @Override
+  boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  void process(Change change) {
+    if (change.key == null || change.value == null) {
+      return;
+    }
+    rows.observe(change.ts);
+    SessionIndex index = rows.index();
+    SessionIndex.Entry known = index.of(change.key);
+    boolean changed = known.forgetClosed(rows);
+    List<SessionIndex.Bounds> touched = touched(known, change.ts);
+    SessionIndex.Bounds joined = joined(touched, change.ts);
+    if (rows.isClosed(joined.end())) {
+      scope.late(this);
+    } else {
+      UnsafeRow acc = accumulated(touched, change);
+      KeyValueStore.Entry entry = entry(change, joined);
+      ensureResults(entry.key, acc, joined.end());
+      if (joined.start() < change.ts || joined.end() > change.ts) {
+        touched.forEach(
+            session -> store.update(entry(change, session), null, session.end(), change.headers));
+      }
+      store.update(entry, acc, joined.end(), change.headers);
+      known.sessions.removeAll(touched);
+      known.add(joined);
+      changed = true;
+    }
+    if (changed) {
+      index.changed(known);
+    }
+  }
+
+  private List<SessionIndex.Bounds> touched(SessionIndex.Entry known, long ts) {
+    List<SessionIndex.Bounds> found = new ArrayList<>();
+    for (SessionIndex.Bounds session : known.sessions) {
+      if (session.end() >= ts - sessions.gapMs() && session.start() <= ts + sessions.gapMs()) {
+        found.add(session);
+      }
+    }
+    return found;
+  }
+
+  private static SessionIndex.Bounds joined(List<SessionIndex.Bounds> touched, long ts) {
+    long start = ts;
+    long end = ts;
+    for (SessionIndex.Bounds session : touched) {
+      start = Math.min(start, session.start());
+      end = Math.max(end, session.end());
+    }
+    return new SessionIndex.Bounds(start, end);
+  }
+
+  /** What the touched sessions have accumulated, and then the record. */
+  private UnsafeRow accumulated(List<SessionIndex.Bounds> touched, Change change) {
+    UnsafeRow acc = initial(change);
+    for (SessionIndex.Bounds session : touched) {
+      UnsafeRow other = entry(change, session).row;
+      // A copy: the next result is written where this one is read.
+      acc = merge.apply(mergeOperands.of(change.key, acc, other, change.ts)).copy();
+    }
+    return added(acc, change);
+  }
+
+  private KeyValueStore.Entry entry(Change change, SessionIndex.Bounds session) {
+    bounds.setLong(0, session.start());
+    bounds.setLong(1, session.end());
+    return store.lookup(
+        windowedKey.apply(keyOperands.of(change.key, null, bounds, change.ts)));
+  }
+}

@@ -1,0 +1,73 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.MapState;
+
+/**
+ * Where a {@link KeyValueStore} has its rows in Spark's state: in one map, or in buckets
+ * ({@link WindowRows}). Rows come and go as {@link StoredRow}s.
+ *
+ * <p>Threads: one at a time.
+ */
+interface StateRows extends Serializable {
+  void attach(MapState<byte[], byte[]> state);
+
+  void open(boolean writeThrough);
+
+  /** What follows belongs to this task. */
+  void select(long grouping);
+
+  /** The row of a key, or null. */
+  byte[] get(UnsafeRow key);
+
+  void put(UnsafeRow key, byte[] row);
+
+  void remove(UnsafeRow key);
+
+  /** The task's micro-batch ends, and everything else was written. */
+  void flush();
+
+  /** One map for all keys of a task. */
+  static StateRows inOneMap() {
+    return new InOneMap();
+  }
+
+  /** Spark keeps the tasks apart. */
+  final class InOneMap implements StateRows {
+    private static final long serialVersionUID = 1L;
+
+    private transient MapState<byte[], byte[]> state;
+
+    private InOneMap() {}
+
+    @Override
+    public void attach(MapState<byte[], byte[]> state) {
+      this.state = state;
+    }
+
+    @Override
+    public void open(boolean writeThrough) {}
+
+    @Override
+    public void select(long grouping) {}
+
+    @Override
+    public byte[] get(UnsafeRow key) {
+      return state.getValue(key.getBytes());
+    }
+
+    @Override
+    public void put(UnsafeRow key, byte[] row) {
+      state.updateValue(key.getBytes(), row);
+    }
+
+    @Override
+    public void remove(UnsafeRow key) {
+      state.removeKey(key.getBytes());
+    }
+
+    @Override
+    public void flush() {}
+  }
+}

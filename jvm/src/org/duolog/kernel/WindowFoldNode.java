@@ -1,0 +1,74 @@
+package org.duolog.kernel;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Aggregates by key and window of time: the key of its results ends with the window's start and end.
+ *
+ * <p>A record is added to each of its windows that is open, the earliest first. Where a window has
+ * closed, the record is late: it is left out there, and counted. Null keys and values are dropped.
+ * Source: Kafka Streams KStreamWindowAggregate.
+ */
+final class WindowFoldNode extends AggregatingNode {
+  private static final long serialVersionUID = 1L;
+
+  private final WindowRows rows;
+  private final Windows windows;
+  private final Program windowedKey;
+  private final int keyColumns;
+  private transient UnsafeRow bounds;
+  private transient Operands keyOperands;
+
+  /** @param windowedKey computes a key with its window from key and bounds */
+  WindowFoldNode(
+      KeyValueStore store,
+      Layout layout,
+      Steps steps,
+      WindowRows rows,
+      Windows windows,
+      Program windowedKey) {
+    super(store, layout, steps);
+    this.rows = rows;
+    this.windows = windows;
+    this.windowedKey = own(windowedKey);
+    this.keyColumns = layout.keyColumns();
+  }
+
+  @Override
+  void open(Scope scope, int partition) {
+    super.open(scope, partition);
+    bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);
+    keyOperands = new Operands(keyColumns, 0, 2);
+  }
+
+  @Override
+  boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  void process(Change change) {
+    if (change.key == null || change.value == null) {
+      return;
+    }
+    rows.observe(change.ts);
+    long start = windows.firstStart(change.ts);
+    // A start that overflows is the last one.
+    for (; start <= change.ts && start >= 0; start += windows.advanceMs()) {
+      long end = windows.end(start);
+      if (rows.isClosed(end)) {
+        scope.late(this);
+      } else {
+        add(change, start, end);
+      }
+    }
+  }
+
+  private void add(Change change, long start, long end) {
+    bounds.setLong(0, start);
+    bounds.setLong(1, end);
+    UnsafeRow key = windowedKey.apply(keyOperands.of(change.key, null, bounds, change.ts));
+    KeyValueStore.Entry entry = store.lookup(key);
+    update(entry, added(entry.row, change), change);
+  }
+}

@@ -1,0 +1,191 @@
+"""Aggregates in plain Python: by key, by window of time and by session.
+
+Source: Kafka Streams `KStreamAggregate`, `KTableAggregate`, `KStreamWindowAggregate`,
+`KStreamSessionWindowAggregate`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from duolog.plan.expressions import Expression, Scope
+from duolog.plan.nodes import AggregateNode
+from duolog.plan.windows import SessionWindows, TimeWindows
+from duolog.serde.row import Row
+from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, named
+from duolog.testing.evaluation import Evaluate, Values, compile_expression
+
+
+def fold_of(node: AggregateNode) -> Run:
+    """Return the function that folds a record of a group into its row, or its rows."""
+    match node.windows:
+        case None:
+            return _add_to_row(node)
+        case TimeWindows() as windows:
+            return _in_time_windows(node, windows)
+        case SessionWindows() as windows:
+            return _in_sessions(node, windows)
+
+
+def _in_time_windows(node: AggregateNode, windows: TimeWindows) -> Run:
+    add = _add_to_row(node)
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if is_null(entry.key) or entry.value is None:
+            return []
+        closed = _stream_time(node, entry, stores) - windows.grace_ms
+        starts = windows.starts(entry.timestamp_ms)
+        bounds = [(start, start + windows.size_ms) for start in starts]
+        return [
+            result
+            for start, end in bounds
+            if end > closed
+            for result in add(replace(entry, key=(*entry.key, start, end)), stores)
+        ]
+
+    return run
+
+
+def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
+    add = _step(node, [kept.add for kept in node.accumulators])
+    initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
+    results = results_of(node)
+    merge = _merge(node)
+
+    def joined(entry: Entry, touched: Sequence[Row], stores: Stores) -> tuple[Row, Kept]:
+        assert entry.value is not None
+        store, at = stores[node.store], entry.timestamp_ms
+        row: Row = tuple(evaluate(Values()) for evaluate in initial)
+        for session in touched:
+            row = merge(row, store[session].row)
+        row = add(entry.key, entry.value, row, at)
+        start = min([at, *(session[-2] for session in touched)])  # type: ignore[type-var]
+        end = max([at, *(session[-1] for session in touched)])  # type: ignore[type-var]
+        assert isinstance(end, int)
+        return (*entry.key, start, end), Kept(row, end)
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if is_null(entry.key) or entry.value is None:
+            return []
+        store, at, gap = stores[node.store], entry.timestamp_ms, windows.gap_ms
+        closed = _stream_time(node, entry, stores) - gap - windows.grace_ms
+        touched = sorted(
+            key
+            for key in store
+            if key[:-2] == entry.key and key[-1] >= max(closed, at - gap) and key[-2] <= at + gap  # type: ignore[operator]
+        )
+        if max([at, *(key[-1] for key in touched)]) < closed:  # type: ignore[type-var, operator]
+            return []
+        key, now = joined(entry, touched, stores)
+        result = replace(entry, key=key, value=results(key, now), timestamp_ms=now.timestamp_ms)
+        found = []
+        if key[-2:] != (at, at):
+            for session in touched:
+                before = store.pop(session)
+                row = results(session, before)
+                end = before.timestamp_ms
+                found.append(Entry(session, None, end, row, end))
+        kept = store.get(key)
+        found.append(after(result, kept and Kept(results(key, kept), kept.timestamp_ms)))
+        store[key] = now
+        return found
+
+    return run
+
+
+def _merge(node: AggregateNode) -> Callable[[Row, Row], Row]:
+    columns = node.accumulator_columns
+    names = [column.name for column in columns]
+    merge = [
+        compile_expression(kept.merge, Scope((), columns, columns))
+        for kept in node.accumulators
+        if kept.merge is not None
+    ]
+
+    def compute(row: Row, other: Row) -> Row:
+        at_hand = Values(
+            table_columns=dict(zip(names, other, strict=True)),
+            accumulators=dict(zip(names, row, strict=True)),
+        )
+        return tuple(evaluate(at_hand) for evaluate in merge)
+
+    return compute
+
+
+def _stream_time(node: AggregateNode, entry: Entry, stores: Stores) -> int:
+    """Return stream time as it is with this record; it is kept beside the rows."""
+    times = stores.setdefault(f"{node.store}, stream time", {})
+    seen = times.get(())
+    now = max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms)
+    times[()] = Kept((), now)
+    return now
+
+
+def _add_to_row(node: AggregateNode) -> Run:
+    """Return the function that adds a record to the row of its key, or takes it back from there."""
+    initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
+    add = _step(node, [kept.add for kept in node.accumulators])
+    subtract = _step(node, [kept.subtract for kept in node.accumulators if kept.subtract])
+    results = results_of(node)
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if is_null(entry.key):
+            return []
+        store = stores[node.store]
+        kept = store.get(entry.key)
+        row = kept.row if kept else None
+        if entry.old is not None and row is not None:
+            row = subtract(entry.key, entry.old, row, entry.old_timestamp_ms)
+        if entry.value is not None:
+            started = tuple(evaluate(Values()) for evaluate in initial) if row is None else row
+            row = add(entry.key, entry.value, started, entry.timestamp_ms)
+        if row is None:
+            return []
+        time = max(entry.timestamp_ms, kept.timestamp_ms if kept else entry.timestamp_ms)
+        now = Kept(row, time)
+        before = Kept(results(entry.key, kept), kept.timestamp_ms) if kept else None
+        updated = after(Entry(entry.key, results(entry.key, now), time), before)
+        # Last: a record for which anything has no value leaves the store as it was.
+        store[entry.key] = now
+        return [updated]
+
+    return run
+
+
+def _step(
+    node: AggregateNode, expressions: Sequence[Expression]
+) -> Callable[[Row, Row, Row, int], Row]:
+    """Return the function from key, record, accumulators and time to new accumulators."""
+    scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns)
+    steps: list[Evaluate] = [compile_expression(expression, scope) for expression in expressions]
+
+    def compute(key: Row, row: Row, accumulators: Row, timestamp_ms: int) -> Row:
+        at_hand = Values(
+            named(node.group.schema, key[: len(node.group.schema.key)], row),
+            accumulators={
+                kept.name: value
+                for kept, value in zip(node.accumulators, accumulators, strict=True)
+            },
+            timestamp_ms=timestamp_ms,
+        )
+        return tuple(evaluate(at_hand) for evaluate in steps)
+
+    return compute
+
+
+def results_of(node: AggregateNode) -> Callable[[Row, Kept], Row]:
+    """Return the function from key and accumulators to the row of results."""
+    scope = Scope(node.schema.key, accumulators=node.accumulator_columns)
+    results = [compile_expression(expression, scope) for _, expression in node.results]
+
+    def compute(key: Row, kept: Kept) -> Row:
+        at_hand = Values(
+            {column.name: value for column, value in zip(scope.columns, key, strict=True)},
+            accumulators={
+                accumulator.name: value
+                for accumulator, value in zip(node.accumulators, kept.row, strict=True)
+            },
+            timestamp_ms=kept.timestamp_ms,
+        )
+        return tuple(result(at_hand) for result in results)
+
+    return compute

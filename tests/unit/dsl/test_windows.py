@@ -1,0 +1,114 @@
+import datetime as dt
+
+import pytest
+
+from duolog import Topology, acc, col, count, hopping, lit, session, tumbling
+from duolog.core.errors import StatementError
+from duolog.core.windowed_key import WindowedKey
+from duolog.dsl.streams import Stream, Table
+from duolog.dsl.windows import Duration, milliseconds
+
+
+def visits(topology: Topology) -> Stream:
+    return topology.stream("visits", key="user STRING", value="place STRING, n BIGINT")
+
+
+def hourly(topology: Topology) -> Table:
+    return visits(topology).group_by("place").windowed_by(tumbling("1 hour")).count()
+
+
+def test_the_bounds_of_a_window_are_key_columns_which_results_can_read() -> None:
+    windowed = visits(Topology("t")).group_by_key().windowed_by(hopping("10 s", "5 s"))
+
+    found = windowed.aggregate(n=count(), length=col("window_end") - col("window_start"))
+
+    assert str(found.schema) == (
+        "key (user STRING, window_start BIGINT, window_end BIGINT) value (n BIGINT, length BIGINT)"
+    )
+    assert found.filter(col("n") > 1).map_values("n").schema.window == WindowedKey(10_000)
+
+
+def test_under_another_key_the_bounds_are_plain_columns() -> None:
+    topology = Topology("t")
+    table = hourly(topology)
+
+    again = table.to_stream().group_by_key().count()
+
+    assert again.schema.key == table.schema.key
+    assert again.schema.window is None
+    assert table.to_stream().select_key("window_start").schema.window is None
+
+
+@pytest.mark.parametrize(
+    ("duration", "wanted"),
+    [
+        ("90 seconds", 90_000),
+        ("1 hour 30 minutes", 5_400_000),
+        ("250ms", 250),
+        ("2 Days", 172_800_000),
+        (dt.timedelta(minutes=5), 300_000),
+    ],
+)
+def test_a_duration_is_a_text_or_a_timedelta(duration: Duration, wanted: int) -> None:
+    assert milliseconds(duration, "size") == wanted
+
+
+@pytest.mark.parametrize(
+    "duration", ["", "5", "five minutes", "5 minutes ago", "1.5 h", 5, dt.timedelta(microseconds=1)]
+)
+def test_what_is_no_duration_is_refused(duration: Duration) -> None:
+    with pytest.raises(StatementError, match="size"):
+        tumbling(duration)
+
+
+@pytest.mark.parametrize(
+    ("size", "advance", "grace"),
+    [("0 s", "1 s", "0 s"), ("1 s", "2 s", "0 s"), ("1 s", "0 s", "0 s")],
+)
+def test_windows_that_leave_records_out_are_refused(size: str, advance: str, grace: str) -> None:
+    with pytest.raises(StatementError, match="window"):
+        hopping(size, advance, grace=grace)
+
+
+def test_a_table_has_no_windows() -> None:
+    table = Topology("t").table("users", key="name STRING", value="city STRING")
+
+    with pytest.raises(StatementError, match="in windows") as caught:
+        table.group_by("city").windowed_by(tumbling("1 s")).count()
+
+    assert "to_stream()" in caught.value.hint
+
+
+def test_a_windowed_key_joins_with_nothing() -> None:
+    topology = Topology("t")
+    table = hourly(topology)
+    plain = topology.table(
+        "plain", key="place STRING, window_start BIGINT, window_end BIGINT", value="x INT"
+    )
+
+    with pytest.raises(StatementError, match="windowed"):
+        visits(topology).join(table, on=["place", "n", col("n").alias("m")])
+    with pytest.raises(StatementError, match="windowed") as caught:
+        table.to_stream().join(plain)
+
+    assert "select_key" in caught.value.hint
+    assert caught.value.place.startswith("tests")
+
+
+def test_a_format_that_carries_one_column_carries_the_key_without_its_window() -> None:
+    topology = Topology("t")
+
+    hourly(topology).to("hourly")
+
+    (sink,) = topology.build().sinks
+    assert str(sink.key_format) == "KAFKA"
+
+
+def test_an_aggregate_of_ones_own_in_sessions_needs_a_merger() -> None:
+    sessions = visits(Topology("t")).group_by_key().windowed_by(session("1 minute"))
+
+    with pytest.raises(StatementError, match="merge") as caught:
+        sessions.aggregate(initializer={"n": lit(0)}, adder={"n": acc("n") + 1})
+
+    assert "merger" in caught.value.hint
+    assert sessions.count().schema.window == WindowedKey()

@@ -1,0 +1,56 @@
+package org.duolog.kernel;
+
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.TTLConfig;
+
+/**
+ * Writes rows of windows into a store, in memory and without Spark, and prints what is left of them.
+ *
+ * <p>Usage: REAL_TIME SIZE_MS GRACE_MS then, for each step, TIME and KEYS: so many keys get a row in the
+ * window of that time. Each step is a micro-batch or an epoch. Prints the entries of the state after
+ * each; two of them are the task's own.
+ */
+public final class WindowState {
+  private static final Grouping GROUPING = new Grouping(1, 1, 1);
+  private static final long TASK = GROUPING.of(0, 0);
+
+  private WindowState() {}
+
+  public static void main(String[] args) {
+    boolean realTime = Boolean.parseBoolean(args[0]);
+    Windows windows =
+        new Windows(Long.parseLong(args[1]), Long.parseLong(args[1]), Long.parseLong(args[2]));
+    MemoryHandle handle = new MemoryHandle();
+    handle.select(TASK);
+    WindowRows rows = new WindowRows("store", 3, GROUPING, windows);
+    KeyValueStore store = new KeyValueStore("store", 1, false, rows);
+    store.attach(
+        handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
+    for (int i = 3; i < args.length; i += 2) {
+      store.open(new Scope(GROUPING, null, realTime, 0));
+      store.tell((entry, old, oldTs, headers) -> {});
+      store.select(TASK);
+      long ts = Long.parseLong(args[i]);
+      long start = windows.firstStart(ts);
+      for (int key = 0; key < Integer.parseInt(args[i + 1]); key++) {
+        rows.observe(ts);
+        if (!rows.isClosed(windows.end(start))) {
+          store.update(store.lookup(row(key, start, windows.end(start))), row(1), ts, null);
+        }
+      }
+      if (!realTime) {
+        store.flush();
+      }
+      System.out.println(handle.size("store"));
+    }
+  }
+
+  private static UnsafeRow row(long... columns) {
+    UnsafeRow row = UnsafeRow.createFromByteArray(8 + 8 * columns.length, columns.length);
+    for (int i = 0; i < columns.length; i++) {
+      row.setLong(i, columns[i]);
+    }
+    return row;
+  }
+}

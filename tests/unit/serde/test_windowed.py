@@ -1,0 +1,30 @@
+import pytest
+
+from duolog.core.errors import SerdeError
+from duolog.core.types import parse_columns
+from duolog.core.windowed_key import WindowedKey
+from duolog.serde.serde import key_serde
+
+KEY = parse_columns("user STRING, window_start BIGINT, window_end BIGINT")
+
+
+def test_a_windowed_key_is_its_columns_and_its_start_as_kafka_streams_writes_it() -> None:
+    keys = key_serde("KAFKA", KEY, WindowedKey(1000))
+
+    assert keys.serialize(("ann", 258, 1258)) == b"ann" + bytes([0, 0, 0, 0, 0, 0, 1, 2])
+    assert keys.deserialize(b"ann" + bytes([0, 0, 0, 0, 0, 0, 1, 2])) == ("ann", 258, 1258)
+    assert keys.serialize(None) is None
+    assert keys.deserialize(None) is None
+
+
+def test_what_is_too_short_is_no_windowed_key() -> None:
+    with pytest.raises(SerdeError, match="windowed"):
+        key_serde("KAFKA", KEY, WindowedKey(1000)).deserialize(b"ann")
+
+
+def test_a_sessions_key_ends_with_end_and_start() -> None:
+    keys = key_serde("KAFKA", KEY, WindowedKey())
+    data = b"ann" + bytes([0] * 7 + [9]) + bytes([0] * 7 + [5])
+
+    assert keys.serialize(("ann", 5, 9)) == data
+    assert keys.deserialize(data) == ("ann", 5, 9)
