@@ -100,7 +100,13 @@ class _Growth:
         ]
 
     def _ways_of_table(self) -> list[Callable[[Table], Stream | Table | None]]:
-        return [self._filter, self._project, self._aggregate, lambda table: table.to_stream()]
+        return [
+            self._filter,
+            self._project,
+            self._aggregate,
+            self._join_tables,
+            lambda table: table.to_stream(),
+        ]
 
     def _filter(self, handle: Handle) -> Handle:
         return handle.filter(self._condition(handle))
@@ -201,6 +207,12 @@ class _Growth:
         if self._draw(st.booleans()):
             return stream.left_join(table, prefix=prefix)
         return stream.join(table, prefix=prefix)
+
+    def _join_tables(self, table: Table) -> Table | None:
+        fitting = [other for other in self._tables if other.schema.key == table.schema.key]
+        other = self._of(fitting)
+        join = self._draw(st.sampled_from([table.join, table.left_join, table.outer_join]))
+        return join(other, prefix=f"j{self._made}_")
 
 
 def ms(milliseconds: int) -> dt.timedelta:

@@ -1,4 +1,4 @@
-"""The names that columns have in a join: the stream's, and the table's under a prefix."""
+"""The names that columns have in a join: the left side's, and the table's under a prefix."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,20 +15,28 @@ On = str | Expr | Sequence[str | Expr]
 """What is matched with the key of a table: one column, or several in the order of its key."""
 
 
-def ensure_keys_named_alike(stream: Node, table: Node) -> None:
+def ensure_keys_named_alike(left: Node, table: Node) -> None:
     """Raise a StatementError where only a user can know that two keys mean the same."""
-    left = [column.name for column in stream.schema.key]
-    right = [column.name for column in table.schema.key]
-    if left != right:
-        on = (f'"{name}"' for name in left or ["..."])
-        said = next(on) if len(right) == 1 else f"[{', '.join(on)}]"
+    names_left = [column.name for column in left.schema.key]
+    names_right = [column.name for column in table.schema.key]
+    if names_left != names_right:
+        on = (f'"{name}"' for name in names_left or ["..."])
+        said = next(on) if len(names_right) == 1 else f"[{', '.join(on)}]"
+        other = "" if left.is_table else ", or another column of the stream, which becomes its key"
+        keys = f"({render_columns(left.schema.key)})", f"({render_columns(table.schema.key)})"
         raise InvalidPlan(
-            f'the keys of stream "{stream}" and table "{table}" have different names',
-            detail=f"The stream's key is ({render_columns(stream.schema.key)}), the "
-            f"table's ({render_columns(table.schema.key)}).",
-            hint=f"Say what is matched with {', '.join(right)}: join(table, on={said}), "
-            "or another column of the stream, which becomes its key.",
+            f"the keys of {_called(left)} and {_called(table)} have different names",
+            detail=f"They are {keys[0]} and {keys[1]}.",
+            hint=f"Say what is matched with {', '.join(names_right)}: join(table, on={said}){other}.",
         )
+
+
+def _kind(node: Node) -> str:
+    return "table" if node.is_table else "stream"
+
+
+def _called(node: Node) -> str:
+    return f'{_kind(node)} "{node}"'
 
 
 class JoinedNames:
@@ -70,6 +78,6 @@ class JoinedNames:
 
     def _clash(self, name: str) -> InvalidPlan:
         return InvalidPlan(
-            f'stream "{self._left}" and table "{self._right}" both have a column "{name}"',
+            f'{_called(self._left)} and {_called(self._right)} both have a column "{name}"',
             hint=f'Tell them apart: join(table, prefix="{self._right.name}_").',
         )

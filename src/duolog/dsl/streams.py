@@ -7,7 +7,7 @@ Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStrea
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 from typing import Literal as OneOf
 
 from duolog.dsl.builder import Builder
@@ -19,11 +19,13 @@ from duolog.dsl.elements import (
     ensure_still_there,
     of_element,
 )
+from duolog.dsl.folds import fold_of
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.records import Records
-from duolog.plan.aggregates import Fold, custom_fold, fold
+from duolog.dsl.table_joins import join_tables
+from duolog.plan.aggregates import Fold
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import ColumnRef, Named, PlainValue, Scope
+from duolog.plan.expressions import ColumnRef, Named, PlainValue
 from duolog.plan.nodes import (
     AggregateNode,
     Branch,
@@ -314,6 +316,46 @@ class Table(Records):
         """
         return _grouped(self, named(keys, named_keys, self.schema.names))
 
+    def join(
+        self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
+    ) -> Self:
+        """Join each row with the row of `other` that has the same key: a table of both.
+
+        It changes whenever either of them does. A row that only one of them has is not in it.
+        It keeps nothing: a row that is looked up in it is computed from both.
+
+        Args:
+            other: keyed by the same types as this table is; it may be this table itself.
+            on: the columns of this table's key. May be left out where both keys have the same
+                names; the names of this one remain.
+            prefix: put before the names of the other table's columns.
+            select: the columns of the new value instead: names or expressions over those of both.
+
+        Raises:
+            StatementError: the keys do not fit, have other names without `on`, or columns clash.
+
+        Example:
+            >>> from duolog import Topology
+            >>> topology = Topology("shop")
+            >>> prices = topology.table("prices", key="item STRING", value="price BIGINT")
+            >>> stock = topology.table("stock", key="item STRING", value="pieces BIGINT")
+            >>> print(prices.join(stock).schema)
+            key (item STRING) value (price BIGINT, pieces BIGINT)
+        """
+        return join_tables(self, other, "inner", on=on, prefix=prefix, select=select)
+
+    def left_join(
+        self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
+    ) -> Self:
+        """Do as `join` does, with all rows of this table: nulls where the other one has none."""
+        return join_tables(self, other, "left", on=on, prefix=prefix, select=select)
+
+    def outer_join(
+        self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
+    ) -> Self:
+        """Do as `join` does, with all rows of both tables: nulls where one of them has none."""
+        return join_tables(self, other, "outer", on=on, prefix=prefix, select=select)
+
     def __getattr__(self, name: str) -> NoReturn:
         hint = ": use to_stream() first" if hasattr(Stream, name) else ""
         raise AttributeError(f"a table has no {name}{hint}")
@@ -435,32 +477,8 @@ class Grouped:
                 over a grouped table, where they cannot be taken back.
         """
         wanted = named(results, named_results, self._group.schema.names)
-        scope = Scope(self._group.schema.columns)
-        if initializer is None and adder is None and subtractor is None and merger is None:
-            folded = fold(wanted, scope, undo=self._group.is_table)
-        else:
-            folded = self._custom(initializer, adder, subtractor, merger, scope)
-            folded = Fold(folded.accumulators, wanted or folded.results)
-        return self._table(folded)
-
-    def _custom(
-        self,
-        initializer: Columns | None,
-        adder: Columns | None,
-        subtractor: Columns | None,
-        merger: Columns | None,
-        scope: Scope,
-    ) -> Fold:
-        if initializer is None or adder is None:
-            raise InvalidPlan("an aggregate of your own needs an initializer and an adder")
-        known = self._group.schema.names
-        return custom_fold(
-            dict(named((), initializer, ())),
-            dict(named((), adder, known)),
-            None if subtractor is None else dict(named((), subtractor, known)),
-            scope,
-            None if merger is None else dict(named((), merger, ())),
-        )
+        steps = {"subtractor": subtractor, "merger": merger}
+        return self._table(fold_of(self._group, wanted, initializer, adder, **steps))
 
     def _table(self, folded: Fold) -> Table:
         node = self._builder.add(

@@ -24,7 +24,7 @@ from duolog.engine.lowering.stateless import (
     lower_split,
     lower_to_stream,
 )
-from duolog.engine.lowering.tables import lower_join, lower_table
+from duolog.engine.lowering.tables import lower_join, lower_join_side, lower_table, lower_table_join
 from duolog.engine.lowering.topics import lower_print, lower_sink, lower_source
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
@@ -35,6 +35,7 @@ from duolog.plan.nodes import (
     Explode,
     Filter,
     GroupBy,
+    JoinSide,
     Node,
     Print,
     Project,
@@ -43,6 +44,7 @@ from duolog.plan.nodes import (
     Source,
     Split,
     StreamTableJoin,
+    TableJoin,
     TableSource,
     ToStream,
 )
@@ -61,6 +63,8 @@ RULES: Final[dict[type[Node], Rule]] = {
     SelectKey: lower_select_key,
     GroupBy: lower_group_by,
     StreamTableJoin: lower_join,
+    JoinSide: lower_join_side,
+    TableJoin: lower_table_join,
     AggregateNode: lower_aggregate,
     Print: lower_print,
     Sink: lower_sink,
@@ -86,6 +90,8 @@ def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
         "edges": [walk.edges[edge.id] for edge in levels.edges],
         "levels": [[part.id for part in level.subtopologies] for level in levels.levels],
         "nodes": walk.nodes,
+        # What is held back leaves in the order of the plan, as Kafka Streams flushes its stores.
+        "stores": [store for node in levels.nodes for store in node.stores],
         "sinks": [
             {
                 "id": index,
@@ -105,6 +111,7 @@ class _Walk:
     sources: list[Json] = field(default_factory=list)
     edges: dict[int, Json] = field(default_factory=dict)
     arriving: dict[Edge, Row] = field(default_factory=dict)
+    lowered: dict[Node, list[int]] = field(default_factory=dict)
 
     def lower_ingress(self, source: Source, source_id: int) -> None:
         described, row = lower_source(source, source_id, self.around)
@@ -119,7 +126,15 @@ class _Walk:
             self.edges[edge.id]["node"] = self._one_reader(edge, readers)
 
     def _node(self, node: Node, row: Row) -> list[int]:
-        """Add the kernel nodes of `node`, and all that follows; return those that come first."""
+        """Add the kernel nodes of `node`, and all that follows; return those that come first.
+
+        What two nodes drive gets the same row from both, and is there once.
+        """
+        if node not in self.lowered:
+            self.lowered[node] = self._lower_node(node, row)
+        return self.lowered[node]
+
+    def _lower_node(self, node: Node, row: Row) -> list[int]:
         lowered = RULES[type(node)](node, row, self.around)
         if not lowered.entries:
             return self._successors(node, lowered.row)

@@ -200,7 +200,9 @@ class _Walk:
             layout["filters"] = list(record.filters)
         elif store == f"{node['name']}-store":
             self.by_place[store] = record.filters
-        self.stores[store] = layout
+        known = self.stores.setdefault(store, layout)
+        if known != layout:
+            self.stores[store] = _either(known, layout)
 
     def layouts(self) -> dict[str, Json]:
         """Return the layout of each store; by name and place together no two are alike."""
@@ -213,6 +215,19 @@ class _Walk:
     def _likeness(self, store: str) -> str:
         layout = self.stores[store]
         return repr([layout["key"], layout["row"]])
+
+
+def _either(one: Json, other: Json) -> Json:
+    """Return the layout of a store that is filled in two ways, as behind a join of two tables."""
+
+    def columns(part: str) -> list[str]:
+        both = zip(one[part], other[part], strict=True)
+        return [text if text == also else _bounded(f"{text}, or {also}") for text, also in both]
+
+    layout = one | {"key": columns("key"), "row": columns("row")}
+    if one.get("filters") != other.get("filters"):
+        layout["filters"] = [*one["filters"], "or", *other["filters"]]
+    return layout
 
 
 def _filtered(node: Json, record: _Record) -> _Record:
@@ -249,9 +264,15 @@ def _routed(node: Json, record: _Record) -> _Record:
 def _joined(node: Json, record: _Record) -> _Record:
     table = _looked_up(node, record)
     joined = replace(record, values=record.terms(node["values"], table.values))
-    if node["left"]:
+    if not _needs_row(node):
         return joined
     return replace(joined, filters=(*record.filters, f"a row in {node['store']}", *table.filters))
+
+
+def _needs_row(node: Json) -> bool:
+    """Tell if a join drops a record for which the other side has no row."""
+    needed: bool = node["needs_other"] if node["kind"] == "join" else not node["left"]
+    return needed
 
 
 def _looked_up(node: Json, record: _Record) -> _Record:
@@ -290,6 +311,7 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "select_key": _rekeyed,
     "route": _routed,
     "lookup": _joined,
+    "join": _joined,
     "table": _kept,
     "fold": _folded,
     "window_fold": _window_folded,

@@ -19,7 +19,8 @@ the plan read itself. Then
   table does not need what the join's part computes;
 - else the join leaves its part: its records cross an edge under the key that they have.
 
-One of the two is always possible, as the plan itself has no circle.
+One of the two is always possible, as the plan itself has no circle. **A join of two tables** changes
+when either does, so that both sides of it are in one part: there, or where the later one of the two is.
 
 Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its parts may read themselves
 through a repartition topic; a level cannot.
@@ -28,7 +29,7 @@ through a repartition topic; a level cannot.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from duolog.plan.nodes import Node, Plan, Source
+from duolog.plan.nodes import JoinSide, Node, Plan, Source, TableJoin
 from duolog.plan.schema import Schema
 
 Part = int
@@ -39,7 +40,7 @@ Part = int
 class TableCopy(Node):
     """The rows of a table once more, in another sub-topology, for the joins there.
 
-    It is made by the cut and has no children: joins read its store.
+    It is made by the cut. Joins read its store, and a join of tables hears of its changes.
     """
 
     name: str
@@ -80,13 +81,13 @@ class Cut:
     depths: Mapping[Part, int]
     """The longest path of edges to each part with state. The others belong to ingress."""
     copies: Mapping[tuple[Node, Node], TableCopy]
-    """Which copy a node looks up, by the node and the table that it means."""
+    """Which copy a node reads, by the node and the table that it means."""
 
     @property
     def copied(self) -> frozenset[Node]:
         """The nodes whose stores are kept once more: a copy knows only what it was told."""
         tables = {copy.table for copy in self.copies.values()}
-        return frozenset(next(n for n in reversed(path_of(table)) if n.stores) for table in tables)
+        return frozenset(kept for table in tables for kept in _kept_above(table))
 
     def has_new_key(self, node: Node) -> bool:
         """Tell if records of `node` have a key under which they were not shuffled yet.
@@ -102,8 +103,11 @@ def cut_plan(plan: Plan) -> Cut:
     """Find the parts of `plan`."""
     cutter = _Cutter(plan)
     for node in plan.nodes:
-        for table in node.tables:
-            cutter.bring_together(node, table)
+        if isinstance(node, TableJoin):
+            cutter.bring_tables_together(*node.sides)
+        elif not isinstance(node, JoinSide):
+            for table in node.tables:
+                cutter.bring_together(node, table)
     cutter.share_edges()
     nodes = (*plan.nodes, *dict.fromkeys(cutter.copies.values()))
     parts = {node: cutter.part(node) for node in nodes}
@@ -142,12 +146,20 @@ class _Cutter:
             united = self._unite(reader, table)
             assert united, f"{reader} and {table} are in a circle"
             return
-        known = (copy for copy in self.copies.values() if copy.table is table)
-        copy = next((c for c in known if self._find(c) is self._find(reader)), None)
-        if copy is None:
-            copy = self._copy(table)
-            self._unite(reader, copy)
-        self.copies[reader, table] = copy
+        self._copy_beside(reader, table)
+
+    def bring_tables_together(self, left: JoinSide, right: JoinSide) -> None:
+        """Let both sides of a join share a part with their tables, or with a copy of one.
+
+        Where the one table needs what the other's part computes, the join is where the one is, and
+        the copy's changes are the other's.
+        """
+        if self._unite(left.own, right.own):
+            return
+        away, home = (left, right) if self._reaches(left.own, right.own) else (right, left)
+        copy = self._copy_beside(home, away.own)
+        self.copies[away, away.own] = copy
+        self._leader[away] = copy
 
     def share_edges(self) -> None:
         """Unite the readers of one node, where that closes no circle."""
@@ -164,6 +176,15 @@ class _Cutter:
             for node in self.crossing
             if node.driver is not None and not isinstance(node.driver, Source)
         }
+
+    def _copy_beside(self, reader: Node, table: Node) -> TableCopy:
+        known = (copy for copy in self.copies.values() if copy.table is table)
+        copy = next((c for c in known if self._find(c) is self._find(reader)), None)
+        if copy is None:
+            copy = self._copy(table)
+            self._unite(reader, copy)
+        self.copies[reader, table] = copy
+        return copy
 
     def _copy(self, table: Node) -> TableCopy:
         number = 2 + len({copy for copy in self.copies.values() if copy.table is table})
@@ -195,6 +216,13 @@ class _Cutter:
         while fresh := {to for start, to in links if start in reached | fresh} - reached:
             reached |= fresh
         return self.part(other) in reached
+
+
+def _kept_above(table: Node) -> frozenset[Node]:
+    """Return the nodes in whose stores the rows of `table` stand, or what they are computed from."""
+    if table.stores:
+        return frozenset({table})
+    return frozenset(kept for above in table.drivers for kept in _kept_above(above))
 
 
 def _first_crossing(plan: Plan) -> set[Node]:

@@ -131,11 +131,14 @@ class Levels:
             if edge.parent is node and edge not in self.feeds(node)
             for consumer in edge.consumers
         }
-        children = (child for child in self.nodes if child.driver is node)
+        children = (child for child in self.nodes if node in self._drivers(child))
         fed = {consumer for edge in self.feeds(node) for consumer in edge.consumers}
         return tuple(
             dict.fromkeys(leaving.get(child, child) for child in children if child not in fed)
         )
+
+    def _drivers(self, node: Node) -> tuple[Node, ...]:
+        return tuple(self.looked_up(node, above) for above in node.drivers)
 
     def feeds(self, node: Node) -> tuple[Edge, ...]:
         """Return the edges that bring the upserts of a table's topic to its store and copies."""
@@ -144,7 +147,7 @@ class Levels:
         return tuple(edge for edge in self.edges if edge.parent is node)
 
     def looked_up(self, reader: Node, table: Node) -> Node:
-        """Return where `reader` finds the rows of `table`: there, or in a copy."""
+        """Return where `reader` finds `table` and its rows: there, or in a copy."""
         return self.cut.copies.get((reader, table), table)
 
 

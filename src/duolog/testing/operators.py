@@ -19,6 +19,7 @@ from duolog.plan.nodes import (
     Explode,
     Filter,
     GroupBy,
+    JoinSide,
     Node,
     Print,
     Project,
@@ -27,6 +28,7 @@ from duolog.plan.nodes import (
     Split,
     StreamSource,
     StreamTableJoin,
+    TableJoin,
     TableSource,
     ToStream,
 )
@@ -37,6 +39,15 @@ from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, nam
 from duolog.testing.evaluation import Values, compile_expression
 from duolog.testing.scalars import RecordError
 
+
+class NewRowFailed(RecordError):
+    """The new side of a change has no value; what is left of the change."""
+
+    def __init__(self, left: Entry) -> None:
+        super().__init__("a row of a join has no value")
+        self.left = left
+
+
 LookedUp = Callable[[Node, Node], Node]
 """Where a node finds the rows of a table: `Levels.looked_up`."""
 
@@ -44,7 +55,9 @@ LookedUp = Callable[[Node, Node], Node]
 def compile_node(node: Node, looked_up: LookedUp) -> Run:
     """Return the function that runs `node` on one record and the stores of its task."""
     if isinstance(node, StreamTableJoin):
-        return _join(node, looked_up(node, node.table))
+        return _join(node, kept_by(looked_up(node, node.table), looked_up))
+    if isinstance(node, JoinSide):
+        return _join_side(node, kept_by(looked_up(node, node.other), looked_up))
     return _OPERATORS[type(node)](node)
 
 
@@ -200,12 +213,15 @@ def _group_table(node: GroupBy) -> Run:
     return run
 
 
-def _join(node: StreamTableJoin, table: Node) -> Run:
+LookUp = Callable[[Row, Stores], "Kept | None"]
+"""Finds the row of a key, and its timestamp, in the stores of a task."""
+
+
+def _join(node: StreamTableJoin, look_up: LookUp) -> Run:
     left = node.stream.schema
     right = node.table.schema.value
     scope = Scope(left.columns, table_columns=right)
     values = [compile_expression(expression, scope) for _, expression in node.values]
-    look_up = _lookup(table)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if entry.value is None:
@@ -213,7 +229,7 @@ def _join(node: StreamTableJoin, table: Node) -> Run:
         found = None if is_null(entry.key) else look_up(entry.key, stores)
         if found is None and node.kind == "inner":
             return []
-        row = found or (None,) * len(right)
+        row = found.row if found else (None,) * len(right)
         at_hand = Values(
             named(left, entry.key, entry.value),
             {column.name: value for column, value in zip(right, row, strict=True)},
@@ -224,19 +240,57 @@ def _join(node: StreamTableJoin, table: Node) -> Run:
     return run
 
 
-def _lookup(table: Node) -> Callable[[Row, Stores], Row | None]:
+def _join_side(node: JoinSide, look_up: LookUp) -> Run:
+    joined = _joined_row(node)
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        other = look_up(entry.key, stores)
+        if other is None and (node.needs_other or (entry.value is None and entry.old is None)):
+            return []
+        time = max(entry.timestamp_ms, other.timestamp_ms) if other else entry.timestamp_ms
+        try:
+            old = joined(entry.key, _kept(entry.old, entry.old_timestamp_ms), other)
+        except RecordError:  # told when it was new
+            old = None
+        try:
+            new = joined(entry.key, _kept(entry.value, entry.timestamp_ms), other)
+        except RecordError as error:
+            raise NewRowFailed(after(Entry(entry.key, None, time), old)) from error
+        return [after(Entry(entry.key, new.row if new else None, time), old)]
+
+    return run
+
+
+def _kept(row: Row | None, timestamp_ms: int) -> Kept | None:
+    return None if row is None else Kept(row, timestamp_ms)
+
+
+def _joined_row(node: JoinSide) -> Callable[[Row, Kept | None, Kept | None], Kept | None]:
+    """Return the function from a key, the own row and the other table's to the row of the join."""
+    left, right = node.left.schema, node.right.schema.value
+    scope = Scope(left.columns, table_columns=right)
+    values = [compile_expression(expression, scope) for _, expression in node.values]
+
+    def compute(key: Row, own: Kept | None, other: Kept | None) -> Kept | None:
+        there = [kept for kept in (own, other) if kept]
+        lacks = (own is None and node.needs_own) or (other is None and node.needs_other)
+        if lacks or not there:
+            return None
+        of_left, of_right = (own, other) if node.of_left else (other, own)
+        row = of_right.row if of_right else (None,) * len(right)
+        time = max(kept.timestamp_ms for kept in there)
+        at_hand = Values(
+            named(left, key, of_left.row if of_left else None),
+            {column.name: value for column, value in zip(right, row, strict=True)},
+            timestamp_ms=time,
+        )
+        return Kept(tuple(value(at_hand) for value in values), time)
+
+    return compute
+
+
+def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
     """Return the function that finds the row of a key in `table`, stored or derived."""
-    kept = kept_by(table)
-
-    def look_up(key: Row, stores: Stores) -> Row | None:
-        found = kept(key, stores)
-        return found.row if found else None
-
-    return look_up
-
-
-def kept_by(table: Node) -> Callable[[Row, Stores], Kept | None]:
-    """Return the function that finds the row of a key, and its timestamp, in the stores of a task."""
     match table:
         case TableSource() | TableCopy():
             return lambda key, stores: stores[table.store].get(key)
@@ -249,7 +303,7 @@ def kept_by(table: Node) -> Callable[[Row, Stores], Kept | None]:
 
             return of_aggregate
         case Filter() | Project():
-            parent = kept_by(table.parent)
+            parent = kept_by(table.parent, looked_up)
             run = _OPERATORS[type(table)](table)
 
             def derived(key: Row, stores: Stores) -> Kept | None:
@@ -262,6 +316,18 @@ def kept_by(table: Node) -> Callable[[Row, Stores], Kept | None]:
                 return None if kept is None or row is None else Kept(row, kept.timestamp_ms)
 
             return derived
+        case TableJoin(sides=(of_left, of_right)):
+            left = kept_by(looked_up(of_right, table.left), looked_up)
+            right = kept_by(looked_up(of_left, table.right), looked_up)
+            joined = _joined_row(of_left)
+
+            def of_join(key: Row, stores: Stores) -> Kept | None:
+                try:
+                    return joined(key, left(key, stores), right(key, stores))
+                except RecordError:  # told when it was new; counts as deleted since
+                    return None
+
+            return of_join
         case _:
             raise AssertionError(f"{table} is no table")
 
@@ -304,6 +370,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     AggregateNode: _aggregate,
     ToStream: _to_stream,
     Print: lambda _node: lambda _entry, _stores: [],
+    TableJoin: _pass,
     Sink: _pass,
 }
 """One row for each kind of node, but for joins, which must know where their table is."""

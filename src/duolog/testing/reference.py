@@ -25,12 +25,21 @@ from typing import NamedTuple
 from duolog.core.errors import SerdeError
 from duolog.plan.formats import internal_key_format
 from duolog.plan.levels import Edge, Ingress, SubTopology, find_levels
-from duolog.plan.nodes import AggregateNode, Filter, GroupBy, Node, Plan, Project, Sink, Source
+from duolog.plan.nodes import (
+    AggregateNode,
+    Filter,
+    GroupBy,
+    Node,
+    Plan,
+    Project,
+    Sink,
+    Source,
+)
 from duolog.plan.partitioner import partition_of
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.entries import Entry, Run, Stores, is_null
-from duolog.testing.operators import compile_node, kept_by, without_failed_old
+from duolog.testing.operators import NewRowFailed, compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
 
 
@@ -140,7 +149,7 @@ class ReferenceEvaluator:
     def rows(self, table: Node) -> dict[Row, Row]:
         """Return the rows that the store of `table` holds, in all tasks."""
         (store,) = table.stores
-        row_of = kept_by(table)
+        row_of = kept_by(table, self._compiled.levels.looked_up)
         found = (
             (key, row_of(key, task))
             for task in self._stores.values()
@@ -233,6 +242,8 @@ class _Pass:
             return run(entry, stores)
         except RecordError as error:
             self._record_failed(error)
+            if isinstance(error, NewRowFailed):
+                return [error.left]
             # From here on the row of a table counts as deleted.
             return run(replace(entry, value=None), stores) if of_table else []
 

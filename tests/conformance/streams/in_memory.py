@@ -30,8 +30,8 @@ def run_in_memory(
     """Return what the kernel writes for each batch, a micro-batch each."""
     spec = lower(find_levels(plan, tasks), "judged", cache_bytes_max=cache_bytes_max)
     driver = (open_driver or kernel_package(spark).Driver)(java_session(spark), json.dumps(spec))
-    sources = {source.topic: _serdes(source) for source in plan.sources}
-    sinks = {sink.topic: _serdes(sink) for sink in plan.sinks}
+    sources = {source.topic: serdes_of(source) for source in plan.sources}
+    sinks = {sink.topic: serdes_of(sink) for sink in plan.sinks}
     offsets: dict[tuple[str, int], int] = defaultdict(int)
     found: list[ByTopic] = []
     for batch in batches:
@@ -45,7 +45,7 @@ def run_in_memory(
     return found
 
 
-def _serdes(node: Source | Sink) -> tuple[Serde, Serde]:
+def serdes_of(node: Source | Sink) -> tuple[Serde, Serde]:
     return (
         key_serde(node.key_format.name, node.schema.key, node.schema.window),
         value_serde(node.value_format.name, node.schema.value),

@@ -34,6 +34,7 @@ from duolog.plan.nodes import (
     Explode,
     Filter,
     GroupBy,
+    JoinSide,
     Node,
     Plan,
     Project,
@@ -42,6 +43,7 @@ from duolog.plan.nodes import (
     Split,
     StreamSource,
     StreamTableJoin,
+    TableJoin,
     TableSource,
     ToStream,
 )
@@ -196,7 +198,7 @@ def plan_as_json(plan: Plan) -> list[Json]:
     return [
         {
             "id": ids[node],
-            "parents": [ids[parent] for parent in _group_of(node) or node.parents],
+            "parents": [ids[parent] for parent in _parents(node)],
             "is_table": node.is_table,
             "key": [column.name for column in node.schema.key],
             "value": [column.name for column in node.schema.value],
@@ -206,6 +208,12 @@ def plan_as_json(plan: Plan) -> list[Json]:
         }
         for node in ids
     ]
+
+
+def _parents(node: Node) -> tuple[Node, ...]:
+    if isinstance(node, TableJoin):
+        return node.left, node.right
+    return _group_of(node) or node.parents
 
 
 def _group_of(node: Node) -> tuple[Node, ...]:
@@ -254,6 +262,10 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             }
         case StreamTableJoin(kind=kind, values=values):
             return {"kind": "join", "left": kind == "left", "values": _values(values)}
+        case JoinSide():
+            return {"kind": "side"}
+        case TableJoin(sides=(left, _)):
+            return {"kind": f"table_{left.kind}_join", "values": _values(left.values)}
         case ToStream():
             return {"kind": "to_stream"}
         case Sink(topic=topic):

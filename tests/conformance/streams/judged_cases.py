@@ -22,6 +22,7 @@ from duolog import (
     sum_,
     tumbling,
 )
+from duolog.dsl.streams import Table
 from duolog.engine.settings import EngineConfig
 from duolog.plan.nodes import Plan
 from topologies import KEY, VALUE, RawRecord, ms
@@ -180,6 +181,75 @@ def in_sessions(topology: Topology) -> None:
     stream.group_by_key().windowed_by(session(ms(30))).count().to("long")
 
 
+def tables_joined(topology: Topology) -> None:
+    """Both tables' changes are changes of each join; what joins hand on is taken back as it was."""
+    left, right = _tables(topology)
+    left.join(right, prefix="r_").to("inner")
+    left.left_join(right, prefix="r_").to("left")
+    outer = left.outer_join(right, prefix="r_")
+    outer.to("outer")
+    outer.to_stream().to("outer-changes")
+    outer.group_by("a").aggregate(n=sum_("n"), r_n=sum_("r_n"), rows=count()).to("by_a")
+
+
+def table_joined_with_itself(topology: Topology) -> None:
+    """A change is one of both sides; the other side sees it already."""
+    left, _ = _tables(topology)
+    left.join(left, prefix="again_").to("twice")
+    outer = left.outer_join(left.filter(col("n") > 1), prefix="large_")
+    outer.group_by("large_a").count("rows").to("by_large")
+    left.filter(col("n") > 0).left_join(left.map_values("a"), prefix="p_").to("parts")
+
+
+def joins_of_joins(topology: Topology) -> None:
+    """A join is looked up: by a table, by a stream, behind a filter and a projection."""
+    left, right = _tables(topology)
+    both = left.outer_join(right, prefix="r_")
+    some = both.filter(col("r_n").is_null() | (col("r_n") > 0)).map_values("a", t=col("r_n"))
+    left.left_join(some, prefix="s_").to("again")
+    both.join(left.left_join(right, prefix="l_"), prefix="o_").to("joins")
+    topology.stream("s1", key=KEY, value=VALUE).left_join(some, prefix="s_").to("looked-up")
+
+
+def tables_of_aggregates(topology: Topology) -> None:
+    """What the record cache holds back is seen by the other side."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    other = topology.stream("s2", key=KEY, value=VALUE)
+    counted, added = stream.group_by_key().count("c"), other.group_by_key().aggregate(t=sum_("n"))
+    both = counted.outer_join(added)
+    both.to("both")
+    both.group_by("c").aggregate(t=sum_("t"), keys=count()).to("by_count")
+    topology.table("t1", key=KEY, value=VALUE).left_join(counted).to("with_count")
+
+
+def table_joined_with_its_own_count(topology: Topology) -> None:
+    """The count needs what the table's part computes, so the join is where the count is."""
+    left, right = _tables(topology)
+    counted = left.group_by(k=col("a")).count("c")
+    joined = left.outer_join(counted)
+    joined.to("joined")
+    counted.left_join(right).to("the_other_way")
+    by_name = topology.stream("s1", key=KEY, value=VALUE).select_key(k=col("a"))
+    by_name.left_join(joined, prefix="j_").to("looked_up")
+
+
+def _tables(topology: Topology) -> tuple[Table, Table]:
+    left = topology.table("t1", key=KEY, value=VALUE)
+    return left, topology.table("t2", key=KEY, value=VALUE)
+
+
+def _right_rows(records: list[RawRecord]) -> Iterator[RawRecord]:
+    """Yield records of both tables: each of the left one's once more, later, for the right one."""
+    waiting: list[RawRecord] = []
+    for number, (topic, key, row, time) in enumerate(records):
+        yield topic, key, row, time
+        if topic == "t1":
+            waiting.append(("t2", key, None if number % 5 == 0 else row, (time * 3 + 1) % 10))
+        if len(waiting) > 2:
+            yield waiting.pop(0)
+    yield from waiting
+
+
 SOME: Final[list[RawRecord]] = [
     ("t1", "x", ("y", 1), 0),
     ("s1", "x", ("x", 1), 7),
@@ -209,6 +279,9 @@ SOME: Final[list[RawRecord]] = [
 ]
 """Rows that come, change, go and go again; null keys and values among them."""
 
+OF_BOTH_TABLES: Final = [*_right_rows(SOME)]
+"""The same, with records of the other table between them."""
+
 Define = Callable[[Topology], None]
 CASES: Final[tuple[Define, ...]] = (
     joined_with_the_count_of_another,
@@ -226,6 +299,11 @@ CASES: Final[tuple[Define, ...]] = (
     exploded_behind_the_count_of_the_whole,
     split_into_branches,
     branches_of_elements,
+    tables_joined,
+    table_joined_with_itself,
+    joins_of_joins,
+    tables_of_aggregates,
+    table_joined_with_its_own_count,
 )
 IN_WINDOWS: Final[tuple[Define, ...]] = (
     in_tumbling_windows,

@@ -16,7 +16,7 @@ from conformance.streams.in_memory import OpenDriver, run_in_memory
 from conformance.streams.judge import ByTopic, KafkaStreams
 from conformance.streams.judged_cases import (
     IN_SESSIONS,
-    SOME,
+    OF_BOTH_TABLES,
     Define,
     Mode,
     batches_of,
@@ -32,9 +32,12 @@ from conformance.streams.judged_cases import (
     in_tumbling_windows,
     joined_with_its_own_count,
     joined_with_the_count_of_another,
+    joins_of_joins,
     plan_of,
     regrouped_twice,
     split_into_branches,
+    tables_joined,
+    tables_of_aggregates,
     times_of_old_rows,
     without_headers,
 )
@@ -118,6 +121,42 @@ IN_KERNEL: Final = (
         "long oldTs = entry.ts;",
         "long oldTs = change.ts;",
         times_of_old_rows,
+    ),
+    InKernel(
+        "a join of tables has the time of its last record",
+        "JoinNode",
+        "Math.max(change.ts, other.ts)",
+        "change.ts",
+        tables_joined,
+    ),
+    InKernel(
+        "a join of tables tells deletions of what was nowhere",
+        "JoinNode",
+        "joined.needsOther() || (change.value == null && change.old == null)",
+        "joined.needsOther()",
+        tables_joined,
+    ),
+    InKernel(
+        "a join of tables takes nothing back",
+        "JoinNode",
+        "if (withOld && oldJoined",
+        "if (false && oldJoined",
+        tables_joined,
+    ),
+    InKernel(
+        "an outer join is one of the left side alone",
+        "JoinedRow",
+        "own == null ? other != null && !needsOwn",
+        "own == null ? false",
+        joins_of_joins,
+    ),
+    InKernel(
+        "a store that was made later hands on what it held back first",
+        "SubTopology",
+        "int place = flushed.indexOf(store);",
+        "int place = flushed.size() - 1 - flushed.indexOf(store);",
+        tables_of_aggregates,
+        "cache",
     ),
     InKernel(
         "an aggregate has the time of its last record",
@@ -342,7 +381,7 @@ def expected(kafka_streams: KafkaStreams) -> Callable[[Define, Mode], list[ByTop
     @cache
     def ask(define: Define, mode: Mode) -> list[ByTopic]:
         plan = plan_of(define)
-        batches = batches_of(plan, SOME, mode)
+        batches = batches_of(plan, OF_BOTH_TABLES, mode)
         found = kafka_streams.run(plan, batches, cache_bytes_max=cache_of(mode))
         return without_headers(found) if define in IN_SESSIONS else found
 
@@ -356,7 +395,7 @@ def run(
     found = run_in_memory(
         spark,
         plan,
-        batches_of(plan, SOME, mode),
+        batches_of(plan, OF_BOTH_TABLES, mode),
         cache_bytes_max=cache_of(mode),
         open_driver=open_driver,
     )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.streams.judge import KafkaStreams
-from conformance.streams.judged_cases import CASES, SOME, Define, batches_of
+from conformance.streams.judged_cases import CASES, OF_BOTH_TABLES, Define, batches_of
 from duolog import Topology
 from duolog.plan.nodes import Plan
 from duolog.testing import TopologyDriver
@@ -52,7 +52,7 @@ def test_kafka_streams_driver_writes_the_same(kafka_streams: KafkaStreams, defin
     topology = Topology(define.__name__)
     define(topology)
 
-    ensure_same(kafka_streams, topology, SOME)
+    ensure_same(kafka_streams, topology, OF_BOTH_TABLES)
 
 
 @settings(max_examples=settings().max_examples // 2)

@@ -88,6 +88,19 @@ class LookupOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class JoinOperator(Operator):
+    """Joins the changes of a table with rows of another, seen through the steps of `getter`."""
+
+    kind: ClassVar[str] = "join"
+    store: str
+    getter: Sequence[dict[str, Any]]
+    needs_own: bool
+    needs_other: bool
+    right_types: Sequence[str]
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class FoldOperator(Operator):
     """Aggregates by key; `subtract` is None over a stream."""
 

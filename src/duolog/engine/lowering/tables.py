@@ -1,8 +1,8 @@
-"""The store of a table, and the stream-table join that looks a table up.
+"""The store of a table, and the joins that look a table up: of a stream, and of another table.
 
 A table that a join looks up is found where it is kept: a source's rows and an aggregate's accumulators
-have a store. What is computed from these (an aggregate's results, a filter, a projection) is computed
-again for the key that is looked up. A copy of a table in another sub-topology holds its rows.
+have a store. What is computed from these (an aggregate's results, a filter, a projection, a join) is
+computed again for the key that is looked up. A copy of a table in another sub-topology holds its rows.
 
 Source: Kafka Streams `KTableValueGetter`.
 """
@@ -10,13 +10,27 @@ Source: Kafka Streams `KTableValueGetter`.
 from dataclasses import dataclass
 
 from duolog.engine.expressions import Names, lower_as_declared
-from duolog.engine.lowering.operators import LookupOperator, ProjectOperator, TableOperator
+from duolog.engine.lowering.operators import (
+    JoinOperator,
+    LookupOperator,
+    ProjectOperator,
+    TableOperator,
+)
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.lowering.stateless import lower_filter, lower_project
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import Scope
-from duolog.plan.nodes import AggregateNode, Filter, Node, Project, StreamTableJoin, TableSource
+from duolog.plan.nodes import (
+    AggregateNode,
+    Filter,
+    JoinSide,
+    Node,
+    Project,
+    StreamTableJoin,
+    TableJoin,
+    TableSource,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,9 @@ def lower_getter(table: Node, around: Surroundings) -> Getter:
         case Project():
             parent = lower_getter(table.parent, around)
             return _after(parent, lower_project(table, parent.row, around))
+        case TableJoin(sides=(left, right)):
+            kept = lower_getter(around.levels.looked_up(right, left.own), around)
+            return _after(kept, lower_join_side(left, kept.row, around))
         case _:
             raise AssertionError(f"{table} is no table")
 
@@ -93,3 +110,46 @@ def lower_join(node: StreamTableJoin, row: Row, around: Surroundings) -> Lowered
     )
     columns = tuple(types[name] for name, _ in computed)
     return Lowered([entry], Row.of(node.schema.key, columns, changes=False))
+
+
+def lower_join_side(node: JoinSide, row: Row, around: Surroundings) -> Lowered:
+    """Look the changes of a table up in the other one, or in its copy beside the join."""
+    other = lower_getter(around.levels.looked_up(node, node.other), around)
+    needed = around.needed(node)
+    computed = [(name, expression) for name, expression in node.values if name in needed]
+    naming = _names_of_side(node, row, other.row)
+    entry: Json = row.entry(
+        node.name,
+        JoinOperator(
+            store=other.store,
+            getter=list(other.steps),
+            needs_own=node.needs_own,
+            needs_other=node.needs_other,
+            right_types=spark_types(other.row.value),
+            values=[lower_as_declared(expression, naming) for _, expression in computed],
+        ),
+    )
+    types = {column.name: column for column in node.schema.value}
+    columns = tuple(types[name] for name, _ in computed)
+    return Lowered([entry], Row.of(node.schema.key, columns, changes=True))
+
+
+def _names_of_side(node: JoinSide, row: Row, other: Row) -> Names:
+    """Return the names for expressions over both tables: v0… is what changes, r0… the other."""
+    keys = {column.name: f"k{index}" for index, column in enumerate(node.left.schema.key)}
+    own = _value_names(node.own, row)
+    looked_up = {name: f"r{at[1:]}" for name, at in _value_names(node.other, other).items()}
+    left, right = (own, looked_up) if node.of_left else (looked_up, own)
+    scope = Scope(node.left.schema.columns, node.right.schema.value)
+    return Names(scope, left | keys, right, {})
+
+
+def _value_names(table: Node, row: Row) -> dict[str, str]:
+    """Return where the value columns of `table` stand in a row; some may not be there."""
+    values = {column.name for column in table.schema.value}
+    return {name: at for name, at in row.names.items() if name in values}
+
+
+def lower_table_join(_node: TableJoin, row: Row, _around: Surroundings) -> Lowered:
+    """Lower what both sides make to nothing: each hands on the join's rows."""
+    return Lowered([], row)

@@ -13,6 +13,8 @@ one node that two others read is computed once, two equal nodes are two.
     Project          as its parent            key as its parent's, value anew; null value stays null
     SelectKey        stream                   key anew; the other columns are the value
     StreamTableJoin  stream                   key of the stream, value anew
+    JoinSide         table                    key of the left table, value anew
+    TableJoin        table                    as its sides
     GroupBy          as its parent            key anew; the other columns are the value
     AggregateNode    table (keeps a store)    key of the group, and of its window; value = results
     Explode          stream                   key as its parent's; the elements are value columns
@@ -38,6 +40,7 @@ from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.split import Branch, Split
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
+from duolog.plan.nodes.table_join import JoinKind, JoinSide, TableJoin
 from duolog.plan.nodes.topics import Sink, Source, StreamSource, TableSource
 
 __all__ = [
@@ -46,6 +49,8 @@ __all__ = [
     "Explode",
     "Filter",
     "GroupBy",
+    "JoinKind",
+    "JoinSide",
     "Node",
     "Plan",
     "Print",
@@ -56,6 +61,7 @@ __all__ = [
     "Split",
     "StreamSource",
     "StreamTableJoin",
+    "TableJoin",
     "TableSource",
     "ToStream",
     "ancestors",

@@ -40,7 +40,7 @@ class StreamTableJoin(Node):
         ensure_stream(self.stream, "join, on the left side,")
         if not self.table.is_table:
             raise InvalidPlan(f'"{self.table}" is a stream', hint="Join a stream with a table.")
-        _ensure_not_windowed(self.stream, self.table)
+        ensure_not_windowed(self.stream, self.table)
         left = [column.type for column in self.stream.schema.key]
         right = [column.type for column in self.table.schema.key]
         if left != right or not left:
@@ -86,14 +86,15 @@ class StreamTableJoin(Node):
         return frozenset(part.name for part in parts if isinstance(part, TableColumnRef))
 
 
-def _ensure_not_windowed(stream: Node, table: Node) -> None:
-    for node, what in ((stream, "stream"), (table, "table")):
+def ensure_not_windowed(*nodes: Node) -> None:
+    """Raise a StatementError where the key of one has the bounds of windows."""
+    for node in nodes:
         if node.schema.window is not None:
             raise InvalidPlan(
-                f'cannot join {what} "{node}": its key is windowed',
+                f'cannot join {"table" if node.is_table else "stream"} "{node}": its key is windowed',
                 detail=f"Its key is ({render_columns(node.schema.key)}).",
-                hint="Give the stream a key of plain columns with select_key(...)."
-                if node is stream
-                else "Write the table to a topic under a key of plain columns, and read it again: "
-                'to_stream().select_key(...).to("topic").',
+                hint="Write the table to a topic under a key of plain columns, and read it again: "
+                'to_stream().select_key(...).to("topic").'
+                if node.is_table
+                else "Give the stream a key of plain columns with select_key(...).",
             )

@@ -1,6 +1,6 @@
 """The base of all nodes: what each says of itself, so that nobody asks for its class.
 
-driver             whose records make it do something       levels: what belongs together
+drivers            whose records make it do something       levels: what belongs together
 tables             which tables it looks up by key          levels: what shares a store
 rekeys, by_key     whether an edge is needed before it      levels: where the plan is cut
 may_drop           whether records may end here             levels: where one edge serves many
@@ -34,8 +34,13 @@ class Node:
 
     @property
     def driver(self) -> "Node | None":
-        """The parent whose records make this node do something; None for a source."""
-        return self.parents[0] if self.parents else None
+        """The first of `drivers`; None for a source."""
+        return self.drivers[0] if self.drivers else None
+
+    @property
+    def drivers(self) -> tuple["Node", ...]:
+        """The parents whose records make this node do something."""
+        return self.parents[:1]
 
     @property
     def tables(self) -> tuple["Node", ...]:
@@ -130,6 +135,14 @@ def render_named(columns: tuple[Named, ...]) -> str:
 def ensure_stream(node: Node, action: str) -> None:
     if node.is_table:
         raise InvalidPlan(f'cannot {action} table "{node}"', hint="Use to_stream() first.")
+
+
+def ensure_table(node: Node, action: str) -> None:
+    if not node.is_table:
+        raise InvalidPlan(
+            f'cannot {action} stream "{node}" as a table',
+            hint="Make it a table: read its topic with table(...), or aggregate it.",
+        )
 
 
 def ensure_some(named: tuple[Named, ...], what: str) -> None:

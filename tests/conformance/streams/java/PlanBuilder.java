@@ -22,6 +22,7 @@ import org.apache.kafka.streams.kstream.Named;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.kstream.ValueJoiner;
 import org.apache.kafka.streams.kstream.ValueJoinerWithKey;
 import org.apache.kafka.streams.kstream.internals.OldValues;
 import org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor;
@@ -40,6 +41,7 @@ import org.apache.kafka.streams.state.WindowStore;
  *   select_key      map                                  sink        to
  *   explode         flatMapValues                        split       split, branch, defaultBranch
  *   group_by        map + groupByKey, or KTable.groupBy
+ *   table_…_join    join, leftJoin, outerJoin
  * </pre>
  *
  * A row carries the timestamp of its record, because the DSL's lambdas do not see it.
@@ -81,6 +83,8 @@ final class PlanBuilder {
       case "group_by" -> isTable(node) ? groupTable(node) : groupStream(node);
       case "aggregate" -> aggregate(node);
       case "join" -> join(node);
+      case "side" -> null; // Kafka Streams makes both sides of the one call.
+      case "table_inner_join", "table_left_join", "table_outer_join" -> joinTables(kind, node);
       case "to_stream" -> stamped(this.<KTable<Object, Json.Row>>parent(node, 0).toStream());
       case "sink" -> sink(node);
       default -> throw new IllegalArgumentException("no node " + kind);
@@ -280,6 +284,31 @@ final class PlanBuilder {
     return node.get("left").asBoolean()
         ? stream.leftJoin(table, joiner, with)
         : stream.join(table, joiner, with);
+  }
+
+  private KTable<List<Object>, Json.Row> joinTables(String kind, JsonNode node) {
+    JsonNode values = node.get("values");
+    Columns left = new Columns(above(node, 0));
+    List<String> right = names(above(node, 1), "value");
+    KTable<List<Object>, Json.Row> table = parent(node, 0);
+    KTable<List<Object>, Json.Row> other = parent(node, 1);
+    // Streams' joiner of tables does not see the key: the rows know the later of their times only.
+    return switch (kind) {
+      case "table_inner_join" -> table.join(other, joiner(values, left, right));
+      case "table_left_join" -> table.leftJoin(other, joiner(values, left, right));
+      default -> table.outerJoin(other, joiner(values, left, right));
+    };
+  }
+
+  private static ValueJoiner<Json.Row, Json.Row, Json.Row> joiner(
+      JsonNode values, Columns left, List<String> right) {
+    return (row, found) -> {
+      List<Object> cells = found == null ? null : found.values();
+      long time =
+          Math.max(row == null ? -1 : row.time(), found == null ? -1 : found.time());
+      return new Json.Row(
+          Columns.all(values, left.scope(null, row, named(right, cells), Map.of())), time);
+    };
   }
 
   private Object sink(JsonNode node) {

@@ -23,6 +23,7 @@ sealed interface Operator {
           Map.entry("to_stream", ToStream.class),
           Map.entry("table", Table.class),
           Map.entry("lookup", Lookup.class),
+          Map.entry("join", Join.class),
           Map.entry("fold", Fold.class),
           Map.entry("print", Print.class),
           Map.entry("window_fold", WindowFold.class),
@@ -187,6 +188,30 @@ sealed interface Operator {
       List<String> values)
       implements Operator {
     public Lookup {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      getter = Spec.orEmpty(getter);
+      rightTypes = Spec.orEmpty(rightTypes);
+      values = Spec.orEmpty(values);
+    }
+  }
+
+  /** Joins the changes of a table with the rows of another, found as a lookup finds them. */
+  record Join(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store,
+      List<Operator> getter,
+      boolean needsOwn,
+      boolean needsOther,
+      List<String> rightTypes,
+      List<String> values)
+      implements Operator {
+    public Join {
       children = Spec.orEmpty(children);
       keyTypes = Spec.orEmpty(keyTypes);
       valueTypes = Spec.orEmpty(valueTypes);

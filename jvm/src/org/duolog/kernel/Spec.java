@@ -23,6 +23,7 @@ record Spec(
     List<Edge> edges,
     List<List<Integer>> levels,
     Map<Integer, Operator> nodes,
+    List<String> stores,
     List<Output> sinks,
     Errors errors) {
 
@@ -37,6 +38,7 @@ record Spec(
     sources = orEmpty(sources);
     edges = orEmpty(edges);
     levels = orEmpty(levels);
+    stores = orEmpty(stores);
     sinks = orEmpty(sinks);
     nodes = nodes == null ? Map.of() : nodes;
     errors = errors == null ? new Errors(null, null, null, null) : errors;

@@ -1,6 +1,7 @@
 package org.duolog.kernel;
 
 import java.io.Serializable;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -20,14 +21,28 @@ final class SubTopology implements Serializable {
   private final Node[] nodes;
   private final Store[] stores;
 
-  /** Nodes come parents first, and so do the stores that they fill. */
-  SubTopology(Map<Integer, Input> inputs, List<Node> nodes) {
+  /**
+   * Nodes come parents first, and so do the stores that they fill.
+   *
+   * @param flushed names of stores, in the order in which they hand on what they held back; what is
+   *     not named comes behind these
+   */
+  SubTopology(Map<Integer, Input> inputs, List<Node> nodes, List<String> flushed) {
     int edges = inputs.keySet().stream().mapToInt(edge -> edge + 1).max().orElse(0);
     this.inputs = new Input[edges];
     inputs.forEach((edge, input) -> this.inputs[edge] = input);
     this.nodes = nodes.toArray(Node[]::new);
     this.stores =
-        nodes.stream().map(Node::store).filter(Objects::nonNull).toArray(Store[]::new);
+        nodes.stream()
+            .map(Node::store)
+            .filter(Objects::nonNull)
+            .sorted(Comparator.comparingInt(store -> place(store.name(), flushed)))
+            .toArray(Store[]::new);
+  }
+
+  private static int place(String store, List<String> flushed) {
+    int place = flushed.indexOf(store);
+    return place < 0 ? flushed.size() : place;
   }
 
   Store[] stores() {

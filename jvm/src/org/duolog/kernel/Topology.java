@@ -134,7 +134,7 @@ final class Topology {
               feedsOfTables().contains(edge.id()),
               graph.nodes.get(edge.node())));
     }
-    return new SubTopology(inputs, graph.parentsFirst());
+    return new SubTopology(inputs, graph.parentsFirst(), spec.stores());
   }
 
   /** The edges that bring the records of tables' topics to their stores. */
@@ -272,6 +272,9 @@ final class Topology {
       if (of instanceof Operator.Lookup lookup) {
         return lookup(owner, lookup, record);
       }
+      if (of instanceof Operator.Join join) {
+        return join(owner, join, record);
+      }
       if (of instanceof Operator.Fold fold) {
         return fold(owner, fold, record);
       }
@@ -373,7 +376,7 @@ final class Topology {
     private Node lookup(String owner, Operator.Lookup of, StructType record) {
       StructType layout = Binder.withTs(Binder.with(record, "r", of.rightTypes()));
       return new LookupNode(
-          getter(owner, of),
+          getter(owner, of.store(), of.getter(), of.rightTypes()),
           of.left(),
           computed(owner, layout, of.values(), of),
           of.keyTypes().size(),
@@ -381,18 +384,39 @@ final class Topology {
           of.rightTypes().size());
     }
 
-    /** The table's row: as the store has it, then through the steps that compute it. */
-    private ValueGetter getter(String owner, Operator.Lookup of) {
-      KeyValueStore store = stores.get(of.store());
+    private Node join(String owner, Operator.Join of, StructType record) {
+      StructType layout = Binder.withTs(Binder.with(record, "r", of.rightTypes()));
+      Program values = computed(owner, layout, of.values(), of);
+      return new JoinNode(otherSide(owner, of), joined(of, values));
+    }
+
+    private ValueGetter otherSide(String owner, Operator.Join of) {
+      return getter(owner, of.store(), of.getter(), of.rightTypes());
+    }
+
+    private static JoinedRow joined(Operator.Join of, Program values) {
+      return new JoinedRow(
+          of.needsOwn(),
+          of.needsOther(),
+          values,
+          of.keyTypes().size(),
+          of.valueTypes().size(),
+          of.rightTypes().size());
+    }
+
+    /** A table's row: as the store has it, then through the steps that compute it. */
+    private ValueGetter getter(
+        String owner, String storeName, List<Operator> steps, List<String> rightTypes) {
+      KeyValueStore store = stores.get(storeName);
       if (store == null) {
         throw new IllegalArgumentException(
-            owner + ": no table of its sub-topology fills the store " + of.store());
+            owner + ": no table of its sub-topology fills the store " + storeName);
       }
       ValueGetter getter = ValueGetter.of(store);
-      for (int i = 0; i < of.getter().size(); i++) {
-        boolean last = i == of.getter().size() - 1;
-        List<String> types = last ? of.rightTypes() : of.getter().get(i + 1).valueTypes();
-        getter = step(owner, getter, of.getter().get(i), types);
+      for (int i = 0; i < steps.size(); i++) {
+        boolean last = i == steps.size() - 1;
+        List<String> types = last ? rightTypes : steps.get(i + 1).valueTypes();
+        getter = step(owner, getter, steps.get(i), types);
       }
       return getter;
     }
@@ -402,7 +426,8 @@ final class Topology {
       int keys = of.keyTypes().size();
       int values = of.valueTypes().size();
       StructType key = Binder.with(new StructType(), "k", of.keyTypes());
-      StructType input = Binder.withTs(Binder.with(key, "v", of.valueTypes()));
+      StructType row = Binder.with(key, "v", of.valueTypes());
+      StructType input = Binder.withTs(row);
       if (of instanceof Operator.Filter filter) {
         Program predicate = binder.bind(owner, input, List.of(filter.predicate()));
         return ValueGetter.filtered(parent, predicate, keys, values);
@@ -410,6 +435,11 @@ final class Topology {
       if (of instanceof Operator.Project project) {
         Program computed = typed(owner, input, project.values(), types);
         return ValueGetter.projected(parent, computed, keys, values);
+      }
+      if (of instanceof Operator.Join join) {
+        StructType both = Binder.withTs(Binder.with(row, "r", join.rightTypes()));
+        Program computed = typed(owner, both, join.values(), types);
+        return ValueGetter.joined(parent, otherSide(owner, join), joined(join, computed));
       }
       throw new IllegalArgumentException(owner + ": cannot look through " + of.kind());
     }

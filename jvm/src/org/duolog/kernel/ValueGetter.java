@@ -52,6 +52,11 @@ abstract class ValueGetter implements Serializable {
     };
   }
 
+  /** The rows that are made of those of {@code own} and those of {@code other}. */
+  static ValueGetter joined(ValueGetter own, ValueGetter other, JoinedRow joined) {
+    return new Joined(own, other, joined);
+  }
+
   private static final class Stored extends ValueGetter {
     private static final long serialVersionUID = 1L;
 
@@ -66,6 +71,44 @@ abstract class ValueGetter implements Serializable {
       KeyValueStore.Entry entry = store.lookup(key);
       ts = entry.ts;
       return entry.row;
+    }
+  }
+
+  private static final class Joined extends ValueGetter {
+    private static final long serialVersionUID = 1L;
+
+    private final ValueGetter own;
+    private final ValueGetter other;
+    private final JoinedRow joined;
+
+    Joined(ValueGetter own, ValueGetter other, JoinedRow joined) {
+      this.own = own;
+      this.other = other;
+      this.joined = joined;
+    }
+
+    @Override
+    UnsafeRow get(UnsafeRow key) {
+      UnsafeRow ownRow = own.get(key);
+      UnsafeRow otherRow = other.get(key);
+      ts = JoinedRow.ts(ownRow, own.ts, otherRow, other.ts);
+      return joined.isThere(ownRow, otherRow)
+          ? joined.applyToOld(key, ownRow, otherRow, ts)
+          : null;
+    }
+
+    @Override
+    void open(int partition) {
+      own.open(partition);
+      other.open(partition);
+      joined.open(partition);
+    }
+
+    @Override
+    void close() {
+      joined.close();
+      other.close();
+      own.close();
     }
   }
 

@@ -1,0 +1,85 @@
+"""Joins of tables as a user writes them."""
+
+import pytest
+
+from duolog import Topology, col
+from duolog.core.errors import StatementError
+from duolog.dsl.streams import Table
+
+KINDS = ("join", "left_join", "outer_join")
+
+
+def tables(topology: Topology) -> tuple[Table, Table]:
+    left = topology.table("prices", key="item STRING", value="price BIGINT, at STRING")
+    return left, topology.table("stock", key="item STRING", value="pieces BIGINT, at STRING")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_join_has_the_columns_of_both_tables(kind: str) -> None:
+    left, right = tables(Topology("t"))
+
+    joined = getattr(left, kind)(right, prefix="stock_")
+
+    assert str(joined.schema) == (
+        "key (item STRING) value (price BIGINT, at STRING, stock_pieces BIGINT, stock_at STRING)"
+    )
+
+
+def test_a_join_selects_columns_and_expressions_over_both_tables() -> None:
+    left, right = tables(Topology("t"))
+
+    joined = left.join(right, prefix="s_", select={"worth": col("price") * col("s_pieces")})
+
+    assert str(joined.schema) == "key (item STRING) value (worth BIGINT)"
+
+
+def test_names_that_clash_ask_for_a_prefix() -> None:
+    left, right = tables(Topology("t"))
+
+    with pytest.raises(StatementError, match='table "table-1" and table "table-2" both') as caught:
+        left.join(right)
+
+    assert "prefix=" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_with_other_names_are_joined_only_where_it_is_said(kind: str) -> None:
+    topology = Topology("t")
+    left, _ = tables(topology)
+    names = topology.table("names", key="id STRING", value="name STRING")
+
+    with pytest.raises(StatementError, match="have different names") as caught:
+        getattr(left, kind)(names)
+
+    assert 'join(table, on="item")' in caught.value.hint
+    assert "of the stream" not in caught.value.hint
+    joined = getattr(left, kind)(names, on="item", select=["name"])
+    assert str(joined.schema) == "key (item STRING) value (name STRING)"
+
+
+def test_a_table_is_joined_on_its_key_and_on_nothing_else() -> None:
+    left, right = tables(Topology("t"))
+
+    with pytest.raises(StatementError, match="cannot be joined on at") as caught:
+        left.join(right, on="at", prefix="s_")
+
+    assert "(item STRING)" in caught.value.detail
+
+
+def test_a_stream_is_no_table_to_join_a_table_with() -> None:
+    topology = Topology("t")
+    left, _ = tables(topology)
+    stream = topology.stream("s", key="item STRING", value="n BIGINT")
+
+    with pytest.raises(StatementError, match="stream") as caught:
+        left.join(stream)  # type: ignore[arg-type]
+
+    assert "table(...)" in caught.value.hint
+
+
+def test_a_table_of_another_topology_is_refused() -> None:
+    left, _ = tables(Topology("t"))
+    _, right = tables(Topology("u"))
+
+    with pytest.raises(StatementError, match="belongs to another topology"):
+        left.join(right, prefix="s_")
