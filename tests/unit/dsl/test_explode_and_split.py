@@ -176,7 +176,7 @@ def test_what_cannot_be_is_told_with_the_users_line(make, message: str, hint: st
     assert "test_explode_and_split.py:" in caught.value.place
 
 
-@pytest.mark.parametrize("name", ["explode", "flat_map", "flat_map_values", "split", "join"])
+@pytest.mark.parametrize("name", ["explode", "flat_map", "flat_map_values", "split", "select_key"])
 def test_a_table_says_how_it_becomes_a_stream(name: str) -> None:
     table = Topology("t").table("t", key="k STRING", value="items ARRAY<INT>")
 
