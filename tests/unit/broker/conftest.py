@@ -248,9 +248,23 @@ def harness(open_harness: OpenHarness) -> Harness:
 
 
 @pytest.fixture
-def no_collection() -> Iterator[None]:
-    """Nothing is collected: what is left of something is in a cycle, or somebody has it."""
+def watch() -> Iterator[Callable[[Any], Callable[[], list[Any]]]]:
+    """Gives what lists the objects of a class that were made from now on and are still there.
+
+    Nothing is collected meanwhile: what is left is in a cycle, or somebody has it. What brokers of earlier
+    tests have left is passed over, and thawed, as theirs may be later.
+    """
+
+    def objects(of: Any) -> list[Any]:
+        return [each for each in gc.get_objects() if isinstance(each, of)]
+
+    def begin(of: Any) -> Callable[[], list[Any]]:
+        earlier = objects(of)  # Held, so that no new object gets the id of one of them.
+        known = set(map(id, earlier))
+        return lambda: [each for each in objects(of) if id(each) not in known]
+
+    gc.unfreeze()
     gc.collect()
     gc.disable()
-    yield
+    yield begin
     gc.enable()

@@ -1,11 +1,9 @@
 """A topic that was deleted is gone: from the disk, and from memory, which nothing else would clear of it."""
 
 import contextlib
-import gc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from duolog.broker.topics.topics import Partition
 from duolog.log.partition_log import PartitionLog
@@ -42,16 +40,17 @@ def open_files(topic_id: str) -> list[str]:
     return [path for path in paths if topic_id in path]
 
 
-@pytest.mark.usefixtures("no_collection")
-def test_a_deleted_topic_leaves_nothing_for_a_collection(harness: Any) -> None:
+def test_a_deleted_topic_leaves_nothing_for_a_collection(
+    harness: Any, watch: Callable[[Any], Callable[[], list[Any]]]
+) -> None:
     """What is old is hardly ever looked at, and what is frozen never: a cycle would stay for good."""
+    left = watch(Partition | PartitionLog | Segment)
     harness.topic("orders", 250)
     client = harness.client()
     client.produce("orders", harness.batch(b"v"))
     client.fetch("orders", 0)
+    assert len(left()) > 250
 
     delete(harness, "orders")
-    kinds = Partition | PartitionLog | Segment
-    left = [type(each).__name__ for each in gc.get_objects() if isinstance(each, kinds)]
 
-    assert left == []
+    assert [type(each).__name__ for each in left()] == []
