@@ -1,11 +1,12 @@
 """Joins: a stream's records, each looked up in a table."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import Named, Scope, TableColumnRef, walk
+from duolog.plan.expressions import Expression, Named, Scope, TableColumnRef, walk
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -82,8 +83,13 @@ class StreamTableJoin(Node):
         read = needed_of(self.values, behind)
         if parent is self.stream:
             return names_in(read) | key_behind(self, behind)
-        parts = (part for expression in read for part in walk(expression))
-        return frozenset(part.name for part in parts if isinstance(part, TableColumnRef))
+        return table_names_in(read)
+
+
+def table_names_in(expressions: Iterable[Expression]) -> Names:
+    """Return the columns of the joined table that expressions read."""
+    parts = (part for expression in expressions for part in walk(expression))
+    return frozenset(part.name for part in parts if isinstance(part, TableColumnRef))
 
 
 def ensure_not_windowed(*nodes: Node) -> None:

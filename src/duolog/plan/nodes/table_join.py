@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import Named, Scope, TableColumnRef, walk
-from duolog.plan.nodes.join import ensure_not_windowed
+from duolog.plan.expressions import Named, Scope
+from duolog.plan.nodes.join import ensure_not_windowed, table_names_in
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -117,8 +117,7 @@ class JoinSide(Node):
         if parent is self.left:
             names |= names_in(read) | key_behind(self, behind)
         if parent is self.right:
-            parts = (part for expression in read for part in walk(expression))
-            names |= {part.name for part in parts if isinstance(part, TableColumnRef)}
+            names |= table_names_in(read)
         return names
 
 
