@@ -107,3 +107,14 @@ def test_keys_of_other_types_are_refused() -> None:
         left.join(numbers)
 
     assert "(item STRING) and (item BIGINT)" in caught.value.detail
+
+
+def test_each_side_reads_of_either_table_what_its_result_needs() -> None:
+    topology = Topology("t")
+    left, right = tables(topology)
+    joined = left.join(right, select={"price": col("price"), "shelf": col("shelf")}).node
+
+    for side in joined.parents:
+        assert side.reads(left.node, frozenset({"price", "shelf"})) == {"price"}
+        assert side.reads(right.node, frozenset({"price", "shelf"})) == {"shelf"}
+        assert side.reads(right.node, frozenset({"price"})) == set()
