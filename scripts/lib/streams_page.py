@@ -165,7 +165,7 @@ def operator_classes() -> list[type]:
     for of in found:
         returned = {word for _, method in methods_of(of) for word in _returned_words(method)}
         new = [one for one in known.values() if one.__name__ in returned and one not in found]
-        bases = [base for one in new for base in one.__mro__[1:-1] if base in known.values()]
+        bases = [base for one in new for base in _shared_bases(one) if base in known.values()]
         found += dict.fromkeys(one for one in (*bases, *new) if one not in found)
     return [of for of in found if any(methods_of(of))]
 
@@ -180,10 +180,21 @@ def operator_names(classes: Sequence[type]) -> list[str]:
 
 
 def methods_of(of: type) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods that a class defines itself, in their order."""
-    for name, member in vars(of).items():
-        if inspect.isfunction(member) and not name.startswith("_"):
-            yield name, member
+    """Yield the public methods of a class in their order, those of bases that are its alone first."""
+    shared = _shared_bases(of)
+    for own in (one for one in reversed(of.__mro__[:-1]) if one not in shared):
+        for name, member in vars(own).items():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                yield name, member
+
+
+def _shared_bases(of: type) -> list[type]:
+    """Return the bases that other handles have too; one of one handle alone is a part of its text."""
+    return [base for base in of.__mro__[1:-1] if len(_leaves(base)) > 1]
+
+
+def _leaves(of: type) -> set[type]:
+    return {leaf for one in of.__subclasses__() for leaf in _leaves(one)} or {of}
 
 
 def _returned_words(method: Callable[..., Any]) -> set[str]:

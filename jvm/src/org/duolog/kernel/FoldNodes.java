@@ -1,0 +1,73 @@
+package org.duolog.kernel;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.types.StructType;
+
+/** Builds the nodes that aggregate. */
+record FoldNodes(
+    Binding binding, Map<String, KeyValueStore> stores, Map<String, WindowRows> windows) {
+  Node fold(String owner, Operator.Fold of) {
+    if (of.table() && of.subtract() == null) {
+      throw new IllegalArgumentException(owner + ": a table needs subtract expressions");
+    }
+    StructType layout = Binder.withTs(Binder.with(Binding.record(of), "a", of.accTypes()));
+    int keys = of.keyTypes().size();
+    return new FoldNode(
+        stores.get(of.store()),
+        new AggregatingNode.Layout(keys, of.valueTypes().size(), keys, of.accTypes().size()),
+        new AggregatingNode.Steps(
+            binding.typed(owner, layout, of.init(), of.accTypes()),
+            binding.typed(owner, layout, of.add(), of.accTypes()),
+            binding.computed(owner, layout, of.results(), of)),
+        of.table(),
+        of.subtract() == null ? null : binding.typed(owner, layout, of.subtract(), of.accTypes()));
+  }
+
+  Node windowFold(String owner, Operator.WindowFold of) {
+    StructType layout = Binder.withTs(Binder.with(Binding.record(of), "a", of.accTypes()));
+    return new WindowFoldNode(
+        stores.get(of.store()),
+        AggregatingNode.Layout.windowed(of, of.accTypes()),
+        new AggregatingNode.Steps(
+            binding.typed(owner, layout, of.init(), of.accTypes()),
+            binding.typed(owner, layout, of.add(), of.accTypes()),
+            binding.computed(owner, windowed(of, of.accTypes()), of.results(), of)),
+        windows.get(of.store()),
+        of.windows(),
+        windowedKey(owner, of));
+  }
+
+  Node sessionFold(String owner, Operator.SessionFold of) {
+    StructType layout = Binder.withTs(Binder.with(Binding.record(of), "a", of.accTypes()));
+    StructType key = Binding.key(of);
+    StructType two = Binder.with(Binder.with(key, "a", of.accTypes()), "r", of.accTypes());
+    return new SessionFoldNode(
+        stores.get(of.store()),
+        AggregatingNode.Layout.windowed(of, of.accTypes()),
+        new AggregatingNode.Steps(
+            binding.typed(owner, layout, of.init(), of.accTypes()),
+            binding.typed(owner, layout, of.add(), of.accTypes()),
+            binding.computed(owner, windowed(of, of.accTypes()), of.results(), of)),
+        windows.get(of.store()),
+        of.sessions(),
+        windowedKey(owner, of),
+        binding.typed(owner, Binder.withTs(two), of.merge(), of.accTypes()));
+  }
+
+  /** What the results of a window are computed from. */
+  private static StructType windowed(Operator of, List<String> accTypes) {
+    StructType key = Binder.with(new StructType(), "k", Closing.keyTypes(of));
+    return Binder.withTs(Binder.with(Binder.with(key, "v", of.valueTypes()), "a", accTypes));
+  }
+
+  /** Computes a key with its window. */
+  private Program windowedKey(String owner, Operator of) {
+    StructType key = Binding.key(of);
+    List<String> columns = new ArrayList<>(List.of(key.fieldNames()));
+    columns.addAll(List.of("w0", "w1"));
+    StructType bounded = Binder.withTs(Binder.with(key, "w", Closing.BOUNDS));
+    return binding.typed(owner, bounded, columns, Closing.keyTypes(of));
+  }
+}

@@ -1,0 +1,148 @@
+package org.duolog.kernel;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The nodes that can be reached from some roots, with their stores.
+ *
+ * <p>Which nodes there are, and which stores, is said here; how they are built, in {@link
+ * StatelessNodes}, {@link JoinNodes} and {@link FoldNodes}.
+ */
+final class Graph {
+  private final Map<Integer, Node> nodes = new HashMap<>();
+  private final Map<String, KeyValueStore> stores = new HashMap<>();
+  private final Map<String, WindowRows> windows = new HashMap<>();
+  private final Deque<Node> order = new ArrayDeque<>();
+  private final Binding binding;
+  private final Grouping grouping;
+  private final StatelessNodes stateless;
+  private final JoinNodes joins;
+  private final FoldNodes folds;
+
+  Graph(Binding binding, Grouping grouping, List<Integer> roots) {
+    this.binding = binding;
+    this.grouping = grouping;
+    this.stateless = new StatelessNodes(binding);
+    this.joins = new JoinNodes(binding, stores);
+    this.folds = new FoldNodes(binding, stores, windows);
+    Set<Integer> reached = new HashSet<>();
+    roots.forEach(root -> declareStores(root, reached));
+    roots.forEach(this::build);
+  }
+
+  Node node(int id) {
+    return nodes.get(id);
+  }
+
+  boolean hasStores() {
+    return !stores.isEmpty();
+  }
+
+  List<Node> parentsFirst() {
+    return new ArrayList<>(order);
+  }
+
+  /** A lookup may be reached before the table that fills its store. */
+  private void declareStores(int id, Set<Integer> reached) {
+    if (!reached.add(id)) {
+      return;
+    }
+    Operator operator = binding.spec().node(id);
+    if (operator instanceof Operator.Table table) {
+      declare(table.store(), table.valueTypes().size(), true, StateRows.inOneMap());
+    } else if (operator instanceof Operator.Fold fold) {
+      declare(
+          fold.store(), fold.accTypes().size(), fold.toldAtOnce(), StateRows.inOneMap());
+    } else if (operator instanceof Operator.WindowFold fold) {
+      int keys = Closing.keyTypes(fold).size();
+      WindowRows rows = new WindowRows(fold.store(), keys, grouping, fold.windows());
+      windows.put(fold.store(), rows);
+      declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
+    } else if (operator instanceof Operator.SessionFold fold) {
+      List<String> keys = Closing.keyTypes(fold);
+      StructType layout = Binder.withTs(Binder.with(new StructType(), "k", keys));
+      List<String> inner = List.of(layout.fieldNames()).subList(0, fold.keyTypes().size());
+      Program innerKey = binding.typed(Binding.owner(id, fold), layout, inner, fold.keyTypes());
+      WindowRows rows =
+          new WindowRows(fold.store(), keys.size(), grouping, fold.sessions(), innerKey);
+      windows.put(fold.store(), rows);
+      declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
+    }
+    operator.children().forEach(child -> declareStores(child, reached));
+  }
+
+  private void declare(String store, int columns, boolean toldAtOnce, StateRows rows) {
+    if (stores.put(store, new KeyValueStore(store, columns, toldAtOnce, rows)) != null) {
+      throw new IllegalArgumentException("two nodes fill the store " + store);
+    }
+  }
+
+  private Node build(int id) {
+    Node built = nodes.get(id);
+    if (built == null) {
+      Operator operator = binding.spec().node(id);
+      List<Node> children = operator.children().stream().map(this::build).toList();
+      built = node(id, operator);
+      built.setName(operator.name() == null ? operator.kind() + " " + id : operator.name());
+      built.setChildren(children);
+      nodes.put(id, built);
+      order.push(built);
+    }
+    return built;
+  }
+
+  private Node node(int id, Operator of) {
+    String owner = Binding.owner(id, of);
+    if (of instanceof Operator.Table table) {
+      return new TableNode(stores.get(table.store()));
+    }
+    if (of instanceof Operator.Filter filter) {
+      return stateless.filter(owner, filter);
+    }
+    if (of instanceof Operator.Project project) {
+      return stateless.project(owner, project);
+    }
+    if (of instanceof Operator.SelectKey rekey) {
+      return stateless.selectKey(owner, rekey);
+    }
+    if (of instanceof Operator.Explode explode) {
+      return stateless.explode(owner, explode);
+    }
+    if (of instanceof Operator.Split split) {
+      return stateless.split(owner, split);
+    }
+    if (of instanceof Operator.Print print) {
+      return stateless.print(owner, print);
+    }
+    if (of instanceof Operator.Route route) {
+      return stateless.route(owner, route);
+    }
+    if (of instanceof Operator.Sink sink) {
+      return stateless.sink(owner, sink);
+    }
+    if (of instanceof Operator.Lookup lookup) {
+      return joins.lookup(owner, lookup);
+    }
+    if (of instanceof Operator.Join join) {
+      return joins.join(owner, join);
+    }
+    if (of instanceof Operator.Fold fold) {
+      return folds.fold(owner, fold);
+    }
+    if (of instanceof Operator.WindowFold fold) {
+      return folds.windowFold(owner, fold);
+    }
+    if (of instanceof Operator.SessionFold fold) {
+      return folds.sessionFold(owner, fold);
+    }
+    return new ToStreamNode();
+  }
+}

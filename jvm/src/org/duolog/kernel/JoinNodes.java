@@ -1,0 +1,76 @@
+package org.duolog.kernel;
+
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.types.StructType;
+
+/** Builds the nodes that look into stores, which their tables fill. */
+record JoinNodes(Binding binding, Map<String, KeyValueStore> stores) {
+  Node lookup(String owner, Operator.Lookup of) {
+    StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
+    return new LookupNode(
+        getter(owner, of.store(), of.getter(), of.rightTypes()),
+        of.left(),
+        binding.computed(owner, layout, of.values(), of),
+        of.keyTypes().size(),
+        of.valueTypes().size(),
+        of.rightTypes().size());
+  }
+
+  Node join(String owner, Operator.Join of) {
+    StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
+    Program values = binding.computed(owner, layout, of.values(), of);
+    return new JoinNode(otherSide(owner, of), joined(of, values));
+  }
+
+  private ValueGetter otherSide(String owner, Operator.Join of) {
+    return getter(owner, of.store(), of.getter(), of.rightTypes());
+  }
+
+  private static JoinedRow joined(Operator.Join of, Program values) {
+    return new JoinedRow(
+        of.needsOwn(),
+        of.needsOther(),
+        values,
+        of.keyTypes().size(),
+        of.valueTypes().size(),
+        of.rightTypes().size());
+  }
+
+  /** A table's row: as the store has it, then through the steps that compute it. */
+  private ValueGetter getter(
+      String owner, String storeName, List<Operator> steps, List<String> rightTypes) {
+    KeyValueStore store = stores.get(storeName);
+    if (store == null) {
+      throw new IllegalArgumentException(
+          owner + ": no table of its sub-topology fills the store " + storeName);
+    }
+    ValueGetter getter = ValueGetter.of(store);
+    for (int i = 0; i < steps.size(); i++) {
+      boolean last = i == steps.size() - 1;
+      List<String> types = last ? rightTypes : steps.get(i + 1).valueTypes();
+      getter = step(owner, getter, steps.get(i), types);
+    }
+    return getter;
+  }
+
+  private ValueGetter step(
+      String owner, ValueGetter parent, Operator of, List<String> types) {
+    int keys = of.keyTypes().size();
+    int values = of.valueTypes().size();
+    if (of instanceof Operator.Filter filter) {
+      Program predicate = binding.bind(owner, Binding.input(of), List.of(filter.predicate()));
+      return ValueGetter.filtered(parent, predicate, keys, values);
+    }
+    if (of instanceof Operator.Project project) {
+      Program computed = binding.typed(owner, Binding.input(of), project.values(), types);
+      return ValueGetter.projected(parent, computed, keys, values);
+    }
+    if (of instanceof Operator.Join join) {
+      StructType both = Binder.withTs(Binder.with(Binding.record(of), "r", join.rightTypes()));
+      Program computed = binding.typed(owner, both, join.values(), types);
+      return ValueGetter.joined(parent, otherSide(owner, join), joined(join, computed));
+    }
+    throw new IllegalArgumentException(owner + ": cannot look through " + of.kind());
+  }
+}

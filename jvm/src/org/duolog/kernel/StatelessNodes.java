@@ -1,0 +1,105 @@
+package org.duolog.kernel;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** Builds the nodes that keep nothing. */
+record StatelessNodes(Binding binding) {
+  Node filter(String owner, Operator.Filter of) {
+    Program predicate = binding.bind(owner, Binding.input(of), List.of(of.predicate()));
+    return new FilterNode(predicate, of.table(), of.keyTypes().size(), of.valueTypes().size());
+  }
+
+  Node project(String owner, Operator.Project of) {
+    Program values = binding.computed(owner, Binding.input(of), of.values(), of);
+    return new ProjectNode(values, of.table(), of.keyTypes().size(), of.valueTypes().size());
+  }
+
+  Node selectKey(String owner, Operator.SelectKey of) {
+    List<String> types = binding.child(owner, of).keyTypes();
+    Program keys = binding.typed(owner, Binding.input(of), of.keys(), types);
+    return new SelectKeyNode(keys, of.keyTypes().size(), of.valueTypes().size());
+  }
+
+  Node explode(String owner, Operator.Explode of) {
+    List<String> arrays = new ArrayList<>(of.arrays());
+    List<String> types = new ArrayList<>(of.arrayTypes());
+    arrays.add("0");
+    types.add("INT");
+    StructType layout = Binder.with(Binding.record(of), "x", of.arrayTypes());
+    layout = Binder.withTs(layout.add("at", DataTypes.IntegerType, true));
+    return new ExplodeNode(
+        binding.typed(owner, Binding.input(of), arrays, types),
+        binding.computed(owner, layout, of.values(), of),
+        of.outer(),
+        of.keyTypes().size(),
+        of.valueTypes().size(),
+        of.arrays().size());
+  }
+
+  Node split(String owner, Operator.Split of) {
+    if (of.branches().size() != of.children().size()) {
+      throw new IllegalArgumentException(owner + ": each child needs its branch");
+    }
+    return new SplitNode(
+        of.predicates().stream()
+            .map(predicate -> binding.bind(owner, Binding.input(of), List.of(predicate)))
+            .toArray(Program[]::new),
+        of.branches().stream().mapToInt(Integer::intValue).toArray(),
+        of.keyTypes().size(),
+        of.valueTypes().size());
+  }
+
+  Node print(String owner, Operator.Print of) {
+    return new PrintNode(
+        binding.spec().applicationId(),
+        of.label(),
+        of.limit() == null ? Long.MAX_VALUE : of.limit(),
+        binding.bind(owner, Binding.input(of), List.of(of.keyText())),
+        binding.bind(owner, Binding.input(of), List.of(of.valueText())),
+        of.keyTypes().size(),
+        of.valueTypes().size());
+  }
+
+  Node sink(String owner, Operator.Sink of) {
+    return new SinkNode(
+        of.sink(),
+        binding.bind(owner, Binding.input(of), List.of(of.keyBytes())),
+        binding.bind(owner, Binding.input(of), List.of(of.valueBytes())),
+        target(owner, of),
+        of.keyTypes().size(),
+        of.valueTypes().size());
+  }
+
+  /** What chooses a record's own topic and partition; null where nothing does. */
+  private Program target(String owner, Operator.Sink of) {
+    if (of.topic() == null && of.partition() == null) {
+      return null;
+    }
+    List<String> target =
+        List.of(Binding.orElse(of.topic(), "NULL"), Binding.orElse(of.partition(), "NULL"));
+    return binding.typed(owner, Binding.input(of), target, List.of("STRING", "INT"));
+  }
+
+  Node route(String owner, Operator.Route of) {
+    Spec.Edge edge = binding.edge(of.edge());
+    StructType newKey =
+        Binder.withTs(Binder.with(new StructType(), "k", edge.keyTypes()));
+    Program keys =
+        of.keys() == null
+            ? null
+            : binding.typed(owner, Binding.input(of), of.keys(), edge.keyTypes());
+    return new RouteNode(
+        edge.id(),
+        edge.subtopology(),
+        edge.rekeyed(),
+        of.table(),
+        keys,
+        binding.bind(owner, newKey, List.of(of.keyBytes())),
+        of.keyTypes().size(),
+        of.valueTypes().size(),
+        edge.keyTypes().size());
+  }
+}
