@@ -63,6 +63,9 @@ OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
 
 OURS_ALONE: Final[Mapping[str, str]] = {
     "Topology.describe": "Topology.describe",
+    "Stream.with_headers": "Record.withHeaders, in processValues",
+    "Stream.without_headers": "Headers.remove, in processValues",
+    "Stream.with_time": "Record.withTimestamp, in process",
     "Stream.explode": "KStream.flatMapValues, with the columns that there are",
     "Stream.with_columns": "KStream.mapValues, with the columns that there are",
     "Table.with_columns": "KTable.mapValues, with the columns that there are",

@@ -344,7 +344,7 @@ def _names(types: Sequence[Type]) -> str:
 
 def _type(expression: Expression, of: Type) -> Type | None:
     try:
-        return type_of(expression, Scope((Column("a", of),)))
+        return type_of(expression, Scope((Column("a", of),), of_record=True, of_source=True))
     except StatementError:
         return None
 

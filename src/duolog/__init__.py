@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         sum_,
         when,
     )
+    from duolog.dsl.metadata import header, headers, offset, partition, topic, wall_clock
     from duolog.dsl.topology import Topology
     from duolog.dsl.windows import hopping, session, tumbling
     from duolog.runtime.application import Application
@@ -51,16 +52,22 @@ __all__ = [
     "concat",
     "count",
     "greatest",
+    "header",
+    "headers",
     "hopping",
     "least",
     "lit",
     "max_",
     "min_",
+    "offset",
     "other",
+    "partition",
     "row_time",
     "session",
     "sum_",
+    "topic",
     "tumbling",
+    "wall_clock",
     "when",
 ]
 
@@ -68,9 +75,15 @@ _HOME = {
     "Application": "duolog.runtime.application",
     "DuologError": "duolog.core.errors",
     "Topology": "duolog.dsl.topology",
+    "header": "duolog.dsl.metadata",
+    "headers": "duolog.dsl.metadata",
     "hopping": "duolog.dsl.windows",
+    "offset": "duolog.dsl.metadata",
+    "partition": "duolog.dsl.metadata",
     "session": "duolog.dsl.windows",
+    "topic": "duolog.dsl.metadata",
     "tumbling": "duolog.dsl.windows",
+    "wall_clock": "duolog.dsl.metadata",
 }
 
 

@@ -14,7 +14,7 @@ from duolog.plan.expressions import (
     rewrite,
     type_of,
 )
-from duolog.plan.nodes import Explode, Node, SelectKey
+from duolog.plan.nodes import Explode, Node, SelectKey, scope_of
 from duolog.plan.types import Array, Map, Struct, Type
 
 Elements = tuple[Expression, tuple[str, ...]]
@@ -43,7 +43,7 @@ def elements_of(
     known = node.schema.names
     names = tuple(by_name) or ((into,) if isinstance(into, str) else tuple(into))
     of = find_fields(_expression(given[0]), known)
-    kind = type_of(of, node.schema)
+    kind = type_of(of, scope_of(node))
     if names or isinstance(kind, Map):
         return of, names
     if alone and _holds_structs(kind):
@@ -55,7 +55,7 @@ def elements_of(
 def element_columns(exploded: Node) -> tuple[Named, ...]:
     """Return the columns that elements make alone: the fields of a STRUCT, or themselves."""
     assert isinstance(exploded, Explode), exploded
-    of = type_of(exploded.of, exploded.parent.schema)
+    of = type_of(exploded.of, scope_of(exploded.parent))
     if isinstance(of, Array) and isinstance(of.element, Struct):
         whole = ColumnRef(exploded.into[0])
         return tuple((field, Item(whole, literal(field))) for field, _ in of.element.fields)

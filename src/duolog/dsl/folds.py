@@ -3,8 +3,8 @@
 from duolog.dsl.columns import Columns, named
 from duolog.plan.aggregates import Fold, custom_fold, fold
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import Named, Scope
-from duolog.plan.nodes import GroupBy
+from duolog.plan.expressions import Named
+from duolog.plan.nodes import GroupBy, scope_of
 
 
 def fold_of(
@@ -17,7 +17,7 @@ def fold_of(
     merger: Columns | None,
 ) -> Fold:
     """Return the fold of `wanted` results, by steps of the user's own if there are any."""
-    scope = Scope(group.schema.columns)
+    scope = scope_of(group)
     if initializer is None and adder is None and subtractor is None and merger is None:
         return fold(wanted, scope, undo=group.is_table)
     if initializer is None or adder is None:

@@ -13,6 +13,7 @@ from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Columns, Expr, count, named
 from duolog.dsl.folds import fold_of
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
+from duolog.dsl.metadata import WithMetadata
 from duolog.dsl.present_rows import PresentRows
 from duolog.dsl.records import Records
 from duolog.dsl.reshaped import Reshaped
@@ -24,7 +25,7 @@ from duolog.plan.schema import Schema
 from duolog.plan.windows import Windows
 
 
-class Stream(Reshaped):
+class Stream(Reshaped, WithMetadata):
     """A stream of records. Each method returns a new stream and leaves this one as it is."""
 
     def join(

@@ -2,6 +2,7 @@
 
     k0, k1, …   key columns          v0, v1, …   value columns       r0, r1, …  the table's side of a join
     a0, a1, …   accumulators         ts          the record's timestamp, BIGINT milliseconds
+    topic, partition, offset, headers            of the record that set off the one at hand
 
 Positions and not names, so that any column name is safe, and a topology's names never meet Spark's.
 The functions of the plan compute what Spark's do, so most are written under their own name.
@@ -20,9 +21,11 @@ from duolog.plan.expressions import (
     Expression,
     Item,
     Literal,
+    Metadata,
     RowTime,
     Scope,
     TableColumnRef,
+    WallClock,
     type_of,
 )
 from duolog.plan.functions import BLANKS
@@ -50,7 +53,8 @@ class Names:
         accumulators: tuple[Column, ...] = (),
     ) -> "Names":
         return cls(
-            Scope(schema.columns, table_columns, accumulators),
+            # Whether there is a record, the plan has seen to.
+            Scope(schema.columns, table_columns, accumulators, of_record=True, of_source=True),
             _numbered(schema.key, "k") | _numbered(schema.value, "v"),
             _numbered(table_columns, "r"),
             _numbered(accumulators, "a"),
@@ -83,6 +87,11 @@ def lower_expression(  # noqa: PLR0911 - a table of cases
             return names.name_of(expression)
         case RowTime():
             return "ts"
+        case Metadata(part, header):
+            return _METADATA[part].format(text(header))
+        case WallClock():
+            # By a column, or it would be computed once for all records.
+            return "duolog_wall_clock(offset)"
         case Literal(value, of):
             return literal(value, of)
         case Cast(arg, of):
@@ -106,9 +115,18 @@ def lower_as_declared(expression: Expression, names: Names) -> str:
     """Return `expression` as Spark SQL of exactly the type that the plan says it has."""
     declared = spark_type(type_of(expression, names.scope))
     lowered = lower_expression(expression, names)
-    if isinstance(expression, ColumnRef | TableColumnRef | AccumulatorRef | RowTime):
+    if isinstance(expression, ColumnRef | TableColumnRef | AccumulatorRef | RowTime | WallClock):
         return lowered
     return f"CAST({lowered} AS {declared})"
+
+
+_METADATA: Final = {
+    "topic": "topic",
+    "partition": "`partition`",
+    "offset": "`offset`",
+    "header": "duolog_header(headers, {})",
+    "headers": "duolog_header_list(headers)",
+}
 
 
 def key_names(columns: tuple[Column, ...]) -> list[str]:

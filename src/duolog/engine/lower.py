@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from duolog.engine.lowering.aggregates import lower_aggregate
 from duolog.engine.lowering.keys import lower_edge, lower_group_by, lower_select_key
+from duolog.engine.lowering.metadata import lower_set_headers, lower_set_time
 from duolog.engine.lowering.operators import FilterOperator
 from duolog.engine.lowering.required import required_columns
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
@@ -40,6 +41,8 @@ from duolog.plan.nodes import (
     Print,
     Project,
     SelectKey,
+    SetHeaders,
+    SetTime,
     Sink,
     Source,
     Split,
@@ -61,6 +64,8 @@ RULES: Final[dict[type[Node], Rule]] = {
     Branch: lower_branch,
     ToStream: lower_to_stream,
     SelectKey: lower_select_key,
+    SetHeaders: lower_set_headers,
+    SetTime: lower_set_time,
     GroupBy: lower_group_by,
     StreamTableJoin: lower_join,
     JoinSide: lower_join_side,

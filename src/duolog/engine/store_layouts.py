@@ -316,6 +316,8 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "fold": _folded,
     "window_fold": _window_folded,
     "session_fold": _window_folded,
+    "headers": _as_it_is,
+    "time": _as_it_is,
     "to_stream": _as_it_is,
     "print": _as_it_is,
     "sink": _as_it_is,

@@ -4,6 +4,7 @@
     TableColumnRef("name")                     in a join: a value column of the table's side
     AccumulatorRef("sum(dep_delay)")           in an aggregate: what was accumulated so far
     RowTime()                                  the record's timestamp, BIGINT milliseconds
+    Metadata("offset")                         what else stands beside key and value of a stream's record
     Literal(15, INT) · Call("+", (a, b)) · Cast(a, STRING)
     Item(ColumnRef("page"), literal("url"))    a part of a STRUCT, ARRAY or MAP
     Aggregate("avg", ColumnRef("dep_delay"))   only as a result of an aggregation
@@ -17,8 +18,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal as PythonDecimal
 from typing import Final
+from typing import Literal as OneOf
 
-from duolog.plan.errors import TypeMismatch, unknown_name
+from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.functions import FUNCTIONS
 from duolog.plan.schema import Schema
 from duolog.plan.types import (
@@ -91,6 +93,31 @@ class RowTime(Expression):
 
     def __str__(self) -> str:
         return "ROWTIME"
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata(Expression):
+    """What stands beside key and value of the source's record that set off the one at hand.
+
+    Its place is that in the source's topic; headers are those that nodes on the way have left.
+    """
+
+    part: OneOf["topic", "partition", "offset", "header", "headers"]
+    header: str = ""
+    """The name of the one header that is meant, the last of it."""
+
+    def __str__(self) -> str:
+        if self.part == "header":
+            return f"HEADER({Literal(self.header, STRING)})"
+        return self.part.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class WallClock(Expression):
+    """The time at which a record is read: BIGINT milliseconds. Only for the timestamps of a source."""
+
+    def __str__(self) -> str:
+        return "WALL_CLOCK"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +205,14 @@ Named = tuple[str, Expression]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The columns that an expression may name."""
+    """The columns that an expression may name, and whether a record is there to have metadata."""
 
     columns: tuple[Column, ...]
     table_columns: tuple[Column, ...] = ()
     accumulators: tuple[Column, ...] = ()
+    of_record: bool = False
+    of_source: bool = False
+    """Whether the record is just being read."""
 
 
 def literal(value: PlainValue) -> Literal:
@@ -198,7 +228,7 @@ def literal(value: PlainValue) -> Literal:
     return Literal(value, _type_of_value(value))
 
 
-def type_of(  # noqa: PLR0911 - a table of cases
+def type_of(  # noqa: PLR0911, PLR0912 - a table of cases
     expression: Expression, scope: Scope | Schema
 ) -> Type:
     """Return the type of `expression` over the columns in `scope`.
@@ -223,6 +253,12 @@ def type_of(  # noqa: PLR0911 - a table of cases
             return _lookup("accumulator", name, scope.accumulators)
         case RowTime():
             return BIGINT
+        case Metadata() if scope.of_record:
+            return _METADATA[expression.part]
+        case WallClock() if scope.of_source:
+            return BIGINT
+        case Metadata() | WallClock():
+            raise _not_at_hand(expression)
         case Literal(_, of):
             return of
         case Cast(arg, of):
@@ -282,6 +318,30 @@ def rewrite(
 def column_names(expression: Expression) -> frozenset[str]:
     """Return the names of the record's columns that the expression reads."""
     return frozenset(part.name for part in walk(expression) if isinstance(part, ColumnRef))
+
+
+_METADATA: Final[dict[str, Type]] = {
+    "topic": STRING,
+    "partition": INT,
+    "offset": BIGINT,
+    "header": BYTES,
+    "headers": Array(Struct((Column("key", STRING), Column("value", BYTES)))),
+}
+
+
+def _not_at_hand(expression: Metadata | WallClock) -> InvalidPlan:
+    if isinstance(expression, WallClock):
+        return InvalidPlan(
+            "the wall clock is no part of a record",
+            detail="What is computed again after a failure would come out otherwise.",
+            hint="Take it as the timestamp of a source: stream(..., timestamp=wall_clock()).",
+        )
+    return InvalidPlan(
+        f"{expression} is known of a stream's record only",
+        detail="A row of a table is computed again where it is looked up or taken back; "
+        "the record that brought it is gone by then.",
+        hint="Keep it in a column of the stream, or read the changes: to_stream().with_columns(...).",
+    )
 
 
 def _lookup(kind: str, name: str, columns: tuple[Column, ...]) -> Type:

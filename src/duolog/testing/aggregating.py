@@ -11,7 +11,7 @@ from duolog.plan.expressions import Expression, Scope
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import SessionWindows, TimeWindows
 from duolog.serde.row import Row
-from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, named
+from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, made, named
 from duolog.testing.evaluation import Evaluate, Values, compile_expression
 
 
@@ -57,7 +57,7 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
         row: Row = tuple(evaluate(Values()) for evaluate in initial)
         for session in touched:
             row = merge(row, store[session].row)
-        row = add(entry.key, entry.value, row, at)
+        row = add(entry.key, entry.value, row, at, entry)
         start = min([at, *(session[-2] for session in touched)])  # type: ignore[type-var]
         end = max([at, *(session[-1] for session in touched)])  # type: ignore[type-var]
         assert isinstance(end, int)
@@ -83,7 +83,8 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
                 before = store.pop(session)
                 row = results(session, before)
                 end = before.timestamp_ms
-                found.append(Entry(session, None, end, row, end))
+                gone = made(entry, None, end, session)
+                found.append(after(gone, Kept(row, end)))
         kept = store.get(key)
         found.append(after(result, kept and Kept(results(key, kept), kept.timestamp_ms)))
         store[key] = now
@@ -137,13 +138,13 @@ def _add_to_row(node: AggregateNode) -> Run:
             row = subtract(entry.key, entry.old, row, entry.old_timestamp_ms)
         if entry.value is not None:
             started = tuple(evaluate(Values()) for evaluate in initial) if row is None else row
-            row = add(entry.key, entry.value, started, entry.timestamp_ms)
+            row = add(entry.key, entry.value, started, entry.timestamp_ms, entry)
         if row is None:
             return []
         time = max(entry.timestamp_ms, kept.timestamp_ms if kept else entry.timestamp_ms)
         now = Kept(row, time)
         before = Kept(results(entry.key, kept), kept.timestamp_ms) if kept else None
-        updated = after(Entry(entry.key, results(entry.key, now), time), before)
+        updated = after(made(entry, results(entry.key, now), time), before)
         # Last: a record for which anything has no value leaves the store as it was.
         store[entry.key] = now
         return [updated]
@@ -151,14 +152,14 @@ def _add_to_row(node: AggregateNode) -> Run:
     return run
 
 
-def _step(
-    node: AggregateNode, expressions: Sequence[Expression]
-) -> Callable[[Row, Row, Row, int], Row]:
+def _step(node: AggregateNode, expressions: Sequence[Expression]) -> Callable[..., Row]:
     """Return the function from key, record, accumulators and time to new accumulators."""
-    scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns)
+    scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns, of_record=True)
     steps: list[Evaluate] = [compile_expression(expression, scope) for expression in expressions]
 
-    def compute(key: Row, row: Row, accumulators: Row, timestamp_ms: int) -> Row:
+    def compute(
+        key: Row, row: Row, accumulators: Row, timestamp_ms: int, of: Entry | None = None
+    ) -> Row:
         at_hand = Values(
             named(node.group.schema, key[: len(node.group.schema.key)], row),
             accumulators={
@@ -166,6 +167,7 @@ def _step(
                 for kept, value in zip(node.accumulators, accumulators, strict=True)
             },
             timestamp_ms=timestamp_ms,
+            record=of,
         )
         return tuple(evaluate(at_hand) for evaluate in steps)
 

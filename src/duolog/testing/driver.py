@@ -9,7 +9,7 @@ Each record goes all the way before the next one, so that every update is writte
 values are written in Python, `TopicValues` says.
 
 It runs on the reference evaluator, which the engine is held against by tests. What belongs to a
-cluster it does not know: headers, several partitions, the record cache, restarts. Those are for
+cluster it does not know: several partitions, the record cache, restarts. Those are for
 `EmbeddedCluster` and an `Application`.
 
 Source: Kafka Streams `TopologyTestDriver`, `TestInputTopic`, `TestOutputTopic`.
@@ -26,16 +26,22 @@ from duolog.dsl.topology import Topology
 from duolog.plan.errors import unknown_name
 from duolog.plan.nodes import Sink, Source
 from duolog.runtime.topic_values import TopicValues
+from duolog.testing.evaluation import Headers
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
 from duolog.testing.scalars import RecordError
 
 
-class WrittenRecord(NamedTuple):
-    """A record with key and value as Python has them."""
-
+class _Row(NamedTuple):
     key: Any
     value: Any
     timestamp_ms: int
+
+
+class WrittenRecord(_Row):
+    """A record with key and value as Python has them: equal to a tuple of these and the timestamp."""
+
+    headers: Headers = ()
+    """Names and bytes, in their order; no part of the tuple."""
 
 
 class TopologyDriver:
@@ -137,14 +143,19 @@ class TopologyDriver:
         self.wall_clock_ms += by // timedelta(milliseconds=1)
 
     def pipe_bytes(
-        self, topic: str, key: bytes | None, value: bytes | None, timestamp_ms: int
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp_ms: int,
+        headers: Headers = (),
     ) -> None:
         """Run a record of bytes, and all that it causes.
 
         Raises:
             QueryError: it cannot be processed.
         """
-        waiting = deque([SinkRecord(topic, 0, timestamp_ms, key, value)])
+        waiting = deque([SinkRecord(topic, 0, timestamp_ms, key, value, tuple(headers))])
         while waiting:
             written = self._run(waiting.popleft())
             for record in written:
@@ -155,7 +166,15 @@ class TopologyDriver:
     def _run(self, record: SinkRecord) -> list[SinkRecord]:
         offset = self._offsets[record.topic]
         self._offsets[record.topic] += 1
-        piped = SourceRecord(record.topic, 0, offset, record.timestamp_ms, record.key, record.value)
+        piped = SourceRecord(
+            record.topic,
+            0,
+            offset,
+            record.timestamp_ms,
+            record.key,
+            record.value,
+            record.headers,
+        )
         try:
             return self._evaluator.run([piped])
         except RecordError as error:
@@ -168,7 +187,9 @@ class TopologyDriver:
         values = self._outputs[record.topic]
         key = values.key(values.key_row(record.key))
         value = values.value(values.value_row(record.value))
-        self._written[record.topic].append(WrittenRecord(key, value, record.timestamp_ms))
+        written = WrittenRecord(key, value, record.timestamp_ms)
+        written.headers = record.headers
+        self._written[record.topic].append(written)
 
 
 class InputTopic:
@@ -186,7 +207,14 @@ class InputTopic:
         self._next_ms = timestamp_ms
         self._advance_ms = advance_ms
 
-    def pipe_input(self, key: Any, value: Any, timestamp_ms: int | None = None) -> None:
+    def pipe_input(
+        self,
+        key: Any,
+        value: Any,
+        timestamp_ms: int | None = None,
+        *,
+        headers: Headers = (),
+    ) -> None:
         """Write one record, and run all that it causes. None is a null key, or a null value.
 
         Raises:
@@ -195,7 +223,7 @@ class InputTopic:
             QueryError: the record cannot be processed.
         """
         data = self._values.key_bytes(key), self._values.value_bytes(value)
-        self.pipe_bytes(*data, timestamp_ms=timestamp_ms)
+        self.pipe_bytes(*data, timestamp_ms=timestamp_ms, headers=headers)
 
     def pipe_inputs(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Write records of these keys and values, one after the other."""
@@ -203,7 +231,12 @@ class InputTopic:
             self.pipe_input(key, value)
 
     def pipe_bytes(
-        self, key: bytes | None, value: bytes | None, timestamp_ms: int | None = None
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp_ms: int | None = None,
+        *,
+        headers: Headers = (),
     ) -> None:
         """Write one record as it would stand in the topic, one that cannot be read, say."""
         if timestamp_ms is None:
@@ -212,7 +245,7 @@ class InputTopic:
                 self._next_ms += self._advance_ms
         if timestamp_ms is None:
             timestamp_ms = self._driver.wall_clock_ms
-        self._driver.pipe_bytes(self._values.topic, key, value, timestamp_ms)
+        self._driver.pipe_bytes(self._values.topic, key, value, timestamp_ms, headers)
 
 
 class OutputTopic:

@@ -5,9 +5,13 @@ State is a dict for each store, of one task, by key.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
+from duolog.testing.evaluation import Headers, Place
+
+NOWHERE: Final = Place("", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,9 @@ class Entry:
     old_timestamp_ms: int = 0
     branch: int = 0
     """Behind a split: which branch it goes to."""
+    place: Place = NOWHERE
+    """Of the source's record that has set it off."""
+    headers: Headers = ()
 
 
 @dataclass(slots=True)
@@ -51,6 +58,17 @@ def after(entry: Entry, kept: Kept | None) -> Entry:
     if kept is None:
         return entry
     return replace(entry, old=kept.row, old_timestamp_ms=kept.timestamp_ms)
+
+
+def made(entry: Entry, value: Row | None, timestamp_ms: int, key: Row | None = None) -> Entry:
+    """Return what `entry` has made of a table: without an old row, and no branch of a split."""
+    return Entry(
+        entry.key if key is None else key,
+        value,
+        timestamp_ms,
+        place=entry.place,
+        headers=entry.headers,
+    )
 
 
 def named(schema: Schema, key: Row, value: Row | None) -> dict[str, object]:

@@ -6,6 +6,7 @@ first, so that integers wrap at their width and arguments are widened as in Spar
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -15,9 +16,11 @@ from duolog.plan.expressions import (
     Expression,
     Item,
     Literal,
+    Metadata,
     RowTime,
     Scope,
     TableColumnRef,
+    WallClock,
     type_of,
 )
 from duolog.plan.functions import common_type
@@ -34,9 +37,33 @@ class Values:
     table_columns: Mapping[str, object] = field(default_factory=dict)
     accumulators: Mapping[str, object] = field(default_factory=dict)
     timestamp_ms: int = 0
+    record: "Beside | None" = None
+    """The record of a stream that is at hand, for what stands beside its key and value."""
+    wall_clock_ms: int = 0
 
 
 Evaluate = Callable[[Values], object]
+
+Headers = tuple[tuple[str, bytes | None], ...]
+"""Headers by name, in their order; a name may stand more than once."""
+
+
+class Beside(Protocol):
+    """What stands beside key and value of a record."""
+
+    @property
+    def place(self) -> "Place": ...
+
+    @property
+    def headers(self) -> Headers: ...
+
+
+class Place(NamedTuple):
+    """Where a record stands that a topic has."""
+
+    topic: str
+    partition: int
+    offset: int
 
 
 def compile_expression(  # noqa: PLR0911 - a table of cases
@@ -63,6 +90,10 @@ def compile_expression(  # noqa: PLR0911 - a table of cases
             return lambda values: values.accumulators[name]
         case RowTime():
             return lambda values: values.timestamp_ms
+        case Metadata():
+            return _metadata(expression)
+        case WallClock():
+            return lambda values: values.wall_clock_ms
         case Literal(value, _):
             return lambda _values: value
         case Cast(arg, _):
@@ -73,6 +104,21 @@ def compile_expression(  # noqa: PLR0911 - a table of cases
             return _call(expression, of, scope)
         case _:
             raise AssertionError(f"type_of let {expression} through")
+
+
+def _metadata(of: Metadata) -> Evaluate:
+    def compute(values: Values) -> object:
+        record = values.record
+        assert record is not None, f"{of} where no record is at hand"
+        match of.part:
+            case "header":
+                return dict(record.headers).get(of.header)
+            case "headers":
+                return [{"key": name, "value": value} for name, value in record.headers]
+            case part:
+                return getattr(record.place, part)
+
+    return compute
 
 
 def _item(whole: Evaluate, key: Evaluate) -> Evaluate:

@@ -24,6 +24,8 @@ from duolog.plan.nodes import (
     Print,
     Project,
     SelectKey,
+    SetHeaders,
+    SetTime,
     Sink,
     Split,
     StreamSource,
@@ -35,8 +37,9 @@ from duolog.plan.nodes import (
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
 from duolog.testing.aggregating import fold_of, results_of
-from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, named
+from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, made, named
 from duolog.testing.evaluation import Values, compile_expression
+from duolog.testing.metadata import set_headers, set_time
 from duolog.testing.scalars import RecordError
 
 
@@ -107,7 +110,7 @@ def _filter(node: Filter) -> Run:
         return [] if new is None and old is None else [replace(entry, value=new, old=old)]
 
     def run_stream(entry: Entry, _stores: Stores) -> Sequence[Entry]:
-        return [entry] if holds(entry.key, entry.value, entry.timestamp_ms) == (True,) else []
+        return [entry] if holds(*_read(entry)) == (True,) else []
 
     return run_table if node.is_table else run_stream
 
@@ -117,7 +120,7 @@ def _project(node: Project) -> Run:
 
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
         key = entry.key
-        new = None if entry.value is None else values(key, entry.value, entry.timestamp_ms)
+        new = None if entry.value is None else values(*_read(entry))
         old = None if entry.old is None else values(key, entry.old, entry.old_timestamp_ms)
         return [replace(entry, value=new, old=old)]
 
@@ -129,7 +132,7 @@ def _explode(node: Explode) -> Run:
     kept, names = node.parent.schema, node.schema.value
 
     def elements(entry: Entry) -> list[Row]:
-        (found,) = of(entry.key, entry.value, entry.timestamp_ms)
+        (found,) = of(*_read(entry))
         if isinstance(found, dict):
             return list(found.items())
         return [(element,) for element in found or ()]  # type: ignore[attr-defined]
@@ -151,7 +154,7 @@ def _split(node: Split) -> Run:
     conditions = [_row_function(node.schema, (("", of),)) for of in node.predicates]
 
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
-        row = (entry.key, entry.value, entry.timestamp_ms)
+        row = _read(entry)
         first = next((n for n, holds in enumerate(conditions) if holds(*row) == (True,)), None)
         return [replace(entry, branch=len(conditions) if first is None else first)]
 
@@ -167,7 +170,7 @@ def _select_key(node: SelectKey) -> Run:
     values = _row_function(node.parent.schema, node.values)
 
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
-        row = (entry.key, entry.value, entry.timestamp_ms)
+        row = _read(entry)
         value = None if entry.value is None else values(*row)
         return [replace(entry, key=keys(*row), value=value)]
 
@@ -181,7 +184,7 @@ def _group_stream(node: GroupBy) -> Run:
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
         if entry.value is None:
             return []
-        row = (entry.key, entry.value, entry.timestamp_ms)
+        row = _read(entry)
         key = keys(*row)
         return [] if None in key else [replace(entry, key=key, value=values(*row))]
 
@@ -220,7 +223,7 @@ LookUp = Callable[[Row, Stores], "Kept | None"]
 def _join(node: StreamTableJoin, look_up: LookUp) -> Run:
     left = node.stream.schema
     right = node.table.schema.value
-    scope = Scope(left.columns, table_columns=right)
+    scope = Scope(left.columns, table_columns=right, of_record=True)
     values = [compile_expression(expression, scope) for _, expression in node.values]
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
@@ -234,6 +237,7 @@ def _join(node: StreamTableJoin, look_up: LookUp) -> Run:
             named(left, entry.key, entry.value),
             {column.name: value for column, value in zip(right, row, strict=True)},
             timestamp_ms=entry.timestamp_ms,
+            record=entry,
         )
         return [replace(entry, value=tuple(value(at_hand) for value in values))]
 
@@ -255,8 +259,8 @@ def _join_side(node: JoinSide, look_up: LookUp) -> Run:
         try:
             new = joined(entry.key, _kept(entry.value, entry.timestamp_ms), other)
         except RecordError as error:
-            raise NewRowFailed(after(Entry(entry.key, None, time), old)) from error
-        return [after(Entry(entry.key, new.row if new else None, time), old)]
+            raise NewRowFailed(after(made(entry, None, time), old)) from error
+        return [after(made(entry, new.row if new else None, time), old)]
 
     return run
 
@@ -342,15 +346,21 @@ def _aggregate(node: AggregateNode) -> Run:
     ]
 
 
-def _row_function(
-    schema: Schema, columns: tuple[Named, ...]
-) -> Callable[[Row, Row | None, int], Row]:
-    """Return the function from key, value and time to `columns`; a null value has null columns."""
-    scope = Scope(schema.columns)
+def _read(entry: Entry) -> tuple[Row, Row | None, int, Entry]:
+    """Return what expressions over the record of a stream read."""
+    return entry.key, entry.value, entry.timestamp_ms, entry
+
+
+def _row_function(schema: Schema, columns: tuple[Named, ...]) -> Callable[..., Row]:
+    """Return the function from key, value and time to `columns`; a null value has null columns.
+
+    Of a stream it is given the record too.
+    """
+    scope = Scope(schema.columns, of_record=True)
     compiled = [compile_expression(expression, scope) for _, expression in columns]
 
-    def compute(key: Row, value: Row | None, timestamp_ms: int) -> Row:
-        at_hand = Values(named(schema, key, value), timestamp_ms=timestamp_ms)
+    def compute(key: Row, value: Row | None, timestamp_ms: int, of: Entry | None = None) -> Row:
+        at_hand = Values(named(schema, key, value), timestamp_ms=timestamp_ms, record=of)
         return tuple(evaluate(at_hand) for evaluate in compiled)
 
     return compute
@@ -366,6 +376,8 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     Split: _split,
     Branch: _branch,
     SelectKey: _select_key,
+    SetHeaders: set_headers,
+    SetTime: set_time,
     GroupBy: _group,
     AggregateNode: _aggregate,
     ToStream: _to_stream,

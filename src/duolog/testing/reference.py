@@ -39,6 +39,7 @@ from duolog.plan.partitioner import partition_of
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.entries import Entry, Run, Stores, is_null
+from duolog.testing.evaluation import Headers, Place
 from duolog.testing.operators import NewRowFailed, compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
 
@@ -52,6 +53,7 @@ class SourceRecord(NamedTuple):
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
+    headers: Headers = ()
 
 
 class SinkRecord(NamedTuple):
@@ -62,6 +64,7 @@ class SinkRecord(NamedTuple):
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
+    headers: Headers = ()
 
 
 class _Queued(NamedTuple):
@@ -180,7 +183,14 @@ class ReferenceEvaluator:
             return None
         try:
             key = keys.deserialize(record.key) or (None,) * len(source.schema.key)
-            return Entry(key, values.deserialize(record.value), record.timestamp_ms)
+            value = values.deserialize(record.value)
+            return Entry(
+                key,
+                value,
+                record.timestamp_ms,
+                place=Place(record.topic, record.partition, record.offset),
+                headers=record.headers,
+            )
         except SerdeError:
             return None
 
@@ -284,7 +294,8 @@ class _Pass:
         keys, values = self._compiled.serdes[sink]
         key = keys.serialize(None if is_null(entry.key) else entry.key)
         value = values.serialize(entry.value)
-        self._written.append(SinkRecord(sink.topic, self._task, entry.timestamp_ms, key, value))
+        written = SinkRecord(sink.topic, self._task, entry.timestamp_ms, key, value, entry.headers)
+        self._written.append(written)
 
 
 def latest(written: Iterable[SinkRecord], topic: str) -> dict[bytes | None, bytes]:

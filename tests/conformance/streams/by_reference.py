@@ -12,7 +12,7 @@ from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 def run_by_reference(
     plan: Plan, batches: Iterable[Sequence[Given]], *, cache_bytes_max: int, tasks: int
 ) -> list[ByTopic]:
-    """Return what sinks write for each batch; it knows no headers."""
+    """Return what sinks write for each batch."""
     evaluator = ReferenceEvaluator(plan, tasks=tasks, cache=cache_bytes_max > 0)
     sources = {source.topic: serdes_of(source) for source in plan.sources}
     sinks = {sink.topic: serdes_of(sink) for sink in plan.sinks}
@@ -24,12 +24,12 @@ def run_by_reference(
             keys, values = sources[record.topic]
             at = (record.topic, record.partition)
             data = keys.serialize(record.key), values.serialize(record.value)
-            records.append(SourceRecord(*at, offsets[at], record.time, *data))
+            records.append(SourceRecord(*at, offsets[at], record.time, *data, record.headers))
             offsets[at] += 1
         written: ByTopic = {topic: [] for topic in sinks}
         for out in evaluator.run(records):
             keys, values = sinks[out.topic]
             row = keys.deserialize(out.key), values.deserialize(out.value)
-            written[out.topic].append(Written(*row, out.timestamp_ms))
+            written[out.topic].append(Written(*row, out.timestamp_ms, out.headers))
         found.append(written)
     return found

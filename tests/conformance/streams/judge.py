@@ -24,6 +24,7 @@ from duolog.plan.expressions import (
     ColumnRef,
     Expression,
     Literal,
+    Metadata,
     RowTime,
     TableColumnRef,
 )
@@ -39,6 +40,8 @@ from duolog.plan.nodes import (
     Plan,
     Project,
     SelectKey,
+    SetHeaders,
+    SetTime,
     Sink,
     Split,
     StreamSource,
@@ -266,6 +269,16 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             return {"kind": "side"}
         case TableJoin(sides=(left, _)):
             return {"kind": f"table_{left.kind}_join", "values": _values(left.values)}
+        case SetHeaders(headers=written, removed=removed, clears=clears):
+            return {
+                "kind": "headers",
+                "clears": clears,
+                "removed": removed,
+                "written": [name for name, _ in written],
+                "values": _values(written),
+            }
+        case SetTime(time=time):
+            return {"kind": "time", "time": _expression(time)}
         case ToStream():
             return {"kind": "to_stream"}
         case Sink(topic=topic):
@@ -288,6 +301,8 @@ def _expression(expression: Expression) -> Json:  # noqa: PLR0911 - a table of c
             return {"is": "accumulator", "name": name}
         case RowTime():
             return {"is": "time"}
+        case Metadata(part, header):
+            return {"is": "beside", "part": part, "header": header}
         case Literal(value, _):
             return {"is": "literal", "value": value}
         case Cast(arg, of):

@@ -175,7 +175,8 @@ def driver_of(
 
 def drive(driver: Any, records: list[SourceRecord]) -> list[tuple[Any, ...]]:
     for record in records:
-        key, value = (None if part is None else bytearray(part) for part in record[4:])
+        given = (record.key, record.value)
+        key, value = (None if part is None else bytearray(part) for part in given)
         driver.add(record.topic, record.partition, record.offset, record.timestamp_ms, key, value)
     written = [
         (out.topic(), _bytes(out.key()), _bytes(out.value()), out.ts()) for out in driver.run()

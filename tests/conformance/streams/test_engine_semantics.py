@@ -259,7 +259,8 @@ def driver_of_plan(
 
 def drive(driver: Any, records: Iterable[SourceRecord]) -> list[SinkRecord]:
     for record in records:
-        key, value = (None if part is None else bytearray(part) for part in record[4:])
+        given = (record.key, record.value)
+        key, value = (None if part is None else bytearray(part) for part in given)
         driver.add(record.topic, record.partition, record.offset, record.timestamp_ms, key, value)
     return [
         SinkRecord(out.topic(), -1, out.ts(), _bytes(out.key()), _bytes(out.value()))

@@ -32,7 +32,7 @@ def lower_aggregate(node: AggregateNode, row: Row, around: Surroundings) -> Lowe
 def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
     kept = node.accumulators
     accumulators = {accumulator.name: f"a{index}" for index, accumulator in enumerate(kept)}
-    scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns)
+    scope = Scope(node.group.schema.columns, accumulators=node.accumulator_columns, of_record=True)
     naming = Names(scope, dict(row.names), {}, accumulators)
     key = {column.name: f"k{index}" for index, column in enumerate(node.schema.key)}
     result_scope = Scope(node.schema.key, accumulators=node.accumulator_columns)

@@ -115,6 +115,25 @@ class FoldOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class HeadersOperator(Operator):
+    """Takes headers away and puts others behind those that are left."""
+
+    kind: ClassVar[str] = "headers"
+    clears: bool
+    removed: Sequence[str]
+    written: Sequence[str]
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOperator(Operator):
+    """Gives records of a stream another timestamp."""
+
+    kind: ClassVar[str] = "time"
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
 class PrintOperator(Operator):
     """Shows the first records to people; without a limit all."""
 

@@ -40,7 +40,9 @@ class Row:
     def naming(self, schema: Schema, *, table_columns: tuple[Column, ...] = ()) -> Names:
         """Return the names for expressions over `schema`, whose columns stand in this row."""
         looked_up = {column.name: f"r{index}" for index, column in enumerate(table_columns)}
-        return Names(Scope(schema.columns, table_columns), dict(self.names), looked_up, {})
+        # Whether there is a record, the plan has seen to.
+        scope = Scope(schema.columns, table_columns, of_record=True, of_source=True)
+        return Names(scope, dict(self.names), looked_up, {})
 
     def entry(self, name: str, operator: Operator) -> Json:
         """Return a kernel node whose input is this row."""

@@ -38,7 +38,7 @@ def lower_project(node: Project, row: Row, around: Surroundings) -> Lowered:
 
 def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:
     naming = row.naming(node.parent.schema)
-    of, kind = lower_expression(node.of, naming), type_of(node.of, node.parent.schema)
+    of, kind = lower_expression(node.of, naming), type_of(node.of, naming.scope)
     if isinstance(kind, Map):
         arrays, types = [f"map_keys({of})", f"map_values({of})"], [kind.key, kind.value]
     else:

@@ -19,6 +19,7 @@ one node that two others read is computed once, two equal nodes are two.
     AggregateNode    table (keeps a store)    key of the group, and of its window; value = results
     Explode          stream                   key as its parent's; the elements are value columns
     Split, Branch    stream                   as its parent
+    SetHeaders, SetTime  stream               as its parent; other headers, another timestamp
     ToStream         stream                   as its parent
     Sink, Print      as its parent            as its parent
 
@@ -35,7 +36,8 @@ from duolog.plan.nodes.aggregate import AggregateNode
 from duolog.plan.nodes.explode import Explode
 from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
-from duolog.plan.nodes.node import Node, ancestors
+from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names, ensure_time
+from duolog.plan.nodes.node import Node, ancestors, scope_of
 from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.split import Branch, Split
@@ -56,6 +58,8 @@ __all__ = [
     "Print",
     "Project",
     "SelectKey",
+    "SetHeaders",
+    "SetTime",
     "Sink",
     "Source",
     "Split",
@@ -65,5 +69,8 @@ __all__ = [
     "TableSource",
     "ToStream",
     "ancestors",
+    "ensure_header_names",
+    "ensure_time",
     "plan_of",
+    "scope_of",
 ]

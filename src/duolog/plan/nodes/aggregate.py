@@ -49,7 +49,11 @@ class AggregateNode(Node):
                 detail="A row of a table stands until it changes: it is in no window.",
                 hint="Aggregate the table's changes: to_stream().",
             )
-        scope = Scope(self.group.schema.columns, accumulators=self.accumulator_columns)
+        scope = Scope(
+            self.group.schema.columns,
+            accumulators=self.accumulator_columns,
+            of_record=not self.group.is_table,
+        )
         for accumulator in self.accumulators:
             _check_accumulator(accumulator, scope)
             if isinstance(self.windows, SessionWindows) and accumulator.merge is None:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, column_names, type_of
-from duolog.plan.nodes.node import Names, Node, ensure_stream
+from duolog.plan.nodes.node import Names, Node, ensure_stream, scope_of
 from duolog.plan.schema import Schema
 from duolog.plan.types import Array, Column, Map, Type, quote
 
@@ -42,7 +42,10 @@ class Explode(Node):
     def schema(self) -> Schema:  # type: ignore[override]
         of = self.parent.schema
         value = {column.name: column for column in of.value}
-        value |= {column.name: column for column in self._elements(type_of(self.of, of))}
+        value |= {
+            column.name: column
+            for column in self._elements(type_of(self.of, scope_of(self.parent)))
+        }
         return Schema(of.key, tuple(value.values()))
 
     @property

@@ -72,7 +72,7 @@ class StreamTableJoin(Node):
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
         of = self.stream.schema
-        scope = Scope(of.columns, table_columns=self.table.schema.value)
+        scope = Scope(of.columns, table_columns=self.table.schema.value, of_record=True)
         return of.with_value(typed_columns(self.values, scope))
 
     @property

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from duolog.plan.expressions import ColumnRef, Named, Scope
+from duolog.plan.expressions import ColumnRef, Named
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -13,6 +13,7 @@ from duolog.plan.nodes.node import (
     names_in,
     needed_of,
     render_named,
+    scope_of,
     typed_columns,
 )
 from duolog.plan.schema import Schema
@@ -30,7 +31,7 @@ class _Keyed(Node):
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
-        scope = Scope(self.parent.schema.columns)
+        scope = scope_of(self.parent)
         return Schema(typed_columns(self.keys, scope), typed_columns(self.values, scope))
 
     @cached_property

@@ -85,6 +85,11 @@ class Node:
         return self.name
 
 
+def scope_of(node: Node) -> Scope:
+    """Return what expressions over the records of `node` may name."""
+    return Scope(node.schema.columns, of_record=not node.is_table)
+
+
 def ancestors(node: Node) -> Iterator[Node]:
     """Yield `node` and all that it reads, nearest first."""
     seen = {node}

@@ -23,7 +23,7 @@ class Split(Node):
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "split")
         for predicate in self.predicates:
-            ensure_condition(predicate, self.parent.schema)
+            ensure_condition(predicate, self.parent)
 
     @property
     def parents(self) -> tuple[Node, ...]:

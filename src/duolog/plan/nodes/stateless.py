@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
-from duolog.plan.expressions import Expression, Named, Scope, column_names, type_of
+from duolog.plan.expressions import Expression, Named, column_names, type_of
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -12,6 +12,7 @@ from duolog.plan.nodes.node import (
     names_in,
     needed_of,
     render_named,
+    scope_of,
     typed_columns,
 )
 from duolog.plan.schema import Schema
@@ -30,7 +31,7 @@ class Filter(Node):
     predicate: Expression
 
     def __post_init__(self) -> None:
-        ensure_condition(self.predicate, self.parent.schema)
+        ensure_condition(self.predicate, self.parent)
 
     @property
     def parents(self) -> tuple[Node, ...]:
@@ -74,7 +75,7 @@ class Project(Node):
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
         of = self.parent.schema
-        return of.with_value(typed_columns(self.values, Scope(of.columns)))
+        return of.with_value(typed_columns(self.values, scope_of(self.parent)))
 
     @property
     def is_table(self) -> bool:  # type: ignore[override]
@@ -114,7 +115,8 @@ class ToStream(Node):
         return "the table's changes"
 
 
-def ensure_condition(predicate: Expression, schema: Schema) -> None:
-    found = type_of(predicate, schema)
+def ensure_condition(predicate: Expression, node: Node) -> None:
+    """Raise a StatementError where an expression over the records of `node` is no condition."""
+    found = type_of(predicate, scope_of(node))
     if found not in {BOOLEAN, NULL}:
         raise TypeMismatch(f"{predicate} is no condition", detail=f"It is a {found}.")

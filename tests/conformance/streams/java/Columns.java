@@ -16,9 +16,19 @@ final class Columns {
 
   Expressions.Scope scope(
       Object keys, Json.Row row, Map<String, Object> table, Map<String, Object> kept) {
+    Long time = row == null ? null : row.time();
+    return new Expressions.Scope(named(keys, row), table, kept, time);
+  }
+
+  /** Of a record, with what stands beside its key and value. */
+  Expressions.Scope scope(Object keys, Json.Row row, long time, Map<String, Object> beside) {
+    return new Expressions.Scope(named(keys, row), Map.of(), Map.of(), time, beside);
+  }
+
+  private Map<String, Object> named(Object keys, Json.Row row) {
     Map<String, Object> columns = new HashMap<>(PlanBuilder.named(key, Json.cells(keys)));
     columns.putAll(PlanBuilder.named(value, row == null ? null : row.values()));
-    return new Expressions.Scope(columns, table, kept, row == null ? null : row.time());
+    return columns;
   }
 
   Object value(JsonNode expression, Object keys, Json.Row row) {

@@ -17,7 +17,16 @@ final class Expressions {
       Map<String, Object> columns,
       Map<String, Object> table,
       Map<String, Object> accumulators,
-      Long time) {}
+      Long time,
+      Map<String, Object> beside) {
+    Scope(
+        Map<String, Object> columns,
+        Map<String, Object> table,
+        Map<String, Object> accumulators,
+        Long time) {
+      this(columns, table, accumulators, time, Map.of());
+    }
+  }
 
   private Expressions() {}
 
@@ -27,12 +36,20 @@ final class Expressions {
       case "column" -> named(scope.columns(), expression);
       case "table" -> named(scope.table(), expression);
       case "accumulator" -> named(scope.accumulators(), expression);
+      case "beside" -> beside(expression, scope.beside());
       case "time" -> Objects.requireNonNull(scope.time(), "no time is known here");
       case "literal" -> Json.plain(expression.get("value"));
       case "cast" -> cast(evaluate(expression.get("arg"), scope), expression.get("to").asText());
       case "call" -> call(expression.get("function").asText(), arguments(expression, scope));
       default -> throw new IllegalArgumentException("no expression " + kind);
     };
+  }
+
+  private static Object beside(JsonNode expression, Map<String, Object> beside) {
+    String part = expression.get("part").asText();
+    return part.equals("header")
+        ? Beside.header(beside, expression.get("header").asText())
+        : beside.get(part);
   }
 
   private static Object named(Map<String, Object> values, JsonNode expression) {
@@ -54,7 +71,10 @@ final class Expressions {
       return null;
     }
     return switch (type) {
-      case "STRING" -> value.toString();
+      case "STRING" ->
+          value instanceof byte[] bytes
+              ? new String(bytes, java.nio.charset.StandardCharsets.UTF_8)
+              : value.toString();
       case "DOUBLE" -> ((Number) value).doubleValue();
       case "INT", "BIGINT" -> ((Number) value).longValue();
       case "BOOLEAN" -> (Boolean) value;

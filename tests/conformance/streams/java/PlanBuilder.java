@@ -41,7 +41,7 @@ import org.apache.kafka.streams.state.WindowStore;
  *   select_key      map                                  sink        to
  *   explode         flatMapValues                        split       split, branch, defaultBranch
  *   group_by        map + groupByKey, or KTable.groupBy
- *   table_…_join    join, leftJoin, outerJoin
+ *   table_…_join    join, leftJoin, outerJoin            headers, time   processValues
  * </pre>
  *
  * A row carries the timestamp of its record, because the DSL's lambdas do not see it.
@@ -85,6 +85,10 @@ final class PlanBuilder {
       case "join" -> join(node);
       case "side" -> null; // Kafka Streams makes both sides of the one call.
       case "table_inner_join", "table_left_join", "table_outer_join" -> joinTables(kind, node);
+      case "headers" ->
+          Beside.writeHeaders(parent(node, 0), new Columns(above(node, 0)), node);
+      case "time" ->
+          Beside.writeTime(parent(node, 0), new Columns(above(node, 0)), node.get("time"));
       case "to_stream" -> stamped(this.<KTable<Object, Json.Row>>parent(node, 0).toStream());
       case "sink" -> sink(node);
       default -> throw new IllegalArgumentException("no node " + kind);
@@ -109,8 +113,7 @@ final class PlanBuilder {
       KTable<Object, Json.Row> table = parent(node, 0);
       return table.mapValues((key, row) -> columns.row(values, key, row));
     }
-    KStream<Object, Json.Row> stream = parent(node, 0);
-    return stream.mapValues((key, row) -> columns.row(values, key, row));
+    return Beside.project(parent(node, 0), columns, values);
   }
 
   private KStream<Object, Json.Row> explode(JsonNode node) {

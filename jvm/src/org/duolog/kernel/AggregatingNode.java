@@ -54,7 +54,8 @@ abstract class AggregatingNode extends Node {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
-    operands = new Operands(layout.keyColumns, layout.valueColumns, layout.accColumns);
+    operands =
+        new Operands(layout.keyColumns, layout.valueColumns, layout.accColumns, scope);
     kept = new Operands(layout.storeKeyColumns, layout.valueColumns, layout.accColumns);
     withOld = childNeedsOld();
     resultsMayFail = results.mayFail();

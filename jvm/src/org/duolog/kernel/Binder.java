@@ -47,9 +47,14 @@ final class Binder {
     return layout;
   }
 
-  /** {@code base} with the record's timestamp in milliseconds. */
+  /** {@code base} with what stands beside key and value, the timestamp in milliseconds first. */
   static StructType withTs(StructType base) {
-    return base.add("ts", DataTypes.LongType, false);
+    return base
+        .add("ts", DataTypes.LongType, false)
+        .add("topic", DataTypes.StringType, true)
+        .add("partition", DataTypes.IntegerType, true)
+        .add("offset", DataTypes.LongType, true)
+        .add("headers", DataTypes.BinaryType, true);
   }
 
   Program bind(String owner, StructType layout, List<String> expressions) {

@@ -56,6 +56,11 @@ final class ErrorHandlers implements Serializable {
     return Origin.encode(source, record, deadLetterTopic != null);
   }
 
+  /** The topic of a source, by its place among them. */
+  String topicOf(int source) {
+    return sourceTopics[source];
+  }
+
   boolean isDeadLetter(Envelope record) {
     return deadLetterTopic != null && deadLetterTopic.equals(record.topic());
   }

@@ -43,8 +43,8 @@ final class ExplodeNode extends Node {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
-    operands = new Operands(keyColumns, valueColumns, 0);
-    withElement = new Operands(keyColumns, valueColumns, arrayColumns + 1);
+    operands = new Operands(keyColumns, valueColumns, 0, scope);
+    withElement = new Operands(keyColumns, valueColumns, arrayColumns + 1, scope);
   }
 
   @Override

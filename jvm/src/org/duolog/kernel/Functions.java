@@ -1,5 +1,6 @@
 package org.duolog.kernel;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
@@ -46,6 +47,19 @@ final class Functions {
         DataTypes.BinaryType,
         DataTypes.BooleanType);
     registry.createOrReplaceTempFunction(
+        "duolog_header",
+        arguments -> ofHeaders("last", DataTypes.BinaryType, arguments, DataTypes.StringType),
+        "scala_udf");
+    registry.createOrReplaceTempFunction(
+        "duolog_header_list", arguments -> ofHeaders("list", HEADERS, arguments), "scala_udf");
+    register(
+        registry,
+        "duolog_wall_clock",
+        KafkaBytes.class,
+        "wallClock",
+        DataTypes.LongType,
+        DataTypes.LongType);
+    registry.createOrReplaceTempFunction(
         "duolog_split", Functions::split, "scala_udf");
     registry.createOrReplaceTempFunction(
         "duolog_add_exact", Functions::addExact, "scala_udf");
@@ -53,6 +67,23 @@ final class Functions {
         "duolog_from_json", arguments -> fromJson(arguments, "read"), "scala_udf");
     registry.createOrReplaceTempFunction(
         "duolog_from_json_value", arguments -> fromJson(arguments, "readAlone"), "scala_udf");
+  }
+
+  /** duolog_header(BINARY, STRING), duolog_header_list(BINARY): where there are none they are null. */
+  private static Expression ofHeaders(
+      String method, DataType gives, Seq<Expression> arguments, DataType... more) {
+    List<AbstractDataType> inputs = new ArrayList<>(List.of(DataTypes.BinaryType));
+    inputs.addAll(List.of(more));
+    return new StaticInvoke(
+        Headers.class,
+        gives,
+        method,
+        arguments,
+        CollectionConverters.asScala(inputs).toSeq(),
+        false,
+        true,
+        true,
+        Option.empty());
   }
 
   /** duolog_split(STRING, STRING) */

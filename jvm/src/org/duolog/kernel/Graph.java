@@ -119,6 +119,12 @@ final class Graph {
     if (of instanceof Operator.Split split) {
       return stateless.split(owner, split);
     }
+    if (of instanceof Operator.Headers headers) {
+      return stateless.headers(owner, headers);
+    }
+    if (of instanceof Operator.Time time) {
+      return stateless.time(owner, time);
+    }
     if (of instanceof Operator.Print print) {
       return stateless.print(owner, print);
     }

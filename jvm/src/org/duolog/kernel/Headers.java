@@ -4,10 +4,14 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A record's headers as one array of bytes, so that they cost nothing where there are none: null.
@@ -15,7 +19,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
  * <pre>  (key length, key in UTF-8, value length or -1, value)*      lengths: 4 bytes, big-endian
  * </pre>
  *
- * <p>Read at the sink only; in between they are handed on as they are. {@link #encode(ArrayData)} is
+ * <p>Handed on as they are, and read at the sink and by expressions that ask for them. What is public is
  * called by the code that Spark generates.
  */
 public final class Headers {
@@ -37,25 +41,63 @@ public final class Headers {
   }
 
   static byte[] encode(Iterable<Header> headers) {
-    List<byte[]> parts = new ArrayList<>();
-    int size = 0;
-    for (Header header : headers) {
-      byte[] key = header.key().getBytes(StandardCharsets.UTF_8);
-      parts.add(key);
-      parts.add(header.value());
-      size += 2 * Integer.BYTES + key.length + (header.value() == null ? 0 : header.value().length);
+    Writer writer = new Writer();
+    headers.forEach(header -> writer.add(header.key(), header.value()));
+    return writer.bytes();
+  }
+
+  /** The value of the last header of a name; null where there is none. */
+  public static byte[] last(byte[] encoded, UTF8String name) {
+    byte[] found = null;
+    for (Header header : decode(encoded)) {
+      found = header.key().equals(name.toString()) ? header.value() : found;
     }
-    if (parts.isEmpty()) {
-      return null;
+    return found;
+  }
+
+  /** All of them, as an array of STRUCT<key STRING, value BINARY>. */
+  public static ArrayData list(byte[] encoded) {
+    return new GenericArrayData(
+        decode(encoded).stream()
+            .map(header -> new GenericInternalRow(
+                new Object[] {UTF8String.fromString(header.key()), header.value()}))
+            .toArray());
+  }
+
+  /** Headers one after the other. */
+  static final class Writer {
+    private final List<byte[]> parts = new ArrayList<>();
+    private int size;
+
+    void add(String key, byte[] value) {
+      byte[] name = key.getBytes(StandardCharsets.UTF_8);
+      parts.add(name);
+      parts.add(value);
+      size += 2 * Integer.BYTES + name.length + (value == null ? 0 : value.length);
     }
-    ByteBuffer bytes = ByteBuffer.allocate(size);
-    for (byte[] part : parts) {
-      bytes.putInt(part == null ? NULL_LENGTH : part.length);
-      if (part != null) {
-        bytes.put(part);
+
+    void addAllBut(byte[] encoded, Set<String> names) {
+      for (Header header : decode(encoded)) {
+        if (!names.contains(header.key())) {
+          add(header.key(), header.value());
+        }
       }
     }
-    return bytes.array();
+
+    /** As they travel: null where there are none. */
+    byte[] bytes() {
+      if (parts.isEmpty()) {
+        return null;
+      }
+      ByteBuffer bytes = ByteBuffer.allocate(size);
+      for (byte[] part : parts) {
+        bytes.putInt(part == null ? NULL_LENGTH : part.length);
+        if (part != null) {
+          bytes.put(part);
+        }
+      }
+      return bytes.array();
+    }
   }
 
   static List<Header> decode(byte[] encoded) {

@@ -38,7 +38,7 @@ final class LookupNode extends Node {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
-    operands = new Operands(keyColumns, valueColumns, rightColumns);
+    operands = new Operands(keyColumns, valueColumns, rightColumns, scope);
     table.open(partition);
   }
 

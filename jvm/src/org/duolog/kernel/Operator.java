@@ -25,6 +25,8 @@ sealed interface Operator {
           Map.entry("lookup", Lookup.class),
           Map.entry("join", Join.class),
           Map.entry("fold", Fold.class),
+          Map.entry("headers", Headers.class),
+          Map.entry("time", Time.class),
           Map.entry("print", Print.class),
           Map.entry("window_fold", WindowFold.class),
           Map.entry("session_fold", SessionFold.class),
@@ -244,6 +246,44 @@ sealed interface Operator {
       init = Spec.orEmpty(init);
       add = Spec.orEmpty(add);
       results = Spec.orEmpty(results);
+    }
+  }
+
+  /** Takes headers of records away and writes others. */
+  record Headers(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      boolean clears,
+      List<String> removed,
+      List<String> written,
+      List<String> values)
+      implements Operator {
+    public Headers {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      removed = Spec.orEmpty(removed);
+      written = Spec.orEmpty(written);
+      values = Spec.orEmpty(values);
+    }
+  }
+
+  /** Gives records of a stream another timestamp. */
+  record Time(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String time)
+      implements Operator {
+    public Time {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
     }
   }
 

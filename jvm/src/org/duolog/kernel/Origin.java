@@ -3,8 +3,8 @@ package org.duolog.kernel;
 import java.nio.ByteBuffer;
 
 /**
- * Where a record comes from, as bytes that travel with all that it sets off; read only when
- * something fails.
+ * Where a record comes from, as bytes that travel with all that it sets off; read when something
+ * fails, and by expressions that ask for it.
  *
  * <pre>  source (4), partition (4), offset (8), timestamp (8)
  *   and where dead letters are written: key length or -1 (4), key, value length or -1 (4), value
@@ -26,6 +26,18 @@ record Origin(int source, int partition, long offset, long ts, byte[] key, byte[
       put(bytes, value);
     }
     return bytes.array();
+  }
+
+  static int source(byte[] encoded) {
+    return ByteBuffer.wrap(encoded).getInt();
+  }
+
+  static int partition(byte[] encoded) {
+    return ByteBuffer.wrap(encoded).getInt(Integer.BYTES);
+  }
+
+  static long offset(byte[] encoded) {
+    return ByteBuffer.wrap(encoded).getLong(2 * Integer.BYTES);
   }
 
   static Origin decode(byte[] encoded) {

@@ -28,7 +28,7 @@ final class ProjectNode extends Node {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
-    operands = new Operands(keyColumns, valueColumns, 0);
+    operands = new Operands(keyColumns, valueColumns, 0, scope);
     withOld = oldValues != null && childNeedsOld();
   }
 

@@ -50,7 +50,7 @@ final class RouteNode extends Node {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
-    operands = new Operands(keyColumns, valueColumns, 0);
+    operands = new Operands(keyColumns, valueColumns, 0, scope);
     keyOperands = new Operands(newKeyColumns, 0, 0);
   }
 

@@ -2,6 +2,7 @@ package org.duolog.kernel;
 
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Where the nodes of a running task stand: which task it is, and where their output goes.
@@ -34,6 +35,7 @@ final class Scope {
   private final ErrorHandlers handlers;
   private final Turns turns;
   private Task task;
+  private Change current;
   private int source;
   private long position;
 
@@ -62,11 +64,28 @@ final class Scope {
 
   /** Has a node process a change, or hands the record over to the handler of its errors. */
   void run(Node node, Change change) {
+    Change before = current;
+    current = change;
     try {
       node.process(change);
     } catch (RecordException e) {
       failed(node, change, e);
     }
+    current = before;
+  }
+
+  /**
+   * What stands beside key and value of the record that set off what is going on.
+   *
+   * @param part 1 topic, 2 partition, 3 offset, 4 headers
+   */
+  Object beside(int part) {
+    return switch (part) {
+      case 1 -> UTF8String.fromString(handlers.topicOf(Origin.source(origin)));
+      case 2 -> Origin.partition(origin);
+      case 3 -> Origin.offset(origin);
+      default -> current.headers;
+    };
   }
 
   /** A record has come to a node too late for a window. */

@@ -24,7 +24,7 @@ final class SelectKeyNode extends Node {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
-    operands = new Operands(keyColumns, valueColumns, 0);
+    operands = new Operands(keyColumns, valueColumns, 0, scope);
   }
 
   @Override

@@ -44,7 +44,7 @@ final class SinkNode extends Node {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
-    operands = new Operands(keyColumns, valueColumns, 0);
+    operands = new Operands(keyColumns, valueColumns, 0, scope);
   }
 
   @Override

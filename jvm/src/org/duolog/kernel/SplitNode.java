@@ -36,7 +36,7 @@ final class SplitNode extends Node {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
-    operands = new Operands(keyColumns, valueColumns, 0);
+    operands = new Operands(keyColumns, valueColumns, 0, scope);
   }
 
   @Override

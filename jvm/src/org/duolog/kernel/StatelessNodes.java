@@ -1,6 +1,7 @@
 package org.duolog.kernel;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -50,6 +51,23 @@ record StatelessNodes(Binding binding) {
         of.branches().stream().mapToInt(Integer::intValue).toArray(),
         of.keyTypes().size(),
         of.valueTypes().size());
+  }
+
+  Node headers(String owner, Operator.Headers of) {
+    List<String> types = Collections.nCopies(of.values().size(), "BINARY");
+    return new HeadersNode(
+        of.clears(),
+        of.removed(),
+        of.written(),
+        binding.typed(owner, Binding.input(of), of.values(), types),
+        of.keyTypes().size(),
+        of.valueTypes().size());
+  }
+
+  Node time(String owner, Operator.Time of) {
+    Program time =
+        binding.typed(owner, Binding.input(of), List.of(of.time()), List.of("BIGINT"));
+    return new TimeNode(time, of.keyTypes().size(), of.valueTypes().size());
   }
 
   Node print(String owner, Operator.Print of) {

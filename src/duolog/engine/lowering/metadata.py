@@ -1,0 +1,32 @@
+"""What stands beside key and value: expressions of it, and the nodes that write it."""
+
+from duolog.engine.expressions import Names, lower_expression
+from duolog.engine.lowering.operators import HeadersOperator, TimeOperator
+from duolog.engine.lowering.rows import Lowered, Row, Surroundings
+from duolog.plan.expressions import Expression, type_of
+from duolog.plan.nodes import SetHeaders, SetTime
+from duolog.plan.types import TIMESTAMP
+
+
+def lower_set_headers(node: SetHeaders, row: Row, _around: Surroundings) -> Lowered:
+    naming = row.naming(node.parent.schema)
+    operator = HeadersOperator(
+        clears=node.clears,
+        removed=node.removed,
+        written=[name for name, _ in node.headers],
+        values=[f"CAST({lower_expression(of, naming)} AS BINARY)" for _, of in node.headers],
+    )
+    return Lowered([row.entry(node.name, operator)], row)
+
+
+def lower_set_time(node: SetTime, row: Row, _around: Surroundings) -> Lowered:
+    time = lower_time(node.time, row.naming(node.parent.schema))
+    return Lowered([row.entry(node.name, TimeOperator(time=time))], row)
+
+
+def lower_time(time: Expression, naming: Names) -> str:
+    """Return a timestamp as BIGINT milliseconds."""
+    lowered = lower_expression(time, naming)
+    if type_of(time, naming.scope) == TIMESTAMP:
+        return f"unix_millis({lowered})"
+    return f"CAST({lowered} AS BIGINT)"

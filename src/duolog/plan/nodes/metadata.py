@@ -1,0 +1,102 @@
+"""What stands beside key and value of a stream's records, written anew: headers and timestamp."""
+
+from dataclasses import dataclass, field
+
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import Expression, Named, column_names, type_of
+from duolog.plan.nodes.node import Names, Node, ensure_stream, names_in, render_named, scope_of
+from duolog.plan.schema import Schema
+from duolog.plan.types import BIGINT, BYTES, INT, NULL, STRING, TIMESTAMP
+
+
+class _Beside(Node):
+    """What both share: key and value stay as they are."""
+
+    parent: Node
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.parent.schema
+
+
+@dataclass(frozen=True, eq=False)
+class SetHeaders(_Beside):
+    """Takes headers away, and puts others behind those that are left.
+
+    A header that is written takes the place of all of its name; a text is written in UTF-8.
+    """
+
+    name: str
+    parent: Node
+    headers: tuple[Named, ...] = ()
+    removed: tuple[str, ...] = ()
+    clears: bool = False
+    """Whether none of those that are there stays."""
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_stream(self.parent, "write headers of")
+        scope = scope_of(self.parent)
+        for header, expression in self.headers:
+            found = type_of(expression, scope)
+            if found not in {STRING, BYTES, NULL}:
+                raise TypeMismatch(
+                    f'header "{header}" cannot be {found}',
+                    detail="A header is bytes, or a text, which is written in UTF-8.",
+                    hint="Cast it: .cast(str).",
+                )
+
+    @property
+    def action(self) -> str:
+        taken = "no headers" if self.clears else f"without headers {', '.join(self.removed)}"
+        given = f"headers {render_named(self.headers)}"
+        parts = [taken] * (self.clears or bool(self.removed)) + [given] * bool(self.headers)
+        return ", ".join(parts)
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return behind | names_in(of for _, of in self.headers)
+
+
+@dataclass(frozen=True, eq=False)
+class SetTime(_Beside):
+    """Gives each record another timestamp. One without a value, or below 0, fails the record."""
+
+    name: str
+    parent: Node
+    time: Expression
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_stream(self.parent, "write the timestamps of")
+        ensure_time(self.time, self.parent)
+
+    @property
+    def action(self) -> str:
+        return f"timestamp {self.time}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return behind | column_names(self.time)
+
+
+def ensure_time(time: Expression, node: Node) -> None:
+    """Raise a StatementError where an expression over the records of `node` is no timestamp."""
+    found = type_of(time, scope_of(node))
+    if found not in {INT, BIGINT, TIMESTAMP}:
+        raise TypeMismatch(
+            f"{time} is no timestamp",
+            detail=f"It is {found}; a timestamp is BIGINT milliseconds, or TIMESTAMP.",
+            hint='Cast a text: .cast("TIMESTAMP").' if found == STRING else "",
+        )
+
+
+def ensure_header_names(names: tuple[str, ...]) -> None:
+    """Raise a StatementError where a name is written twice, or is none."""
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise InvalidPlan(
+                f'header "{name}" is written twice' if name else "a header has no name"
+            )

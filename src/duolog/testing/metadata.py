@@ -1,0 +1,69 @@
+"""What stands beside key and value, in plain Python: timestamps and headers that are written."""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from duolog.plan.expressions import Expression, Scope
+from duolog.plan.nodes import SetHeaders, SetTime
+from duolog.plan.schema import Schema
+from duolog.testing.entries import Entry, Run, Stores, named
+from duolog.testing.evaluation import Headers, Values, compile_expression
+from duolog.testing.scalars import RecordError
+
+
+def set_headers(node: SetHeaders) -> Run:
+    scope = Scope(node.parent.schema.columns, of_record=True)
+    compiled = [(name, compile_expression(of, scope)) for name, of in node.headers]
+    gone = {*node.removed, *(name for name, _ in node.headers)}
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        at_hand = values_of(entry, node.parent.schema)
+        kept = () if node.clears else tuple(one for one in entry.headers if one[0] not in gone)
+        written: Headers = tuple((name, _bytes(compute(at_hand))) for name, compute in compiled)
+        return [replace(entry, headers=kept + written)]
+
+    return run
+
+
+def set_time(node: SetTime) -> Run:
+    time = time_of(node.time, node.parent.schema)
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        at = time(values_of(entry, node.parent.schema))
+        if at is None or at < 0:
+            raise RecordError(f"the new timestamp is {'null' if at is None else at}")
+        return [replace(entry, timestamp_ms=at)]
+
+    return run
+
+
+def time_of(time: Expression, schema: Schema) -> Callable[[Values], int | None]:
+    """Return the function that computes a timestamp in milliseconds."""
+    compute = compile_expression(time, Scope(schema.columns, of_record=True))
+
+    def milliseconds(at_hand: Values) -> int | None:
+        found = compute(at_hand)
+        if isinstance(found, dt.datetime):
+            since = found - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+            return since // dt.timedelta(milliseconds=1)
+        assert found is None or isinstance(found, int), found
+        return found
+
+    return milliseconds
+
+
+def values_of(entry: Entry, schema: Schema) -> Values:
+    """Return what expressions over the record of a stream read."""
+    return Values(
+        named(schema, entry.key, entry.value),
+        timestamp_ms=entry.timestamp_ms,
+        record=entry,
+    )
+
+
+def _bytes(value: object) -> bytes | None:
+    if isinstance(value, str):
+        return value.encode()
+    assert value is None or isinstance(value, bytes), value
+    return value

@@ -1,0 +1,111 @@
+"""Kafka Streams judges what stands beside key and value: read, written, and behind aggregates and joins.
+
+Records come in one partition, as its driver has no other. What crossed a repartition topic has its place
+there in Kafka Streams, and in its own topic here.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.streams.by_reference import run_by_reference
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.judge import Given, KafkaStreams
+from conformance.streams.judged_cases import CACHE_BYTES_MAX
+from duolog import Topology, coalesce, col, concat, header, offset, partition, row_time, topic
+from topologies import KEY, VALUE
+
+pytestmark = pytest.mark.spark
+
+Define = Callable[[Topology], None]
+DEFINED: Final[list[Define]] = []
+RECORDS: Final = (
+    ("s1", "x", ("y", 1), 10, "a"),
+    ("s1", "y", ("x", 2), 12, None),
+    ("t1", "x", ("x", 7), 12, "t"),
+    ("s1", "x", None, 11, "b"),
+    ("s1", None, ("z", 1), 13, "c"),
+    ("s1", "x", ("x", None), 9, "d"),
+    ("t1", "x", None, 14, None),
+    ("s1", "y", ("y", 5), 30, "e"),
+    ("s1", "x", ("y", 3), 30, None),
+)
+
+
+def case(define: Define) -> Define:
+    DEFINED.append(define)
+    return define
+
+
+@case
+def places(topology: Topology) -> None:
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    stream.with_columns(topic(), partition(), offset(), h=header("h").cast(str)).to("out")
+
+
+@case
+def chosen_by_header(topology: Topology) -> None:
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    stream.with_columns(h=header("h").cast(str)).filter(col("h") != "b").to("out")
+
+
+@case
+def behind_a_count(topology: Topology) -> None:
+    """With a record cache the place of the last record, as the cache keeps its context."""
+    counted = topology.stream("s1", key=KEY, value=VALUE).group_by_key().count()
+    counted.to_stream().with_columns(offset(), h=header("h").cast(str)).to("out")
+
+
+@case
+def behind_a_join(topology: Topology) -> None:
+    table = topology.table("t1", key=KEY, value=VALUE)
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    stream.left_join(table, prefix="t_").with_columns(offset(), topic()).to("out")
+
+
+@case
+def behind_a_table(topology: Topology) -> None:
+    table = topology.table("t1", key=KEY, value=VALUE)
+    table.to_stream().with_columns(offset(), topic(), h=header("h").cast(str)).to("out")
+
+
+@case
+def headers_written(topology: Topology) -> None:
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    marked = stream.with_headers(h=concat(coalesce(col("a"), "none"), "!"), more=col("a"))
+    marked.with_columns(h=header("h").cast(str)).without_headers("more").to("out")
+    marked.group_by_key().count().to("counted")
+    stream.without_headers().to("bare")
+
+
+@case
+def times_written(topology: Topology) -> None:
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    moved = stream.with_time(row_time() + coalesce(col("n"), 100))
+    moved.with_columns(at=row_time()).to("out")
+    moved.group_by_key().count().to("counted")
+
+
+@pytest.mark.parametrize("cache", [0, CACHE_BYTES_MAX])
+@pytest.mark.parametrize("define", DEFINED, ids=lambda define: define.__name__)
+def test_kafka_streams_says_the_same(
+    spark: SparkSession, kafka_streams: KafkaStreams, define: Define, cache: int
+) -> None:
+    topology = Topology("judged")
+    define(topology)
+    plan = topology.build()
+    given = [
+        Given(name, (key,) if key else None, row, time, 0, (("h", text.encode()),) if text else ())
+        for name, key, row, time, text in RECORDS
+        if name in {source.topic for source in plan.sources}
+    ]
+    batches = [given[:4], given[4:]] if cache else [[one] for one in given]
+
+    theirs = kafka_streams.run(plan, batches, cache_bytes_max=cache)
+    ours = run_in_memory(spark, plan, batches, cache_bytes_max=cache)
+    reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=1)
+
+    assert ours == theirs
+    assert reference == theirs

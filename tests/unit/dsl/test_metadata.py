@@ -1,0 +1,109 @@
+"""What stands beside key and value, in a topology: where it is known, and what cannot be written."""
+
+import pytest
+
+from duolog import (
+    Topology,
+    col,
+    count,
+    header,
+    headers,
+    max_,
+    offset,
+    partition,
+    row_time,
+    sum_,
+    topic,
+    wall_clock,
+)
+from duolog.core.errors import StatementError
+from duolog.dsl.streams import Stream, Table
+from duolog.plan.types import render_columns
+
+
+def orders() -> Stream:
+    return Topology("shop").stream("orders", key="id STRING", value="user STRING, n BIGINT")
+
+
+def totals() -> Table:
+    return orders().group_by("user").aggregate(n=sum_("n"))
+
+
+def test_a_streams_record_is_known_by_its_place_and_its_headers() -> None:
+    known = orders().map_values(topic(), partition(), offset(), headers(), trace=header("t"))
+
+    assert render_columns(known.schema.value) == (
+        "topic STRING, partition INT, offset BIGINT, "
+        "headers ARRAY<STRUCT<key STRING, value BYTES>>, trace BYTES"
+    )
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda: orders().filter(offset() > 10),
+        lambda: orders().select_key(at=partition()),
+        lambda: orders().group_by(topic()).count(),
+        lambda: orders().explode(one=headers()),
+        lambda: orders().split(new=header("new").is_not_null()),
+        lambda: orders().group_by_key().aggregate(last=max_(offset())),
+        lambda: totals().to_stream().with_columns(last=offset()),
+    ],
+)
+def test_every_step_of_a_stream_may_ask_for_it(define: object) -> None:
+    assert callable(define)
+    assert define() is not None
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda: totals().filter(offset() > 10),
+        lambda: totals().with_columns(at=topic()),
+        lambda: totals().group_by(at=partition()).count(),
+        lambda: totals().group_by("n").aggregate(last=sum_(offset())),
+        lambda: orders().group_by("user").aggregate(last=count() + offset()),
+    ],
+)
+def test_a_row_of_a_table_has_no_record_at_hand(define: object) -> None:
+    assert callable(define)
+    with pytest.raises(StatementError) as error:
+        define()
+
+    assert "is known of a stream's record only" in str(error.value)
+    assert "to_stream()" in error.value.hint
+
+
+def test_the_wall_clock_is_for_the_timestamps_of_sources() -> None:
+    with pytest.raises(StatementError, match="the wall clock is no part of a record"):
+        orders().with_columns(now=wall_clock())
+
+
+def test_headers_are_bytes_or_texts() -> None:
+    with pytest.raises(StatementError, match='header "n" cannot be BIGINT') as error:
+        orders().with_headers(n=col("n"))
+
+    assert error.value.hint == "Cast it: .cast(str)."
+
+
+def test_a_timestamp_is_a_number_or_a_timestamp() -> None:
+    assert orders().with_time(row_time() + 5).node.action == "timestamp (ROWTIME + 5)"
+    with pytest.raises(StatementError, match="user is no timestamp"):
+        orders().with_time("user")
+
+
+def test_headers_and_timestamps_of_a_table_are_those_of_its_changes() -> None:
+    with pytest.raises(
+        AttributeError, match=r"a table has no with_headers: use to_stream\(\) first"
+    ):
+        totals().with_headers(a="b")
+
+
+def test_what_is_written_stands_in_the_description() -> None:
+    written = (
+        orders().with_headers({"x-user": col("user")}, source="shop").without_headers("a", "b")
+    )
+
+    assert written.node.action == "without headers a, b"
+    assert written.node.parents[0].action == "headers `x-user` = user, source = 'shop'"
+    assert orders().without_headers().node.action == "no headers"

@@ -1,0 +1,85 @@
+"""Headers, timestamps and places of records in the reference evaluator."""
+
+import pytest
+
+from duolog import Topology, col, header, headers, offset, partition, row_time, topic
+from duolog.core.errors import QueryError
+from duolog.dsl.streams import Stream
+from duolog.testing import TopologyDriver
+
+TRACE = (("trace", b"1"), ("retry", None), ("trace", b"2"))
+
+
+def orders(topology: Topology) -> Stream:
+    return topology.stream("orders", key="id STRING", value="user STRING, n BIGINT")
+
+
+def test_a_record_knows_its_place_and_its_headers() -> None:
+    topology = Topology("shop")
+    orders(topology).map_values(
+        topic(), partition(), offset(), trace=header("trace").cast(str), none=header("none")
+    ).to("out")
+    driver = TopologyDriver(topology)
+    pipe = driver.input_topic("orders").pipe_input
+
+    pipe("a", {"user": "bob"})
+    pipe("b", {"user": "amy"}, headers=TRACE)
+
+    place = {"topic": "orders", "partition": 0, "none": None}
+    out = driver.output_topic("out").read_records()
+    assert [record.value for record in out] == [
+        place | {"offset": 0, "trace": None},
+        place | {"offset": 1, "trace": "2"},
+    ]
+    assert [record.headers for record in out] == [(), TRACE]
+
+
+def test_an_aggregates_update_knows_the_record_that_was_added_last() -> None:
+    topology = Topology("shop")
+    counted = orders(topology).group_by("user").count()
+    counted.to_stream().with_columns(last=offset(), trace=header("trace").cast(str)).to("out")
+    driver = TopologyDriver(topology)
+    pipe = driver.input_topic("orders").pipe_input
+
+    pipe("a", {"user": "bob"}, headers=TRACE)
+    pipe("b", {"user": "amy"})
+    pipe("c", {"user": "bob"})
+
+    assert driver.output_topic("out").read_key_values() == [
+        ("bob", {"count": 1, "last": 0, "trace": "2"}),
+        ("amy", {"count": 1, "last": 1, "trace": None}),
+        ("bob", {"count": 2, "last": 2, "trace": None}),
+    ]
+
+
+def test_headers_are_written_in_the_place_of_those_of_their_names() -> None:
+    topology = Topology("shop")
+    written = orders(topology).with_headers(trace=col("user"), raw=b"\x00", none=None)
+    written.to("written")
+    written.without_headers("trace", "raw").to("fewer")
+    written.without_headers().map_values(all=headers()).to("bare")
+    driver = TopologyDriver(topology)
+
+    driver.input_topic("orders").pipe_input("a", {"user": "bob"}, headers=TRACE)
+
+    (out,) = driver.output_topic("written").read_records()
+    assert out.headers == (("retry", None), ("trace", b"bob"), ("raw", b"\x00"), ("none", None))
+    (out,) = driver.output_topic("fewer").read_records()
+    assert out.headers == (("retry", None), ("none", None))
+    assert driver.output_topic("bare").read_key_values() == [("a", {"all": []})]
+
+
+def test_a_timestamp_is_written() -> None:
+    topology = Topology("shop")
+    later = orders(topology).with_time(row_time() + col("n"))
+    later.map_values(at=row_time()).to("out")
+    driver = TopologyDriver(topology)
+    pipe = driver.input_topic("orders").pipe_input
+
+    pipe("a", {"n": 5}, timestamp_ms=10)
+    assert driver.output_topic("out").read_records() == [("a", {"at": 15}, 15)]
+    with pytest.raises(QueryError, match="cannot process") as error:
+        pipe("a", {"n": -5}, timestamp_ms=1)
+    assert "the new timestamp is -4" in str(error.value.detail)
+    with pytest.raises(QueryError):
+        pipe("a", {"n": None}, timestamp_ms=1)
