@@ -194,7 +194,8 @@ def _shared_bases(of: type) -> list[type]:
 
 
 def _leaves(of: type) -> set[type]:
-    return {leaf for one in of.__subclasses__() for leaf in _leaves(one)} or {of}
+    heirs: list[type] = of.__subclasses__()
+    return {leaf for one in heirs for leaf in _leaves(one)} or {of}
 
 
 def _returned_words(method: Callable[..., Any]) -> set[str]:
