@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from duolog.dsl.metadata import header, headers, offset, partition, topic, wall_clock
     from duolog.dsl.topology import Topology
-    from duolog.dsl.windows import hopping, session, tumbling
+    from duolog.dsl.windows import calendar, hopping, session, sliding, tumbling, unlimited
     from duolog.runtime.application import Application
 
 __version__ = "0.1.0"
@@ -47,6 +47,7 @@ __all__ = [
     "acc",
     "array",
     "avg",
+    "calendar",
     "coalesce",
     "col",
     "concat",
@@ -64,9 +65,11 @@ __all__ = [
     "partition",
     "row_time",
     "session",
+    "sliding",
     "sum_",
     "topic",
     "tumbling",
+    "unlimited",
     "wall_clock",
     "when",
 ]
@@ -77,13 +80,13 @@ _HOME = {
     "Topology": "duolog.dsl.topology",
     "header": "duolog.dsl.metadata",
     "headers": "duolog.dsl.metadata",
-    "hopping": "duolog.dsl.windows",
     "offset": "duolog.dsl.metadata",
     "partition": "duolog.dsl.metadata",
-    "session": "duolog.dsl.windows",
     "topic": "duolog.dsl.metadata",
-    "tumbling": "duolog.dsl.windows",
     "wall_clock": "duolog.dsl.metadata",
+    **dict.fromkeys(
+        ("calendar", "hopping", "session", "sliding", "tumbling", "unlimited"), "duolog.dsl.windows"
+    ),
 }
 
 

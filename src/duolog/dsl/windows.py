@@ -1,6 +1,6 @@
 """Windows as people write them: `tumbling("1 hour", grace="5 minutes")`.
 
-Source: Kafka Streams `TimeWindows`, `SessionWindows`.
+Source: Kafka Streams `TimeWindows`, `SessionWindows`, `SlidingWindows`, `UnlimitedWindows`.
 """
 
 import datetime as dt
@@ -8,8 +8,9 @@ import re
 from typing import Final
 
 from duolog.core.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from duolog.plan.calendar_windows import CalendarWindows, Unit
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.windows import SessionWindows, TimeWindows
+from duolog.plan.windows import SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 
 Duration = str | dt.timedelta
 """How long: a timedelta, or a text such as "90 seconds" or "1 hour 30 minutes"."""
@@ -25,33 +26,84 @@ _UNITS: Final = {
 _MILLISECONDS: Final = {name: unit for unit, names in _UNITS.items() for name in names}
 
 
-def tumbling(size: Duration, *, grace: Duration = "0 s") -> TimeWindows:
+def tumbling(size: Duration, *, grace: Duration = "0 s", offset: Duration = "0 s") -> TimeWindows:
     """Return windows of `size` that stand side by side: each record is in one.
 
-    Windows begin at whole multiples of their size since 1970, UTC.
+    Windows begin at whole multiples of their size since 1970, UTC. Days and months of a time zone are
+    those of `calendar`.
 
     Args:
         size: how long a window is.
         grace: how long after its end a window still takes records that are late. Time is what the
             records' timestamps say, not the clock.
+        offset: how much later than that windows begin; of a timedelta, also earlier.
 
     Example:
         >>> print(tumbling("1 hour", grace="5 minutes"))
         tumbling windows of 3600000 ms, grace 300000 ms
     """
-    size_ms = milliseconds(size, "size")
-    return TimeWindows(size_ms, size_ms, milliseconds(grace, "grace"))
+    return hopping(size, size, grace=grace, offset=offset)
 
 
-def hopping(size: Duration, advance: Duration, *, grace: Duration = "0 s") -> TimeWindows:
+def hopping(
+    size: Duration, advance: Duration, *, grace: Duration = "0 s", offset: Duration = "0 s"
+) -> TimeWindows:
     """Return windows of `size`, one beginning with every `advance`: a record is in several.
 
     Example:
-        >>> print(hopping("1 hour", "15 minutes"))
-        hopping windows of 3600000 ms every 900000 ms
+        >>> print(hopping("1 hour", "15 minutes", offset="5 minutes"))
+        hopping windows of 3600000 ms every 900000 ms, offset 300000 ms
     """
-    sizes = (milliseconds(size, "size"), milliseconds(advance, "advance"))
-    return TimeWindows(*sizes, milliseconds(grace, "grace"))
+    size_ms, advance_ms = milliseconds(size, "size"), milliseconds(advance, "advance")
+    offset_ms = milliseconds(offset, "offset") % max(1, advance_ms)
+    return TimeWindows(size_ms, advance_ms, milliseconds(grace, "grace"), offset_ms)
+
+
+def calendar(
+    unit: Unit, *, time_zone: str, first_day: str = "monday", grace: Duration = "0 s"
+) -> CalendarWindows:
+    """Return the days, weeks, months, quarters or years of a time zone: each record is in one.
+
+    A day begins with its first moment there, so that some have 23 hours and some 25.
+
+    Args:
+        unit: "day", "week", "month", "quarter" or "year".
+        time_zone: its name: "Europe/Berlin", or "UTC".
+        first_day: that of a week, in English.
+        grace: as for `tumbling`.
+
+    Example:
+        >>> print(calendar("week", time_zone="America/New_York", first_day="sunday"))
+        calendar weeks from sunday on of America/New_York
+    """
+    return CalendarWindows(unit, time_zone, first_day.lower(), milliseconds(grace, "grace"))
+
+
+def sliding(difference: Duration, *, grace: Duration = "0 s") -> SlidingWindows:
+    """Return windows of records that are `difference` apart at most, one for each set of them.
+
+    For each record of a key there is the window that ends with it, and one that begins right behind it
+    if it holds a record. Both ends are in a window. A record is in as many windows as there are records
+    near it: each costs a row, and an update for each record.
+
+    Example:
+        >>> print(sliding("10 minutes"))
+        sliding windows of 600000 ms
+    """
+    return SlidingWindows(milliseconds(difference, "difference"), milliseconds(grace, "grace"))
+
+
+def unlimited(start: dt.datetime | str | None = None) -> UnlimitedWindows:
+    """Return one window without an end. Records before its start are in none.
+
+    Args:
+        start: a datetime with a time zone, or an ISO text of one; 1970 unless given.
+
+    Example:
+        >>> print(unlimited("2026-01-01T00:00+01:00"))
+        one window from 1767222000000 on without an end
+    """
+    return UnlimitedWindows(0 if start is None else _instant_ms(start))
 
 
 def session(gap: Duration, *, grace: Duration = "0 s") -> SessionWindows:
@@ -91,3 +143,18 @@ def milliseconds(duration: Duration, what: str) -> int:
             "minutes, hours and days.",
         )
     return sum(int(count) * _MILLISECONDS[unit] for count, unit in parts)
+
+
+def _instant_ms(instant: dt.datetime | str) -> int:
+    try:
+        at = dt.datetime.fromisoformat(instant) if isinstance(instant, str) else instant
+    except ValueError as error:
+        raise InvalidPlan(
+            f"cannot read the time {instant!r}", hint='Write "2026-01-01T00:00+01:00".'
+        ) from error
+    if at.tzinfo is None:
+        raise InvalidPlan(
+            f"{at} is a time of day anywhere",
+            hint=f'Say where: "{at.isoformat()}+00:00", or a datetime with tzinfo.',
+        )
+    return (at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from duolog.engine.lowering.required import needed_values, required_columns
+from duolog.engine.lowering.windows import laid_out
 from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import AccumulatorRef, Expression, walk
 from duolog.plan.levels import Levels
@@ -191,8 +192,9 @@ class _Walk:
             "results": {name: list(of) for name, of in self.names.results.get(store, {}).items()},
         }
         if node["kind"] == "window_fold":
-            # What is late is the business of the grace period, which may change.
-            layout["windows"] = f"of {node['size_ms']} ms every {node['advance_ms']} ms"
+            layout["windows"] = laid_out(node["windows"])
+        if node["kind"] == "sliding_fold":
+            layout["windows"] = f"sliding, {node['difference_ms']} ms"
         if node["kind"] == "session_fold":
             merge = ", ".join(node["merge"])
             layout["windows"] = f"sessions {node['gap_ms']} ms apart, merged by {merge}"
@@ -318,6 +320,7 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "session_fold": _window_folded,
     "headers": _as_it_is,
     "time": _as_it_is,
+    "sliding_fold": _window_folded,
     "to_stream": _as_it_is,
     "print": _as_it_is,
     "sink": _as_it_is,
@@ -341,6 +344,7 @@ _ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
     "fold": _fold_row,
     "window_fold": _fold_row,
     "session_fold": _fold_row,
+    "sliding_fold": _fold_row,
 }
 
 

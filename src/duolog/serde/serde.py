@@ -8,7 +8,7 @@ from typing import Protocol
 
 from duolog.core.errors import SerdeError
 from duolog.core.types import Column
-from duolog.core.windowed_key import BOUND_BYTES, WindowedKey
+from duolog.core.windowed_key import BOUND_BYTES, NO_END, WindowedKey
 from duolog.serde.json import JsonSerde
 from duolog.serde.kafka import KafkaSerde
 from duolog.serde.row import Row
@@ -65,15 +65,19 @@ class WindowedSerde:
         if len(data) < self._window.bytes:
             raise SerdeError(f"{len(data)} bytes are no windowed key")
         key = self._inner.deserialize(data[: -self._window.bytes]) or ()
-        start = int.from_bytes(data[-BOUND_BYTES:], "big")
+        start = _at(data[-BOUND_BYTES:])
         if self._window.size_ms is not None:
-            return (*key, start, start + self._window.size_ms)
-        return (*key, start, int.from_bytes(data[-self._window.bytes : -BOUND_BYTES], "big"))
+            return (*key, start, min(NO_END, start + self._window.size_ms))
+        return (*key, start, _at(data[-self._window.bytes : -BOUND_BYTES]))
 
 
 def _bound(at: object) -> bytes:
     assert isinstance(at, int), at
-    return at.to_bytes(BOUND_BYTES, "big")
+    return at.to_bytes(BOUND_BYTES, "big", signed=True)
+
+
+def _at(bound: bytes) -> int:
+    return int.from_bytes(bound, "big", signed=True)
 
 
 def key_serde(

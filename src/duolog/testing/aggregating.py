@@ -1,4 +1,4 @@
-"""Aggregates in plain Python: by key, by window of time and by session.
+"""Aggregates in plain Python: by key, by window of time and by session; `sliding` has the other windows.
 
 Source: Kafka Streams `KStreamAggregate`, `KTableAggregate`, `KStreamWindowAggregate`,
 `KStreamSessionWindowAggregate`.
@@ -6,13 +6,15 @@ Source: Kafka Streams `KStreamAggregate`, `KTableAggregate`, `KStreamWindowAggre
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.nodes import AggregateNode
-from duolog.plan.windows import SessionWindows, TimeWindows
+from duolog.plan.windows import FixedWindows, SessionWindows, SlidingWindows
 from duolog.serde.row import Row
 from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, made, named
 from duolog.testing.evaluation import Evaluate, Values, compile_expression
+from duolog.testing.sliding import in_sliding_windows
 
 
 def fold_of(node: AggregateNode) -> Run:
@@ -20,21 +22,23 @@ def fold_of(node: AggregateNode) -> Run:
     match node.windows:
         case None:
             return _add_to_row(node)
-        case TimeWindows() as windows:
-            return _in_time_windows(node, windows)
         case SessionWindows() as windows:
             return _in_sessions(node, windows)
+        case SlidingWindows() as windows:
+            stream_time = partial(_stream_time, node)
+            return in_sliding_windows(node, windows, _adder(node), results_of(node), stream_time)
+        case windows:
+            return _in_fixed_windows(node, windows)
 
 
-def _in_time_windows(node: AggregateNode, windows: TimeWindows) -> Run:
+def _in_fixed_windows(node: AggregateNode, windows: FixedWindows) -> Run:
     add = _add_to_row(node)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
             return []
         closed = _stream_time(node, entry, stores) - windows.grace_ms
-        starts = windows.starts(entry.timestamp_ms)
-        bounds = [(start, start + windows.size_ms) for start in starts]
+        bounds = [(start, windows.end(start)) for start in windows.starts(entry.timestamp_ms)]
         return [
             result
             for start, end in bounds
@@ -150,6 +154,19 @@ def _add_to_row(node: AggregateNode) -> Run:
         return [updated]
 
     return run
+
+
+def _adder(node: AggregateNode) -> Callable[[Entry, Row | None], Row]:
+    """Return the function from a record, and accumulators if there are any, to new accumulators."""
+    initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
+    add = _step(node, [kept.add for kept in node.accumulators])
+
+    def compute(entry: Entry, row: Row | None) -> Row:
+        assert entry.value is not None
+        started = tuple(evaluate(Values()) for evaluate in initial) if row is None else row
+        return add(entry.key, entry.value, started, entry.timestamp_ms, entry)
+
+    return compute
 
 
 def _step(node: AggregateNode, expressions: Sequence[Expression]) -> Callable[..., Row]:

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from conformance.kafka.peer import fetch
+from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.expressions import (
     AccumulatorRef,
     Call,
@@ -50,10 +51,13 @@ from duolog.plan.nodes import (
     TableSource,
     ToStream,
 )
+from duolog.plan.windows import Windows
 
 SOURCES: Final = Path(__file__).parent / "java"
 COMPILE_TIMEOUT_S: Final = 120
 ANSWER_TIMEOUT_S: Final = 60
+CALENDAR_MS: Final = (1_735_689_600_000, 1_830_297_600_000)
+"""The years 2025 to 2027: the judge is told of their windows."""
 
 Json = dict[str, Any]
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -261,7 +265,7 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                     for kept in node.accumulators
                 ],
                 "results": _values(node.results),
-                **({"windows": asdict(node.windows)} if node.windows else {}),
+                **({"windows": _windows(node.windows)} if node.windows else {}),
             }
         case StreamTableJoin(kind=kind, values=values):
             return {"kind": "join", "left": kind == "left", "values": _values(values)}
@@ -285,6 +289,18 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             return {"kind": "sink", "topic": topic}
         case _:
             raise AssertionError(f"the judge does not know {node}")
+
+
+def _windows(windows: Windows) -> Json:
+    """Return the fields of windows; of those of the calendar, where each begins in some years."""
+    described: Json = {"kind": type(windows).__name__, **asdict(windows)}
+    if isinstance(windows, CalendarWindows):
+        (start,) = windows.starts(CALENDAR_MS[0])
+        starts = [start]
+        while starts[-1] < CALENDAR_MS[1]:
+            starts.append(windows.end(starts[-1]))
+        described["starts"] = starts
+    return described
 
 
 def _values(named: tuple[tuple[str, Expression], ...]) -> list[Json]:

@@ -188,9 +188,9 @@ IN_KERNEL: Final = (
     ),
     InKernel(
         "the first of a record's windows is left out",
-        "Windows",
-        "Math.max(0, ts - sizeMs + advanceMs) / advanceMs * advanceMs",
-        "Math.max(0, ts - sizeMs + 2 * advanceMs) / advanceMs * advanceMs",
+        "HoppingWindows",
+        "Math.max(0, since(ts) - sizeMs + advanceMs)",
+        "Math.max(0, since(ts) - sizeMs + 2 * advanceMs)",
         in_hopping_windows,
     ),
     InKernel(

@@ -1,12 +1,28 @@
 import datetime as dt
+from collections.abc import Callable
 
 import pytest
 
-from duolog import Topology, acc, col, count, hopping, lit, session, tumbling
+from duolog import (
+    Topology,
+    acc,
+    calendar,
+    col,
+    count,
+    hopping,
+    lit,
+    session,
+    sliding,
+    tumbling,
+    unlimited,
+)
 from duolog.core.errors import StatementError
-from duolog.core.windowed_key import WindowedKey
+from duolog.core.windowed_key import NO_END, WindowedKey
 from duolog.dsl.streams import Stream, Table
 from duolog.dsl.windows import Duration, milliseconds
+from duolog.plan.windows import Windows
+
+BACK = dt.timedelta(seconds=-1)
 
 
 def visits(topology: Topology) -> Stream:
@@ -68,6 +84,46 @@ def test_what_is_no_duration_is_refused(duration: Duration) -> None:
 def test_windows_that_leave_records_out_are_refused(size: str, advance: str, grace: str) -> None:
     with pytest.raises(StatementError, match="window"):
         hopping(size, advance, grace=grace)
+
+
+@pytest.mark.parametrize("offset", ["2 s", dt.timedelta(seconds=-8), "1 minute 2 seconds"])
+def test_an_offset_moves_windows_and_each_record_is_in_one(offset: Duration) -> None:
+    windows = tumbling("10 s", offset=offset)
+
+    assert windows.offset_ms == 2000
+    assert list(windows.starts(12_345)) == [12_000]
+    assert list(windows.starts(11_999)) == [2000]
+    assert list(windows.starts(1)) == [-8000]
+
+
+def test_windows_that_hop_begin_with_the_one_that_holds_1970() -> None:
+    assert list(hopping("10 s", "4 s", offset="1 s").starts(500)) == [-3000]
+    assert list(hopping("10 s", "4 s").starts(500)) == [0]
+
+
+@pytest.mark.parametrize("start", ["2026-01-01", dt.datetime(2026, 1, 1), "yesterday"])  # noqa: DTZ001
+def test_a_window_begins_at_a_time_that_is_the_same_everywhere(start: dt.datetime | str) -> None:
+    with pytest.raises(StatementError, match=r"2026|yesterday") as caught:
+        unlimited(start)
+
+    assert "+0" in caught.value.hint
+
+
+def test_what_the_bytes_of_a_key_do_not_say_is_known_of_its_windows() -> None:
+    visit = visits(Topology("t")).group_by_key()
+
+    def key(windows: Windows) -> WindowedKey | None:
+        return visit.windowed_by(windows).count().schema.window
+
+    assert key(sliding("10 s")) == WindowedKey(10_000)
+    assert key(unlimited()) == WindowedKey(NO_END)
+    assert key(calendar("month", time_zone="UTC")) == WindowedKey()
+
+
+@pytest.mark.parametrize("windows", [lambda: sliding("0 s"), lambda: session("1 s", grace=BACK)])
+def test_windows_of_no_time_and_negative_grace_are_refused(windows: Callable[[], Windows]) -> None:
+    with pytest.raises(StatementError, match=r"apart|negative"):
+        windows()
 
 
 def test_a_table_has_no_windows() -> None:

@@ -4,12 +4,24 @@ from collections.abc import Callable
 
 import pytest
 
-from duolog import Topology, avg, col, count, hopping, max_, sum_, tumbling
+from duolog import (
+    Topology,
+    avg,
+    calendar,
+    col,
+    count,
+    hopping,
+    max_,
+    sliding,
+    sum_,
+    tumbling,
+    unlimited,
+)
 from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.shape_difference import first_difference
 from duolog.engine.store_layouts import Json
-from duolog.plan.windows import TimeWindows
+from duolog.plan.windows import Windows
 from unit.engine.shapes import shape_of_topology
 
 Build = Callable[[Topology, Stream, Table], None]
@@ -40,7 +52,7 @@ def two_sums(first: str, second: str) -> Build:
     return build
 
 
-def windowed(windows: TimeWindows) -> Build:
+def windowed(windows: Windows) -> Build:
     def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
         flights.group_by("dest").windowed_by(windows).count().to("out")
 
@@ -52,7 +64,43 @@ def test_windows_of_another_size_are_other_state_and_grace_may_change() -> None:
 
     assert "window" in difference(hours, windowed(tumbling("2 hours")))
     assert "window" in difference(hours, windowed(hopping("1 hour", "1 minute")))
+    assert "window" in difference(hours, windowed(tumbling("1 hour", offset="1 minute")))
     assert difference(hours, windowed(tumbling("1 hour", grace="1 day"))) == ""
+
+
+@pytest.mark.parametrize(
+    ("windows", "others"),
+    [
+        (sliding("1 s"), [sliding("2 s"), tumbling("1 s")]),
+        (unlimited(), [unlimited("2026-01-01T00:00+00:00"), sliding("1 s")]),
+        (
+            calendar("week", time_zone="UTC"),
+            [
+                calendar("day", time_zone="UTC"),
+                calendar("week", time_zone="Europe/Berlin"),
+                calendar("week", time_zone="UTC", first_day="sunday"),
+                tumbling("7 days"),
+            ],
+        ),
+    ],
+)
+def test_other_windows_are_other_state(windows: Windows, others: list[Windows]) -> None:
+    for other in others:
+        assert "window" in difference(windowed(windows), windowed(other))
+
+
+@pytest.mark.parametrize(
+    ("windows", "later"),
+    [
+        (sliding("1 s"), sliding("1 s", grace="1 s")),
+        (
+            calendar("day", time_zone="UTC"),
+            calendar("day", time_zone="UTC", first_day="friday", grace="1 s"),
+        ),
+    ],
+)
+def test_the_grace_period_of_any_windows_may_change(windows: Windows, later: Windows) -> None:
+    assert difference(windowed(windows), windowed(later)) == ""
 
 
 def two_counts(first: int, second: int, *, names: tuple[str, str] | None = None) -> Build:

@@ -17,6 +17,18 @@ def test_a_windowed_key_is_its_columns_and_its_start_as_kafka_streams_writes_it(
     assert keys.deserialize(None) is None
 
 
+def test_bounds_may_be_before_1970_and_without_an_end() -> None:
+    days = key_serde("KAFKA", KEY, WindowedKey())
+    for_ever = key_serde("KAFKA", KEY, WindowedKey(2**63 - 1))
+
+    assert days.deserialize(days.serialize(("ann", -3_600_000, 82_800_000))) == (
+        "ann",
+        -3_600_000,
+        82_800_000,
+    )
+    assert for_ever.deserialize(for_ever.serialize(("ann", 5, 2**63 - 1))) == ("ann", 5, 2**63 - 1)
+
+
 def test_what_is_too_short_is_no_windowed_key() -> None:
     with pytest.raises(SerdeError, match="windowed"):
         key_serde("KAFKA", KEY, WindowedKey(1000)).deserialize(b"ann")

@@ -9,14 +9,16 @@ from duolog.engine.lowering.operators import (
     FoldOperator,
     Operator,
     SessionFoldOperator,
+    SlidingFoldOperator,
     WindowFoldOperator,
 )
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
+from duolog.engine.lowering.windows import lower_windows
 from duolog.engine.sql import spark_type
 from duolog.plan.aggregates import Accumulator
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.nodes import AggregateNode
-from duolog.plan.windows import SessionWindows
+from duolog.plan.windows import SessionWindows, SlidingWindows
 
 
 def lower_aggregate(node: AggregateNode, row: Row, around: Surroundings) -> Lowered:
@@ -48,8 +50,10 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
     if isinstance(node.windows, SessionWindows):
         merge = _merge(node, accumulators)
         return SessionFoldOperator(**shared, merge=merge, **asdict(node.windows))
+    if isinstance(node.windows, SlidingWindows):
+        return SlidingFoldOperator(**shared, **asdict(node.windows))
     if node.windows:
-        return WindowFoldOperator(**shared, **asdict(node.windows))
+        return WindowFoldOperator(**shared, windows=lower_windows(node.windows))
     return FoldOperator(**shared, subtract=_subtract(node, naming))
 
 

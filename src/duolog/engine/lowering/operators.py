@@ -146,7 +146,7 @@ class PrintOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class WindowFoldOperator(Operator):
-    """Aggregates a stream by key and window of time."""
+    """Aggregates a stream by key and window of time; `windows` as `lower_windows` writes them."""
 
     kind: ClassVar[str] = "window_fold"
     store: str
@@ -155,9 +155,7 @@ class WindowFoldOperator(Operator):
     add: Sequence[str]
     results: Sequence[str]
     told_at_once: bool
-    size_ms: int
-    advance_ms: int
-    grace_ms: int
+    windows: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +171,21 @@ class SessionFoldOperator(Operator):
     results: Sequence[str]
     told_at_once: bool
     gap_ms: int
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingFoldOperator(Operator):
+    """Aggregates a stream by key and sliding window."""
+
+    kind: ClassVar[str] = "sliding_fold"
+    store: str
+    acc_types: Sequence[str]
+    init: Sequence[str]
+    add: Sequence[str]
+    results: Sequence[str]
+    told_at_once: bool
+    difference_ms: int
     grace_ms: int
 
 

@@ -17,7 +17,7 @@ from duolog.plan.nodes.node import (
 )
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.types import NULL, Column
-from duolog.plan.windows import SessionWindows, TimeWindows
+from duolog.plan.windows import SessionWindows, Windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class AggregateNode(Node):
     store: str
     accumulators: tuple[Accumulator, ...]
     results: tuple[Named, ...]
-    windows: TimeWindows | SessionWindows | None = None
+    windows: Windows | None = None
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:

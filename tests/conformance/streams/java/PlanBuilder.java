@@ -1,5 +1,4 @@
 import com.fasterxml.jackson.databind.JsonNode;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -20,16 +19,12 @@ import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Named;
 import org.apache.kafka.streams.kstream.Produced;
-import org.apache.kafka.streams.kstream.SessionWindows;
-import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.ValueJoiner;
 import org.apache.kafka.streams.kstream.ValueJoinerWithKey;
 import org.apache.kafka.streams.kstream.internals.OldValues;
 import org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor;
 import org.apache.kafka.streams.processor.api.FixedKeyRecord;
 import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.SessionStore;
-import org.apache.kafka.streams.state.WindowStore;
 
 /**
  * A plan in Kafka Streams' DSL: each node becomes the call that a person would write for it.
@@ -219,54 +214,12 @@ final class PlanBuilder {
       // The old value of a group's first result is the initializer's, which never was a result.
       kept =
           (node.has("windows")
-                  ? windowed(node, grouped, fold)
+                  ? new WindowedFolds(node, grouped, fold).table()
                   : grouped.aggregate(fold::initial, fold::add, store(node)))
               .filter((key, row) -> !Fold.isInitial(row));
     }
     JsonNode results = node.get("results");
     return kept.mapValues((key, row) -> fold.results(results, key, row));
-  }
-
-  /** Its keys are {@code Windowed}, which {@link Json#cells} shows as Duolog does. */
-  @SuppressWarnings({"unchecked", "rawtypes"})
-  private static KTable<Object, Json.Row> windowed(
-      JsonNode node, KGroupedStream<Object, Json.Row> grouped, Fold fold) {
-    JsonNode of = node.get("windows");
-    if (of.has("gap_ms")) {
-      return sessions(node, grouped, fold);
-    }
-    TimeWindows windows =
-        TimeWindows.ofSizeAndGrace(duration(of, "size_ms"), duration(of, "grace_ms"))
-            .advanceBy(duration(of, "advance_ms"));
-    var store =
-        Materialized
-            .<Object, Json.Row, WindowStore<Bytes, byte[]>>as(node.get("store").asText())
-            .withKeySerde(Json.KEYS)
-            .withValueSerde(Json.ROWS);
-    return (KTable) grouped.windowedBy(windows).aggregate(fold::initial, fold::add, store);
-  }
-
-  @SuppressWarnings({"unchecked", "rawtypes"})
-  private static KTable<Object, Json.Row> sessions(
-      JsonNode node, KGroupedStream<Object, Json.Row> grouped, Fold fold) {
-    JsonNode of = node.get("windows");
-    Duration gap = duration(of, "gap_ms");
-    Duration grace = duration(of, "grace_ms");
-    var store =
-        Materialized
-            .<Object, Json.Row, SessionStore<Bytes, byte[]>>as(node.get("store").asText())
-            .withKeySerde(Json.KEYS)
-            .withValueSerde(Json.ROWS)
-            // In memory, what is open is then what is kept.
-            .withRetention(gap.plus(grace).plusMillis(1));
-    return (KTable)
-        grouped
-            .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
-            .aggregate(fold::initial, fold::add, fold::merge, store);
-  }
-
-  private static Duration duration(JsonNode of, String field) {
-    return Duration.ofMillis(of.get(field).asLong());
   }
 
   private KStream<Object, Json.Row> join(JsonNode node) {

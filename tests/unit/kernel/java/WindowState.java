@@ -19,8 +19,8 @@ public final class WindowState {
 
   public static void main(String[] args) {
     boolean realTime = Boolean.parseBoolean(args[0]);
-    Windows windows =
-        new Windows(Long.parseLong(args[1]), Long.parseLong(args[1]), Long.parseLong(args[2]));
+    long size = Long.parseLong(args[1]);
+    Windows windows = new HoppingWindows(size, size, 0, Long.parseLong(args[2]));
     MemoryHandle handle = new MemoryHandle();
     handle.select(TASK);
     WindowRows rows = new WindowRows("store", 3, GROUPING, windows);

@@ -22,6 +22,14 @@ interface Closing extends Serializable {
   /** A window has closed where its end is not above stream time less this. */
   long delayMs();
 
+  /**
+   * Rows of windows that end here or before it are not kept any more. They may outlive their windows,
+   * for who looks them up; never the other way round.
+   */
+  default long letGoUntil(long streamTime) {
+    return streamTime - delayMs();
+  }
+
   /** Whether a row's bucket is that of its window's end, or of its start. */
   boolean bucketsByEnd();
 

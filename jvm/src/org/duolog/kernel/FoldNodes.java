@@ -56,6 +56,30 @@ record FoldNodes(
         binding.typed(owner, Binder.withTs(two), of.merge(), of.accTypes()));
   }
 
+  Node slidingFold(String owner, Operator.SlidingFold of) {
+    StructType layout = Binder.withTs(Binder.with(Binding.record(of), "a", of.accTypes()));
+    List<String> index = new ArrayList<>(List.of(Binding.key(of).fieldNames()));
+    index.add(span(of.windows(), "w0"));
+    List<String> types = new ArrayList<>(of.keyTypes());
+    types.add("BIGINT");
+    return new SlidingFoldNode(
+        stores.get(of.store()),
+        AggregatingNode.Layout.windowed(of, of.accTypes()),
+        new AggregatingNode.Steps(
+            binding.typed(owner, layout, of.init(), of.accTypes()),
+            binding.typed(owner, layout, of.add(), of.accTypes()),
+            binding.computed(owner, windowed(of, of.accTypes()), of.results(), of)),
+        windows.get(of.store()),
+        of.windows(),
+        windowedKey(owner, of),
+        binding.typed(owner, bounded(of), index, types));
+  }
+
+  /** The span of time that a start lies in: windows of one span are found together. */
+  static String span(SlidingWindows windows, String start) {
+    return start + " DIV " + windows.bucketMs();
+  }
+
   /** What the results of a window are computed from. */
   private static StructType windowed(Operator of, List<String> accTypes) {
     StructType key = Binder.with(new StructType(), "k", Closing.keyTypes(of));
@@ -64,10 +88,13 @@ record FoldNodes(
 
   /** Computes a key with its window. */
   private Program windowedKey(String owner, Operator of) {
-    StructType key = Binding.key(of);
-    List<String> columns = new ArrayList<>(List.of(key.fieldNames()));
+    List<String> columns = new ArrayList<>(List.of(Binding.key(of).fieldNames()));
     columns.addAll(List.of("w0", "w1"));
-    StructType bounded = Binder.withTs(Binder.with(key, "w", Closing.BOUNDS));
-    return binding.typed(owner, bounded, columns, Closing.keyTypes(of));
+    return binding.typed(owner, bounded(of), columns, Closing.keyTypes(of));
+  }
+
+  /** A key, and the bounds of a window. */
+  private static StructType bounded(Operator of) {
+    return Binder.withTs(Binder.with(Binding.key(of), "w", Closing.BOUNDS));
   }
 }

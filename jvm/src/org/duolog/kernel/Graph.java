@@ -67,16 +67,32 @@ final class Graph {
       windows.put(fold.store(), rows);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     } else if (operator instanceof Operator.SessionFold fold) {
-      List<String> keys = Closing.keyTypes(fold);
-      StructType layout = Binder.withTs(Binder.with(new StructType(), "k", keys));
-      List<String> inner = List.of(layout.fieldNames()).subList(0, fold.keyTypes().size());
-      Program innerKey = binding.typed(Binding.owner(id, fold), layout, inner, fold.keyTypes());
-      WindowRows rows =
-          new WindowRows(fold.store(), keys.size(), grouping, fold.sessions(), innerKey);
-      windows.put(fold.store(), rows);
+      WindowRows rows = indexed(id, fold, fold.store(), fold.sessions(), List.of());
+      declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
+    } else if (operator instanceof Operator.SlidingFold fold) {
+      String span = FoldNodes.span(fold.windows(), "k" + fold.keyTypes().size());
+      WindowRows rows = indexed(id, fold, fold.store(), fold.windows(), List.of(span));
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     }
     operator.children().forEach(child -> declareStores(child, reached));
+  }
+
+  /** Rows of windows that are found by the columns before them, and more that is BIGINT. */
+  private WindowRows indexed(
+      int id, Operator fold, String store, Closing closing, List<String> more) {
+    List<String> keys = Closing.keyTypes(fold);
+    StructType layout = Binder.withTs(Binder.with(new StructType(), "k", keys));
+    List<String> found =
+        new ArrayList<>(List.of(layout.fieldNames()).subList(0, fold.keyTypes().size()));
+    List<String> types = new ArrayList<>(fold.keyTypes());
+    for (String column : more) {
+      found.add(column);
+      types.add("BIGINT");
+    }
+    Program index = binding.typed(Binding.owner(id, fold), layout, found, types);
+    WindowRows rows = new WindowRows(store, keys.size(), grouping, closing, index);
+    windows.put(store, rows);
+    return rows;
   }
 
   private void declare(String store, int columns, boolean toldAtOnce, StateRows rows) {
@@ -148,6 +164,9 @@ final class Graph {
     }
     if (of instanceof Operator.SessionFold fold) {
       return folds.sessionFold(owner, fold);
+    }
+    if (of instanceof Operator.SlidingFold fold) {
+      return folds.slidingFold(owner, fold);
     }
     return new ToStreamNode();
   }

@@ -80,7 +80,7 @@ final class KeyValueStore implements Store {
     writeThrough = scope.realTime;
     cacheBytesMax = scope.realTime || toldAtOnce ? 0 : scope.cacheBytesMax;
     tasks = new HashMap<>();
-    rows.open(writeThrough);
+    rows.open(writeThrough, cacheBytesMax > 0);
   }
 
   /** Who hears of updates; set anew after each open. */
@@ -105,6 +105,10 @@ final class KeyValueStore implements Store {
       }
       entry = read(key.copy());
       task.entries.put(entry.key, entry);
+      task.count(entry);
+    }
+    if (entry.row != null && entry.untold == null && rows.isOver(entry.key)) {
+      entry.row = null;
       task.count(entry);
     }
     return entry;

@@ -30,6 +30,7 @@ sealed interface Operator {
           Map.entry("print", Print.class),
           Map.entry("window_fold", WindowFold.class),
           Map.entry("session_fold", SessionFold.class),
+          Map.entry("sliding_fold", SlidingFold.class),
           Map.entry("route", Route.class),
           Map.entry("sink", Sink.class));
 
@@ -319,9 +320,7 @@ sealed interface Operator {
       List<String> add,
       List<String> results,
       boolean toldAtOnce,
-      long sizeMs,
-      long advanceMs,
-      long graceMs)
+      Windows windows)
       implements Operator {
     public WindowFold {
       children = Spec.orEmpty(children);
@@ -331,10 +330,6 @@ sealed interface Operator {
       init = Spec.orEmpty(init);
       add = Spec.orEmpty(add);
       results = Spec.orEmpty(results);
-    }
-
-    Windows windows() {
-      return new Windows(sizeMs, advanceMs, graceMs);
     }
   }
 
@@ -368,6 +363,37 @@ sealed interface Operator {
 
     Sessions sessions() {
       return new Sessions(gapMs, graceMs);
+    }
+  }
+
+  /** Aggregates the records of a stream by key and sliding window. */
+  record SlidingFold(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store,
+      List<String> accTypes,
+      List<String> init,
+      List<String> add,
+      List<String> results,
+      boolean toldAtOnce,
+      long differenceMs,
+      long graceMs)
+      implements Operator {
+    public SlidingFold {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      accTypes = Spec.orEmpty(accTypes);
+      init = Spec.orEmpty(init);
+      add = Spec.orEmpty(add);
+      results = Spec.orEmpty(results);
+    }
+
+    SlidingWindows windows() {
+      return new SlidingWindows(differenceMs, graceMs);
     }
   }
 

@@ -75,11 +75,11 @@ final class SessionFoldNode extends AggregatingNode {
       return;
     }
     rows.observe(change.ts);
-    SessionIndex index = rows.index();
-    SessionIndex.Entry known = index.of(change.key);
-    boolean changed = known.forgetClosed(rows);
-    List<SessionIndex.Bounds> touched = touched(known, change.ts);
-    SessionIndex.Bounds joined = joined(touched, change.ts);
+    WindowIndex index = rows.index();
+    WindowIndex.Entry known = index.of(change.key);
+    boolean changed = known.forgetOver(rows);
+    List<WindowIndex.Bounds> touched = touched(known, change.ts);
+    WindowIndex.Bounds joined = joined(touched, change.ts);
     if (rows.isClosed(joined.end())) {
       scope.late(this);
     } else {
@@ -91,7 +91,7 @@ final class SessionFoldNode extends AggregatingNode {
             session -> store.update(entry(change, session), null, session.end(), change.headers));
       }
       store.update(entry, acc, joined.end(), change.headers);
-      known.sessions.removeAll(touched);
+      known.windows.removeAll(touched);
       known.add(joined);
       changed = true;
     }
@@ -100,9 +100,9 @@ final class SessionFoldNode extends AggregatingNode {
     }
   }
 
-  private List<SessionIndex.Bounds> touched(SessionIndex.Entry known, long ts) {
-    List<SessionIndex.Bounds> found = new ArrayList<>();
-    for (SessionIndex.Bounds session : known.sessions) {
+  private List<WindowIndex.Bounds> touched(WindowIndex.Entry known, long ts) {
+    List<WindowIndex.Bounds> found = new ArrayList<>();
+    for (WindowIndex.Bounds session : known.windows) {
       if (session.end() >= ts - sessions.gapMs() && session.start() <= ts + sessions.gapMs()) {
         found.add(session);
       }
@@ -110,20 +110,20 @@ final class SessionFoldNode extends AggregatingNode {
     return found;
   }
 
-  private static SessionIndex.Bounds joined(List<SessionIndex.Bounds> touched, long ts) {
+  private static WindowIndex.Bounds joined(List<WindowIndex.Bounds> touched, long ts) {
     long start = ts;
     long end = ts;
-    for (SessionIndex.Bounds session : touched) {
+    for (WindowIndex.Bounds session : touched) {
       start = Math.min(start, session.start());
       end = Math.max(end, session.end());
     }
-    return new SessionIndex.Bounds(start, end);
+    return new WindowIndex.Bounds(start, end);
   }
 
   /** What the touched sessions have accumulated, and then the record. */
-  private UnsafeRow accumulated(List<SessionIndex.Bounds> touched, Change change) {
+  private UnsafeRow accumulated(List<WindowIndex.Bounds> touched, Change change) {
     UnsafeRow acc = initial(change);
-    for (SessionIndex.Bounds session : touched) {
+    for (WindowIndex.Bounds session : touched) {
       UnsafeRow other = entry(change, session).row;
       // A copy: the next result is written where this one is read.
       acc = merge.apply(mergeOperands.of(change.key, acc, other, change.ts)).copy();
@@ -131,7 +131,7 @@ final class SessionFoldNode extends AggregatingNode {
     return added(acc, change);
   }
 
-  private KeyValueStore.Entry entry(Change change, SessionIndex.Bounds session) {
+  private KeyValueStore.Entry entry(Change change, WindowIndex.Bounds session) {
     bounds.setLong(0, session.start());
     bounds.setLong(1, session.end());
     return store.lookup(

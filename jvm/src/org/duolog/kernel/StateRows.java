@@ -13,7 +13,8 @@ import org.apache.spark.sql.streaming.MapState;
 interface StateRows extends Serializable {
   void attach(MapState<byte[], byte[]> state);
 
-  void open(boolean writeThrough);
+  /** @param cached whether what the micro-batch updates is in a record cache */
+  void open(boolean writeThrough, boolean cached);
 
   /** What follows belongs to this task. */
   void select(long grouping);
@@ -24,6 +25,9 @@ interface StateRows extends Serializable {
   void put(UnsafeRow key, byte[] row);
 
   void remove(UnsafeRow key);
+
+  /** Whether the row of a key has had its time, and is found no more. */
+  boolean isOver(UnsafeRow key);
 
   /** The task's micro-batch ends, and everything else was written. */
   void flush();
@@ -47,7 +51,7 @@ interface StateRows extends Serializable {
     }
 
     @Override
-    public void open(boolean writeThrough) {}
+    public void open(boolean writeThrough, boolean cached) {}
 
     @Override
     public void select(long grouping) {}
@@ -65,6 +69,11 @@ interface StateRows extends Serializable {
     @Override
     public void remove(UnsafeRow key) {
       state.removeKey(key.getBytes());
+    }
+
+    @Override
+    public boolean isOver(UnsafeRow key) {
+      return false;
     }
 
     @Override

@@ -52,9 +52,11 @@ final class WindowFoldNode extends AggregatingNode {
       return;
     }
     rows.observe(change.ts);
+    long before = Long.MIN_VALUE;
     long start = windows.firstStart(change.ts);
-    // A start that overflows is the last one.
-    for (; start <= change.ts && start >= 0; start += windows.advanceMs()) {
+    // A start that overflows, or is the same again, was the last one.
+    for (; before < start && start <= change.ts; start = windows.nextStart(start)) {
+      before = start;
       long end = windows.end(start);
       if (rows.isClosed(end)) {
         scope.late(this);

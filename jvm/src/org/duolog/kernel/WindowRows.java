@@ -18,9 +18,9 @@ import org.apache.spark.sql.streaming.MapState;
  * </pre>
  *
  * <p>The last two columns of a key are its window's start and end. Stream time is the greatest timestamp
- * that was seen; a window is closed where its end is not above stream time less the grace period.
- * A row of a closed window is not written any more. A bucket all of whose windows have closed is
- * scanned and emptied: at the end of a micro-batch, or in real time a few rows with each record, so
+ * that was seen; a window is closed where its end is not above stream time less the grace period. Its
+ * row may be kept a while longer ({@link Closing#letGoUntil}); then it is over, and is neither written
+ * nor found any more. A bucket all of whose windows are over is scanned and emptied: at the end of a micro-batch, or in real time a few rows with each record, so
  * that a million windows that close at once hold nobody up.
  *
  * <p>Threads: one at a time. Source: Kafka Streams AbstractRocksDBSegmentedBytesStore, which keeps no
@@ -38,11 +38,12 @@ final class WindowRows implements StateRows {
   private final int bucketColumn;
   private final Closing closing;
   private final long intervalMs;
-  private final Program innerKey;
+  private final Program indexKey;
   private final int keyColumns;
   private transient Operands keyOperands;
   private transient MapState<byte[], byte[]> state;
   private transient boolean writeThrough;
+  private transient boolean cached;
   private transient Map<Long, Task> tasks;
   private transient Task task;
 
@@ -51,15 +52,15 @@ final class WindowRows implements StateRows {
     this(name, keyColumns, grouping, closing, null);
   }
 
-  /** @param innerKey computes a key without its window, for sessions that are found by it */
+  /** @param indexKey computes of a key with its window what the window is found by in the index */
   WindowRows(
-      String name, int keyColumns, Grouping grouping, Closing closing, Program innerKey) {
+      String name, int keyColumns, Grouping grouping, Closing closing, Program indexKey) {
     this.rows = new BucketStore(name, keyColumns, 0, grouping);
     this.endColumn = keyColumns - 1;
     this.bucketColumn = closing.bucketsByEnd() ? keyColumns - 1 : keyColumns - 2;
     this.closing = closing;
     this.intervalMs = closing.bucketMs();
-    this.innerKey = innerKey;
+    this.indexKey = indexKey;
     this.keyColumns = keyColumns;
   }
 
@@ -70,8 +71,9 @@ final class WindowRows implements StateRows {
   }
 
   @Override
-  public void open(boolean writeThrough) {
+  public void open(boolean writeThrough, boolean cached) {
     this.writeThrough = writeThrough;
+    this.cached = cached;
     tasks = new HashMap<>();
   }
 
@@ -85,6 +87,7 @@ final class WindowRows implements StateRows {
   void observe(long ts) {
     if (ts > task.streamTime) {
       task.streamTime = ts;
+      task.over = closing.letGoUntil(ts);
       task.moved = true;
     }
     if (writeThrough) {
@@ -97,18 +100,29 @@ final class WindowRows implements StateRows {
     return end <= task.streamTime - closing.delayMs();
   }
 
-  /** The sessions of the task's keys. */
-  SessionIndex index() {
+  /** Whether the row of a window with this end is let go. */
+  boolean isOver(long end) {
+    return end <= task.over;
+  }
+
+  /** With a record cache it is found until the micro-batch ends, as in Kafka Streams. */
+  @Override
+  public boolean isOver(UnsafeRow key) {
+    return end(key) <= (cached ? task.overAtFirst : task.over);
+  }
+
+  /** The windows of the task's keys. */
+  WindowIndex index() {
     return task.index;
   }
 
   void openKeys(int partition) {
-    innerKey.open(partition);
+    indexKey.open(partition);
     keyOperands = new Operands(keyColumns, 0, 0);
   }
 
   void closeKeys() {
-    innerKey.close();
+    indexKey.close();
   }
 
   @Override
@@ -118,8 +132,8 @@ final class WindowRows implements StateRows {
 
   @Override
   public void put(UnsafeRow key, byte[] row) {
-    if (isClosed(end(key))) {
-      forgetSessions(key);
+    if (isOver(end(key))) {
+      forget(key);
       return;
     }
     long bucket = bucket(key);
@@ -140,14 +154,15 @@ final class WindowRows implements StateRows {
   @Override
   public void flush() {
     expire(Integer.MAX_VALUE);
-    if (innerKey != null) {
+    if (indexKey != null) {
       task.index.flush();
     }
     writeTask();
+    task.overAtFirst = task.over;
   }
 
   private long bucket(UnsafeRow key) {
-    return key.getLong(bucketColumn) / intervalMs;
+    return Math.floorDiv(key.getLong(bucketColumn), intervalMs);
   }
 
   private long end(UnsafeRow key) {
@@ -156,7 +171,7 @@ final class WindowRows implements StateRows {
 
   private boolean hasExpired(long bucket) {
     long next = Windows.end(bucket * intervalMs, intervalMs);
-    return isClosed(closing.lastEnd(next - 1));
+    return isOver(closing.lastEnd(next - 1));
   }
 
   /** Deletes up to so many rows of buckets that have expired. */
@@ -172,7 +187,7 @@ final class WindowRows implements StateRows {
         // Buckets far apart may share a place.
         if (bucket(key) == bucket) {
           rows.delete(bucket, key);
-          forgetSessions(key);
+          forget(key);
         }
       }
       if (!task.expiring.hasNext()) {
@@ -183,21 +198,23 @@ final class WindowRows implements StateRows {
     }
   }
 
-  /** The row of a closed session is not kept: nor is what the index knows of it. */
-  private void forgetSessions(UnsafeRow key) {
-    if (innerKey != null) {
-      SessionIndex.Entry known =
-          task.index.of(innerKey.apply(keyOperands.of(key, null, null, 0)));
-      if (known.forgetClosed(this)) {
+  /** What has no row is not in the index either. */
+  private void forget(UnsafeRow key) {
+    if (indexKey != null) {
+      WindowIndex.Entry known =
+          task.index.of(indexKey.apply(keyOperands.of(key, null, null, 0)));
+      if (known.forgetOver(this)) {
         task.index.changed(known);
       }
     }
   }
 
   private Task load() {
-    Task loaded = new Task(new SessionIndex(state, writeThrough));
+    Task loaded = new Task(new WindowIndex(state, writeThrough));
     byte[] time = state.getValue(TIME);
     loaded.streamTime = time == null ? NO_TIME : ByteBuffer.wrap(time).getLong();
+    loaded.over = time == null ? Long.MIN_VALUE : closing.letGoUntil(loaded.streamTime);
+    loaded.overAtFirst = loaded.over;
     byte[] buckets = state.getValue(BUCKETS);
     if (buckets != null) {
       for (ByteBuffer left = ByteBuffer.wrap(buckets); left.hasRemaining(); ) {
@@ -223,15 +240,20 @@ final class WindowRows implements StateRows {
   /** What is known of a task; what differs from the state is written with a record, or at the end. */
   private static final class Task {
     final TreeSet<Long> buckets = new TreeSet<>();
-    final SessionIndex index;
+    final WindowIndex index;
     long streamTime;
+
+    /** Up to which end rows of windows are let go: now, and at the micro-batch's start. */
+    long over;
+
+    long overAtFirst;
     boolean moved;
     boolean changed;
 
     /** What is left of the scan of the first bucket; null before it. */
     Iterator<UnsafeRow> expiring;
 
-    Task(SessionIndex index) {
+    Task(WindowIndex index) {
       this.index = index;
     }
   }

@@ -1,22 +1,24 @@
 package org.duolog.kernel;
 
-/**
- * Windows of time of one size, one beginning every so often since 1970.
- *
- * <p>Source: Kafka Streams TimeWindows.
- */
-record Windows(long sizeMs, long advanceMs, long graceMs) implements Closing {
-  private static final long serialVersionUID = 1L;
-  private static final int BUCKETS_PER_SIZE = 4;
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
 
-  /** The start of the first window that holds a timestamp. */
-  long firstStart(long ts) {
-    return Math.max(0, ts - sizeMs + advanceMs) / advanceMs * advanceMs;
-  }
+/** Windows of time: those that a record is in follow from its timestamp alone. */
+@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
+@JsonSubTypes({
+  @JsonSubTypes.Type(value = HoppingWindows.class, name = "hopping"),
+  @JsonSubTypes.Type(value = CalendarWindows.class, name = "calendar"),
+  @JsonSubTypes.Type(value = UnlimitedWindows.class, name = "unlimited")
+})
+interface Windows extends Closing {
+  /** The start of the first window that holds a timestamp; above the timestamp where none does. */
+  long firstStart(long ts);
 
-  long end(long start) {
-    return end(start, sizeMs);
-  }
+  /** The start of the window behind the one that starts here; not above it where there is none. */
+  long nextStart(long start);
+
+  /** The end of the window that starts here, the first millisecond behind it. */
+  long end(long start);
 
   /** No window ends before it begins, wherever its records put it. */
   static long end(long start, long sizeMs) {
@@ -24,22 +26,7 @@ record Windows(long sizeMs, long advanceMs, long graceMs) implements Closing {
   }
 
   @Override
-  public long delayMs() {
-    return graceMs;
-  }
-
-  @Override
-  public boolean bucketsByEnd() {
+  default boolean bucketsByEnd() {
     return false;
-  }
-
-  @Override
-  public long bucketMs() {
-    return Math.max(advanceMs, sizeMs / BUCKETS_PER_SIZE);
-  }
-
-  @Override
-  public long lastEnd(long lastMs) {
-    return end(lastMs / advanceMs * advanceMs);
   }
 }

@@ -10,30 +10,31 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Which sessions a key has: their bounds, in the order of time.
+ * Which windows a key has, where their bounds do not follow from a record alone: in the order of time.
  *
- * <pre>  task, key bytes of an UnsafeRow  ->  start, end of each session   8 bytes each, big-endian
+ * <pre>  task, key bytes of an UnsafeRow  ->  start, end of each window   8 bytes each, big-endian
  * </pre>
  *
- * <p>Lies beside the rows of the sessions ({@link WindowRows}); a key is longer than what stands there
- * of the task itself. Threads: one at a time.
+ * <p>The key is that of sessions, or that of sliding windows and a span of their starts. Lies beside the
+ * rows of the windows ({@link WindowRows}); a key is longer than what stands there of the task itself.
+ * Threads: one at a time.
  */
-final class SessionIndex {
+final class WindowIndex {
   private static final int KEYS_MAX = 100_000;
 
   private final MapState<byte[], byte[]> state;
   private final boolean writeThrough;
   private final Map<UnsafeRow, Entry> entries = new HashMap<>();
 
-  SessionIndex(MapState<byte[], byte[]> state, boolean writeThrough) {
+  WindowIndex(MapState<byte[], byte[]> state, boolean writeThrough) {
     this.state = state;
     this.writeThrough = writeThrough;
   }
 
-  /** The bounds of a session, both of them timestamps of records. */
+  /** The bounds of a window. */
   record Bounds(long start, long end) {}
 
-  /** The sessions of a key. Whoever changes them says so with {@link #changed}. */
+  /** The windows of a key. Whoever changes them says so with {@link #changed}. */
   Entry of(UnsafeRow key) {
     Entry entry = entries.get(key);
     if (entry == null) {
@@ -69,7 +70,7 @@ final class SessionIndex {
     byte[] bytes = state.getValue(key.getBytes());
     if (bytes != null) {
       for (ByteBuffer left = ByteBuffer.wrap(bytes); left.hasRemaining(); ) {
-        entry.sessions.add(new Bounds(left.getLong(), left.getLong()));
+        entry.windows.add(new Bounds(left.getLong(), left.getLong()));
       }
     }
     return entry;
@@ -77,39 +78,39 @@ final class SessionIndex {
 
   private void write(Entry entry) {
     byte[] key = entry.key.getBytes();
-    if (entry.sessions.isEmpty()) {
+    if (entry.windows.isEmpty()) {
       state.removeKey(key);
       return;
     }
-    ByteBuffer bytes = ByteBuffer.allocate(entry.sessions.size() * 2 * Long.BYTES);
-    entry.sessions.forEach(session -> bytes.putLong(session.start()).putLong(session.end()));
+    ByteBuffer bytes = ByteBuffer.allocate(entry.windows.size() * 2 * Long.BYTES);
+    entry.windows.forEach(window -> bytes.putLong(window.start()).putLong(window.end()));
     state.updateValue(key, bytes.array());
   }
 
-  /** A key and its sessions. */
+  /** A key and its windows. */
   static final class Entry {
     final UnsafeRow key;
-    final List<Bounds> sessions = new ArrayList<>();
+    final List<Bounds> windows = new ArrayList<>();
     private boolean dirty;
 
     private Entry(UnsafeRow key) {
       this.key = key;
     }
 
-    /** Adds a session in its place. */
-    void add(Bounds session) {
+    /** Adds a window in its place. */
+    void add(Bounds window) {
       int at = 0;
-      while (at < sessions.size() && sessions.get(at).start() < session.start()) {
+      while (at < windows.size() && windows.get(at).start() < window.start()) {
         at++;
       }
-      sessions.add(at, session);
+      windows.add(at, window);
     }
 
-    /** Forgets the sessions that have closed; returns whether there were any. */
-    boolean forgetClosed(WindowRows rows) {
+    /** Forgets the windows whose rows are let go; returns whether there were any. */
+    boolean forgetOver(WindowRows rows) {
       boolean forgot = false;
-      for (Iterator<Bounds> all = sessions.iterator(); all.hasNext(); ) {
-        if (rows.isClosed(all.next().end())) {
+      for (Iterator<Bounds> all = windows.iterator(); all.hasNext(); ) {
+        if (rows.isOver(all.next().end())) {
           all.remove();
           forgot = true;
         }

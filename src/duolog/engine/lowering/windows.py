@@ -1,0 +1,42 @@
+"""Windows as the kernel is told of them."""
+
+from duolog.engine.lowering.rows import Json
+from duolog.plan.calendar_windows import CalendarWindows
+from duolog.plan.windows import FixedWindows, TimeWindows, UnlimitedWindows
+
+
+def lower_windows(windows: FixedWindows) -> Json:
+    """Return the windows that a record is in by its timestamp alone."""
+    match windows:
+        case TimeWindows():
+            return {
+                "kind": "hopping",
+                "size_ms": windows.size_ms,
+                "advance_ms": windows.advance_ms,
+                "origin_ms": windows.origin_ms,
+                "grace_ms": windows.grace_ms,
+            }
+        case CalendarWindows():
+            return {
+                "kind": "calendar",
+                "unit": windows.unit.upper(),
+                "zone": windows.zone,
+                "first_day": windows.first_day.upper(),
+                "grace_ms": windows.grace_ms,
+            }
+        case UnlimitedWindows(start_ms=start_ms):
+            return {"kind": "unlimited", "start_ms": start_ms}
+
+
+def laid_out(windows: Json) -> str:
+    """Return what state depends on: what is late is the business of the grace period, which may change."""
+    match windows:
+        case {"kind": "hopping", "size_ms": size, "advance_ms": advance, "origin_ms": origin}:
+            return f"of {size} ms every {advance} ms" + (f" from {origin} ms on" if origin else "")
+        case {"kind": "calendar", "unit": unit, "zone": zone, "first_day": first_day}:
+            first = f" from {first_day.lower()} on" if unit == "WEEK" else ""
+            return f"calendar {unit.lower()}s{first} of {zone}"
+        case {"kind": "unlimited", "start_ms": start}:
+            return f"one from {start} ms on"
+        case _:
+            raise AssertionError(windows)

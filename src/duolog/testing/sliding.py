@@ -1,0 +1,124 @@
+"""Aggregates in sliding windows, in plain Python.
+
+Source: Kafka Streams `KStreamSlidingWindowAggregate`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from duolog.plan.nodes import AggregateNode
+from duolog.plan.windows import SlidingWindows
+from duolog.serde.row import Row
+from duolog.testing.entries import Entry, Kept, Run, Store, Stores, after, is_null, made
+
+Add = Callable[[Entry, Row | None], Row]
+"""What a record makes of what was kept, or of nothing."""
+
+Results = Callable[[Row, Kept], Row]
+
+
+def in_sliding_windows(
+    node: AggregateNode,
+    windows: SlidingWindows,
+    add: Add,
+    results: Results,
+    stream_time: Callable[[Entry, Stores], int],
+) -> Run:
+    """Return the function that folds a record into the windows that hold it, and those that it makes."""
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if is_null(entry.key) or entry.value is None:
+            return []
+        store = stores[node.store]
+        closed = stream_time(entry, stores) - windows.grace_ms
+        if entry.timestamp_ms + windows.difference_ms < closed:
+            return []
+        found = _Found(windows, store, entry, add, closed)
+        changed = list(found.early() if entry.timestamp_ms < windows.difference_ms else found.all())
+        told = [
+            after(
+                made(entry, results(key, now), now.timestamp_ms, key),
+                store[key] and Kept(results(key, store[key]), store[key].timestamp_ms)
+                if key in store
+                else None,
+            )
+            for key, now in changed
+        ]
+        store.update(changed)
+        return told
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What becomes of the windows of a key with a record; what has closed is left out."""
+
+    windows: SlidingWindows
+    store: Store
+    entry: Entry
+    add: Add
+    closed: int
+
+    def all(self) -> Iterator[tuple[Row, Kept]]:
+        """Yield what changes, in order, where no window would begin before 1970."""
+        at, difference = self.entry.timestamp_ms, self.windows.difference_ms
+        starts = self._starts(at - 2 * difference)
+        left = right = None
+        previous: int | None = None
+        ends_here = False
+        for start in sorted(starts - {at + 1}, reverse=True):
+            window = self.store[self._key(start)]
+            if start + difference < at:
+                left, previous = window, window.timestamp_ms
+                break
+            yield from self._added(start, window)
+            if start + difference > at:
+                right = right or window
+            elif window.timestamp_ms < at:
+                ends_here, previous = True, window.timestamp_ms
+            else:
+                return
+        if previous is not None and previous + 1 + difference >= at:
+            yield from self._behind(previous, starts)
+        if not ends_here:
+            holds_others = left is not None and left.timestamp_ms >= at - difference
+            yield from self._added(at - difference, left if holds_others else None)
+        yield from self._copied_behind(right, starts)
+
+    def early(self) -> Iterator[tuple[Row, Kept]]:
+        """Yield what changes where the record's own window would begin before 1970."""
+        at = self.entry.timestamp_ms
+        starts = self._starts(0)
+        first, right = self.store.get(self._key(0)), None
+        for start in sorted(starts - {0, at + 1}):
+            right = self.store[self._key(start)]
+            yield from self._added(start, right)
+        yield from self._copied_behind(right or first, starts)
+        if first is not None and first.timestamp_ms < at:
+            yield from self._behind(first.timestamp_ms, starts)
+        yield from self._added(0, first)
+
+    def _starts(self, first: int) -> set[int]:
+        """Return where the key's windows begin, from `first` to right behind the record."""
+        last = self.entry.timestamp_ms + 1
+        starts = (key[-2] for key in self.store if key[:-2] == self.entry.key)
+        return {start for start in starts if isinstance(start, int) and first <= start <= last}
+
+    def _key(self, start: int) -> Row:
+        return (*self.entry.key, start, start + self.windows.difference_ms)
+
+    def _added(self, start: int, window: Kept | None) -> Iterator[tuple[Row, Kept]]:
+        if start + self.windows.difference_ms >= self.closed:
+            at = self.entry.timestamp_ms
+            time = max(at, window.timestamp_ms) if window else at
+            yield self._key(start), Kept(self.add(self.entry, window.row if window else None), time)
+
+    def _behind(self, previous: int, starts: set[int]) -> Iterator[tuple[Row, Kept]]:
+        if previous + 1 not in starts:
+            yield from self._added(previous + 1, None)
+
+    def _copied_behind(self, right: Kept | None, starts: set[int]) -> Iterator[tuple[Row, Kept]]:
+        start = self.entry.timestamp_ms + 1
+        if right is not None and right.timestamp_ms >= start and start not in starts:
+            yield self._key(start), right

@@ -1,0 +1,57 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.NavigableSet;
+import java.util.TreeSet;
+import org.apache.kafka.streams.kstream.Windows;
+import org.apache.kafka.streams.kstream.internals.TimeWindow;
+
+/** Windows that Kafka Streams has no class for: with an offset, or side by side from given starts. */
+final class GivenWindows extends Windows<TimeWindow> {
+  private final JsonNode of;
+  private final NavigableSet<Long> starts = new TreeSet<>();
+
+  GivenWindows(JsonNode of) {
+    this.of = of;
+    if (of.has("starts")) {
+      of.get("starts").forEach(start -> starts.add(start.asLong()));
+    }
+  }
+
+  @Override
+  public Map<Long, TimeWindow> windowsFor(long ts) {
+    Map<Long, TimeWindow> found = new LinkedHashMap<>();
+    if (!starts.isEmpty()) {
+      long start = starts.floor(ts);
+      found.put(start, new TimeWindow(start, starts.higher(start)));
+      return found;
+    }
+    long size = of.get("size_ms").asLong();
+    for (long start = of.get("offset_ms").asLong();
+        start <= ts;
+        start += of.get("advance_ms").asLong()) {
+      if (ts < start + size) {
+        found.put(start, new TimeWindow(start, start + size));
+      }
+    }
+    return found;
+  }
+
+  /** How long a window is, or the longest one: the store keeps it so long. */
+  @Override
+  public long size() {
+    if (starts.isEmpty()) {
+      return of.get("size_ms").asLong();
+    }
+    long longest = 0;
+    for (Long start : starts.headSet(starts.last())) {
+      longest = Math.max(longest, starts.higher(start) - start);
+    }
+    return longest;
+  }
+
+  @Override
+  public long gracePeriodMs() {
+    return of.get("grace_ms").asLong();
+  }
+}

@@ -1,0 +1,112 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import java.time.Duration;
+import java.time.Instant;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.kstream.KGroupedStream;
+import org.apache.kafka.streams.kstream.KTable;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.SlidingWindows;
+import org.apache.kafka.streams.kstream.TimeWindowedKStream;
+import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.kstream.UnlimitedWindows;
+import org.apache.kafka.streams.kstream.WindowedSerdes;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.SessionStore;
+import org.apache.kafka.streams.state.WindowStore;
+
+/** Aggregates in windows; their keys are {@code Windowed}, which {@link Json#cells} shows as Duolog does. */
+final class WindowedFolds {
+  private final JsonNode node;
+  private final JsonNode of;
+  private final KGroupedStream<Object, Json.Row> grouped;
+  private final Fold fold;
+
+  WindowedFolds(JsonNode node, KGroupedStream<Object, Json.Row> grouped, Fold fold) {
+    this.node = node;
+    this.of = node.get("windows");
+    this.grouped = grouped;
+    this.fold = fold;
+  }
+
+  KTable<Object, Json.Row> table() {
+    return switch (of.get("kind").asText()) {
+      case "TimeWindows" -> of.get("offset_ms").asLong() == 0
+          ? in(grouped.windowedBy(hopping()), null)
+          : in(grouped.windowedBy(new GivenWindows(of)), null);
+      case "CalendarWindows" -> in(grouped.windowedBy(new GivenWindows(of)), null);
+      case "UnlimitedWindows" -> in(grouped.windowedBy(unlimited()), null);
+      case "SlidingWindows" -> sliding();
+      case "SessionWindows" -> sessions();
+      default -> throw new IllegalArgumentException("no windows " + of);
+    };
+  }
+
+  private TimeWindows hopping() {
+    return TimeWindows.ofSizeAndGrace(duration("size_ms"), duration("grace_ms"))
+        .advanceBy(duration("advance_ms"));
+  }
+
+  private UnlimitedWindows unlimited() {
+    return UnlimitedWindows.of().startOn(Instant.ofEpochMilli(of.get("start_ms").asLong()));
+  }
+
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private KTable<Object, Json.Row> in(
+      TimeWindowedKStream<Object, Json.Row> windowed, Duration retention) {
+    var store =
+        Materialized
+            .<Object, Json.Row, WindowStore<Bytes, byte[]>>as(node.get("store").asText())
+            .withKeySerde(Json.KEYS)
+            .withValueSerde(Json.ROWS);
+    if (retention != null) {
+      store = store.withRetention(retention);
+    }
+    return (KTable) windowed.aggregate(fold::initial, fold::add, store);
+  }
+
+  /**
+   * Whatever a window can be made of is kept: Streams lets the last of it go a moment early. Its old value
+   * of a window's first result is that of the window that it was made of: a table of the results
+   * knows better.
+   */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private KTable<Object, Json.Row> sliding() {
+    Duration difference = duration("difference_ms");
+    Duration grace = duration("grace_ms");
+    KTable<Object, Json.Row> kept =
+        in(
+            grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(difference, grace)),
+            difference.multipliedBy(4).plus(grace).plusMillis(2));
+    Materialized store =
+        Materialized
+            .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>as(node.get("store").asText() + "-2")
+            .withKeySerde(
+                (org.apache.kafka.common.serialization.Serde)
+                    new WindowedSerdes.TimeWindowedSerde<>(Json.KEYS, difference.toMillis()))
+            .withValueSerde(Json.ROWS)
+            .withCachingDisabled();
+    return kept.toStream().toTable(store);
+  }
+
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private KTable<Object, Json.Row> sessions() {
+    Duration gap = duration("gap_ms");
+    Duration grace = duration("grace_ms");
+    var store =
+        Materialized
+            .<Object, Json.Row, SessionStore<Bytes, byte[]>>as(node.get("store").asText())
+            .withKeySerde(Json.KEYS)
+            .withValueSerde(Json.ROWS)
+            // In memory, what is open is then what is kept.
+            .withRetention(gap.plus(grace).plusMillis(1));
+    return (KTable)
+        grouped
+            .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
+            .aggregate(fold::initial, fold::add, fold::merge, store);
+  }
+
+  private Duration duration(String field) {
+    return Duration.ofMillis(of.get(field).asLong());
+  }
+}

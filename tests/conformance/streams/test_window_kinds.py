@@ -1,0 +1,185 @@
+"""Kafka Streams judges the kinds of windows: sliding, without an end, with an offset, of the calendar.
+
+Streams has no windows of the last two kinds: it is told where they begin, and the rest of them (late
+records, updates, keys, order) is its own. Where a window of the calendar begins is judged by Python's time
+zones and by DuckDB's, in `test_calendar_windows`.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from conformance.streams.by_reference import run_by_reference
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.judge import Given, KafkaStreams
+from conformance.streams.judged_cases import (
+    MODES,
+    SOME,
+    Mode,
+    batches_of,
+    cache_of,
+    plan_of,
+    without_headers,
+)
+from duolog import (
+    Topology,
+    calendar,
+    col,
+    count,
+    hopping,
+    max_,
+    min_,
+    sliding,
+    sum_,
+    tumbling,
+    unlimited,
+)
+from topologies import KEY, VALUE, RawRecord, ms, raw_records
+
+pytestmark = pytest.mark.spark
+
+Define = Callable[[Topology], None]
+EVERY_MODE: Final[tuple[Mode, ...]] = (*MODES, "late")
+AT_MS: Final = 1_774_000_000_000
+"""In March 2026, before clocks are put forward."""
+HOUR_MS: Final = 3_600_000
+
+
+def in_sliding_windows(topology: Topology) -> None:
+    """Records out of order make windows of what others hold; early ones share one, late ones none."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    grouped = stream.group_by_key()
+    short = grouped.windowed_by(sliding(ms(3), grace=ms(2)))
+    short.aggregate(c=count(), total=sum_("n"), least=min_("a")).to("short")
+    grouped.windowed_by(sliding(ms(10), grace=ms(30))).aggregate(c=count(), m=max_("n")).to("long")
+    bounds = stream.group_by("a").windowed_by(sliding(ms(1))).count("c").to_stream()
+    bounds.select_key("a", "window_start", "window_end").to("bounds")
+
+
+def sliding_windows_counted_again(topology: Topology) -> None:
+    """What a window has told before is taken back."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    counted = stream.group_by_key().windowed_by(sliding(ms(4), grace=ms(10))).count("c")
+    counted.group_by("window_start").aggregate(keys=count(), total=sum_("c")).to("by_start")
+
+
+def in_windows_with_an_offset(topology: Topology) -> None:
+    """Windows that begin beside the multiples of their advance."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    grouped = stream.group_by_key()
+    grouped.windowed_by(tumbling(ms(5), offset=ms(2), grace=ms(2))).aggregate(
+        c=count(), total=sum_("n")
+    ).to("tumbling")
+    grouped.windowed_by(hopping(ms(7), ms(3), offset=ms(10))).count().to("hopping")
+
+
+def in_one_window(topology: Topology) -> None:
+    """A window that never closes; what is before it is in none."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    stream.group_by_key().windowed_by(unlimited()).count().to("all")
+    since = stream.group_by("a").windowed_by(unlimited("1970-01-01T00:00:00.105+00:00"))
+    since.aggregate(c=count(), total=sum_("n")).to("since")
+
+
+def in_windows_of_the_calendar(topology: Topology) -> None:
+    """Days with 23 hours, weeks from Sunday on, months, quarters and years."""
+    grouped = topology.stream("s1", key=KEY, value=VALUE).group_by_key()
+    berlin, new_york = "Europe/Berlin", "America/New_York"
+    for windows in (
+        calendar("day", time_zone=berlin, grace="7 hours"),
+        calendar("week", time_zone=new_york, first_day="sunday"),
+        calendar("month", time_zone=berlin, grace="1 day"),
+        calendar("quarter", time_zone=berlin),
+        calendar("year", time_zone="Asia/Kathmandu"),
+    ):
+        windowed = grouped.windowed_by(windows)
+        results = windowed.aggregate(c=count(), hours=(col("window_end") - col("window_start")))
+        results.to(windows.unit)
+
+
+class Court:
+    """Both sides, and the comparison."""
+
+    def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
+        self._spark = spark
+        self._kafka_streams = kafka_streams
+
+    def ensure_same(
+        self, define: Define, records: list[RawRecord], mode: Mode, *, at: int = 0, scale: int = 1
+    ) -> None:
+        plan, cache = plan_of(define), cache_of(mode)
+        batches = [
+            [record._replace(time=at + scale * record.time) for record in batch]
+            for batch in batches_of(plan, records, mode)
+        ]
+        theirs = self._kafka_streams.run(plan, batches, cache_bytes_max=cache)
+
+        ours = run_in_memory(self._spark, plan, batches, cache_bytes_max=cache)
+        reference = run_by_reference(
+            plan, _in_one_partition(batches), cache_bytes_max=cache, tasks=1
+        )
+
+        assert without_headers(ours) == without_headers(theirs), batches
+        assert reference == without_headers(theirs), batches
+
+
+def _in_one_partition(batches: list[list[Given]]) -> list[list[Given]]:
+    """Return records that the reference takes in their order: elsewhere it goes by partitions."""
+    return [[record._replace(partition=0, headers=()) for record in batch] for batch in batches]
+
+
+@pytest.fixture(scope="module")
+def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield Court(spark, kafka_streams)
+    spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
+@pytest.mark.parametrize("mode", EVERY_MODE)
+@pytest.mark.parametrize("at", [0, 100])
+def test_kafka_streams_makes_the_same_sliding_windows(court: Court, mode: Mode, at: int) -> None:
+    court.ensure_same(in_sliding_windows, SOME * 3, mode, at=at)
+
+
+@pytest.mark.parametrize("mode", EVERY_MODE)
+def test_kafka_streams_takes_back_the_same_of_sliding_windows(court: Court, mode: Mode) -> None:
+    court.ensure_same(sliding_windows_counted_again, SOME * 2, mode)
+
+
+@pytest.mark.parametrize("mode", EVERY_MODE)
+@pytest.mark.parametrize("define", [in_windows_with_an_offset, in_one_window])
+def test_kafka_streams_fills_the_same_windows(court: Court, define: Define, mode: Mode) -> None:
+    court.ensure_same(define, SOME * 2, mode, at=100)
+
+
+@pytest.mark.parametrize("mode", ["each", "micro-batch"])
+def test_kafka_streams_fills_the_same_windows_of_the_calendar(court: Court, mode: Mode) -> None:
+    """Without a record cache, which in Kafka Streams knows windows of one size only."""
+    court.ensure_same(in_windows_of_the_calendar, SOME * 2, mode, at=AT_MS, scale=5 * HOUR_MS)
+
+
+@pytest.mark.parametrize("mode", ["each", "late", "cache"])
+@settings(
+    max_examples=settings().max_examples // 3,
+    phases=(Phase.explicit, Phase.generate),
+)
+@given(
+    records=st.lists(raw_records, min_size=4, max_size=24),
+    difference=st.integers(1, 12),
+    grace=st.integers(0, 12),
+    at=st.sampled_from([0, 5, 50]),
+)
+def test_kafka_streams_makes_the_same_random_sliding_windows(  # noqa: PLR0917
+    court: Court, mode: Mode, records: list[RawRecord], difference: int, grace: int, at: int
+) -> None:
+    def define(topology: Topology) -> None:
+        stream = topology.stream("s1", key=KEY, value=VALUE)
+        windowed = stream.group_by_key().windowed_by(sliding(ms(difference), grace=ms(grace)))
+        windowed.aggregate(c=count(), total=sum_("n")).to("out")
+
+    of_one_stream = [("s1", key, row, time) for _, key, row, time in records]
+    court.ensure_same(define, of_one_stream, mode, at=at)

@@ -1,0 +1,130 @@
+"""Windows of the calendar, judged by DuckDB's time zones; the kernel's are the same as Python's."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duolog import calendar
+from duolog.core.errors import StatementError
+from duolog.plan.calendar_windows import DAYS, UNITS, CalendarWindows, Unit
+from unit.kernel.java_program import run_java
+
+ZONES = (
+    "UTC",
+    "Europe/Berlin",
+    "America/New_York",
+    "America/Sao_Paulo",  # clocks were put forward at midnight: some days begin at 1
+    "Asia/Kathmandu",
+    "Australia/Lord_Howe",  # by half an hour
+    "Pacific/Kiritimati",
+)
+LAST_MS = 2_000_000_000_000
+HOUR_MS = 3_600_000
+
+
+def at_ms(text: str) -> int:
+    return int(dt.datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def bounds(windows: CalendarWindows, timestamp_ms: int) -> tuple[int, int]:
+    (start,) = windows.starts(timestamp_ms)
+    return start, windows.end(start)
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@settings(max_examples=300)
+@given(
+    unit=st.sampled_from(UNITS),
+    zone=st.sampled_from(ZONES),
+    first_day=st.sampled_from(DAYS),
+    timestamp_ms=st.integers(0, LAST_MS),
+)
+def test_duckdb_cuts_time_at_the_same_moments(
+    duck: duckdb.DuckDBPyConnection, unit: Unit, zone: str, first_day: str, timestamp_ms: int
+) -> None:
+    start, end = bounds(CalendarWindows(unit, zone, first_day), timestamp_ms)
+
+    assert start <= timestamp_ms < end
+    found = [start_by(duck, unit, zone, first_day, at) for at in (timestamp_ms, end - 1, end)]
+    assert found == [start, start, end]
+
+
+def start_by(
+    duck: duckdb.DuckDBPyConnection, unit: Unit, zone: str, first_day: str, timestamp_ms: int
+) -> int:
+    # DuckDB's weeks begin on Monday: another day is moved there and back, on the local clock.
+    days = DAYS.index(first_day) if unit == "week" else 0
+    row = duck.execute(
+        f"SELECT epoch_ms((date_trunc('{unit}', epoch_ms({timestamp_ms}) AT TIME ZONE 'UTC' "
+        f"AT TIME ZONE '{zone}' - INTERVAL {days} DAY) + INTERVAL {days} DAY) AT TIME ZONE '{zone}')"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_days_have_as_many_hours_as_clocks_say() -> None:
+    days = CalendarWindows("day", "Europe/Berlin")
+
+    def hours(text: str) -> float:
+        start, end = bounds(days, at_ms(text))
+        return (end - start) / HOUR_MS
+
+    assert hours("2026-03-29T12:00+02:00") == 23
+    assert hours("2026-10-25T12:00+01:00") == 25
+    assert hours("2026-10-26T12:00+01:00") == 24
+
+
+STRANGE = [
+    ("day", "Pacific/Apia", "2011-12-29T23:59:59-10:00"),  # the 30th was left out
+    ("day", "Pacific/Apia", "2011-12-31T00:00:00+14:00"),
+    ("day", "America/St_Johns", "2006-10-28T23:30:00-02:30"),  # and once more, from 00:01 back
+    ("day", "America/St_Johns", "2006-10-28T23:30:00-03:30"),
+    ("day", "America/St_Johns", "2006-10-29T00:00:30-02:30"),
+    ("week", "America/St_Johns", "2006-10-28T23:30:00-03:30"),
+    ("month", "Europe/Berlin", "2024-02-29T12:00:00+01:00"),
+    ("quarter", "Asia/Kathmandu", "1986-01-01T00:05:00+05:30"),
+    ("year", "America/New_York", "1970-01-01T00:00:00+00:00"),
+    ("year", "Europe/Berlin", "9999-12-30T00:00:00+00:00"),
+]
+
+
+def test_the_kernel_cuts_time_at_the_same_moments() -> None:
+    far = [(unit, "America/New_York", at) for unit in UNITS for at in (2**53, 2**62)]
+    some = [
+        (unit, zone, number * 29_123_456_789 % LAST_MS)
+        for number, (unit, zone) in enumerate((u, z) for u in UNITS for z in ZONES)
+    ]
+    cases = [(unit, zone, at_ms(text)) for unit, zone, text in STRANGE] + far + some
+    words = [(unit.upper(), zone, "SUNDAY", at) for unit, zone, at in cases]
+
+    found = iter(map(int, run_java("CalendarBounds", *(part for case in words for part in case))))
+
+    for unit, zone, at in cases:
+        expected = bounds(CalendarWindows(unit, zone, "sunday"), at)  # type: ignore[arg-type]
+        assert (next(found), next(found)) == expected, (unit, zone, at)
+        assert expected[0] <= at < expected[1]
+
+
+@pytest.mark.parametrize(
+    ("unit", "zone", "first_day", "said"),
+    [
+        ("fortnight", "UTC", "monday", "fortnight"),
+        ("day", "Europe/Berln", "monday", "Europe/Berlin"),
+        ("day", "../etc/passwd", "monday", "time zone"),
+        ("week", "UTC", "mon", "monday"),
+    ],
+)
+def test_what_no_calendar_has_is_refused(unit: Unit, zone: str, first_day: str, said: str) -> None:
+    with pytest.raises(StatementError) as caught:
+        calendar(unit, time_zone=zone, first_day=first_day)
+
+    assert said in caught.value.render()
