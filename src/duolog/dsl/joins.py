@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from duolog.dsl.columns import Columns, Expr, named
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.expressions import ColumnRef, Expression, Named, TableColumnRef, rewrite
-from duolog.plan.nodes import Node
+from duolog.plan.nodes import GlobalTableSource, Node
 from duolog.plan.types import render_columns
 
 Select = Sequence[str | Expr] | Columns
@@ -22,7 +22,9 @@ def ensure_keys_named_alike(left: Node, table: Node) -> None:
     if names_left != names_right:
         on = (f'"{name}"' for name in names_left or ["..."])
         said = next(on) if len(names_right) == 1 else f"[{', '.join(on)}]"
-        other = "" if left.is_table else ", or another column of the stream, which becomes its key"
+        other = "" if left.is_table else ", or another column of the stream"
+        if not isinstance(table, GlobalTableSource) and other:
+            other += ", which becomes its key"
         keys = f"({render_columns(left.schema.key)})", f"({render_columns(table.schema.key)})"
         raise InvalidPlan(
             f"the keys of {_called(left)} and {_called(table)} have different names",

@@ -12,6 +12,7 @@ from typing import NoReturn, Self
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Columns, Expr, count, named
 from duolog.dsl.folds import fold_of
+from duolog.dsl.global_tables import GlobalTable, global_join
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.metadata import WithMetadata
 from duolog.dsl.present_rows import PresentRows
@@ -30,7 +31,7 @@ class Stream(Reshaped, WithMetadata):
 
     def join(
         self,
-        table: "Table",
+        table: "Table | GlobalTable",
         *,
         on: On | None = None,
         prefix: str = "",
@@ -45,7 +46,8 @@ class Stream(Reshaped, WithMetadata):
             table: keyed by the same types as this stream is, or as `on` is.
             on: what is matched with the table's key columns, in their order: columns of this
                 stream, or expressions with a name. If they are not its key, they become it, as by
-                `select_key`. May be left out where both keys have the same names.
+                `select_key`; with a global table records keep the key that they have. May be
+                left out where both keys have the same names.
             prefix: put before the names of the table's columns.
             select: the columns of the new value instead: names or expressions over the columns
                 of both, the table's under their prefix.
@@ -66,7 +68,7 @@ class Stream(Reshaped, WithMetadata):
 
     def left_join(
         self,
-        table: "Table",
+        table: "Table | GlobalTable",
         *,
         on: On | None = None,
         prefix: str = "",
@@ -89,12 +91,16 @@ class Stream(Reshaped, WithMetadata):
     def _join(
         self,
         kind: OneOf["inner", "left"],
-        table: "Table",
+        table: "Table | GlobalTable",
         on: On | None,
         prefix: str,
         select: Select | None,
     ) -> "Stream":
         self.builder.ensure_own(table.node)
+        called = "join" if kind == "inner" else "left-join"
+        if isinstance(table, GlobalTable):
+            join = global_join(kind, self.node, table.node, on=on, prefix=prefix, select=select)
+            return self._then(f"global-{called}", join)
         if on is None:
             ensure_keys_named_alike(self.node, table.node)
             return self._join_by_key(kind, table, prefix, select)

@@ -4,13 +4,15 @@ Source: Kafka Streams `StreamsBuilder`, `Topology`.
 """
 
 from duolog.dsl.builder import Builder
+from duolog.dsl.global_tables import GlobalTable
 from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.streams import Stream, Table
 from duolog.plan.describe import describe
 from duolog.plan.formats import JSON, Format, internal_key_format
 from duolog.plan.levels import find_levels
-from duolog.plan.nodes import Plan, StreamSource, TableSource
+from duolog.plan.nodes import GlobalTableSource, Plan, StreamSource, TableSource
+from duolog.plan.schema import Schema
 
 
 class Topology:
@@ -96,17 +98,56 @@ class Topology:
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
         """
-        schema = declared_schema(key, value)
-        key_form = _format(key_format, internal_key_format(schema.key))
-        alone = not has_names(value)
-        value_form = _format(value_format, internal_key_format(schema.value) if alone else JSON)
+        of_topic = _topic_form(key, value, key_format, value_format)
         return Table(
             self._builder,
             self._builder.add(
                 "table",
-                lambda name: TableSource(
-                    name, topic, schema, key_form, value_form, store or f"{name}-store"
-                ),
+                lambda name: TableSource(name, topic, *of_topic, store or f"{name}-store"),
+            ),
+        )
+
+    def global_table(
+        self,
+        topic: str,
+        *,
+        key: Declared,
+        value: Declared,
+        key_format: str | None = None,
+        value_format: str | None = None,
+        store: str | None = None,
+    ) -> GlobalTable:
+        """Read a topic as a table that every task has whole, for streams to look up by any key.
+
+        What the topic holds at a start is loaded before any stream is read. Rows that come later
+        reach every task as they come. Each task of a join with it keeps all rows on disk, so it is
+        for tables that fit there several times.
+
+        Args:
+            topic: the topic's name; the topology reads it in no other way.
+            key: columns of the key, as for `stream`.
+            value: columns of the value, as for `stream`.
+            key_format: as for `table`.
+            value_format: as for `table`.
+            store: the name of the stores that keep the rows.
+
+        Raises:
+            StatementError: the columns cannot be read, or do not fit the format.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> shop = Topology("shop")
+            >>> rates = shop.global_table("rates", key="currency STRING", value="rate DOUBLE")
+            >>> orders = shop.stream("orders", key="id BIGINT", value="paid STRING, amount DOUBLE")
+            >>> print(orders.join(rates, on=col("paid").upper()).schema)
+            key (id BIGINT) value (paid STRING, amount DOUBLE, rate DOUBLE)
+        """
+        of_topic = _topic_form(key, value, key_format, value_format)
+        return GlobalTable(
+            self._builder,
+            self._builder.add(
+                "global-table",
+                lambda name: GlobalTableSource(name, topic, *of_topic, store or f"{name}-store"),
             ),
         )
 
@@ -137,3 +178,16 @@ class Topology:
 
 def _format(name: str | None, otherwise: Format) -> Format:
     return Format(name.upper()) if name else otherwise
+
+
+def _topic_form(
+    key: Declared, value: Declared, key_format: str | None, value_format: str | None
+) -> tuple[Schema, Format, Format]:
+    """Return the columns of a topic, and the formats of its key and value."""
+    schema = declared_schema(key, value)
+    value_default = JSON if has_names(value) else internal_key_format(schema.value)
+    return (
+        schema,
+        _format(key_format, internal_key_format(schema.key)),
+        _format(value_format, value_default),
+    )

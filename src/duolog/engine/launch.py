@@ -84,6 +84,18 @@ class Launcher:
         sinks = [sink["topic"] for sink in self.spec["sinks"]]
         return sinks if dead_letters is None else [*sinks, dead_letters]
 
+    @property
+    def global_topics(self) -> set[str]:
+        """The topics of global tables, whose records go to every task."""
+        routes = {
+            number for number, node in self.spec["nodes"].items() if node.get("everywhere", False)
+        }
+        return {
+            source["topic"]
+            for source in self.spec["sources"]
+            if routes & set(map(str, source["children"]))
+        }
+
     def start(
         self,
         trigger: Trigger,
@@ -207,6 +219,7 @@ class Launcher:
     def _horizon(self, name: str, topic: str) -> dict[str, str]:
         """Return what lets the topics of this query end their micro-batches at one time."""
         options = {"horizon": name, "horizon.table": str(self._is_table(topic)).lower()}
+        options["horizon.global"] = str(topic in self.global_topics).lower()
         start = self.checkpoint.planned_positions().get(topic)
         if start:
             options["horizon.start"] = json.dumps({topic: start})

@@ -35,6 +35,8 @@ from duolog.plan.nodes import (
     Branch,
     Explode,
     Filter,
+    GlobalTableJoin,
+    GlobalTableSource,
     GroupBy,
     JoinSide,
     Node,
@@ -56,6 +58,7 @@ Rule = Callable[[Any, Row, Surroundings], Lowered]
 
 RULES: Final[dict[type[Node], Rule]] = {
     TableSource: lower_table,
+    GlobalTableSource: lower_table,
     TableCopy: lower_table,
     Filter: lower_filter,
     Project: lower_project,
@@ -68,6 +71,7 @@ RULES: Final[dict[type[Node], Rule]] = {
     SetTime: lower_set_time,
     GroupBy: lower_group_by,
     StreamTableJoin: lower_join,
+    GlobalTableJoin: lower_join,
     JoinSide: lower_join_side,
     TableJoin: lower_table_join,
     AggregateNode: lower_aggregate,

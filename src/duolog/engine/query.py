@@ -372,6 +372,10 @@ class RunningQuery:
             ) from error
         self._seen, self._epoch_seen = self._count(), -1
         backlogs = self.topics.backlogs(self._committed, ends)
+        for topic in self.launcher.global_topics:  # Each task holds a copy in memory.
+            tasks = self.launcher.spec["tasks"]
+            known = backlogs[topic]
+            backlogs[topic] = replace(known, mean_bytes=known.mean_bytes * tasks)
         mean_bytes = self._seen.added_to(self._earlier).mean_bytes
         found = records_max_by_topic(
             backlogs,

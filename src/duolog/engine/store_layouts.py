@@ -260,7 +260,7 @@ def _rekeyed(node: Json, record: _Record) -> _Record:
 
 def _routed(node: Json, record: _Record) -> _Record:
     arriving = _rekeyed(node, record) if node["keys"] is not None else record
-    return replace(arriving, task=node["key_bytes"])
+    return replace(arriving, task="every task" if node["everywhere"] else node["key_bytes"])
 
 
 def _joined(node: Json, record: _Record) -> _Record:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from duolog.plan.levels import Edge, Levels, SubTopology
-from duolog.plan.nodes import Node, TableSource
+from duolog.plan.nodes import GlobalTableSource, Node, TableSource
 
 _STEP: Final = "  "
 
@@ -58,6 +58,8 @@ def _below(levels: Levels, node: Node, depth: int) -> Iterator[str]:
 
 
 def _consumer(node: Node) -> str:
+    if isinstance(node, GlobalTableSource):
+        return f"{node.name}: kept in {node.store}, whole in every task"
     if isinstance(node, TableSource):
         return f"{node.name}: kept in {node.store}"
     return describe_node(node)

@@ -27,7 +27,7 @@ Source: Kafka Streams `PartitionGroup`, `StreamTask`; its repartition topics are
 from dataclasses import dataclass
 
 from duolog.plan.cuts import Cut, TableCopy, cut_plan, path_of
-from duolog.plan.nodes import Node, Plan, Sink, Source, TableSource
+from duolog.plan.nodes import GlobalTableSource, Node, Plan, Sink, Source, TableSource
 from duolog.plan.types import Column
 
 
@@ -56,6 +56,11 @@ class Edge:
         """True if records carry the old row beside the new one."""
         only_copies = all(isinstance(node, TableCopy) for node in self.consumers)
         return self.parent.is_table and not isinstance(self.parent, TableSource) and not only_copies
+
+    @property
+    def everywhere(self) -> bool:
+        """True if every task gets each record: a row of a global table."""
+        return isinstance(self.parent, GlobalTableSource)
 
     @property
     def key(self) -> tuple[Column, ...]:

@@ -18,6 +18,8 @@ from duolog.plan.nodes import (
     Branch,
     Explode,
     Filter,
+    GlobalTableJoin,
+    GlobalTableSource,
     GroupBy,
     JoinSide,
     Node,
@@ -57,7 +59,7 @@ LookedUp = Callable[[Node, Node], Node]
 
 def compile_node(node: Node, looked_up: LookedUp) -> Run:
     """Return the function that runs `node` on one record and the stores of its task."""
-    if isinstance(node, StreamTableJoin):
+    if isinstance(node, StreamTableJoin | GlobalTableJoin):
         return _join(node, kept_by(looked_up(node, node.table), looked_up))
     if isinstance(node, JoinSide):
         return _join_side(node, kept_by(looked_up(node, node.other), looked_up))
@@ -220,7 +222,8 @@ LookUp = Callable[[Row, Stores], "Kept | None"]
 """Finds the row of a key, and its timestamp, in the stores of a task."""
 
 
-def _join(node: StreamTableJoin, look_up: LookUp) -> Run:
+def _join(node: StreamTableJoin | GlobalTableJoin, look_up: LookUp) -> Run:
+    key_of = _key_of(node)
     left = node.stream.schema
     right = node.table.schema.value
     scope = Scope(left.columns, table_columns=right, of_record=True)
@@ -229,7 +232,8 @@ def _join(node: StreamTableJoin, look_up: LookUp) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if entry.value is None:
             return []
-        found = None if is_null(entry.key) else look_up(entry.key, stores)
+        key = key_of(entry)
+        found = None if is_null(key) else look_up(key, stores)
         if found is None and node.kind == "inner":
             return []
         row = found.row if found else (None,) * len(right)
@@ -242,6 +246,14 @@ def _join(node: StreamTableJoin, look_up: LookUp) -> Run:
         return [replace(entry, value=tuple(value(at_hand) for value in values))]
 
     return run
+
+
+def _key_of(node: StreamTableJoin | GlobalTableJoin) -> Callable[[Entry], Row]:
+    """Return the function from a record to the key that it is looked up by."""
+    if isinstance(node, StreamTableJoin):
+        return lambda entry: entry.key
+    keys = _row_function(node.stream.schema, tuple(("", key) for key in node.keys))
+    return lambda entry: keys(entry.key, entry.value, entry.timestamp_ms)
 
 
 def _join_side(node: JoinSide, look_up: LookUp) -> Run:
@@ -369,6 +381,7 @@ def _row_function(schema: Schema, columns: tuple[Named, ...]) -> Callable[..., R
 _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     StreamSource: _pass,
     TableSource: _table,
+    GlobalTableSource: _table,
     TableCopy: _table,
     Filter: _filter,
     Project: _project,

@@ -6,7 +6,8 @@
 Each `run` is one micro-batch: every ingress, then level by level every task. A task takes its
 records in Kafka Streams' order. Its queues are one for each source partition (or upstream task)
 that sends to it; again and again the queue goes whose head has the smallest timestamp, then the
-smallest edge id, then the smallest source partition or task. Records that a node sends to
+smallest edge id, then the smallest source partition or task; rows of global tables go before all
+others, and to every task. Records that a node sends to
 several others go all the way down to the first, then to the second. What leaves under a new key
 is sent when the record that caused it is done.
 
@@ -20,7 +21,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from duolog.core.errors import SerdeError
 from duolog.plan.formats import internal_key_format
@@ -42,6 +43,8 @@ from duolog.testing.entries import Entry, Run, Stores, is_null
 from duolog.testing.evaluation import Headers, Place
 from duolog.testing.operators import NewRowFailed, compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
+
+_FIRST: Final = -1
 
 
 class SourceRecord(NamedTuple):
@@ -287,8 +290,11 @@ class _Pass:
             None if is_null(entry.key) else entry.key
         )
         task = self._task % tasks if data is None else partition_of(data, tasks)
-        queue = self._queues[edge.target, task][edge.queue, self._task]
-        queue.append(_Queued(entry.timestamp_ms, edge.queue, self._task, edge, entry))
+        # Rows of a global table go before whatever else there is.
+        time = _FIRST if edge.everywhere else entry.timestamp_ms
+        for to in range(tasks) if edge.everywhere else [task]:
+            queue = self._queues[edge.target, to][edge.queue, self._task]
+            queue.append(_Queued(time, edge.queue, self._task, edge, entry))
 
     def _write(self, sink: Sink, entry: Entry) -> None:
         keys, values = self._compiled.serdes[sink]

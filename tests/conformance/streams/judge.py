@@ -35,6 +35,8 @@ from duolog.plan.nodes import (
     Branch,
     Explode,
     Filter,
+    GlobalTableJoin,
+    GlobalTableSource,
     GroupBy,
     JoinSide,
     Node,
@@ -231,6 +233,8 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
     match node:
         case StreamSource(topic=topic):
             return {"kind": "stream", "topic": topic}
+        case GlobalTableSource(topic=topic):
+            return {"kind": "global_table", "topic": topic}
         case TableSource(topic=topic):
             return {"kind": "table", "topic": topic}
         case Filter(predicate=predicate):
@@ -269,6 +273,13 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             }
         case StreamTableJoin(kind=kind, values=values):
             return {"kind": "join", "left": kind == "left", "values": _values(values)}
+        case GlobalTableJoin(kind=kind, keys=keys, values=values):
+            return {
+                "kind": "global_join",
+                "left": kind == "left",
+                "keys": [_expression(key) for key in keys],
+                "values": _values(values),
+            }
         case JoinSide():
             return {"kind": "side"}
         case TableJoin(sides=(left, _)):

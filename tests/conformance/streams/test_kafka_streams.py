@@ -36,6 +36,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from conformance.streams.by_reference import run_by_reference
+from conformance.streams.global_table_cases import OF_GLOBAL_TABLES, WITH_GLOBAL_ROWS
 from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import ByTopic, Given, KafkaStreams
 from conformance.streams.judged_cases import (
@@ -115,6 +116,15 @@ def test_kafka_streams_writes_the_same(
     court: Court, define: Define, mode: Mode, tasks: int
 ) -> None:
     court.ensure_same(plan_of(define), OF_BOTH_TABLES, mode, tasks=tasks)
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("define", OF_GLOBAL_TABLES, ids=lambda define: define.__name__)
+def test_kafka_streams_finds_the_same_rows_of_global_tables(
+    court: Court, define: Define, mode: Mode, tasks: int
+) -> None:
+    court.ensure_same(plan_of(define), WITH_GLOBAL_ROWS, mode, tasks=tasks)
 
 
 @pytest.mark.parametrize("define", IN_WINDOWS, ids=lambda define: define.__name__)

@@ -249,3 +249,21 @@ def test_a_record_between_two_sessions_makes_one_of_them() -> None:
         (("b", 9_000, 9_000), None),
         (("b", 1_000, 9_000), {"n": 3}),
     ]
+
+
+def test_a_row_of_a_global_table_is_found_by_any_key_as_soon_as_it_is_there() -> None:
+    topology = Topology("shop")
+    rates = topology.global_table("rates", key="currency STRING", value="rate DOUBLE")
+    orders = topology.stream("orders", key="id STRING", value="paid STRING")
+    orders.left_join(rates, on=col("paid").upper()).to("valued")
+    driver = TopologyDriver(topology)
+
+    driver.input_topic("orders").pipe_input("a", {"paid": "eur"}, timestamp_ms=2)
+    driver.input_topic("rates").pipe_input("EUR", {"rate": 1.5}, timestamp_ms=9)
+    driver.input_topic("orders").pipe_input("b", {"paid": "eur"}, timestamp_ms=3)
+
+    assert driver.output_topic("valued").read_key_values() == [
+        ("a", {"paid": "eur", "rate": None}),
+        ("b", {"paid": "eur", "rate": 1.5}),
+    ]
+    assert driver.store("global-table-1-store") == {"EUR": {"rate": 1.5}}

@@ -66,6 +66,7 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
             edge=edge.id,
             keys=keys,
             key_bytes=encode(internal_key_format(key), key, key_names(key), "key"),
+            everywhere=edge.everywhere,
         ),
     )
     return Lowered([*entries, route], arriving)

@@ -77,7 +77,10 @@ class TableOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class LookupOperator(Operator):
-    """Joins a stream with rows of a store, seen through the steps of `getter`."""
+    """Joins a stream with rows of a store, seen through the steps of `getter`.
+
+    Without `keys` a row is looked up by the record's own key.
+    """
 
     kind: ClassVar[str] = "lookup"
     store: str
@@ -85,6 +88,8 @@ class LookupOperator(Operator):
     left: bool
     right_types: Sequence[str]
     values: Sequence[str]
+    keys: Sequence[str] | None = None
+    table_key_types: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +196,13 @@ class SlidingFoldOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class RouteOperator(Operator):
-    """Sends records over an edge, under new keys if there are any."""
+    """Sends records over an edge, under new keys if there are any, or each to every task."""
 
     kind: ClassVar[str] = "route"
     edge: int
     keys: Sequence[str] | None
     key_bytes: str
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

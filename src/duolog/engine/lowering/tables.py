@@ -24,6 +24,7 @@ from duolog.plan.expressions import Scope
 from duolog.plan.nodes import (
     AggregateNode,
     Filter,
+    GlobalTableJoin,
     JoinSide,
     Node,
     Project,
@@ -91,13 +92,14 @@ def _results(node: AggregateNode) -> Json:
     return stored.entry(f"{node.name}-results", ProjectOperator(values=values))
 
 
-def lower_join(node: StreamTableJoin, row: Row, around: Surroundings) -> Lowered:
+def lower_join(node: StreamTableJoin | GlobalTableJoin, row: Row, around: Surroundings) -> Lowered:
     """Look the stream's records up in the table, or in its copy beside the join."""
     table = lower_getter(around.levels.looked_up(node, node.table), around)
     needed = around.needed(node)
     naming = row.naming(node.stream.schema, table_columns=table.row.value)
     computed = [(name, expression) for name, expression in node.values if name in needed]
     types = {column.name: column for column in node.schema.value}
+    keys = node.keys if isinstance(node, GlobalTableJoin) else None
     entry: Json = row.entry(
         node.name,
         LookupOperator(
@@ -106,6 +108,8 @@ def lower_join(node: StreamTableJoin, row: Row, around: Surroundings) -> Lowered
             left=node.kind == "left",
             right_types=spark_types(table.row.value),
             values=[lower_as_declared(expression, naming) for _, expression in computed],
+            keys=None if keys is None else [lower_as_declared(key, naming) for key in keys],
+            table_key_types=spark_types(table.row.key) if keys else (),
         ),
     )
     columns = tuple(types[name] for name, _ in computed)

@@ -13,6 +13,7 @@ one node that two others read is computed once, two equal nodes are two.
     Project          as its parent            key as its parent's, value anew; null value stays null
     SelectKey        stream                   key anew; the other columns are the value
     StreamTableJoin  stream                   key of the stream, value anew
+    GlobalTableSource, GlobalTableJoin: as TableSource and StreamTableJoin, by any key
     JoinSide         table                    key of the left table, value anew
     TableJoin        table                    as its sides
     GroupBy          as its parent            key anew; the other columns are the value
@@ -34,6 +35,7 @@ Source: Kafka Streams `kstream/internals/graph`.
 
 from duolog.plan.nodes.aggregate import AggregateNode
 from duolog.plan.nodes.explode import Explode
+from duolog.plan.nodes.global_table import GlobalTableJoin, GlobalTableSource
 from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
 from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names, ensure_time
@@ -50,6 +52,8 @@ __all__ = [
     "Branch",
     "Explode",
     "Filter",
+    "GlobalTableJoin",
+    "GlobalTableSource",
     "GroupBy",
     "JoinKind",
     "JoinSide",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.global_table import ensure_read_once
 from duolog.plan.nodes.node import Node
 from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.topics import Sink, Source
@@ -35,6 +36,7 @@ class Plan:
         self._ensure_distinct(
             "store", ((store, node) for node in self.nodes for store in node.stores)
         )
+        ensure_read_once(self.sources)
         position = {node: index for index, node in enumerate(self.nodes)}
         for node in self.nodes:
             assert all(position[parent] < position[node] for parent in node.parents), node.name

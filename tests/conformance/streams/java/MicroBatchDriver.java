@@ -29,10 +29,21 @@ public final class MicroBatchDriver implements AutoCloseable {
     return driver;
   }
 
-  /** Puts a record at the end of its topic. */
+  /** Puts a record at the end of its topic; a row of a global table is there at once. */
   public void add(String topic, long time, byte[] key, byte[] value, Headers headers) {
     Object partition =
         call("getInputTopicOrPatternPartition", new Class<?>[] {String.class}, topic);
+    if (partition == null) {
+      call(
+          "pipeRecord",
+          new Class<?>[] {String.class, long.class, byte[].class, byte[].class, Headers.class},
+          topic,
+          time,
+          key,
+          value,
+          headers);
+      return;
+    }
     call(
         "enqueueTaskRecord",
         new Class<?>[] {

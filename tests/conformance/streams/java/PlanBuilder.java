@@ -67,6 +67,7 @@ final class PlanBuilder {
               Materialized
                   .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
                   .withCachingDisabled());
+      case "global_table" -> GlobalTables.read(builder, topic(node));
       case "filter" -> filter(node);
       case "project" -> project(node);
       case "select_key" -> selectKey(node);
@@ -78,6 +79,9 @@ final class PlanBuilder {
       case "group_by" -> isTable(node) ? groupTable(node) : groupStream(node);
       case "aggregate" -> aggregate(node);
       case "join" -> join(node);
+      case "global_join" ->
+          GlobalTables.join(
+              node, parent(node, 0), parent(node, 1), above(node, 0), above(node, 1));
       case "side" -> null; // Kafka Streams makes both sides of the one call.
       case "table_inner_join", "table_left_join", "table_outer_join" -> joinTables(kind, node);
       case "headers" ->

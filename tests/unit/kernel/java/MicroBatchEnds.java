@@ -2,6 +2,7 @@ package org.duolog.kernel;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -24,7 +25,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Reads random topics to their ends in bounded micro-batches, as Spark asks for those.
  *
  * <p>Usage: CASES. Prints what was wrong: a record that was read although one of another topic that
- * goes before it was left, a micro-batch that read nothing or ended before its start; then how many
+ * goes before it was left, or before a global table was loaded; a micro-batch that read nothing or ended before its start; then how many
  * micro-batches there were.
  */
 public final class MicroBatchEnds {
@@ -49,10 +50,16 @@ public final class MicroBatchEnds {
     for (int number = 0; number < 2 + random.nextInt(2); number++) {
       topics.add(new Topic("topic-" + number, random, grows));
     }
+    if (random.nextInt(3) == 0) {
+      topics.add(new Topic("global", random, grows));
+    }
     Horizon horizon = new Horizon("case-" + seed, new Known(topics));
     List<OrderedStream> streams = new ArrayList<>();
     for (Topic topic : topics) {
-      Map<String, String> options = Map.of("horizon.table", Boolean.toString(topic.table));
+      Map<String, String> options =
+          Map.of(
+              "horizon.table", Boolean.toString(topic.table),
+              "horizon.global", Boolean.toString(topic.isGlobal()));
       streams.add(new OrderedStream(topic, new CaseInsensitiveStringMap(options), horizon));
     }
     int batches = 0;
@@ -76,7 +83,14 @@ public final class MicroBatchEnds {
       for (int i = 0; i < topics.size(); i++) {
         topics.get(i).at = ends.get(i);
       }
+      if (batches == 0) {
+        topics.forEach(topic -> topic.first = topic.there.clone());
+      }
       batches++;
+      if (topics.stream().anyMatch(Topic::isLoading)
+          && topics.stream().anyMatch(topic -> !topic.isGlobal() && topic.hasBegun())) {
+        System.out.println("not-loaded:" + seed);
+      }
       if (read <= 0 && some) {
         System.out.println("nothing-read:" + seed);
         break;
@@ -90,7 +104,8 @@ public final class MicroBatchEnds {
 
   /** No record of {@code other} was read that goes behind one of {@code left} which was not. */
   private static void check(Topic left, Topic other, int seed) {
-    for (int p = 0; left != other && p < left.times.length; p++) {
+    boolean inTime = left != other && !left.isGlobal() && !other.isGlobal();
+    for (int p = 0; inTime && p < left.times.length; p++) {
       if (left.at[p] == left.times[p].length) {
         continue;
       }
@@ -158,6 +173,9 @@ public final class MicroBatchEnds {
     private final int[] there;
     private long[] at;
 
+    /** What was there when the first micro-batch was asked for. */
+    private int[] first;
+
     Topic(String name, Random random, boolean grows) {
       this.name = name;
       table = random.nextBoolean();
@@ -182,6 +200,23 @@ public final class MicroBatchEnds {
       for (int p = 0; p < times.length; p++) {
         there[p] = Math.min(times[p].length, there[p] + random.nextInt(8));
       }
+    }
+
+    boolean isGlobal() {
+      return name.equals("global");
+    }
+
+    boolean hasBegun() {
+      return Arrays.stream(at).sum() > 0;
+    }
+
+    /** Whether a global table has not all rows that were there at the start. */
+    boolean isLoading() {
+      boolean loading = false;
+      for (int p = 0; isGlobal() && p < at.length; p++) {
+        loading |= at[p] < first[p];
+      }
+      return loading;
     }
 
     boolean hasSome() {

@@ -100,6 +100,13 @@ public final class Envelope implements Serializable {
     return envelope;
   }
 
+  /** The same record, to go elsewhere. */
+  Envelope copy() {
+    Envelope copy = new Envelope();
+    copy.packed = packed.clone();
+    return copy;
+  }
+
   boolean isForSink() {
     return edge() < 0;
   }

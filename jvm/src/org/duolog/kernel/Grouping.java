@@ -52,6 +52,11 @@ final class Grouping implements Serializable {
     return (int) (grouping >>> SALT_BITS) / tasks - 1;
   }
 
+  /** The tasks of each sub-topology. */
+  int tasks() {
+    return tasks;
+  }
+
   /** Where records may go: the sub-topologies, behind the sinks. */
   int slots() {
     return values.length / tasks;

@@ -29,6 +29,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <pre>  bounded ends -> the earliest record left behind -> no partition reads beyond its time
  * </pre>
  *
+ * <p>Global tables are not read in the order of time, but first: no other topic is read before they were
+ * read to where they ended when the query began. Source: Kafka Streams GlobalStreamThread.
+ *
  * <p>The partition with that record reads up to its own bound, so each micro-batch gets on. The time of
  * a record is the largest of its partition so far, as in {@link Merge}: it waits for those before it.
  *
@@ -48,6 +51,8 @@ final class Horizon {
   private final Map<OrderedStream, Offset> starts = new HashMap<>();
   private final Map<OrderedStream, Offset> ends = new HashMap<>();
   private final Set<OrderedStream> unasked = new HashSet<>();
+  private final Map<OrderedStream, Map<TopicPartition, Long>> toLoad = new HashMap<>();
+  private boolean loaded;
 
   Horizon(String name, RecordTimes times) {
     this.name = name;
@@ -98,10 +103,36 @@ final class Horizon {
             new Share(stream, read(start), read(end), read(stream.available())));
       }
     }
+    if (!isLoaded(shares)) {
+      streams.stream().filter(stream -> !stream.isGlobal()).forEach(this::hold);
+      return;
+    }
+    shares.removeIf(share -> share.stream.isGlobal());
     if (shares.size() > 1) {
       List<Left> left = shares.stream().flatMap(share -> left(share).stream()).toList();
       left.stream().min(FIRST).ifPresent(first -> cut(shares, left, first));
     }
+  }
+
+  /** Whether global tables are read, with this micro-batch, to where they ended at the first one. */
+  private boolean isLoaded(List<Share> shares) {
+    if (!loaded) {
+      loaded = true;
+      for (Share share : shares) {
+        if (share.stream.isGlobal()) {
+          Map<TopicPartition, Long> ends =
+              toLoad.computeIfAbsent(share.stream, unused -> share.available);
+          loaded &=
+              ends.entrySet().stream()
+                  .allMatch(end -> share.end.getOrDefault(end.getKey(), 0L) >= end.getValue());
+        }
+      }
+    }
+    return loaded;
+  }
+
+  private void hold(OrderedStream stream) {
+    ends.put(stream, starts.get(stream));
   }
 
   /** What the bound leaves for later, of each partition. */

@@ -8,8 +8,13 @@ import org.apache.spark.sql.types.StructType;
 record JoinNodes(Binding binding, Map<String, KeyValueStore> stores) {
   Node lookup(String owner, Operator.Lookup of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
+    Program keys =
+        of.keys() == null
+            ? null
+            : binding.typed(owner, Binding.input(of), of.keys(), of.tableKeyTypes());
     return new LookupNode(
         getter(owner, of.store(), of.getter(), of.rightTypes()),
+        keys,
         of.left(),
         binding.computed(owner, layout, of.values(), of),
         of.keyTypes().size(),

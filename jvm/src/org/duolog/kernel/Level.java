@@ -134,7 +134,10 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     private void start() {
       scope.enter(task);
       subtopology.select(task.grouping);
-      records = realTime ? unordered : new Merge(unordered, subtopology::queue);
+      records =
+          realTime
+              ? unordered
+              : new Merge(unordered, subtopology::queue, subtopology::goesFirst);
     }
 
     private void finish() {

@@ -3,16 +3,18 @@ package org.duolog.kernel;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Joins each record of a stream with the table's row of the same key, as it is now.
+ * Joins each record of a stream with the table's row of the same key, or of one that is computed, as it
+ * is now.
  *
  * <p>A null value is dropped. Without a row (or a key) an inner join drops the record and a left
  * join reads nulls. The result carries the stream record's timestamp. Source: Kafka Streams
- * KStreamKTableJoinProcessor; KIP-962 for null keys of a left join.
+ * KStreamKTableJoinProcessor, KStreamGlobalKTableJoin; KIP-962 for null keys of a left join.
  */
 final class LookupNode extends Node {
   private static final long serialVersionUID = 1L;
 
   private final ValueGetter table;
+  private final Program keys;
   private final boolean left;
   private final Program values;
   private final int keyColumns;
@@ -20,14 +22,17 @@ final class LookupNode extends Node {
   private final int rightColumns;
   private transient Operands operands;
 
+  /** @param keys computes the key that is looked up; null: it is the record's own */
   LookupNode(
       ValueGetter table,
+      Program keys,
       boolean left,
       Program values,
       int keyColumns,
       int valueColumns,
       int rightColumns) {
     this.table = table;
+    this.keys = keys == null ? null : own(keys);
     this.left = left;
     this.values = own(values);
     this.keyColumns = keyColumns;
@@ -58,11 +63,23 @@ final class LookupNode extends Node {
     if (change.value == null) {
       return;
     }
-    UnsafeRow right = change.key == null ? null : table.get(change.key);
+    UnsafeRow key = keys == null ? change.key : computedKey(change);
+    UnsafeRow right = key == null ? null : table.get(key);
     if (right != null || left) {
       UnsafeRow joined =
           values.apply(operands.of(change.key, change.value, right, change.ts));
       forward(out.set(change.key, joined, null, change));
     }
+  }
+
+  /** A key of nulls only is no key. */
+  private UnsafeRow computedKey(Change change) {
+    UnsafeRow key = keys.apply(operands.of(change.key, change.value, null, change.ts));
+    for (int i = 0; i < key.numFields(); i++) {
+      if (!key.isNullAt(i)) {
+        return key;
+      }
+    }
+    return null;
   }
 }

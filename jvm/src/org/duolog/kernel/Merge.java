@@ -7,6 +7,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.function.IntPredicate;
 import java.util.function.IntUnaryOperator;
 import scala.collection.AbstractIterator;
 
@@ -14,7 +15,8 @@ import scala.collection.AbstractIterator;
  * The records of one task in one micro-batch, in Kafka Streams' order.
  *
  * <p>One queue for each (queue of edges, source), ordered by position, turn, then edge. The next record is
- * the head with the smallest timestamp; ties go to the smaller queue, then source. So a slow input waits for none and
+ * the head with the smallest timestamp; ties go to the smaller queue, then source. Rows of global
+ * tables go before all others, whatever their timestamp. So a slow input waits for none and
  * overtakes none, whatever the shuffle did: Spark hands over one source partition after the other,
  * and a sort that spills breaks even the order within one.
  *
@@ -27,8 +29,18 @@ final class Merge extends AbstractIterator<Envelope> {
   private final PriorityQueue<Queue> others = new PriorityQueue<>(BY_HEAD);
   private Queue current;
 
-  /** @param queueOf the queue of an edge */
   Merge(scala.collection.Iterator<Envelope> records, IntUnaryOperator queueOf) {
+    this(records, queueOf, edge -> false);
+  }
+
+  /**
+   * @param queueOf the queue of an edge
+   * @param goesFirst whether what comes over an edge goes before all else
+   */
+  Merge(
+      scala.collection.Iterator<Envelope> records,
+      IntUnaryOperator queueOf,
+      IntPredicate goesFirst) {
     Map<Long, Queue> queues = new HashMap<>();
     Queue last = null;
     long lastId = 0;
@@ -37,7 +49,8 @@ final class Merge extends AbstractIterator<Envelope> {
       int rank = queueOf.applyAsInt(record.edge());
       long id = (long) rank << 32 | record.source() & 0xFFFFFFFFL;
       if (last == null || id != lastId) {
-        last = queues.computeIfAbsent(id, unused -> new Queue(rank));
+        boolean first = goesFirst.test(record.edge());
+        last = queues.computeIfAbsent(id, unused -> new Queue(rank, first));
         lastId = id;
       }
       last.add(record);
@@ -67,6 +80,9 @@ final class Merge extends AbstractIterator<Envelope> {
   }
 
   private static int compareHeads(Queue left, Queue right) {
+    if (left.first != right.first) {
+      return left.first ? -1 : 1;
+    }
     Envelope a = left.head();
     Envelope b = right.head();
     int order = Long.compare(a.ts(), b.ts());
@@ -83,14 +99,16 @@ final class Merge extends AbstractIterator<Envelope> {
             .thenComparingInt(Envelope::edge);
 
     private final int rank;
+    private final boolean first;
     private final List<Envelope> waiting = new ArrayList<>();
     private Envelope last;
     private boolean sorted = true;
     private Iterator<Envelope> rest;
     private Envelope head;
 
-    Queue(int rank) {
+    Queue(int rank, boolean first) {
       this.rank = rank;
+      this.first = first;
     }
 
     void add(Envelope record) {

@@ -176,7 +176,7 @@ sealed interface Operator {
 
   /**
    * Joins a stream with the rows of a table: those of a store, through the steps of its
-   * getter.
+   * getter. They are looked up by keys, or where there are none by the record's own key.
    */
   record Lookup(
       String name,
@@ -188,7 +188,9 @@ sealed interface Operator {
       List<Operator> getter,
       boolean left,
       List<String> rightTypes,
-      List<String> values)
+      List<String> values,
+      List<String> keys,
+      List<String> tableKeyTypes)
       implements Operator {
     public Lookup {
       children = Spec.orEmpty(children);
@@ -397,7 +399,7 @@ sealed interface Operator {
     }
   }
 
-  /** Sends records over an edge, under new keys if there are any. */
+  /** Sends records over an edge, under new keys if there are any, or each to every task. */
   record Route(
       String name,
       List<Integer> children,
@@ -406,7 +408,8 @@ sealed interface Operator {
       boolean table,
       int edge,
       List<String> keys,
-      String keyBytes)
+      String keyBytes,
+      boolean everywhere)
       implements Operator {
     public Route {
       children = Spec.orEmpty(children);

@@ -20,7 +20,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <p>Its options are those of Spark's source; offsets are written as there, so that a checkpoint may
  * be read with either. Further ones: {@code horizon}, a name that the sources of one query share;
  * {@code horizon.table}, whether a record goes before those of other topics with its timestamp;
- * {@code horizon.start}, where the first micro-batch begins, as Spark writes offsets, if not at the
+ * {@code horizon.global}, whether it is a global table; {@code horizon.start}, where the first micro-batch begins, as Spark writes offsets, if not at the
  * first records.
  *
  * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public constructor.

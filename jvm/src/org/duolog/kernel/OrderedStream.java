@@ -33,6 +33,11 @@ final class OrderedStream
     return options.getBoolean("horizon.table", false);
   }
 
+  /** Whether its table is to be there before anything else is read. */
+  boolean isGlobal() {
+    return options.getBoolean("horizon.global", false);
+  }
+
   /** Where the first micro-batch begins, before Spark has said so. */
   Offset firstStart() {
     String start = options.get("horizon.start");

@@ -123,6 +123,15 @@ final class Scope {
     }
   }
 
+  /** Sends a record to every task of a sub-topology. */
+  void emitEverywhere(int subtopology, Envelope envelope) {
+    for (int target = 0; target < grouping.tasks(); target++) {
+      Envelope copy = target == 0 ? envelope : envelope.copy();
+      copy.setGrouping(grouping.of(subtopology, target));
+      send(copy);
+    }
+  }
+
   void emitToSink(Envelope envelope) {
     envelope.setGrouping(grouping.of(Grouping.TO_SINK, grouping.taskOfSource(source)));
     send(envelope);

@@ -103,6 +103,9 @@ record StatelessNodes(Binding binding) {
 
   Node route(String owner, Operator.Route of) {
     Spec.Edge edge = binding.edge(of.edge());
+    if (of.everywhere()) {
+      return new EverywhereNode(edge.id(), edge.subtopology());
+    }
     StructType newKey =
         Binder.withTs(Binder.with(new StructType(), "k", edge.keyTypes()));
     Program keys =

@@ -74,6 +74,11 @@ final class SubTopology implements Serializable {
     return inputs[edge].queue;
   }
 
+  /** Whether an edge brings rows of a global table, which go before all other records. */
+  boolean goesFirst(int edge) {
+    return inputs[edge].goesFirst;
+  }
+
   void process(Envelope record) {
     inputs[record.edge()].process(record);
   }
@@ -99,6 +104,7 @@ final class SubTopology implements Serializable {
     private final int keyColumns;
     private final int valueColumns;
     private final boolean feedsTable;
+    private final boolean goesFirst;
     private final Node node;
     private transient Scope scope;
     private transient UnsafeRow key;
@@ -106,12 +112,22 @@ final class SubTopology implements Serializable {
     private transient UnsafeRow old;
     private transient Change change;
 
-    /** @param feedsTable whether it brings what a table's topic holds */
-    Input(int queue, int keyColumns, int valueColumns, boolean feedsTable, Node node) {
+    /**
+     * @param feedsTable whether it brings what a table's topic holds
+     * @param goesFirst whether that is a global table
+     */
+    Input(
+        int queue,
+        int keyColumns,
+        int valueColumns,
+        boolean feedsTable,
+        boolean goesFirst,
+        Node node) {
       this.queue = queue;
       this.keyColumns = keyColumns;
       this.valueColumns = valueColumns;
       this.feedsTable = feedsTable;
+      this.goesFirst = goesFirst;
       this.node = node;
     }
 

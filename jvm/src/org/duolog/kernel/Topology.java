@@ -131,18 +131,19 @@ final class Topology {
               edge.queue(),
               edge.keyTypes().size(),
               edge.valueTypes().size(),
-              feedsOfTables().contains(edge.id()),
+              feedsOfTables(false).contains(edge.id()),
+              feedsOfTables(true).contains(edge.id()),
               graph.node(edge.node())));
     }
     return new SubTopology(inputs, graph.parentsFirst(), spec.stores());
   }
 
-  /** The edges that bring the records of tables' topics to their stores. */
-  private Set<Integer> feedsOfTables() {
+  /** The edges that bring the records of tables' topics to their stores; only of global ones, or all. */
+  private Set<Integer> feedsOfTables(boolean global) {
     Set<Integer> edges = new HashSet<>();
     for (Spec.Source source : spec.sources()) {
       for (int child : source.table() ? source.children() : List.<Integer>of()) {
-        if (spec.node(child) instanceof Operator.Route route) {
+        if (spec.node(child) instanceof Operator.Route route && (route.everywhere() || !global)) {
           edges.add(route.edge());
         }
       }

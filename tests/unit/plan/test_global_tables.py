@@ -1,0 +1,112 @@
+"""Where global tables stand when a plan is cut, and what is refused of them."""
+
+import pytest
+
+from duolog import Topology, col
+from duolog.core.errors import StatementError
+from duolog.dsl.global_tables import GlobalTable
+from duolog.dsl.streams import Stream
+from duolog.plan.levels import Levels, find_levels
+
+
+def levels_of(topology: Topology) -> Levels:
+    return find_levels(topology.build())
+
+
+def edges_of(levels: Levels) -> list[tuple[str, list[str], int, bool]]:
+    return [
+        (edge.parent.name, [to.name for to in edge.consumers], edge.target, edge.everywhere)
+        for edge in levels.edges
+    ]
+
+
+def both(topology: Topology) -> tuple[GlobalTable, Stream]:
+    rates = topology.global_table("rates", key="currency STRING", value="rate DOUBLE")
+    return rates, topology.stream("orders", key="id BIGINT", value="paid STRING")
+
+
+def test_a_stream_goes_to_the_task_of_its_own_key_and_the_rows_to_every_task() -> None:
+    topology = Topology("t")
+    rates, orders = both(topology)
+    orders.join(rates, on="paid").to("out")
+
+    assert edges_of(levels_of(topology)) == [
+        ("global-table-1", ["global-table-1"], 0, True),
+        ("stream-2", ["global-join-3"], 0, False),
+    ]
+
+
+def test_what_is_in_a_task_already_is_joined_there_whatever_its_key_is_now() -> None:
+    topology = Topology("t")
+    rates, orders = both(topology)
+    counted = orders.group_by("paid").count("n").to_stream().select_key(n=col("n"))
+    counted.join(rates, on="paid").to("out")
+
+    assert edges_of(levels_of(topology)) == [
+        ("global-table-1", ["global-table-1"], 0, True),
+        ("group-by-3", ["aggregate-4"], 0, False),
+    ]
+
+
+def test_one_shuffle_serves_the_join_and_the_aggregate_behind_it() -> None:
+    topology = Topology("t")
+    rates, orders = both(topology)
+    orders.select_key("paid").join(rates, on="paid", prefix="r_").group_by("paid").count().to("out")
+
+    assert len(levels_of(topology).levels) == 1
+
+
+def test_a_table_that_two_levels_look_up_is_kept_in_each_of_them() -> None:
+    topology = Topology("t")
+    rates, orders = both(topology)
+    counted = orders.join(rates, on="paid").group_by("rate").count("n").to_stream()
+    counted.join(rates, on=col("n").cast("STRING"), prefix="r_").to("out")
+
+    levels = levels_of(topology)
+
+    assert [part.stores for part in levels.subtopologies] == [
+        ("global-table-1-store",),
+        ("aggregate-5-store", "global-table-1-store-2"),
+    ]
+    everywhere = [edge.target for edge in levels.edges if edge.everywhere]
+    assert everywhere == [0, 1]
+
+
+def test_a_key_of_another_type_is_refused_with_both() -> None:
+    rates, orders = both(Topology("t"))
+
+    with pytest.raises(StatementError) as refused:
+        orders.join(rates, on=col("id") + 1)
+
+    assert str(refused.value.detail) == (
+        "(id + 1) of type (BIGINT) is matched with the table's key (currency STRING)."
+    )
+
+
+def test_keys_of_other_names_are_not_guessed() -> None:
+    rates, orders = both(Topology("t"))
+
+    with pytest.raises(StatementError, match="different names") as refused:
+        orders.join(rates)
+
+    assert refused.value.hint == (
+        'Say what is matched with currency: join(table, on="id"), or another column of the stream.'
+    )
+
+
+@pytest.mark.parametrize("kind", ["stream", "table"])
+def test_a_topic_is_no_global_table_and_something_else(kind: str) -> None:
+    topology = Topology("t")
+    rates, orders = both(topology)
+    orders.join(rates, on="paid").to("out")
+    getattr(topology, kind)("rates", key="currency STRING", value="rate DOUBLE").to("again")
+
+    with pytest.raises(StatementError, match='topic "rates" is read as a global table'):
+        topology.build()
+
+
+def test_a_global_table_says_what_it_is_for() -> None:
+    rates, _ = both(Topology("t"))
+
+    with pytest.raises(AttributeError, match="has no filter: streams look it up"):
+        rates.filter(col("rate") > 1)
