@@ -58,7 +58,6 @@ class _Growth:
         self._draw = draw
         self._streams = [self.topology.stream(t, key=KEY, value=VALUE) for t in STREAMS]
         self._tables = [self.topology.table(t, key=KEY, value=VALUE) for t in TABLES]
-        self._global = self.topology.global_table(GLOBAL, key=KEY, value=VALUE)
         self._unread: dict[Stream | Table, str] = {}
         self._made = 0
 
@@ -99,7 +98,6 @@ class _Growth:
             self._split,
             self._aggregate,
             self._join,
-            self._join_global,
         ]
 
     def _ways_of_table(self) -> list[Callable[[Table], Stream | Table | None]]:
@@ -211,11 +209,6 @@ class _Growth:
             return stream.left_join(table, prefix=prefix)
         return stream.join(table, prefix=prefix)
 
-    def _join_global(self, stream: Stream) -> Stream:
-        on = self._draw(st.sampled_from(_columns(stream)[1]))
-        join = self._draw(st.sampled_from([stream.join, stream.left_join]))
-        return join(self._global, on=on, prefix=f"j{self._made}_")
-
     def _join_tables(self, table: Table) -> Table | None:
         fitting = [other for other in self._tables if other.schema.key == table.schema.key]
         other = self._of(fitting)
@@ -245,7 +238,7 @@ RawRecord = tuple[str, str | None, tuple[str | None, int | None] | None, int]
 """Topic, key, row, and a time: its own, or how long after the record before it."""
 
 raw_records: st.SearchStrategy[RawRecord] = st.tuples(
-    st.sampled_from((*STREAMS, *TABLES, GLOBAL)),
+    st.sampled_from((*STREAMS, *TABLES)),
     st.none() | st.sampled_from(TEXTS),
     st.one_of(_rows, _rows, _rows, st.none()),
     st.integers(0, 9),
