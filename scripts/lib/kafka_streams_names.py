@@ -73,6 +73,8 @@ OURS_ALONE: Final[Mapping[str, str]] = {
     "Table.peek": "KTable.toStream().peek",
     "Table.to": "KTable.toStream().to",
     "Grouped.materialized": "Materialized.as",
+    "Stream.named": "Named.as",
+    "Table.named": "Named.as",
     "Stream.live": "KStream.print, in a notebook",
     "Table.live": "KTable.toStream().print, in a notebook",
     "Table.to_dicts": "KafkaStreams.store(…).all()",

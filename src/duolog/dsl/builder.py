@@ -1,7 +1,9 @@
 """What the handles of one topology share: its nodes in order, their names, its sinks."""
 
+import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from duolog.core.places import calling_place
 from duolog.plan.errors import InvalidPlan
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from duolog.dsl.running import Running
 
 NodeT = TypeVar("NodeT", bound=Node)
+
+_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 
 
 class Builder:
@@ -24,15 +28,63 @@ class Builder:
         self._nodes: list[Node] = []
         self._place = calling_place()
         self._places: dict[str, str] = {}
+        self._renamed: dict[Node, str] = {}
         self.running: Running | None = None
         """The application that runs what was built, while one does."""
 
-    def add(self, kind: str, make: Callable[[str], NodeT]) -> NodeT:
-        """Make a node under the next name, and keep it."""
-        node = make(f"{kind}-{len(self._nodes) + 1}")
+    def add(self, kind: str, make: Callable[[str], NodeT], name: str | None = None) -> NodeT:
+        """Make a node under the next name, or the one that a user has given, and keep it."""
+        if name is not None:
+            self._ensure_free(name)
+        node = make(name or f"{kind}-{len(self._nodes) + 1}")
+        for parent in node.parents:
+            self._ensure_not_renamed(parent)
         self._nodes.append(node)
         self._places[node.name] = calling_place()
         return node
+
+    def rename(self, node: Node, name: str) -> Node:
+        """Return `node` under another name, in its place; a store that is named after it goes along.
+
+        Raises:
+            StatementError: it is no name, another node has it, or something reads the node already.
+        """
+        self._ensure_not_renamed(node)
+        self._ensure_free(name)
+        if any(node in other.parents for other in self._nodes):
+            raise InvalidPlan(
+                f'"{node}" cannot be called "{name}" any more',
+                detail="Something reads it under the name that it has.",
+                hint="Name a step where it is made: stream.filter(...).named(...).",
+            )
+        fields: dict[str, Any] = {"name": name}
+        if node.stores == (f"{node.name}-store",):
+            fields["store"] = f"{name}-store"
+        renamed: Node = replace(node, **fields)  # type: ignore[type-var]
+        self._nodes[self._nodes.index(node)] = renamed
+        self._places[name] = self._places.pop(node.name)
+        self._renamed[node] = name
+        return renamed
+
+    def _ensure_free(self, name: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise InvalidPlan(
+                f'"{name}" is no name of an operator',
+                hint="Use up to 249 letters, digits, dots, underscores and hyphens.",
+            )
+        if name in self._places:
+            raise InvalidPlan(
+                f'two nodes are called "{name}"',
+                detail=f"The first one is at {self._places[name]}." if self._places[name] else "",
+                hint="Name one differently.",
+            )
+
+    def _ensure_not_renamed(self, node: Node) -> None:
+        if node in self._renamed:
+            raise InvalidPlan(
+                f'"{node}" is called "{self._renamed[node]}" now',
+                hint="Go on with what named(...) has returned.",
+            )
 
     def nodes(self, kind: type[NodeT]) -> Iterator[NodeT]:
         """Yield the nodes of one kind, in order."""

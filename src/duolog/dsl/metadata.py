@@ -13,8 +13,10 @@ from typing import Self
 
 from duolog.dsl.columns import Columns, Expr, find_fields, to_expression
 from duolog.dsl.records import Records
-from duolog.plan.expressions import ColumnRef, Metadata, PlainValue, WallClock
+from duolog.plan.expressions import ColumnRef, Expression, Metadata, PlainValue, WallClock
 from duolog.plan.nodes import SetHeaders, SetTime, ensure_header_names
+from duolog.plan.schema import Schema
+from duolog.plan.times import Invalid, SourceTimes
 
 
 def topic() -> Expr:
@@ -45,6 +47,20 @@ def headers() -> Expr:
 def wall_clock() -> Expr:
     """Return the time at which a record is read: BIGINT milliseconds. For `timestamp=` of a source only."""
     return Expr(WallClock(), "wall_clock")
+
+
+def source_times(
+    schema: Schema, timestamp: str | Expr | None, invalid: Invalid | None
+) -> SourceTimes:
+    """Return the timestamps of a source, as a user has said them."""
+    if timestamp is None:
+        return SourceTimes(None, invalid)
+    return SourceTimes(_time(timestamp, schema), invalid)
+
+
+def _time(time: str | Expr, schema: Schema) -> Expression:
+    given = ColumnRef(time) if isinstance(time, str) else to_expression(time)
+    return find_fields(given, schema.names)
 
 
 class WithMetadata(Records):
@@ -87,6 +103,5 @@ class WithMetadata(Records):
         Args:
             time: a column or an expression.
         """
-        given = ColumnRef(time) if isinstance(time, str) else to_expression(time)
-        expression = find_fields(given, self.schema.names)
+        expression = _time(time, self.schema)
         return self._then("with-time", lambda name: SetTime(name, self.node, expression))

@@ -63,6 +63,7 @@ class Records:
         key_format: str | None = None,
         value_format: str = "JSON",
         partitions: int | None = None,
+        name: str | None = None,
     ) -> None:
         """Write the records to a topic.
 
@@ -75,12 +76,30 @@ class Records:
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
             value_format: the format of the value.
             partitions: how many the topic gets where it is created; else one for each task.
+            name: what the step is called, as by `named`.
         """
         key = (
             Format(key_format.upper()) if key_format else internal_key_format(self.schema.inner_key)
         )
         value = Format(value_format.upper())
-        self.builder.add("sink", lambda name: Sink(name, self.node, topic, key, value, partitions))
+        self.builder.add(
+            "sink", lambda name: Sink(name, self.node, topic, key, value, partitions), name
+        )
+
+    def named(self, name: str) -> Self:
+        """Call the step that has made this by a name, which does not change with steps before it.
+
+        It stands in `describe`, in errors and in counts; the store of a table that has no name of its own is
+        called after it, and keeps its state when the topology grows.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
+            >>> counted = visits.filter(col("place") != "").named("somewhere").group_by_key().count()
+            >>> print(counted.named("by-user").node.stores[0])
+            by-user-store
+        """
+        return type(self)(self.builder, self.builder.rename(self.node, name))
 
     def print(self, label: str | None = None, *, limit: int | None = None) -> None:
         """Show records where the program was started, as they pass: time, key and value.

@@ -4,7 +4,9 @@ Source: Kafka Streams `StreamsBuilder`, `Topology`.
 """
 
 from duolog.dsl.builder import Builder
+from duolog.dsl.columns import Expr
 from duolog.dsl.global_tables import GlobalTable
+from duolog.dsl.metadata import source_times
 from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.streams import Stream, Table
@@ -13,6 +15,7 @@ from duolog.plan.formats import JSON, Format, internal_key_format
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import GlobalTableSource, Plan, StreamSource, TableSource
 from duolog.plan.schema import Schema
+from duolog.plan.times import Invalid
 
 
 class Topology:
@@ -47,6 +50,8 @@ class Topology:
         key: Declared | None = None,
         key_format: str | None = None,
         value_format: str | None = None,
+        timestamp: str | Expr | None = None,
+        invalid_timestamp: Invalid | None = None,
     ) -> Stream:
         """Read a topic as a stream: each record is an event.
 
@@ -58,19 +63,20 @@ class Topology:
             key: columns of the key, in the same ways. None: keys are not read, and are null.
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
             value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
+            timestamp: the record's timestamp, if not the one that it has: a column or expression,
+                BIGINT milliseconds or TIMESTAMP, or `wall_clock()`. `row_time()` is its own.
+            invalid_timestamp: what becomes of a record whose timestamp is null or below 0: `fail`, `skip`, or
+                it gets the latest before it in its partition, `partition_time`. None: what the setting
+                `default.timestamp.extractor` says, else as with records that cannot be read.
 
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
         """
-        schema = declared_schema(key, value)
-        key_form = _format(key_format, internal_key_format(schema.key))
-        alone = not has_names(value)
-        value_form = _format(value_format, internal_key_format(schema.value) if alone else JSON)
+        of_topic = _topic_form(key, value, key_format, value_format)
+        times = source_times(of_topic[0], timestamp, invalid_timestamp)
         return Stream(
             self._builder,
-            self._builder.add(
-                "stream", lambda name: StreamSource(name, topic, schema, key_form, value_form)
-            ),
+            self._builder.add("stream", lambda name: StreamSource(name, topic, *of_topic, times)),
         )
 
     def table(
@@ -82,6 +88,8 @@ class Topology:
         key_format: str | None = None,
         value_format: str | None = None,
         store: str | None = None,
+        timestamp: str | Expr | None = None,
+        invalid_timestamp: Invalid | None = None,
     ) -> Table:
         """Read a topic as a table: each record is the new row of its key.
 
@@ -94,16 +102,19 @@ class Topology:
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
             value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
             store: the name of the store that keeps the rows.
+            timestamp: as for `stream`. A deletion for which it is null has its own.
+            invalid_timestamp: as for `stream`.
 
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
         """
         of_topic = _topic_form(key, value, key_format, value_format)
+        times = source_times(of_topic[0], timestamp, invalid_timestamp)
         return Table(
             self._builder,
             self._builder.add(
                 "table",
-                lambda name: TableSource(name, topic, *of_topic, store or f"{name}-store"),
+                lambda name: TableSource(name, topic, *of_topic, store or f"{name}-store", times),
             ),
         )
 
@@ -181,7 +192,7 @@ def _format(name: str | None, otherwise: Format) -> Format:
 
 
 def _topic_form(
-    key: Declared, value: Declared, key_format: str | None, value_format: str | None
+    key: Declared | None, value: Declared, key_format: str | None, value_format: str | None
 ) -> tuple[Schema, Format, Format]:
     """Return the columns of a topic, and the formats of its key and value."""
     schema = declared_schema(key, value)

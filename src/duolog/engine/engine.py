@@ -28,6 +28,7 @@ from duolog.engine.session import Session, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
 from duolog.engine.store_layouts import Names, shape_of
+from duolog.engine.timestamps import with_default_extractor
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import TopicReader
 from duolog.plan.levels import Levels, find_levels
@@ -140,6 +141,7 @@ class Engine:
             {topic: (known or {}).get(topic) for topic in topics},
             no_broker_at="" if known is not None else self.config.bootstrap_servers,
             tasks_pinned=checkpoint.pinned_tasks() is not None,
+            cache_bytes_max=self.config.cache_bytes_max,
         )
 
     def close(self) -> None:
@@ -232,7 +234,8 @@ class Engine:
 
     def _spec(self, levels: Levels, application_id: str) -> Json:
         spec = lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)
-        return spec | {"errors": asdict(self.config.errors)}
+        sources = with_default_extractor(spec["sources"], self.config.timestamp_extractor)
+        return spec | {"errors": asdict(self.config.errors), "sources": sources}
 
 
 def _ensure_not_running(checkpoint: Path, application_id: str) -> None:

@@ -3,12 +3,15 @@
 application "flights", 2 tasks, as at its first start
 mode: real-time, once caught up in micro-batches. Every operator allows it, and …
 topics: flights 2 partitions, airlines 1 partition
-then the levels, sub-topologies, stores, edges and sinks of `duolog.plan.describe`
+then the levels, sub-topologies, stores, edges and sinks of `duolog.plan.describe`, and
+for each operator its mode, store and expiry
 """
 
 from collections.abc import Mapping
 
+from duolog.engine.explain_operators import explain_operators
 from duolog.engine.modes import ChosenMode
+from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.describe import describe
 from duolog.plan.levels import Levels
 
@@ -21,8 +24,11 @@ def explain(
     *,
     no_broker_at: str = "",
     tasks_pinned: bool = False,
+    cache_bytes_max: int = CACHE_BYTES_MAX_DEFAULT,
 ) -> str:
     """Return the levels, sub-topologies, stores and sinks of a plan, and its mode and why.
+
+    Behind them for each operator what it keeps, until when and why, and in which modes it runs.
 
     Args:
         levels: the plan, cut.
@@ -31,6 +37,7 @@ def explain(
         partition_counts: of each source topic; None where the topic does not exist.
         no_broker_at: the addresses where none answered; then no partition count is known.
         tasks_pinned: whether a first start has fixed the number of tasks.
+        cache_bytes_max: the size of the record cache.
     """
     when = ", once caught up in micro-batches" if chosen.catches_up else ""
     since = ", as at its first start" if tasks_pinned else ""
@@ -40,6 +47,8 @@ def explain(
             f"mode: {chosen.live}{when}. {chosen.why}",
             f"topics: {_topics(levels.tasks, partition_counts, no_broker_at)}",
             describe(levels),
+            "Operators",
+            *explain_operators(levels, cache_bytes_max=cache_bytes_max),
         ]
     )
 

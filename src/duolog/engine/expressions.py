@@ -91,7 +91,7 @@ def lower_expression(  # noqa: PLR0911 - a table of cases
             return _METADATA[part].format(text(header))
         case WallClock():
             # By a column, or it would be computed once for all records.
-            return "duolog_wall_clock(offset)"
+            return "duolog_wall_clock(`offset`)"
         case Literal(value, of):
             return literal(value, of)
         case Cast(arg, of):

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from duolog.core.settings import Importance, Kind, Setting, Settings, Value, at_least, one_of
 from duolog.core.units import GIB, MIB, MINUTE_MS
+from duolog.engine.timestamps import EXTRACTORS, PREFIX
 
 Mode = Literal["auto", "micro-batch", "real-time"]
 
@@ -145,6 +146,15 @@ ENGINE_SETTINGS: Final = Settings(
             "their headers. Empty: they are logged and counted only.",
         ),
         Setting(
+            "default.timestamp.extractor",
+            "",
+            Kind.STRING,
+            "What becomes of a record with an invalid timestamp, where its source does not say: "
+            "FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp; "
+            "WallclockTimestampExtractor takes the clock instead. Empty: it is one that cannot be read.",
+            one_of("", *EXTRACTORS, *(PREFIX + name for name in EXTRACTORS)),
+        ),
+        Setting(
             "connector",
             "",
             Kind.STRING,
@@ -184,6 +194,7 @@ class EngineConfig:
     auto_lag_records_max: int = AUTO_LAG_RECORDS_MAX_DEFAULT
     connector: str = ""
     errors: ErrorHandling = ErrorHandling()
+    timestamp_extractor: str = ""
     writes_class_archive: bool = False
     """Whether a session that finds no archive of classes makes it as it ends, which takes seconds."""
     log_path: Path | None = None
@@ -229,6 +240,7 @@ class EngineConfig:
                 str(values["production.exception.handler"]),
                 str(values["errors.dead.letter.queue.topic.name"]) or None,
             ),
+            timestamp_extractor=str(values["default.timestamp.extractor"]),
             writes_class_archive=bool(values["class.archive"]),
         )
 

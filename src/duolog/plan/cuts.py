@@ -65,6 +65,10 @@ class TableCopy(Node):
         return (self.store,)
 
     @property
+    def expiry(self) -> str:
+        return f"as long as the row of {self.table}, which is kept elsewhere by another key"
+
+    @property
     def action(self) -> str:
         return f"a copy of {self.table}, kept in {self.store}"
 

@@ -175,6 +175,7 @@ class TopologyDriver:
             record.value,
             record.headers,
         )
+        self._evaluator.wall_clock_ms = self.wall_clock_ms
         try:
             return self._evaluator.run([piped])
         except RecordError as error:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duolog.plan.expressions import Expression, Scope
-from duolog.plan.nodes import SetHeaders, SetTime
+from duolog.plan.nodes import SetHeaders, SetTime, Source
 from duolog.plan.schema import Schema
 from duolog.testing.entries import Entry, Run, Stores, named
 from duolog.testing.evaluation import Headers, Values, compile_expression
@@ -38,9 +38,44 @@ def set_time(node: SetTime) -> Run:
     return run
 
 
+class SourceClock:
+    """The timestamps that the records of sources get, and the time of each partition so far."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[Source, int], int] = {}
+        self._compiled: dict[Source, Callable[[Values], int | None]] = {}
+
+    def stamped(self, source: Source, entry: Entry, wall_clock_ms: int) -> Entry | None:
+        """Return a record with its timestamp; None where it has none and is passed over.
+
+        Raises:
+            RecordError: it has none, and its source wants that to fail.
+        """
+        at = self._time(source, entry, wall_clock_ms)
+        invalid = at is None or at < 0
+        if invalid and source.times.invalid == "fail":
+            raise RecordError(f"its timestamp is {'null' if at is None else at}")
+        partition = source, entry.place.partition
+        if invalid and source.times.invalid == "partition_time":
+            at = self._latest.get(partition, entry.timestamp_ms)
+        if at is None or at < 0:
+            return None
+        self._latest[partition] = max(at, self._latest.get(partition, at))
+        return replace(entry, timestamp_ms=at)
+
+    def _time(self, source: Source, entry: Entry, wall_clock_ms: int) -> int | None:
+        if source.times.of is None:
+            return entry.timestamp_ms
+        if source not in self._compiled:
+            self._compiled[source] = time_of(source.times.of, source.schema)
+        at_hand = replace(values_of(entry, source.schema), wall_clock_ms=wall_clock_ms)
+        found = self._compiled[source](at_hand)
+        return entry.timestamp_ms if found is None and entry.value is None else found
+
+
 def time_of(time: Expression, schema: Schema) -> Callable[[Values], int | None]:
     """Return the function that computes a timestamp in milliseconds."""
-    compute = compile_expression(time, Scope(schema.columns, of_record=True))
+    compute = compile_expression(time, Scope(schema.columns, of_record=True, of_source=True))
 
     def milliseconds(at_hand: Values) -> int | None:
         found = compute(at_hand)

@@ -41,6 +41,7 @@ from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.entries import Entry, Run, Stores, is_null
 from duolog.testing.evaluation import Headers, Place
+from duolog.testing.metadata import SourceClock
 from duolog.testing.operators import NewRowFailed, compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
 
@@ -128,6 +129,8 @@ class ReferenceEvaluator:
         self._stores: dict[tuple[int, int], Stores] = {}
         self.dropped = 0
         """Records that were dropped because they could not be read."""
+        self.wall_clock_ms = 0
+        self._times = SourceClock()
 
     def run(self, records: Iterable[SourceRecord]) -> list[SinkRecord]:
         """Process records as one micro-batch; return what sinks write, in order.
@@ -182,20 +185,14 @@ class ReferenceEvaluator:
 
     def _read(self, source: Source, record: SourceRecord) -> Entry | None:
         keys, values = self._compiled.serdes[source]
-        if record.timestamp_ms < 0:
-            return None
         try:
             key = keys.deserialize(record.key) or (None,) * len(source.schema.key)
             value = values.deserialize(record.value)
-            return Entry(
-                key,
-                value,
-                record.timestamp_ms,
-                place=Place(record.topic, record.partition, record.offset),
-                headers=record.headers,
-            )
         except SerdeError:
             return None
+        place = Place(record.topic, record.partition, record.offset)
+        entry = Entry(key, value, record.timestamp_ms, place=place, headers=record.headers)
+        return self._times.stamped(source, entry, self.wall_clock_ms)
 
     def _run_task(self, part: SubTopology, task: int, queues: Queues, pass_on: "_Pass") -> None:
         stores = self._stores.setdefault((part.id, task), {store: {} for store in part.stores})

@@ -53,6 +53,7 @@ from duolog.plan.nodes import (
     TableSource,
     ToStream,
 )
+from duolog.plan.times import SourceTimes
 from duolog.plan.windows import Windows
 
 SOURCES: Final = Path(__file__).parent / "java"
@@ -231,12 +232,12 @@ def _group_of(node: Node) -> tuple[Node, ...]:
 
 def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
     match node:
-        case StreamSource(topic=topic):
-            return {"kind": "stream", "topic": topic}
+        case StreamSource(topic=topic, times=times):
+            return {"kind": "stream", "topic": topic, **_times(times)}
         case GlobalTableSource(topic=topic):
             return {"kind": "global_table", "topic": topic}
-        case TableSource(topic=topic):
-            return {"kind": "table", "topic": topic}
+        case TableSource(topic=topic, times=times):
+            return {"kind": "table", "topic": topic, **_times(times)}
         case Filter(predicate=predicate):
             return {"kind": "filter", "predicate": _expression(predicate)}
         case Project(values=values):
@@ -312,6 +313,11 @@ def _windows(windows: Windows) -> Json:
             starts.append(windows.end(starts[-1]))
         described["starts"] = starts
     return described
+
+
+def _times(times: SourceTimes) -> Json:
+    told = {} if times.of is None else {"timestamp": _expression(times.of)}
+    return told | ({} if times.invalid is None else {"invalid_timestamp": times.invalid})
 
 
 def _values(named: tuple[tuple[str, Expression], ...]) -> list[Json]:

@@ -14,7 +14,18 @@ from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import Given, KafkaStreams
 from conformance.streams.judged_cases import CACHE_BYTES_MAX
-from duolog import Topology, coalesce, col, concat, header, offset, partition, row_time, topic
+from duolog import (
+    Topology,
+    coalesce,
+    col,
+    concat,
+    header,
+    offset,
+    partition,
+    row_time,
+    topic,
+    when,
+)
 from topologies import KEY, VALUE
 
 pytestmark = pytest.mark.spark
@@ -86,6 +97,29 @@ def times_written(topology: Topology) -> None:
     moved = stream.with_time(row_time() + coalesce(col("n"), 100))
     moved.with_columns(at=row_time()).to("out")
     moved.group_by_key().count().to("counted")
+
+
+@case
+def timestamps_of_a_column(topology: Topology) -> None:
+    """A deletion of a table keeps its own; a record without a number is passed over."""
+    stream = topology.stream("s1", key=KEY, value=VALUE, timestamp="n", invalid_timestamp="skip")
+    stream.with_columns(at=row_time()).to("out")
+    stream.group_by_key().count().to("counted")
+    topology.table("t1", key=KEY, value=VALUE, timestamp=col("n") * 3).to("rows")
+
+
+@case
+def timestamps_of_what_stands_beside(topology: Topology) -> None:
+    times = row_time() * 2 + offset() + when(header("h").cast(str) == "a", 100).otherwise(0)
+    topology.stream("s1", key=KEY, value=VALUE, timestamp=times).to("out")
+
+
+@case
+def times_of_the_partition(topology: Topology) -> None:
+    times = when(col("n") != 2, col("n") * 5).otherwise(-1)
+    topology.stream(
+        "s1", key=KEY, value=VALUE, timestamp=times, invalid_timestamp="partition_time"
+    ).to("out")
 
 
 @pytest.mark.parametrize("cache", [0, CACHE_BYTES_MAX])

@@ -107,3 +107,19 @@ def test_what_is_written_stands_in_the_description() -> None:
     assert written.node.action == "without headers a, b"
     assert written.node.parents[0].action == "headers `x-user` = user, source = 'shop'"
     assert orders().without_headers().node.action == "no headers"
+
+
+def test_the_timestamp_of_a_source_is_checked_where_it_is_written() -> None:
+    topology = Topology("shop")
+
+    with pytest.raises(StatementError, match="at is no timestamp") as error:
+        topology.stream("orders", value="at STRING", timestamp="at")
+    assert error.value.hint == 'Cast a text: .cast("TIMESTAMP").'
+    with pytest.raises(StatementError, match='unknown invalid_timestamp "drop"'):
+        topology.stream("orders", value="at BIGINT", timestamp="at", invalid_timestamp="drop")  # type: ignore[arg-type]
+    described = topology.stream(
+        "orders", value="at BIGINT", timestamp="at", invalid_timestamp="skip"
+    )
+    assert described.node.action.endswith(
+        "value JSON (at BIGINT), timestamp at, invalid ones: skip"
+    )

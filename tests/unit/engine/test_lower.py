@@ -1,6 +1,6 @@
 from typing import Any
 
-from duolog import Topology, col, concat, count, sum_
+from duolog import Topology, col, concat, count, sum_, tumbling
 from duolog.engine.explain import explain
 from duolog.engine.lower import lower
 from duolog.engine.modes import choose_mode
@@ -114,6 +114,32 @@ def test_explain_says_mode_and_why_before_the_levels() -> None:
         "Ingress",
     ]
     assert "Sub-topology 0, stores table-2-store" in text
+
+
+def test_explain_says_of_each_operator_what_it_keeps_until_when_and_why() -> None:
+    topology = Topology("visits")
+    visits = topology.stream("visits", key="user STRING", value="place STRING")
+    users = topology.table("users", key="user STRING", value="age INT").named("users")
+    counted = visits.join(users).group_by("place").count().named("by-place")
+    counted.to("counts", name="out")
+    visits.group_by_key().windowed_by(tumbling("1 hour")).count().named("hourly").to("hours")
+    chosen = choose_mode("auto", needed=7, free=62, slots_total=64)
+
+    text = explain(find_levels(topology.build()), "visits", chosen, {}, cache_bytes_max=0)
+
+    told = "each update is told: statestore.cache.max.bytes is 0"
+    until = "a row for each group and window until stream time has closed it"
+    closed = f"{until}: tumbling windows of 3600000 ms"
+    assert text.partition("Operators\n")[2].splitlines() == [
+        "  stream-1: both modes; keeps nothing",
+        "  users: both modes; store users-store: a row for each key until a null value deletes it",
+        "  join-3: both modes; keeps nothing",
+        "  group-by-4: both modes; keeps nothing",
+        f"  by-place: both modes; store by-place-store: a row for each group for good: groups have no end; {told}",
+        "  out: both modes; keeps nothing",
+        f"  hourly: both modes; store hourly-store: {closed}; {told}",
+        "  sink-9: both modes; keeps nothing",
+    ]
 
 
 def test_explain_says_what_it_does_not_know_and_what_the_first_start_has_fixed() -> None:

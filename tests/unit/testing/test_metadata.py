@@ -1,8 +1,10 @@
 """Headers, timestamps and places of records in the reference evaluator."""
 
+import datetime as dt
+
 import pytest
 
-from duolog import Topology, col, header, headers, offset, partition, row_time, topic
+from duolog import Topology, col, header, headers, offset, partition, row_time, topic, wall_clock
 from duolog.core.errors import QueryError
 from duolog.dsl.streams import Stream
 from duolog.testing import TopologyDriver
@@ -83,3 +85,59 @@ def test_a_timestamp_is_written() -> None:
     assert "the new timestamp is -4" in str(error.value.detail)
     with pytest.raises(QueryError):
         pipe("a", {"n": None}, timestamp_ms=1)
+
+
+def test_a_source_takes_timestamps_from_a_column() -> None:
+    topology = Topology("shop")
+    value = "at TIMESTAMP, n BIGINT"
+    topology.stream("orders", key="id STRING", value=value, timestamp="at").to("out")
+    driver = TopologyDriver(topology)
+    pipe = driver.input_topic("orders").pipe_input
+
+    pipe("a", {"at": dt.datetime(1970, 1, 1, 0, 1, tzinfo=dt.UTC)}, timestamp_ms=5)
+    pipe("b", {"at": None}, timestamp_ms=6)
+    pipe("c", None, timestamp_ms=7)
+
+    times = [
+        (record.key, record.timestamp_ms) for record in driver.output_topic("out").read_records()
+    ]
+    assert times == [("a", 60_000), ("c", 7)]
+    assert driver.skipped == 1
+
+
+def test_an_invalid_timestamp_fails_is_passed_over_or_is_that_of_its_partition() -> None:
+    topology = Topology("shop")
+    for policy in ("fail", "skip", "partition_time"):
+        topology.stream(
+            policy,
+            key="id STRING",
+            value="n BIGINT",
+            timestamp="n",
+            invalid_timestamp=policy,
+        ).to(f"{policy}-out")
+    driver = TopologyDriver(topology)
+
+    def times(policy: str, *numbers: int | None) -> list[int]:
+        for number in numbers:
+            driver.input_topic(policy).pipe_input("k", {"n": number}, timestamp_ms=3)
+        found = driver.output_topic(f"{policy}-out").read_records()
+        return [record.timestamp_ms for record in found]
+
+    assert times("skip", 7, -1, 5) == [7, 5]
+    assert times("partition_time", None, 7, -1, 5, None) == [3, 7, 7, 5, 7]
+    with pytest.raises(QueryError) as error:
+        times("fail", 7, -1)
+    assert error.value.detail == "its timestamp is -1"
+
+
+def test_the_wall_clock_is_that_of_the_driver() -> None:
+    topology = Topology("shop")
+    topology.stream("orders", value="n BIGINT", timestamp=wall_clock()).to("out")
+    driver = TopologyDriver(topology, wall_clock_ms=50)
+
+    driver.input_topic("orders").pipe_input(None, {"n": 1}, timestamp_ms=3)
+    driver.advance_wall_clock_time(dt.timedelta(seconds=1))
+    driver.input_topic("orders").pipe_input(None, {"n": 1}, timestamp_ms=3)
+
+    found = driver.output_topic("out").read_records()
+    assert [record.timestamp_ms for record in found] == [50, 1050]

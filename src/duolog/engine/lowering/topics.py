@@ -1,10 +1,13 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes; and print."""
 
+from duolog.engine.expressions import Names
 from duolog.engine.formats import FALSE, Decoded, Part, decode, encode, encode_key
+from duolog.engine.lowering.metadata import lower_time
 from duolog.engine.lowering.operators import PrintOperator, SinkOperator
 from duolog.engine.lowering.required import needed_values
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.sql import spark_types, text
+from duolog.plan.expressions import Scope
 from duolog.plan.formats import JSON
 from duolog.plan.nodes import Print, Sink, Source
 from duolog.plan.types import Column, render_columns
@@ -35,7 +38,23 @@ def lower_source(source: Source, source_id: int, around: Surroundings) -> tuple[
         "value_types": spark_types(columns),
         "children": [],
     }
+    described |= _timestamps(source, key, value)
     return described, Row.of(schema.key, columns, changes=False)
+
+
+def _timestamps(source: Source, key: Decoded, value: Decoded) -> Json:
+    """Return what the kernel is told of timestamps, where a source says something."""
+    told: Json = {}
+    if source.times.of is not None:
+        schema = source.schema
+        parsed = zip(schema.columns, key.columns + value.columns, strict=True)
+        scope = Scope(schema.columns, of_record=True, of_source=True)
+        naming = Names(scope, {column.name: at for column, at in parsed}, {}, {})
+        time = lower_time(source.times.of, naming)
+        told["timestamp"] = f"CASE WHEN ({value.is_null}) THEN coalesce({time}, ts) ELSE {time} END"
+    if source.times.invalid is not None:
+        told["invalid_timestamp"] = source.times.invalid
+    return told
 
 
 def _or_nulls_only(is_null: str, columns: list[str]) -> str:

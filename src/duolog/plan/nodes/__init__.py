@@ -38,7 +38,7 @@ from duolog.plan.nodes.explode import Explode
 from duolog.plan.nodes.global_table import GlobalTableJoin, GlobalTableSource
 from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
-from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names, ensure_time
+from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names
 from duolog.plan.nodes.node import Node, ancestors, scope_of
 from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
@@ -74,7 +74,6 @@ __all__ = [
     "ToStream",
     "ancestors",
     "ensure_header_names",
-    "ensure_time",
     "plan_of",
     "scope_of",
 ]

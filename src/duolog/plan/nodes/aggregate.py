@@ -17,7 +17,7 @@ from duolog.plan.nodes.node import (
 )
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.types import NULL, Column
-from duolog.plan.windows import SessionWindows, Windows
+from duolog.plan.windows import SessionWindows, UnlimitedWindows, Windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +84,14 @@ class AggregateNode(Node):
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
+
+    @property
+    def expiry(self) -> str:
+        if self.windows is None:
+            return "a row for each group for good: groups have no end"
+        if isinstance(self.windows, UnlimitedWindows):
+            return "a row for each group for good: its window has no end"
+        return f"a row for each group and window until stream time has closed it: {self.windows}"
 
     @property
     def accumulator_columns(self) -> tuple[Column, ...]:

@@ -4,9 +4,17 @@ from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Named, column_names, type_of
-from duolog.plan.nodes.node import Names, Node, ensure_stream, names_in, render_named, scope_of
+from duolog.plan.nodes.node import (
+    Names,
+    Node,
+    ensure_stream,
+    ensure_time,
+    names_in,
+    render_named,
+    scope_of,
+)
 from duolog.plan.schema import Schema
-from duolog.plan.types import BIGINT, BYTES, INT, NULL, STRING, TIMESTAMP
+from duolog.plan.types import BYTES, NULL, STRING
 
 
 class _Beside(Node):
@@ -72,7 +80,7 @@ class SetTime(_Beside):
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "write the timestamps of")
-        ensure_time(self.time, self.parent)
+        ensure_time(self.time, scope_of(self.parent))
 
     @property
     def action(self) -> str:
@@ -80,17 +88,6 @@ class SetTime(_Beside):
 
     def reads(self, parent: Node, behind: Names) -> Names:
         return behind | column_names(self.time)
-
-
-def ensure_time(time: Expression, node: Node) -> None:
-    """Raise a StatementError where an expression over the records of `node` is no timestamp."""
-    found = type_of(time, scope_of(node))
-    if found not in {INT, BIGINT, TIMESTAMP}:
-        raise TypeMismatch(
-            f"{time} is no timestamp",
-            detail=f"It is {found}; a timestamp is BIGINT milliseconds, or TIMESTAMP.",
-            hint='Cast a text: .cast("TIMESTAMP").' if found == STRING else "",
-        )
 
 
 def ensure_header_names(names: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ tables             which tables it looks up by key          levels: what shares 
 rekeys, by_key     whether an edge is needed before it      levels: where the plan is cut
 may_drop           whether records may end here             levels: where one edge serves many
 stores             what it keeps                            levels, checkpoint
+expiry, modes      until when, and where it runs            explain
 reads              the columns that it needs                what is shuffled
 keeps_whole_rows   whether it needs all of its own columns  what is shuffled
 action             what it does, in a few words             describe
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, Named, Scope, column_names, type_of
 from duolog.plan.schema import Schema
-from duolog.plan.types import NULL, Column, map_in, quote
+from duolog.plan.types import BIGINT, INT, NULL, STRING, TIMESTAMP, Column, map_in, quote
 
 Names = frozenset[str]
 
@@ -66,6 +67,16 @@ class Node:
     def stores(self) -> tuple[str, ...]:
         """The names of the stores that this node fills."""
         return ()
+
+    @property
+    def expiry(self) -> str:
+        """When what it keeps goes, and why, in the words of `explain`."""
+        return "until it is deleted" if self.stores else ""
+
+    @property
+    def modes(self) -> str:
+        """In which modes it runs, and why not in another, in the words of `explain`."""
+        return "both modes"
 
     @property
     def keeps_whole_rows(self) -> bool:
@@ -147,6 +158,17 @@ def ensure_table(node: Node, action: str) -> None:
         raise InvalidPlan(
             f'cannot {action} stream "{node}" as a table',
             hint="Make it a table: read its topic with table(...), or aggregate it.",
+        )
+
+
+def ensure_time(time: Expression, scope: Scope) -> None:
+    """Raise a StatementError where an expression is no timestamp."""
+    found = type_of(time, scope)
+    if found not in {INT, BIGINT, TIMESTAMP}:
+        raise TypeMismatch(
+            f"{time} is no timestamp",
+            detail=f"It is {found}; a timestamp is BIGINT milliseconds, or TIMESTAMP.",
+            hint='Cast a text: .cast("TIMESTAMP").' if found == STRING else "",
         )
 
 

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import Scope
 from duolog.plan.formats import Format
-from duolog.plan.nodes.node import Node, ensure_key
+from duolog.plan.nodes.node import Node, ensure_key, ensure_time
 from duolog.plan.schema import Schema
+from duolog.plan.times import OWN_TIMES, SourceTimes
 from duolog.plan.types import render_columns
 
 
@@ -36,6 +38,14 @@ class _Topic(Node):
 class Source(_Topic):
     """A node that reads a topic."""
 
+    times: SourceTimes
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.times.of is not None:
+            scope = Scope(self.schema.columns, of_record=True, of_source=True)
+            ensure_time(self.times.of, scope)
+
 
 @dataclass(frozen=True, eq=False)
 class StreamSource(Source):
@@ -46,11 +56,12 @@ class StreamSource(Source):
     schema: Schema
     key_format: Format
     value_format: Format
+    times: SourceTimes = OWN_TIMES
     is_table: bool = field(default=False, init=False)
 
     @property
     def action(self) -> str:
-        return f"stream of topic {self.topic}, {self.topic_columns}"
+        return f"stream of topic {self.topic}, {self.topic_columns}{self.times}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +77,7 @@ class TableSource(Source):
     key_format: Format
     value_format: Format
     store: str
+    times: SourceTimes = OWN_TIMES
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -82,12 +94,16 @@ class TableSource(Source):
         return (self.store,)
 
     @property
+    def expiry(self) -> str:
+        return "a row for each key until a null value deletes it"
+
+    @property
     def keeps_whole_rows(self) -> bool:
         return True  # What is stored must not depend on who reads it.
 
     @property
     def action(self) -> str:
-        return f"table of topic {self.topic}, {self.topic_columns}"
+        return f"table of topic {self.topic}, {self.topic_columns}{self.times}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.kstream.Branched;
 import org.apache.kafka.streams.kstream.BranchedKStream;
-import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Joined;
 import org.apache.kafka.streams.kstream.KGroupedStream;
@@ -58,12 +57,15 @@ final class PlanBuilder {
   private Object add(JsonNode node) {
     String kind = node.get("kind").asText();
     return switch (kind) {
-      case "stream" -> builder.stream(topic(node), Consumed.with(Json.KEYS, Json.ROWS));
+      case "stream" -> {
+        KStream<Object, Json.Row> stream = builder.stream(topic(node), Extractor.consumed(node));
+        yield Extractor.isIn(node) ? stamped(stream) : stream;
+      }
       case "table" ->
           // Duolog's record cache holds aggregates only: a table's source hands each change on.
           builder.table(
               topic(node),
-              Consumed.with(Json.KEYS, Json.ROWS),
+              Extractor.consumed(node),
               Materialized
                   .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
                   .withCachingDisabled());

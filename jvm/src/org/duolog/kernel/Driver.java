@@ -26,6 +26,7 @@ public final class Driver {
   private final List<MemoryHandle> handles = new ArrayList<>();
   private final String[] sinks;
   private final boolean realTime;
+  private final String applicationId;
   private final LongAccumulator corruptRecords;
   private final Map<String, List<SourceRecord>> waiting = new TreeMap<>();
 
@@ -40,6 +41,7 @@ public final class Driver {
     topics = topology.topics();
     levels = topology.levels();
     realTime = spec.realTime();
+    applicationId = spec.applicationId();
     corruptRecords = topology.corruptRecords();
     sinks = new String[spec.sinks().size()];
     spec.sinks().forEach(sink -> sinks[sink.id()] = sink.topic());
@@ -51,6 +53,7 @@ public final class Driver {
     handles.clear();
     waiting.clear();
     corruptRecords.reset();
+    PartitionTimes.forget(applicationId);
     for (Level level : levels) {
       level.close();
       MemoryHandle handle = new MemoryHandle();

@@ -51,6 +51,20 @@ final class ErrorHandlers implements Serializable {
     deadLetterTopic = errors.deadLetterTopic();
   }
 
+  private ErrorHandlers(ErrorHandlers like, boolean[] continues) {
+    this.applicationId = like.applicationId;
+    this.sourceTopics = like.sourceTopics;
+    this.deadLetterTopic = like.deadLetterTopic;
+    this.continues = continues;
+  }
+
+  /** The same, but for what becomes of records that cannot be read. */
+  ErrorHandlers deserializing(boolean goesOn) {
+    boolean[] changed = continues.clone();
+    changed[Stage.DESERIALIZATION.ordinal()] = goesOn;
+    return new ErrorHandlers(this, changed);
+  }
+
   /** Where a record comes from, for all that it sets off. */
   byte[] originOf(int source, SourceRecord record) {
     return Origin.encode(source, record, deadLetterTopic != null);

@@ -8,6 +8,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.LongAccumulator;
 
 /**
@@ -70,12 +71,13 @@ final class Ingress implements Serializable {
   }
 
   /**
-   * The expressions of a source. Layout: key, value, partition, offset, ts, p0, p1, …
+   * The expressions of a source. Layout: key, value, partition, offset, ts, topic, headers, p0, p1, …
    *
    * @param parse computes p0, p1, …
    * @param checks why the record is corrupt (a text, or null), key is null, value is null
    */
-  record Reading(Program parse, Program checks, Program keys, Program values)
+  record Reading(
+      Program parse, Program checks, Program keys, Program values, Timestamps timestamps)
       implements Serializable {
     private static final int CORRUPT = 0;
     private static final int KEY_NULL = 1;
@@ -93,6 +95,7 @@ final class Ingress implements Serializable {
       checks.close();
       keys.close();
       values.close();
+      timestamps.close();
     }
   }
 
@@ -100,12 +103,15 @@ final class Ingress implements Serializable {
   final class Run {
     private final Scope scope = new Scope(grouping, handlers, realTime, 0);
     private final Change change = new Change();
-    private final GenericInternalRow raw = new GenericInternalRow(5);
+    private final GenericInternalRow raw = new GenericInternalRow(7);
     private final JoinedRow row = new JoinedRow();
+    private final UTF8String topicName = UTF8String.fromString(topic);
+    private final Timestamps.Run timestamps;
 
     private Run() {
       int partition = TaskContext.getPartitionId();
       reading.open(partition);
+      timestamps = reading.timestamps().open(partition);
       for (Node node : nodes) {
         node.open(scope, partition);
       }
@@ -119,6 +125,7 @@ final class Ingress implements Serializable {
     /** May be called twice: where the input ends, and where the task does. */
     void close() {
       reading.close();
+      timestamps.keep();
       for (Node node : nodes) {
         node.close();
       }
@@ -139,45 +146,54 @@ final class Ingress implements Serializable {
     /** Fills the change, or hands the record over to the handler of its errors. */
     private boolean read(SourceRecord record) {
       try {
-        String problem = fill(record);
-        if (problem == null) {
-          return true;
+        InternalRow parsed = parsed(record);
+        InternalRow checks = reading.checks().apply(parsed);
+        if (!checks.isNullAt(Reading.CORRUPT)) {
+          drop(record, handlers, checks.getUTF8String(Reading.CORRUPT).toString());
+          return false;
         }
-        drop(record, new SerializationException(problem));
+        long ts = timestamps.of(record, parsed);
+        if (ts < 0) {
+          drop(record, reading.timestamps().handlers(), timestamps.problem());
+          return false;
+        }
+        fill(record, parsed, checks, ts);
+        return true;
       } catch (RecordException e) {
-        drop(record, (Exception) e.getCause());
+        drop(record, handlers, (Exception) e.getCause());
+        return false;
       }
-      return false;
     }
 
-    /** Returns what is wrong with the record, or null. */
-    private String fill(SourceRecord record) {
-      if (record.getTs() < 0) {
-        return "its timestamp is " + record.getTs();
-      }
+    private InternalRow parsed(SourceRecord record) {
       raw.update(0, record.getKey());
       raw.update(1, record.getValue());
       raw.update(2, record.getPartition());
       raw.update(3, record.getOffset());
       raw.update(4, record.getTs());
-      InternalRow parsed = row.apply(raw, reading.parse().apply(raw));
-      InternalRow checks = reading.checks().apply(parsed);
-      if (!checks.isNullAt(Reading.CORRUPT)) {
-        return checks.getUTF8String(Reading.CORRUPT).toString();
-      }
+      raw.update(5, topicName);
+      raw.update(6, record.getHeaders());
+      return row.apply(raw, reading.parse().apply(raw));
+    }
+
+    private void fill(SourceRecord record, InternalRow parsed, InternalRow checks, long ts) {
       change.set(
           holds(checks, Reading.KEY_NULL) ? null : reading.keys().apply(parsed),
           holds(checks, Reading.VALUE_NULL) ? null : reading.values().apply(parsed),
           null,
-          record.getTs(),
+          ts,
           0,
           record.getHeaders());
-      return null;
     }
 
-    private void drop(SourceRecord record, Exception cause) {
+    private void drop(SourceRecord record, ErrorHandlers by, String problem) {
+      drop(record, by, new SerializationException(problem));
+    }
+
+    private void drop(SourceRecord record, ErrorHandlers by, Exception cause) {
       corruptRecords.add(1);
-      scope.handle(ErrorHandlers.Stage.DESERIALIZATION, record.getHeaders(), "", cause);
+      scope.handle(
+          by, ErrorHandlers.Stage.DESERIALIZATION, record.getHeaders(), "", cause);
     }
 
     private static boolean holds(InternalRow checks, int index) {

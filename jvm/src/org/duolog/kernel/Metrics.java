@@ -86,5 +86,6 @@ public final class Metrics {
   /** Starts anew; tasks that run now go on counting into what was. */
   public static void reset(String applicationId) {
     BY_APPLICATION.remove(applicationId);
+    PartitionTimes.forget(applicationId);
   }
 }

@@ -100,7 +100,13 @@ final class Scope {
 
   /** The current record has failed; what is left of it is its dead letter. */
   void handle(ErrorHandlers.Stage stage, byte[] headers, String at, Exception cause) {
-    Envelope deadLetter = handlers.handle(stage, origin, record, headers, at, cause);
+    handle(handlers, stage, headers, at, cause);
+  }
+
+  /** The same, where others decide. */
+  void handle(
+      ErrorHandlers by, ErrorHandlers.Stage stage, byte[] headers, String at, Exception cause) {
+    Envelope deadLetter = by.handle(stage, origin, record, headers, at, cause);
     if (deadLetter != null) {
       emitToSink(deadLetter);
     }

@@ -80,6 +80,8 @@ record Spec(
       Parse parse,
       List<String> keyTypes,
       List<String> valueTypes,
+      String timestamp,
+      String invalidTimestamp,
       List<Integer> children) {
     Source {
       keys = orEmpty(keys);

@@ -28,7 +28,9 @@ final class Topology {
           .add("value", DataTypes.BinaryType)
           .add("partition", DataTypes.IntegerType, false)
           .add("offset", DataTypes.LongType, false)
-          .add("ts", DataTypes.LongType, false);
+          .add("ts", DataTypes.LongType, false)
+          .add("topic", DataTypes.StringType, false)
+          .add("headers", DataTypes.BinaryType, true);
 
   private final Spec spec;
   private final Binding binding;
@@ -86,7 +88,8 @@ final class Topology {
             parse,
             binding.bind(owner, layout, checks),
             binding.typed(owner, layout, source.keys(), source.keyTypes()),
-            binding.typed(owner, layout, source.values(), source.valueTypes()));
+            binding.typed(owner, layout, source.values(), source.valueTypes()),
+            timestamps(owner, layout, source));
     Graph graph = new Graph(binding, grouping, source.children());
     if (graph.hasStores()) {
       throw new IllegalArgumentException(owner + ": a node with a store stands before the first cut");
@@ -103,6 +106,15 @@ final class Topology {
         handlers,
         spec.realTime(),
         corruptRecords);
+  }
+
+  private Timestamps timestamps(String owner, StructType layout, Spec.Source source) {
+    Program computed =
+        source.timestamp() == null
+            ? null
+            : binding.typed(owner, layout, List.of(source.timestamp()), List.of("BIGINT"));
+    return new Timestamps(
+        spec.applicationId(), source.id(), computed, source.invalidTimestamp(), handlers);
   }
 
   private Level level(List<Integer> ids) {

@@ -1,0 +1,101 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * The timestamps of a source's records: their own, or computed of them; and what becomes of those that
+ * have none, where it is null or negative.
+ *
+ * <p>Threads: a {@link Run} is one task's. Source: Kafka Streams TimestampExtractor and those that it
+ * has, FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp.
+ */
+final class Timestamps implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private final String applicationId;
+  private final int source;
+  private final Program computed;
+  private final boolean usesPartitionTime;
+  private final ErrorHandlers handlers;
+
+  /**
+   * @param computed computes a BIGINT over the record as it was read; null: it has its own
+   * @param invalid fail, skip, partition_time; null: as {@code handlers} say
+   */
+  Timestamps(
+      String applicationId,
+      int source,
+      Program computed,
+      String invalid,
+      ErrorHandlers handlers) {
+    this.applicationId = applicationId;
+    this.source = source;
+    this.computed = computed;
+    this.usesPartitionTime = "partition_time".equals(invalid);
+    this.handlers =
+        invalid == null || usesPartitionTime
+            ? handlers
+            : handlers.deserializing("skip".equals(invalid));
+  }
+
+  /** Who decides on a record without a timestamp. */
+  ErrorHandlers handlers() {
+    return handlers;
+  }
+
+  Run open(int partition) {
+    if (computed != null) {
+      computed.open(partition);
+    }
+    return new Run();
+  }
+
+  void close() {
+    if (computed != null) {
+      computed.close();
+    }
+  }
+
+  /** The work of one task. */
+  final class Run {
+    private final PartitionTimes.Reader times =
+        usesPartitionTime ? new PartitionTimes.Reader(applicationId, source) : null;
+    private String problem;
+
+    /** The record's timestamp; negative where it has none, which {@link #problem} tells of. */
+    long of(SourceRecord record, InternalRow parsed) {
+      problem = "its timestamp is " + record.getTs();
+      long ts = computed == null ? record.getTs() : computed(parsed);
+      if (times != null) {
+        ts = ts < 0 ? instead(record) : ts;
+        times.observe(record, ts);
+      }
+      return ts;
+    }
+
+    /** What is wrong with the timestamp that was found last. */
+    String problem() {
+      return problem;
+    }
+
+    void keep() {
+      if (times != null) {
+        times.keep();
+      }
+    }
+
+    private long computed(InternalRow parsed) {
+      UnsafeRow row = computed.apply(parsed);
+      problem = "its timestamp is " + (row.isNullAt(0) ? "null" : row.getLong(0));
+      return row.isNullAt(0) ? -1 : row.getLong(0);
+    }
+
+    /** The time of its partition; where none is known, the timestamp that it has itself. */
+    private long instead(SourceRecord record) {
+      long known = times.before(record);
+      return known == PartitionTimes.UNKNOWN ? record.getTs() : known;
+    }
+  }
+}

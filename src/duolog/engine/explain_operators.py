@@ -1,0 +1,36 @@
+"""For each operator of a plan: what it keeps and until when, in which modes it runs, and why.
+
+filter-2      both modes; keeps nothing
+aggregate-4   both modes; store aggregate-4-store: a row for each group for good: groups have no end;
+in micro-batches the last update of a row is told, by the record cache
+"""
+
+from collections.abc import Iterator
+
+from duolog.plan.levels import Levels
+from duolog.plan.nodes import AggregateNode, Node
+
+
+def explain_operators(levels: Levels, *, cache_bytes_max: int) -> Iterator[str]:
+    """Yield a line for each operator, in the order of the plan."""
+    for node in levels.nodes:
+        parts = [node.modes, *_kept(node), *_told(node, levels, cache_bytes_max)]
+        yield f"  {node.name}: {'; '.join(parts)}"
+
+
+def _kept(node: Node) -> Iterator[str]:
+    if not node.stores:
+        yield "keeps nothing"
+    else:
+        yield f"store {', '.join(node.stores)}: {node.expiry}"
+
+
+def _told(node: Node, levels: Levels, cache_bytes_max: int) -> Iterator[str]:
+    if not isinstance(node, AggregateNode):
+        return
+    if node in levels.cut.copied:
+        yield "each update is told, as a copy elsewhere must know what the store knows"
+    elif cache_bytes_max:
+        yield "in micro-batches the last update of a row is told, by the record cache"
+    else:
+        yield "each update is told: statestore.cache.max.bytes is 0"
