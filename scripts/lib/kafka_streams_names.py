@@ -57,6 +57,8 @@ OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
         "`sum_`, `min_`, `max_`, or an adder and a merger",
     ),
     "TimeWindowedKStream.reduce": ("Grouped.aggregate", "`sum_`, `min_`, `max_`, or an adder"),
+    "TimeWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
+    "SessionWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
     "KGroupedTable.reduce": ("Grouped.aggregate", "`sum_`, or an adder and a subtractor"),
 }
 """Names of theirs: what does the same here, and how far. One that ours has too wins."""

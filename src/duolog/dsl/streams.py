@@ -20,8 +20,10 @@ from duolog.dsl.records import Records
 from duolog.dsl.reshaped import Reshaped
 from duolog.dsl.table_joins import join_tables
 from duolog.plan.aggregates import Fold
+from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named, PlainValue
 from duolog.plan.nodes import AggregateNode, GroupBy, StreamTableJoin, ToStream
+from duolog.plan.nodes.aggregate import EMITS, Emit
 from duolog.plan.schema import Schema
 from duolog.plan.windows import Windows
 
@@ -204,11 +206,13 @@ class Grouped:
         group: GroupBy,
         store: str | None = None,
         windows: Windows | None = None,
+        emit: Emit = "on update",
     ) -> None:
         self._builder = builder
         self._group = group
         self._store = store
         self._windows = windows
+        self._emit: Emit = emit
 
     @property
     def schema(self) -> Schema:
@@ -217,14 +221,22 @@ class Grouped:
 
     def materialized(self, store: str) -> "Grouped":
         """Name the store of the table that follows. Else it is named after its place."""
-        return Grouped(self._builder, self._group, store, self._windows)
+        return Grouped(self._builder, self._group, store, self._windows, self._emit)
 
-    def windowed_by(self, windows: Windows) -> "Grouped":
+    def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "Grouped":
         """Aggregate the records of each group in windows: `tumbling`, `hopping` or `session`.
 
         The table's key is the group's, then `window_start` and `window_end`, BIGINT milliseconds
         as `row_time()`; the end is the first millisecond behind the window. A record that comes
         when all its windows have closed is dropped and counted. Records with a null value are dropped.
+
+        Args:
+            windows: what they are. For results on close they say their grace period.
+            emit: when a result leaves: with each update, or once, when the window has closed. Then
+                nothing is told of it before, and its row is gone.
+
+        Raises:
+            StatementError: results are wanted on close, and the windows do not say a grace period.
 
         Example:
             >>> from duolog import Topology, tumbling
@@ -232,7 +244,11 @@ class Grouped:
             >>> print(visits.group_by("place").windowed_by(tumbling("1 hour")).count().schema)
             key (place STRING, window_start BIGINT, window_end BIGINT) value (count BIGINT)
         """
-        return Grouped(self._builder, self._group, self._store, windows)
+        if emit not in EMITS:
+            raise InvalidPlan(
+                f"results cannot leave {emit!r}", hint='Write emit="on update" or emit="on close".'
+            )
+        return Grouped(self._builder, self._group, self._store, windows, emit)
 
     def count(self, name: str = "count") -> Table:
         """Count the records of each group. The count of a group that was emptied is 0."""
@@ -280,6 +296,7 @@ class Grouped:
                 folded.accumulators,
                 folded.results,
                 self._windows,
+                self._emit,
             ),
         )
         return Table(self._builder, node)

@@ -26,7 +26,9 @@ _UNITS: Final = {
 _MILLISECONDS: Final = {name: unit for unit, names in _UNITS.items() for name in names}
 
 
-def tumbling(size: Duration, *, grace: Duration = "0 s", offset: Duration = "0 s") -> TimeWindows:
+def tumbling(
+    size: Duration, *, grace: Duration | None = None, offset: Duration = "0 s"
+) -> TimeWindows:
     """Return windows of `size` that stand side by side: each record is in one.
 
     Windows begin at whole multiples of their size since 1970, UTC. Days and months of a time zone are
@@ -35,7 +37,7 @@ def tumbling(size: Duration, *, grace: Duration = "0 s", offset: Duration = "0 s
     Args:
         size: how long a window is.
         grace: how long after its end a window still takes records that are late. Time is what the
-            records' timestamps say, not the clock.
+            records' timestamps say, not the clock. None unless given; results on close want it said.
         offset: how much later than that windows begin; of a timedelta, also earlier.
 
     Example:
@@ -46,7 +48,7 @@ def tumbling(size: Duration, *, grace: Duration = "0 s", offset: Duration = "0 s
 
 
 def hopping(
-    size: Duration, advance: Duration, *, grace: Duration = "0 s", offset: Duration = "0 s"
+    size: Duration, advance: Duration, *, grace: Duration | None = None, offset: Duration = "0 s"
 ) -> TimeWindows:
     """Return windows of `size`, one beginning with every `advance`: a record is in several.
 
@@ -56,11 +58,11 @@ def hopping(
     """
     size_ms, advance_ms = milliseconds(size, "size"), milliseconds(advance, "advance")
     offset_ms = milliseconds(offset, "offset") % max(1, advance_ms)
-    return TimeWindows(size_ms, advance_ms, milliseconds(grace, "grace"), offset_ms)
+    return TimeWindows(size_ms, advance_ms, _grace_ms(grace), offset_ms, grace is not None)
 
 
 def calendar(
-    unit: Unit, *, time_zone: str, first_day: str = "monday", grace: Duration = "0 s"
+    unit: Unit, *, time_zone: str, first_day: str = "monday", grace: Duration | None = None
 ) -> CalendarWindows:
     """Return the days, weeks, months, quarters or years of a time zone: each record is in one.
 
@@ -76,10 +78,10 @@ def calendar(
         >>> print(calendar("week", time_zone="America/New_York", first_day="sunday"))
         calendar weeks from sunday on of America/New_York
     """
-    return CalendarWindows(unit, time_zone, first_day.lower(), milliseconds(grace, "grace"))
+    return CalendarWindows(unit, time_zone, first_day.lower(), _grace_ms(grace), grace is not None)
 
 
-def sliding(difference: Duration, *, grace: Duration = "0 s") -> SlidingWindows:
+def sliding(difference: Duration, *, grace: Duration | None = None) -> SlidingWindows:
     """Return windows of records that are `difference` apart at most, one for each set of them.
 
     For each record of a key there is the window that ends with it, and one that begins right behind it
@@ -90,7 +92,9 @@ def sliding(difference: Duration, *, grace: Duration = "0 s") -> SlidingWindows:
         >>> print(sliding("10 minutes"))
         sliding windows of 600000 ms
     """
-    return SlidingWindows(milliseconds(difference, "difference"), milliseconds(grace, "grace"))
+    return SlidingWindows(
+        milliseconds(difference, "difference"), _grace_ms(grace), grace is not None
+    )
 
 
 def unlimited(start: dt.datetime | str | None = None) -> UnlimitedWindows:
@@ -106,7 +110,7 @@ def unlimited(start: dt.datetime | str | None = None) -> UnlimitedWindows:
     return UnlimitedWindows(0 if start is None else _instant_ms(start))
 
 
-def session(gap: Duration, *, grace: Duration = "0 s") -> SessionWindows:
+def session(gap: Duration, *, grace: Duration | None = None) -> SessionWindows:
     """Return windows of activity: a session lasts while records of a key are `gap` apart at most.
 
     A record between two sessions joins them into one. The bounds are the times of the first and of the last
@@ -116,7 +120,11 @@ def session(gap: Duration, *, grace: Duration = "0 s") -> SessionWindows:
         >>> print(session("30 minutes"))
         sessions 1800000 ms apart
     """
-    return SessionWindows(milliseconds(gap, "gap"), milliseconds(grace, "grace"))
+    return SessionWindows(milliseconds(gap, "gap"), _grace_ms(grace), grace is not None)
+
+
+def _grace_ms(grace: Duration | None) -> int:
+    return 0 if grace is None else milliseconds(grace, "grace")
 
 
 def milliseconds(duration: Duration, what: str) -> int:

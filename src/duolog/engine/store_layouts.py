@@ -198,6 +198,9 @@ class _Walk:
         if node["kind"] == "session_fold":
             merge = ", ".join(node["merge"])
             layout["windows"] = f"sessions {node['gap_ms']} ms apart, merged by {merge}"
+        if node.get("on_close"):
+            # What is taken back behind it must have been told.
+            layout["windows"] = f"{layout['windows']}, emitted on close"
         if node["table"] or node["kind"] == "table":
             layout["filters"] = list(record.filters)
         elif store == f"{node['name']}-store":

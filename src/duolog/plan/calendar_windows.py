@@ -36,6 +36,8 @@ class CalendarWindows:
     zone: str
     first_day: str = "monday"
     grace_ms: int = 0
+    graced: bool = True
+    """Whether somebody has said so, be it 0."""
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:

@@ -35,6 +35,8 @@ class TimeWindows:
     advance_ms: int
     grace_ms: int = 0
     offset_ms: int = 0
+    graced: bool = True
+    """Whether somebody has said so, be it 0."""
 
     def __post_init__(self) -> None:
         if self.size_ms < 1:
@@ -94,6 +96,8 @@ class SessionWindows:
 
     gap_ms: int
     grace_ms: int = 0
+    graced: bool = True
+    """Whether somebody has said so, be it 0."""
 
     def __post_init__(self) -> None:
         if self.gap_ms < 1:
@@ -121,6 +125,8 @@ class SlidingWindows:
 
     difference_ms: int
     grace_ms: int = 0
+    graced: bool = True
+    """Whether somebody has said so, be it 0."""
 
     def __post_init__(self) -> None:
         if self.difference_ms < 1:
@@ -157,6 +163,11 @@ class UnlimitedWindows:
         """Nothing is late for it."""
         return 0
 
+    @property
+    def graced(self) -> bool:
+        """It needs none."""
+        return True
+
     def starts(self, timestamp_ms: int) -> Iterator[int]:
         """Yield the window's start, if a record is in it."""
         return iter([self.start_ms] if timestamp_ms >= self.start_ms else [])
@@ -182,6 +193,22 @@ FixedWindows = TimeWindows | CalendarWindows | UnlimitedWindows
 """Windows that a record is in by its timestamp alone."""
 
 Windows = FixedWindows | SessionWindows | SlidingWindows
+
+
+def ensure_closing(windows: Windows) -> None:
+    """Check that windows close, and that it was said how long they wait: what is told then is told for good."""
+    if isinstance(windows, UnlimitedWindows):
+        raise InvalidPlan(
+            "a window without an end never closes",
+            hint="Take its results with each update, or hold them back for a time: "
+            'suppress("10 minutes").',
+        )
+    if not windows.graced:
+        raise InvalidPlan(
+            "nobody has said how long a window waits for records that are late",
+            detail=f"What comes when the result has left is left out of it: {windows}.",
+            hint='Give the windows a grace period: grace="5 minutes", or grace="0 s" to wait for none.',
+        )
 
 
 def ensure_grace(grace_ms: int) -> None:

@@ -9,9 +9,11 @@ from dataclasses import replace
 from functools import partial
 
 from duolog.plan.expressions import Expression, Scope
+from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import FixedWindows, SessionWindows, SlidingWindows
 from duolog.serde.row import Row
+from duolog.serde.serde import key_serde
 from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, made, named
 from duolog.testing.evaluation import Evaluate, Values, compile_expression
 from duolog.testing.sliding import in_sliding_windows
@@ -33,18 +35,20 @@ def fold_of(node: AggregateNode) -> Run:
 
 def _in_fixed_windows(node: AggregateNode, windows: FixedWindows) -> Run:
     add = _add_to_row(node)
+    leaving = _leaving(node)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
             return []
         closed = _stream_time(node, entry, stores) - windows.grace_ms
         bounds = [(start, windows.end(start)) for start in windows.starts(entry.timestamp_ms)]
-        return [
+        updates = [
             result
             for start, end in bounds
             if end > closed
             for result in add(replace(entry, key=(*entry.key, start, end)), stores)
         ]
+        return leaving(stores, closed + 1) if node.emits_on_close else updates
 
     return run
 
@@ -54,6 +58,7 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
     initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
     results = results_of(node)
     merge = _merge(node)
+    leaving = _leaving(node)
 
     def joined(entry: Entry, touched: Sequence[Row], stores: Stores) -> tuple[Row, Kept]:
         assert entry.value is not None
@@ -70,6 +75,11 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
             return []
+        updates = updated(entry, stores)
+        closed = _stream_time(node, entry, stores) - windows.gap_ms - windows.grace_ms
+        return leaving(stores, closed) if node.emits_on_close else updates
+
+    def updated(entry: Entry, stores: Stores) -> Sequence[Entry]:
         store, at, gap = stores[node.store], entry.timestamp_ms, windows.gap_ms
         closed = _stream_time(node, entry, stores) - gap - windows.grace_ms
         touched = sorted(
@@ -95,6 +105,24 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
         return found
 
     return run
+
+
+def _leaving(node: AggregateNode) -> Callable[[Stores, int], list[Entry]]:
+    """Return the function that takes the rows of windows that end before a time out of the store."""
+    results = results_of(node)
+    inner = node.schema.inner_key
+    keys = key_serde(internal_key_format(inner).name, inner)
+
+    def place(key: Row) -> tuple[object, object, bytes]:
+        return key[-1], key[-2], keys.serialize(key[:-2]) or b""
+
+    def leave(stores: Stores, before: int) -> list[Entry]:
+        store = stores[node.store]
+        closed = sorted((key for key in store if key[-1] < before), key=place)  # type: ignore[operator]
+        gone = [(key, store.pop(key)) for key in closed]
+        return [Entry(key, results(key, row), row.timestamp_ms) for key, row in gone]
+
+    return leave
 
 
 def _merge(node: AggregateNode) -> Callable[[Row, Row], Row]:

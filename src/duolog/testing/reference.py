@@ -201,7 +201,9 @@ class ReferenceEvaluator:
             pass_on.cached = {
                 node: {}
                 for node in part.nodes
-                if isinstance(node, AggregateNode) and node not in copied
+                if isinstance(node, AggregateNode)
+                and node not in copied
+                and not node.emits_on_close
             }
         # The queues are not sorted by time: a merge that looks at heads only is the rule itself.
         for queued in heapq.merge(*queues.values()):

@@ -271,6 +271,7 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                 ],
                 "results": _values(node.results),
                 **({"windows": _windows(node.windows)} if node.windows else {}),
+                "on_close": node.emits_on_close,
             }
         case StreamTableJoin(kind=kind, values=values):
             return {"kind": "join", "left": kind == "left", "values": _values(values)}

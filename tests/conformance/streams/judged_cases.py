@@ -181,6 +181,38 @@ def in_sessions(topology: Topology) -> None:
     stream.group_by_key().windowed_by(session(ms(30))).count().to("long")
 
 
+def windows_on_close(topology: Topology) -> None:
+    """One result for each window, when it has closed; who counts them takes nothing back."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    tumbled = stream.group_by_key().windowed_by(tumbling(ms(5), grace=ms(2)), emit="on close")
+    tumbled.aggregate(c=count(), total=sum_("n")).to("tumbled")
+    hopped = stream.group_by("a").windowed_by(hopping(ms(10), ms(3), grace=ms(1)), emit="on close")
+    closed = hopped.aggregate(c=count(), length=col("window_end") - col("window_start"))
+    closed.filter(col("c") > 1).to("often")
+    closed.group_by("window_start").aggregate(keys=count(), total=sum_("c")).to("by_window")
+
+
+def windows_on_close_behind_a_cache(topology: Topology) -> None:
+    """What a record cache lets go of at the end closes windows behind it."""
+    counted = topology.stream("s1", key=KEY, value=VALUE).group_by("a").count("c")
+    again = (
+        counted.to_stream().group_by("c").windowed_by(tumbling(ms(4), grace=ms(0)), emit="on close")
+    )
+    again.count("groups").to("groups")
+
+
+def sessions_on_close(topology: Topology) -> None:
+    """A session leaves once, by its end, its start and its key; none is deleted."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    sessions = stream.group_by_key().windowed_by(session(ms(2), grace=ms(3)), emit="on close")
+    sessions.aggregate(c=count(), total=sum_("n"), least=min_("n"), mean=avg("n")).to("sessions")
+    stream.group_by("a").windowed_by(session(ms(1), grace=ms(0)), emit="on close").count().to(
+        "short"
+    )
+    long = stream.group_by("a").windowed_by(session(ms(8), grace=ms(0)), emit="on close").count("c")
+    long.to_stream().group_by("c").count("sessions").to("long")
+
+
 def tables_joined(topology: Topology) -> None:
     """Both tables' changes are changes of each join; what joins hand on is taken back as it was."""
     left, right = _tables(topology)
@@ -309,6 +341,11 @@ IN_WINDOWS: Final[tuple[Define, ...]] = (
     in_tumbling_windows,
     in_hopping_windows,
     windows_counted_again,
+)
+ON_CLOSE: Final[tuple[Define, ...]] = (
+    windows_on_close,
+    windows_on_close_behind_a_cache,
+    sessions_on_close,
 )
 IN_SESSIONS: Final[tuple[Define, ...]] = (in_sessions,)
 

@@ -168,3 +168,22 @@ def test_an_aggregate_of_ones_own_in_sessions_needs_a_merger() -> None:
 
     assert "merger" in caught.value.hint
     assert sessions.count().schema.window == WindowedKey()
+
+
+def test_results_on_close_want_a_grace_period_that_was_said() -> None:
+    grouped = visits(Topology("t")).group_by("place")
+
+    with pytest.raises(StatementError, match="late") as caught:
+        grouped.windowed_by(tumbling("1 hour"), emit="on close").count()
+
+    assert 'grace="0 s"' in caught.value.hint
+    assert caught.value.place.startswith("tests")
+    table = grouped.windowed_by(tumbling("1 hour", grace="0 s"), emit="on close").count()
+    assert "emitted on close" in table.node.action
+
+
+def test_a_result_leaves_on_update_or_on_close() -> None:
+    with pytest.raises(StatementError, match="'final'") as caught:
+        visits(Topology("t")).group_by("place").windowed_by(tumbling("1 hour"), emit="final")  # type: ignore[arg-type]
+
+    assert 'emit="on close"' in caught.value.hint

@@ -1,9 +1,9 @@
 """The fold: accumulators by key, with undo where a table is grouped, or by key and window."""
 
-from dataclasses import asdict
 from typing import Any
 
-from duolog.engine.expressions import Names, lower_as_declared, lower_expression
+from duolog.engine.expressions import Names, key_names, lower_as_declared, lower_expression
+from duolog.engine.formats import encode
 from duolog.engine.lowering.keys import lower_group
 from duolog.engine.lowering.operators import (
     FoldOperator,
@@ -17,6 +17,7 @@ from duolog.engine.lowering.windows import lower_windows
 from duolog.engine.sql import spark_type
 from duolog.plan.aggregates import Accumulator
 from duolog.plan.expressions import Expression, Scope
+from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import SessionWindows, SlidingWindows
 
@@ -47,14 +48,26 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
         "results": [lower_as_declared(result, result_naming) for _, result in node.results],
         "told_at_once": node in around.levels.cut.copied,
     }
-    if isinstance(node.windows, SessionWindows):
-        merge = _merge(node, accumulators)
-        return SessionFoldOperator(**shared, merge=merge, **asdict(node.windows))
-    if isinstance(node.windows, SlidingWindows):
-        return SlidingFoldOperator(**shared, **asdict(node.windows))
-    if node.windows:
-        return WindowFoldOperator(**shared, windows=lower_windows(node.windows))
-    return FoldOperator(**shared, subtract=_subtract(node, naming))
+    match node.windows:
+        case None:
+            return FoldOperator(**shared, subtract=_subtract(node, naming))
+        case SlidingWindows(difference_ms=difference, grace_ms=grace):
+            return SlidingFoldOperator(**shared, difference_ms=difference, grace_ms=grace)
+        case SessionWindows(gap_ms=gap, grace_ms=grace):
+            shared["merge"] = _merge(node, accumulators)
+            order = _order_on_close(node)
+            return SessionFoldOperator(**shared, on_close=order, gap_ms=gap, grace_ms=grace)
+        case windows:
+            order = _order_on_close(node)
+            return WindowFoldOperator(**shared, on_close=order, windows=lower_windows(windows))
+
+
+def _order_on_close(node: AggregateNode) -> str | None:
+    """Return the bytes of the group's key, in whose order results of one window leave."""
+    if not node.emits_on_close:
+        return None
+    key = node.schema.inner_key
+    return encode(internal_key_format(key), key, key_names(key), "key")
 
 
 def _merge(node: AggregateNode, accumulators: dict[str, str]) -> list[str]:

@@ -160,6 +160,7 @@ class WindowFoldOperator(Operator):
     add: Sequence[str]
     results: Sequence[str]
     told_at_once: bool
+    on_close: str | None
     windows: dict[str, Any]
 
 
@@ -175,6 +176,7 @@ class SessionFoldOperator(Operator):
     merge: Sequence[str]
     results: Sequence[str]
     told_at_once: bool
+    on_close: str | None
     gap_ms: int
     grace_ms: int
 

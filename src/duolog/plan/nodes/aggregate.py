@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final, get_args
+from typing import Literal as OneOf
 
 from duolog.plan.aggregates import Accumulator
 from duolog.plan.errors import InvalidPlan, TypeMismatch
@@ -17,7 +19,17 @@ from duolog.plan.nodes.node import (
 )
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.types import NULL, Column
-from duolog.plan.windows import SessionWindows, UnlimitedWindows, Windows
+from duolog.plan.windows import (
+    SessionWindows,
+    SlidingWindows,
+    UnlimitedWindows,
+    Windows,
+    ensure_closing,
+)
+
+Emit = OneOf["on update", "on close"]
+"""When a result of a window leaves: with each update, or once, when the window has closed."""
+EMITS: Final[tuple[Emit, ...]] = get_args(Emit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +42,8 @@ class AggregateNode(Node):
     schema. The row's timestamp is the greatest of all records that went into it.
 
     With `windows` each record of a stream goes into the rows of the windows that it is in and that
-    are open; the key is the group's and then the window's bounds.
+    are open; the key is the group's and then the window's bounds. With `emit` on close a row leaves
+    when its window has closed, in the order of time and then of the group's key, and is gone.
     """
 
     name: str
@@ -39,6 +52,7 @@ class AggregateNode(Node):
     accumulators: tuple[Accumulator, ...]
     results: tuple[Named, ...]
     windows: Windows | None = None
+    emit: Emit = "on update"
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -49,6 +63,8 @@ class AggregateNode(Node):
                 detail="A row of a table stands until it changes: it is in no window.",
                 hint="Aggregate the table's changes: to_stream().",
             )
+        if self.windows and self.emits_on_close:
+            _ensure_on_close(self.windows)
         scope = Scope(
             self.group.schema.columns,
             accumulators=self.accumulator_columns,
@@ -94,6 +110,10 @@ class AggregateNode(Node):
         return f"a row for each group and window until stream time has closed it: {self.windows}"
 
     @property
+    def emits_on_close(self) -> bool:
+        return self.emit == "on close"
+
+    @property
     def accumulator_columns(self) -> tuple[Column, ...]:
         return tuple(Column(kept.name, kept.type) for kept in self.accumulators)
 
@@ -115,6 +135,7 @@ class AggregateNode(Node):
     def action(self) -> str:
         by = "" if self.group.rekeys else f"{self.group.action}: "
         within = f" in {self.windows}" if self.windows else ""
+        within += ", emitted on close" if self.emits_on_close else ""
         return f"{by}{render_named(self.results)}{within}, kept in {self.store}"
 
     def reads(self, parent: Node, behind: Names) -> Names:
@@ -125,6 +146,15 @@ class AggregateNode(Node):
                 steps.append(accumulator.subtract)
         read = names_in(steps)
         return read if parent is self.group else self.group.reads(parent, read)
+
+
+def _ensure_on_close(windows: Windows) -> None:
+    ensure_closing(windows)
+    if isinstance(windows, SlidingWindows):
+        raise InvalidPlan(
+            "sliding windows do not go when they close: others are made of them",
+            hint='Hold their changes back: suppress(until="window close").',
+        )
 
 
 def _of_two(scope: Scope) -> Scope:

@@ -2,6 +2,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
 import java.time.Instant;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.kstream.KGroupedStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
@@ -11,6 +12,7 @@ import org.apache.kafka.streams.kstream.TimeWindowedKStream;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.UnlimitedWindows;
 import org.apache.kafka.streams.kstream.WindowedSerdes;
+import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.WindowStore;
@@ -62,7 +64,12 @@ final class WindowedFolds {
     if (retention != null) {
       store = store.withRetention(retention);
     }
-    return (KTable) windowed.aggregate(fold::initial, fold::add, store);
+    if (node.get("on_close").asBoolean()) {
+      // Or Streams loses what closes when time jumps on by more than size and grace period.
+      store = store.withRetention(Duration.ofDays(1));
+    }
+    return (KTable)
+        windowed.emitStrategy(emit(store)).aggregate(fold::initial, fold::add, store);
   }
 
   /**
@@ -103,7 +110,17 @@ final class WindowedFolds {
     return (KTable)
         grouped
             .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
+            .emitStrategy(emit(store))
             .aggregate(fold::initial, fold::add, fold::merge, store);
+  }
+
+  /** Only the store that users get keeps results on close in the order in which they leave. */
+  private EmitStrategy emit(Materialized<?, ?, ?> store) {
+    if (!node.get("on_close").asBoolean()) {
+      return EmitStrategy.onWindowUpdate();
+    }
+    store.withStoreType(BuiltInDslStoreSuppliers.ROCKS_DB);
+    return EmitStrategy.onWindowClose();
   }
 
   private Duration duration(String field) {

@@ -9,12 +9,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *
  * <p>A record for which a step or a result has no value leaves the accumulator as it was. An
  * accumulator stays when its group is empty. Its timestamp is the largest of its records'. What
- * is handed on, and when, is the {@link KeyValueStore}'s business.
+ * is handed on, and when, is the {@link KeyValueStore}'s business, or that of {@link DueRows}: then there is
+ * one result, when the window has closed, and no old one.
  */
 abstract class AggregatingNode extends Node {
   private static final long serialVersionUID = 1L;
 
   protected final KeyValueStore store;
+  private final DueRows due;
   private final Layout layout;
   private final Program init;
   private final Program add;
@@ -27,6 +29,7 @@ abstract class AggregatingNode extends Node {
   private transient Operands kept;
   private transient boolean withOld;
   private transient boolean resultsMayFail;
+  private transient byte[] headers;
 
   /** How many columns there are: in a record, in the store's keys and in an accumulator. */
   record Layout(int keyColumns, int valueColumns, int storeKeyColumns, int accColumns)
@@ -43,7 +46,13 @@ abstract class AggregatingNode extends Node {
   record Steps(Program init, Program add, Program results) {}
 
   AggregatingNode(KeyValueStore store, Layout layout, Steps steps) {
+    this(store, layout, steps, null);
+  }
+
+  /** @param due where results leave when their windows close; else null */
+  AggregatingNode(KeyValueStore store, Layout layout, Steps steps, DueRows due) {
     this.store = store;
+    this.due = due;
     this.layout = layout;
     this.init = own(steps.init);
     this.add = own(steps.add);
@@ -61,6 +70,14 @@ abstract class AggregatingNode extends Node {
     resultsMayFail = results.mayFail();
     boolean isRead = children().length > 0; // Or only looked up.
     store.tell(isRead ? this::updated : (entry, old, oldTs, headers) -> {});
+    if (due != null) {
+      due.open(() -> false, isRead ? this::closed : (key, acc, ts) -> {});
+    }
+  }
+
+  @Override
+  final DueRows due() {
+    return due;
   }
 
   @Override
@@ -82,7 +99,27 @@ abstract class AggregatingNode extends Node {
   protected final void update(KeyValueStore.Entry entry, UnsafeRow acc, Change change) {
     long ts = entry.row == null ? change.ts : Math.max(entry.ts, change.ts);
     ensureResults(entry.key, acc, ts);
-    store.update(entry, acc, ts, change.headers);
+    keep(entry, acc, ts, change);
+  }
+
+  /** Keeps an accumulator, or none where that is null; its results are handed on now or later. */
+  protected final void keep(
+      KeyValueStore.Entry entry, UnsafeRow acc, long ts, Change change) {
+    if (due == null) {
+      store.update(entry, acc, ts, change.headers);
+    } else if (acc == null) {
+      store.delete(entry);
+    } else {
+      due.keep(entry, acc, ts);
+    }
+  }
+
+  /** A record is done: hands on the results of windows that have closed by now. */
+  protected final void lookAtClosed(Change change) {
+    if (due != null) {
+      headers = change.headers;
+      due.look();
+    }
   }
 
   /** Fails, before anything is written, where an accumulator has no results. */
@@ -90,6 +127,11 @@ abstract class AggregatingNode extends Node {
     if (resultsMayFail) {
       results.apply(kept.of(key, null, acc, ts));
     }
+  }
+
+  private void closed(UnsafeRow key, UnsafeRow acc, long ts) {
+    UnsafeRow value = results.apply(kept.of(key, null, acc, ts));
+    forward(out.set(key, value, null, ts, 0, headers));
   }
 
   private void updated(

@@ -36,6 +36,11 @@ interface Closing extends Serializable {
   /** How long a bucket is. Part of the checkpoint: it must not depend on the grace period. */
   long bucketMs();
 
+  /** No window of a bucket with this first millisecond ends before. */
+  default long firstEnd(long firstMs) {
+    return firstMs;
+  }
+
   /** The latest end of a window in a bucket with this last millisecond. */
   long lastEnd(long lastMs);
 }

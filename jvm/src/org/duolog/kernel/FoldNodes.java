@@ -25,6 +25,19 @@ record FoldNodes(
         of.subtract() == null ? null : binding.typed(owner, layout, of.subtract(), of.accTypes()));
   }
 
+  /** The order in which results leave when their windows close; null where they are told before. */
+  WindowRows.Order order(String owner, Operator of, String keyBytes) {
+    StructType key = Binder.with(new StructType(), "k", Closing.keyTypes(of));
+    return keyBytes == null
+        ? null
+        : new WindowRows.Order(
+            binding.bind(owner, Binder.withTs(key), List.of(keyBytes)), true);
+  }
+
+  private DueRows due(String store, String onClose) {
+    return onClose == null ? null : new DueRows(stores.get(store), windows.get(store));
+  }
+
   Node windowFold(String owner, Operator.WindowFold of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "a", of.accTypes()));
     return new WindowFoldNode(
@@ -34,6 +47,7 @@ record FoldNodes(
             binding.typed(owner, layout, of.init(), of.accTypes()),
             binding.typed(owner, layout, of.add(), of.accTypes()),
             binding.computed(owner, windowed(of, of.accTypes()), of.results(), of)),
+        due(of.store(), of.onClose()),
         windows.get(of.store()),
         of.windows(),
         windowedKey(owner, of));
@@ -50,6 +64,7 @@ record FoldNodes(
             binding.typed(owner, layout, of.init(), of.accTypes()),
             binding.typed(owner, layout, of.add(), of.accTypes()),
             binding.computed(owner, windowed(of, of.accTypes()), of.results(), of)),
+        due(of.store(), of.onClose()),
         windows.get(of.store()),
         of.sessions(),
         windowedKey(owner, of),
@@ -87,7 +102,7 @@ record FoldNodes(
   }
 
   /** Computes a key with its window. */
-  private Program windowedKey(String owner, Operator of) {
+  Program windowedKey(String owner, Operator of) {
     List<String> columns = new ArrayList<>(List.of(Binding.key(of).fieldNames()));
     columns.addAll(List.of("w0", "w1"));
     return binding.typed(owner, bounded(of), columns, Closing.keyTypes(of));

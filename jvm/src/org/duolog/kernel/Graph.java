@@ -62,16 +62,21 @@ final class Graph {
       declare(
           fold.store(), fold.accTypes().size(), fold.toldAtOnce(), StateRows.inOneMap());
     } else if (operator instanceof Operator.WindowFold fold) {
+      WindowRows.Order order = folds.order(Binding.owner(id, fold), fold, fold.onClose());
       int keys = Closing.keyTypes(fold).size();
-      WindowRows rows = new WindowRows(fold.store(), keys, grouping, fold.windows());
+      WindowRows rows =
+          new WindowRows(fold.store(), keys, grouping, fold.windows(), null, order);
       windows.put(fold.store(), rows);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     } else if (operator instanceof Operator.SessionFold fold) {
-      WindowRows rows = indexed(id, fold, fold.store(), fold.sessions(), List.of());
+      WindowRows.Order order = folds.order(Binding.owner(id, fold), fold, fold.onClose());
+      WindowRows rows =
+          indexed(id, fold, fold.store(), fold.sessions(), List.of(), order);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     } else if (operator instanceof Operator.SlidingFold fold) {
       String span = FoldNodes.span(fold.windows(), "k" + fold.keyTypes().size());
-      WindowRows rows = indexed(id, fold, fold.store(), fold.windows(), List.of(span));
+      WindowRows rows =
+          indexed(id, fold, fold.store(), fold.windows(), List.of(span), null);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     }
     operator.children().forEach(child -> declareStores(child, reached));
@@ -79,7 +84,12 @@ final class Graph {
 
   /** Rows of windows that are found by the columns before them, and more that is BIGINT. */
   private WindowRows indexed(
-      int id, Operator fold, String store, Closing closing, List<String> more) {
+      int id,
+      Operator fold,
+      String store,
+      Closing closing,
+      List<String> more,
+      WindowRows.Order order) {
     List<String> keys = Closing.keyTypes(fold);
     StructType layout = Binder.withTs(Binder.with(new StructType(), "k", keys));
     List<String> found =
@@ -90,7 +100,7 @@ final class Graph {
       types.add("BIGINT");
     }
     Program index = binding.typed(Binding.owner(id, fold), layout, found, types);
-    WindowRows rows = new WindowRows(store, keys.size(), grouping, closing, index);
+    WindowRows rows = new WindowRows(store, keys.size(), grouping, closing, index, order);
     windows.put(store, rows);
     return rows;
   }

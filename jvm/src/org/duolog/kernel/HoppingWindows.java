@@ -44,6 +44,11 @@ record HoppingWindows(long sizeMs, long advanceMs, long originMs, long graceMs)
   }
 
   @Override
+  public long firstEnd(long firstMs) {
+    return end(firstMs);
+  }
+
+  @Override
   public long lastEnd(long lastMs) {
     return end(lastStart(lastMs));
   }

@@ -80,7 +80,7 @@ final class KeyValueStore implements Store {
     writeThrough = scope.realTime;
     cacheBytesMax = scope.realTime || toldAtOnce ? 0 : scope.cacheBytesMax;
     tasks = new HashMap<>();
-    rows.open(writeThrough, cacheBytesMax > 0);
+    rows.open(writeThrough, cacheBytesMax > 0, this::writeDirty);
   }
 
   /** Who hears of updates; set anew after each open. */

@@ -116,7 +116,9 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
         start();
       }
       while (scope.outputs.isEmpty() && !finished) {
-        if (records.hasNext()) {
+        if (!realTime && subtopology.goOn()) {
+          scope.release();
+        } else if (records.hasNext()) {
           subtopology.process(records.next());
           scope.release();
         } else {

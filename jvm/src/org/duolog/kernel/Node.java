@@ -36,6 +36,11 @@ abstract class Node implements Serializable {
     return null;
   }
 
+  /** What lets rows of this node's store go when their time has come; null for most. */
+  DueRows due() {
+    return null;
+  }
+
   void open(Scope scope, int partition) {
     this.scope = scope;
     this.out = new Change();

@@ -322,6 +322,7 @@ sealed interface Operator {
       List<String> add,
       List<String> results,
       boolean toldAtOnce,
+      String onClose,
       Windows windows)
       implements Operator {
     public WindowFold {
@@ -349,6 +350,7 @@ sealed interface Operator {
       List<String> merge,
       List<String> results,
       boolean toldAtOnce,
+      String onClose,
       long gapMs,
       long graceMs)
       implements Operator {

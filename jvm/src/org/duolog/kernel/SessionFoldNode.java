@@ -36,11 +36,12 @@ final class SessionFoldNode extends AggregatingNode {
       KeyValueStore store,
       Layout layout,
       Steps steps,
+      DueRows due,
       WindowRows rows,
       Sessions sessions,
       Program windowedKey,
       Program merge) {
-    super(store, layout, steps);
+    super(store, layout, steps, due);
     this.rows = rows;
     this.sessions = sessions;
     this.layout = layout;
@@ -84,13 +85,13 @@ final class SessionFoldNode extends AggregatingNode {
       scope.late(this);
     } else {
       UnsafeRow acc = accumulated(touched, change);
-      KeyValueStore.Entry entry = entry(change, joined);
-      ensureResults(entry.key, acc, joined.end());
+      ensureResults(entry(change, joined).key, acc, joined.end());
       if (joined.start() < change.ts || joined.end() > change.ts) {
         touched.forEach(
-            session -> store.update(entry(change, session), null, session.end(), change.headers));
+            session -> keep(entry(change, session), null, session.end(), change));
       }
-      store.update(entry, acc, joined.end(), change.headers);
+      // Looked up again: the store may have forgotten what it has read before.
+      keep(entry(change, joined), acc, joined.end(), change);
       known.windows.removeAll(touched);
       known.add(joined);
       changed = true;
@@ -98,6 +99,7 @@ final class SessionFoldNode extends AggregatingNode {
     if (changed) {
       index.changed(known);
     }
+    lookAtClosed(change);
   }
 
   private List<WindowIndex.Bounds> touched(WindowIndex.Entry known, long ts) {

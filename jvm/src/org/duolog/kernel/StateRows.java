@@ -13,8 +13,11 @@ import org.apache.spark.sql.streaming.MapState;
 interface StateRows extends Serializable {
   void attach(MapState<byte[], byte[]> state);
 
-  /** @param cached whether what the micro-batch updates is in a record cache */
-  void open(boolean writeThrough, boolean cached);
+  /**
+   * @param cached whether what the micro-batch updates is in a record cache
+   * @param write brings here what is not written yet
+   */
+  void open(boolean writeThrough, boolean cached, Runnable write);
 
   /** What follows belongs to this task. */
   void select(long grouping);
@@ -51,7 +54,7 @@ interface StateRows extends Serializable {
     }
 
     @Override
-    public void open(boolean writeThrough, boolean cached) {}
+    public void open(boolean writeThrough, boolean cached, Runnable write) {}
 
     @Override
     public void select(long grouping) {}

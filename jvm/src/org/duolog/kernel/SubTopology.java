@@ -21,6 +21,9 @@ final class SubTopology implements Serializable {
   private final Node[] nodes;
   private final Store[] stores;
 
+  /** What lets rows go when their time has come, in the order of their stores. */
+  private final DueRows[] due;
+
   /**
    * Nodes come parents first, and so do the stores that they fill.
    *
@@ -38,6 +41,8 @@ final class SubTopology implements Serializable {
             .filter(Objects::nonNull)
             .sorted(Comparator.comparingInt(store -> place(store.name(), flushed)))
             .toArray(Store[]::new);
+    this.due =
+        nodes.stream().map(Node::due).filter(Objects::nonNull).toArray(DueRows[]::new);
   }
 
   private static int place(String store, List<String> flushed) {
@@ -83,9 +88,22 @@ final class SubTopology implements Serializable {
     inputs[record.edge()].process(record);
   }
 
+  /** Lets go of more rows whose time has come; returns whether there was something to do. */
+  boolean goOn() {
+    for (DueRows rows : due) {
+      if (rows.goOn()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Ends a task's micro-batch: what a store held back goes on to the stores behind it. */
   void finish() {
     for (Store store : stores) {
+      while (goOn()) {
+        // Before a store is written, all that is due there has left.
+      }
       store.flush();
     }
   }

@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * Aggregates by key and window of time: the key of its results ends with the window's start and end.
  *
  * <p>A record is added to each of its windows that is open, the earliest first. Where a window has
- * closed, the record is late: it is left out there, and counted. Null keys and values are dropped.
+ * closed, the record is late: it is left out there, and counted. Null keys and values are dropped. Results
+ * are told with each update, or once, when the record that moves time on is done.
  * Source: Kafka Streams KStreamWindowAggregate.
  */
 final class WindowFoldNode extends AggregatingNode {
@@ -24,10 +25,11 @@ final class WindowFoldNode extends AggregatingNode {
       KeyValueStore store,
       Layout layout,
       Steps steps,
+      DueRows due,
       WindowRows rows,
       Windows windows,
       Program windowedKey) {
-    super(store, layout, steps);
+    super(store, layout, steps, due);
     this.rows = rows;
     this.windows = windows;
     this.windowedKey = own(windowedKey);
@@ -37,8 +39,15 @@ final class WindowFoldNode extends AggregatingNode {
   @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
+    rows.openKeys(partition);
     bounds = UnsafeRow.createFromByteArray(3 * Long.BYTES, 2);
     keyOperands = new Operands(keyColumns, 0, 2);
+  }
+
+  @Override
+  void close() {
+    super.close();
+    rows.closeKeys();
   }
 
   @Override
@@ -64,6 +73,7 @@ final class WindowFoldNode extends AggregatingNode {
         add(change, start, end);
       }
     }
+    lookAtClosed(change);
   }
 
   private void add(Change change, long start, long end) {

@@ -1,9 +1,12 @@
 package org.duolog.kernel;
 
+import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
@@ -23,6 +26,9 @@ import org.apache.spark.sql.streaming.MapState;
  * nor found any more. A bucket all of whose windows are over is scanned and emptied: at the end of a micro-batch, or in real time a few rows with each record, so
  * that a million windows that close at once hold nobody up.
  *
+ * <p>With an order, rows leave when their windows close ({@link DueRows}): none is let go of before, and
+ * none stays behind.
+ *
  * <p>Threads: one at a time. Source: Kafka Streams AbstractRocksDBSegmentedBytesStore, which keeps no
  * stream time over a restart.
  */
@@ -32,6 +38,7 @@ final class WindowRows implements StateRows {
   private static final byte[] BUCKETS = {1};
   private static final long NO_TIME = -1;
   private static final int EXPIRED_PER_RECORD = 64;
+  private static final int READ_PER_RECORD = 10_000;
 
   private final BucketStore rows;
   private final int endColumn;
@@ -39,29 +46,49 @@ final class WindowRows implements StateRows {
   private final Closing closing;
   private final long intervalMs;
   private final Program indexKey;
+  private final Order order;
   private final int keyColumns;
   private transient Operands keyOperands;
   private transient MapState<byte[], byte[]> state;
   private transient boolean writeThrough;
   private transient boolean cached;
+  private transient Runnable write;
   private transient Map<Long, Task> tasks;
   private transient Task task;
 
   /** @param keyColumns of a key with its window */
   WindowRows(String name, int keyColumns, Grouping grouping, Closing closing) {
-    this(name, keyColumns, grouping, closing, null);
+    this(name, keyColumns, grouping, closing, null, null);
   }
 
-  /** @param indexKey computes of a key with its window what the window is found by in the index */
+  /**
+   * @param indexKey computes of a key with its window what the window is found by in the index; or null
+   * @param order in which rows leave when their windows close; null where they are told before
+   */
   WindowRows(
-      String name, int keyColumns, Grouping grouping, Closing closing, Program indexKey) {
+      String name,
+      int keyColumns,
+      Grouping grouping,
+      Closing closing,
+      Program indexKey,
+      Order order) {
     this.rows = new BucketStore(name, keyColumns, 0, grouping);
     this.endColumn = keyColumns - 1;
     this.bucketColumn = closing.bucketsByEnd() ? keyColumns - 1 : keyColumns - 2;
     this.closing = closing;
     this.intervalMs = closing.bucketMs();
     this.indexKey = indexKey;
+    this.order = order;
     this.keyColumns = keyColumns;
+  }
+
+  /**
+   * Rows of one end leave in the order of these bytes of their keys.
+   *
+   * @param byStart whether the start of their windows goes before
+   */
+  record Order(Program keyBytes, boolean byStart) implements Serializable {
+    private static final long serialVersionUID = 1L;
   }
 
   @Override
@@ -71,9 +98,10 @@ final class WindowRows implements StateRows {
   }
 
   @Override
-  public void open(boolean writeThrough, boolean cached) {
+  public void open(boolean writeThrough, boolean cached, Runnable write) {
     this.writeThrough = writeThrough;
     this.cached = cached;
+    this.write = write;
     tasks = new HashMap<>();
   }
 
@@ -91,9 +119,29 @@ final class WindowRows implements StateRows {
       task.moved = true;
     }
     if (writeThrough) {
-      expire(EXPIRED_PER_RECORD);
+      if (order == null) {
+        expire(EXPIRED_PER_RECORD);
+      }
       writeTask();
     }
+  }
+
+  /** A row was made, of a key that its maker keeps: it leaves in its turn. */
+  void made(UnsafeRow key) {
+    task.due.made(key, writeThrough);
+  }
+
+  /**
+   * Takes the key of the row that leaves next; null where none does with this record.
+   *
+   * @param early whether one leaves that is not due
+   */
+  UnsafeRow pollDue(boolean early) {
+    UnsafeRow key = task.due.poll(early);
+    if (writeThrough) {
+      writeTask();
+    }
+    return key;
   }
 
   boolean isClosed(long end) {
@@ -108,7 +156,7 @@ final class WindowRows implements StateRows {
   /** With a record cache it is found until the micro-batch ends, as in Kafka Streams. */
   @Override
   public boolean isOver(UnsafeRow key) {
-    return end(key) <= (cached ? task.overAtFirst : task.over);
+    return order == null && end(key) <= (cached ? task.overAtFirst : task.over);
   }
 
   /** The windows of the task's keys. */
@@ -117,12 +165,22 @@ final class WindowRows implements StateRows {
   }
 
   void openKeys(int partition) {
-    indexKey.open(partition);
     keyOperands = new Operands(keyColumns, 0, 0);
+    if (indexKey != null) {
+      indexKey.open(partition);
+    }
+    if (order != null) {
+      order.keyBytes.open(partition);
+    }
   }
 
   void closeKeys() {
-    indexKey.close();
+    if (indexKey != null) {
+      indexKey.close();
+    }
+    if (order != null) {
+      order.keyBytes.close();
+    }
   }
 
   @Override
@@ -132,11 +190,12 @@ final class WindowRows implements StateRows {
 
   @Override
   public void put(UnsafeRow key, byte[] row) {
-    if (isOver(end(key))) {
+    if (order == null && isOver(end(key))) {
       forget(key);
       return;
     }
     long bucket = bucket(key);
+    task.due.written(key);
     if (task.buckets.add(bucket)) {
       task.changed = true;
       if (writeThrough) {
@@ -148,12 +207,18 @@ final class WindowRows implements StateRows {
 
   @Override
   public void remove(UnsafeRow key) {
-    rows.delete(bucket(key), key);
+    long bucket = bucket(key);
+    if (task.buckets.contains(bucket) || task.emptied.contains(bucket)) {
+      rows.delete(bucket, key);
+    }
   }
 
   @Override
   public void flush() {
-    expire(Integer.MAX_VALUE);
+    task.emptied.clear();
+    if (order == null) {
+      expire(Integer.MAX_VALUE);
+    }
     if (indexKey != null) {
       task.index.flush();
     }
@@ -163,6 +228,10 @@ final class WindowRows implements StateRows {
 
   private long bucket(UnsafeRow key) {
     return Math.floorDiv(key.getLong(bucketColumn), intervalMs);
+  }
+
+  private long start(UnsafeRow key) {
+    return key.getLong(endColumn - 1);
   }
 
   private long end(UnsafeRow key) {
@@ -198,19 +267,34 @@ final class WindowRows implements StateRows {
     }
   }
 
+  /** What a row is found by in the index, or its key; valid until the next call. */
+  UnsafeRow found(UnsafeRow key) {
+    return indexKey == null ? key : indexKey.apply(keyOperands.of(key, null, null, 0));
+  }
+
   /** What has no row is not in the index either. */
   private void forget(UnsafeRow key) {
     if (indexKey != null) {
-      WindowIndex.Entry known =
-          task.index.of(indexKey.apply(keyOperands.of(key, null, null, 0)));
+      WindowIndex.Entry known = task.index.of(found(key));
       if (known.forgetOver(this)) {
         task.index.changed(known);
       }
     }
   }
 
+  /** A row has left: nobody finds it by its key any more. */
+  void left(UnsafeRow key) {
+    if (indexKey != null) {
+      WindowIndex.Entry known = task.index.of(found(key));
+      if (known.windows.remove(new WindowIndex.Bounds(start(key), end(key)))) {
+        task.index.changed(known);
+      }
+    }
+  }
+
   private Task load() {
-    Task loaded = new Task(new WindowIndex(state, writeThrough));
+    DueOrder due = new DueOrder(new Due(), writeThrough ? READ_PER_RECORD : Integer.MAX_VALUE);
+    Task loaded = new Task(new WindowIndex(state, writeThrough), due);
     byte[] time = state.getValue(TIME);
     loaded.streamTime = time == null ? NO_TIME : ByteBuffer.wrap(time).getLong();
     loaded.over = time == null ? Long.MIN_VALUE : closing.letGoUntil(loaded.streamTime);
@@ -241,6 +325,11 @@ final class WindowRows implements StateRows {
   private static final class Task {
     final TreeSet<Long> buckets = new TreeSet<>();
     final WindowIndex index;
+    final DueOrder due;
+
+    /** Buckets whose rows have left in memory, and are not yet deleted from the state. */
+    final Set<Long> emptied = new HashSet<>();
+
     long streamTime;
 
     /** Up to which end rows of windows are let go: now, and at the micro-batch's start. */
@@ -253,8 +342,63 @@ final class WindowRows implements StateRows {
     /** What is left of the scan of the first bucket; null before it. */
     Iterator<UnsafeRow> expiring;
 
-    Task(WindowIndex index) {
+    Task(WindowIndex index, DueOrder due) {
       this.index = index;
+      this.due = due;
+    }
+  }
+
+  /** What the order of leaving asks of the running task's rows. */
+  private final class Due implements DueOrder.Rows {
+    @Override
+    public Long firstBucket() {
+      return task.buckets.isEmpty() ? null : task.buckets.first();
+    }
+
+    @Override
+    public long bucket(UnsafeRow key) {
+      return WindowRows.this.bucket(key);
+    }
+
+    @Override
+    public boolean isStored(long bucket) {
+      return task.buckets.contains(bucket);
+    }
+
+    @Override
+    public Iterator<UnsafeRow> keys(long bucket) {
+      return rows.keys(bucket);
+    }
+
+    @Override
+    public DueOrder.Place place(UnsafeRow key) {
+      byte[] bytes = order.keyBytes.bytes(keyOperands.of(key, null, null, 0));
+      return new DueOrder.Place(end(key), order.byStart ? start(key) : 0, bytes);
+    }
+
+    @Override
+    public boolean mayBeDue(long bucket) {
+      return WindowRows.this.isClosed(closing.firstEnd(bucket * intervalMs));
+    }
+
+    @Override
+    public boolean isClosed(long end) {
+      return WindowRows.this.isClosed(end);
+    }
+
+    @Override
+    public void write() {
+      write.run();
+    }
+
+    @Override
+    public void emptied(long bucket) {
+      if (task.buckets.remove(bucket)) {
+        task.changed = true;
+        if (!writeThrough) {
+          task.emptied.add(bucket);
+        }
+      }
     }
   }
 }

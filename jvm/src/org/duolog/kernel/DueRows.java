@@ -1,0 +1,87 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import java.util.function.BooleanSupplier;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Lets the rows of a store go when their time has come, in the order of {@link WindowRows}: first the row, then
+ * the word of it to who hands it on.
+ *
+ * <p>With one record so many rows leave at most. In a micro-batch the task goes on before it takes its next
+ * record, so that what leaves is not held in memory; in real time the next records go on, so that a million
+ * rows hold none of them up. Threads: one at a time.
+ */
+final class DueRows implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final int AT_ONCE = 1_000;
+
+  private final KeyValueStore store;
+  private final WindowRows rows;
+  private transient Leaving leaving;
+  private transient BooleanSupplier early;
+  private transient boolean more;
+
+  DueRows(KeyValueStore store, WindowRows rows) {
+    this.store = store;
+    this.rows = rows;
+  }
+
+  /** Hands on a row that has left. */
+  interface Leaving {
+    void left(UnsafeRow key, UnsafeRow row, long ts);
+  }
+
+  /** @param early whether one more row leaves before its time */
+  void open(BooleanSupplier early, Leaving leaving) {
+    this.early = early;
+    this.leaving = leaving;
+    more = false;
+  }
+
+  /** Keeps a row until its time comes. */
+  void keep(KeyValueStore.Entry entry, UnsafeRow row, long ts) {
+    boolean isNew = entry.row == null;
+    store.put(entry, row.copy(), ts);
+    if (isNew) {
+      rows.made(entry.key);
+    }
+  }
+
+  /** A record was seen: lets go of what is due by now. */
+  void look() {
+    more = true;
+    goOn();
+  }
+
+  /** Whether more is due than has left. */
+  boolean goesOn() {
+    return more;
+  }
+
+  /** Lets go of more; returns whether there was something to do. */
+  boolean goOn() {
+    if (!more) {
+      return false;
+    }
+    for (int left = AT_ONCE; left > 0; left--) {
+      UnsafeRow key = rows.pollDue(early.getAsBoolean());
+      if (key == null) {
+        more = false;
+        return true;
+      }
+      KeyValueStore.Entry entry = store.lookup(key);
+      if (entry.row != null) {
+        leave(entry);
+      }
+    }
+    return true;
+  }
+
+  private void leave(KeyValueStore.Entry entry) {
+    UnsafeRow row = entry.row;
+    store.delete(entry);
+    rows.left(entry.key);
+    leaving.left(entry.key, row, entry.ts);
+  }
+}
