@@ -27,6 +27,7 @@ from duolog import (
 )
 from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Grouped, Stream, Table
+from duolog.plan.nodes import AggregateNode, Node, ancestors
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import BIGINT, STRING
 
@@ -96,6 +97,7 @@ class _Growth:
             self._select_key,
             self._explode,
             self._split,
+            self._merge,
             self._aggregate,
             self._join,
         ]
@@ -153,6 +155,16 @@ class _Growth:
         for number, name in enumerate(chosen[1:]):
             branches[name].to(f"branch{self._made}_{number}")
         return branches[chosen[0] if chosen else "rest"]
+
+    def _merge(self, stream: Stream) -> Stream:
+        """Of records that come at once: what a record cache holds back comes when it is emptied."""
+        alike = [
+            other
+            for other in self._streams
+            if other.schema == stream.schema and not (_waits(stream.node) or _waits(other.node))
+        ]
+        others = self._draw(st.lists(st.sampled_from(alike), max_size=2)) if alike else []
+        return stream.merge(*others)
 
     def _aggregate(self, handle: Stream | Table) -> Table:
         grouped = self._windowed(handle, self._grouped(handle))
@@ -214,6 +226,10 @@ class _Growth:
         other = self._of(fitting)
         join = self._draw(st.sampled_from([table.join, table.left_join, table.outer_join]))
         return join(other, prefix=f"j{self._made}_")
+
+
+def _waits(node: Node) -> bool:
+    return any(isinstance(above, AggregateNode) for above in ancestors(node))
 
 
 def ms(milliseconds: int) -> dt.timedelta:

@@ -17,6 +17,7 @@ from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.metadata import WithMetadata
 from duolog.dsl.present_rows import PresentRows
 from duolog.dsl.records import Records
+from duolog.dsl.rerouted import Rerouted
 from duolog.dsl.reshaped import Reshaped
 from duolog.dsl.table_joins import join_tables
 from duolog.plan.aggregates import Fold
@@ -28,7 +29,7 @@ from duolog.plan.schema import Schema
 from duolog.plan.windows import Windows
 
 
-class Stream(Reshaped, WithMetadata):
+class Stream(Reshaped, Rerouted, WithMetadata):
     """A stream of records. Each method returns a new stream and leaves this one as it is."""
 
     def join(

@@ -16,7 +16,7 @@ from duolog.engine.lowering.keys import lower_edge, lower_group_by, lower_select
 from duolog.engine.lowering.metadata import lower_set_headers, lower_set_time
 from duolog.engine.lowering.operators import FilterOperator
 from duolog.engine.lowering.required import required_columns
-from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
+from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
 from duolog.engine.lowering.stateless import (
     lower_branch,
     lower_explode,
@@ -39,6 +39,7 @@ from duolog.plan.nodes import (
     GlobalTableSource,
     GroupBy,
     JoinSide,
+    Merge,
     Node,
     Print,
     Project,
@@ -139,9 +140,23 @@ class _Walk:
 
         What two nodes drive gets the same row from both, and is there once.
         """
+        if isinstance(node, Merge):
+            return self._merge(node, row)
         if node not in self.lowered:
             self.lowered[node] = self._lower_node(node, row)
         return self.lowered[node]
+
+    def _merge(self, node: Merge, row: Row) -> list[int]:
+        """Bring the row of one of the streams into the form that they have in common."""
+        needed = self.around.needed(node)
+        wanted = [column.name for column in node.schema.value if column.name in needed]
+        entries, common = reshape(row, node.schema, wanted, f"{node.name}-form")
+        if node not in self.lowered:
+            self.lowered[node] = self._successors(node, common)
+        if not entries:
+            return self.lowered[node]
+        entries[-1]["children"] += self.lowered[node]
+        return self._link(entries)[:1]
 
     def _lower_node(self, node: Node, row: Row) -> list[int]:
         lowered = RULES[type(node)](node, row, self.around)

@@ -19,17 +19,23 @@ the plan read itself. Then
   table does not need what the join's part computes;
 - else the join leaves its part: its records cross an edge under the key that they have.
 
-One of the two is always possible, as the plan itself has no circle. **A join of two tables** changes
+One of the two is always possible, as the plan itself has no circle.
+
+**A merge** of streams that were not shuffled stands in the ingress of each. One of streams that were is a part of
+its own, which they come to over an edge each; but where one part makes all of them, under the keys by which their
+records were shuffled, the merge is there.
+
+**A join of two tables** changes
 when either does, so that both sides of it are in one part: there, or where the later one of the two is.
 
 Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its parts may read themselves
 through a repartition topic; a level cannot.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from duolog.plan.nodes import JoinSide, Node, Plan, Source, TableJoin
+from duolog.plan.nodes import JoinSide, Merge, Node, Plan, Source, TableJoin
 from duolog.plan.schema import Schema
 
 Part = int
@@ -98,9 +104,7 @@ class Cut:
 
         A filter behind a select_key hands on the new key as the select_key itself does.
         """
-        if node.rekeys or node in self.crossing or node.driver is None:
-            return node.rekeys
-        return self.has_new_key(node.driver)
+        return _has_new_key(node, self.crossing)
 
 
 def cut_plan(plan: Plan) -> Cut:
@@ -113,6 +117,7 @@ def cut_plan(plan: Plan) -> Cut:
             for table in node.tables:
                 cutter.bring_together(node, table)
     cutter.share_edges()
+    cutter.bring_merges_home()
     nodes = (*plan.nodes, *dict.fromkeys(cutter.copies.values()))
     parts = {node: cutter.part(node) for node in nodes}
     depths = _depths(parts, cutter.links(), cutter.crossing)
@@ -129,12 +134,16 @@ class _Cutter:
     """The parts while they grow. Which node leads a part tells nothing."""
 
     def __init__(self, plan: Plan) -> None:
-        self.crossing = _first_crossing(plan)
+        self.merges = _merges_apart(plan)
+        self.crossing = _first_crossing(plan, self.merges)
         self.copies: dict[tuple[Node, Node], TableCopy] = {}
         self._leader: dict[Node, Node] = {}
         self._number = {node: number for number, node in enumerate(plan.nodes)}
         for node in plan.nodes:
             self._leader[node] = node if node in self.crossing else node.driver or node
+            if isinstance(node, Merge) and node not in self.crossing:
+                for stream in node.drivers:
+                    self._leader[self._find(stream)] = self._find(node)
 
     def part(self, node: Node) -> Part:
         return self._number[self._find(node)]
@@ -169,16 +178,30 @@ class _Cutter:
         """Unite the readers of one node, where that closes no circle."""
         first: dict[Node, list[Node]] = {}
         for node in [node for node in self._leader if node in self.crossing]:
-            others = first.setdefault(node.driver or node, [])
-            if not any(self._unite(node, other) for other in others):
-                others.append(node)
+            for driver in node.drivers or (node,):
+                others = first.setdefault(driver, [])
+                if not any(self._unite(node, other) for other in others):
+                    others.append(node)
+
+    def bring_merges_home(self) -> None:
+        """Take back the edges to a merge where its streams are in one part with their keys as they were."""
+        for merge in self.merges:
+            home, *others = merge.drivers
+            if any(self._find(other) is not self._find(home) for other in others) or any(
+                _has_new_key(stream, self.crossing) for stream in merge.drivers
+            ):
+                continue
+            self.crossing.discard(merge)
+            if not self._unite(home, merge):
+                self.crossing.add(merge)
 
     def links(self) -> set[tuple[Part, Part]]:
         """The edges from part to part. A copy of a source's table is fed by the source itself."""
         return {
-            (self.part(node.driver), self.part(node))
+            (self.part(driver), self.part(node))
             for node in self.crossing
-            if node.driver is not None and not isinstance(node.driver, Source)
+            for driver in node.drivers
+            if not isinstance(driver, Source)
         }
 
     def _copy_beside(self, reader: Node, table: Node) -> TableCopy:
@@ -229,10 +252,36 @@ def _kept_above(table: Node) -> frozenset[Node]:
     return frozenset(kept for above in table.drivers for kept in _kept_above(above))
 
 
-def _first_crossing(plan: Plan) -> set[Node]:
+def _has_new_key(node: Node, crossing: Container[Node]) -> bool:
+    if node.rekeys or node in crossing:
+        return node.rekeys
+    return any(_has_new_key(driver, crossing) for driver in node.drivers)
+
+
+def _merges_apart(plan: Plan) -> list[Merge]:
+    """Return the merges whose streams do not come together by themselves: one of them was shuffled."""
+    homes: dict[Node, Node | None] = {}
+    apart = []
+    for node in plan.nodes:
+        above = {homes[driver] for driver in node.drivers}
+        if isinstance(node, Merge) and len(above) > 1:
+            apart.append(node)
+            homes[node] = node
+        elif node.by_key or len(above) > 1:
+            homes[node] = node
+        else:
+            homes[node] = above.pop() if above else None
+    return apart
+
+
+def _first_crossing(plan: Plan, merges_apart: Collection[Node]) -> set[Node]:
     """Return the nodes right behind an edge, before it is known which parts they make."""
-    ways = {node: way for node in plan.nodes if node.by_key and (way := _way(node)) is not None}
-    crossing = {node for node, way in ways.items() if not way}
+    ways = {
+        node: way
+        for node in plan.nodes
+        if node.by_key and (way := _way(node.driver, merges_apart)) is not None
+    }
+    crossing = {node for node, way in ways.items() if not way}.union(merges_apart)
     tops = {_top(way) for way in ways.values() if way}
     consumers: dict[Node, list[Node]] = {}
     for node, way in ways.items():
@@ -248,19 +297,21 @@ def _first_crossing(plan: Plan) -> set[Node]:
     return crossing
 
 
-def _way(node: Node) -> tuple[Node, ...] | None:
-    """Return what `node` reads, nearest first, up to where its key was set.
+def _way(above: Node | None, merges_apart: Collection[Node]) -> tuple[Node, ...] | None:
+    """Return `above` and what drives it, nearest first, up to where the key was set, or streams merged.
 
     None where records were shuffled since.
     """
     way: list[Node] = []
-    above = node.driver
     while above is not None:
         way.append(above)
         if above.rekeys:
             break
-        if above.by_key:
+        if above.by_key or above in merges_apart:
             return None
+        if isinstance(above, Merge):
+            ways = [_way(stream, merges_apart) for stream in above.drivers]
+            return tuple(way) if any(one is not None for one in ways) else None
         above = above.driver
     return tuple(way)
 

@@ -10,7 +10,7 @@
 
 `cuts` says where records are shuffled to the task of their key: at an *edge*. Nodes without state
 stay with their parent: before the first edge they are the *ingress* of their source, behind it
-they belong to the parent's sub-topology. The connected parts are the *sub-topologies*; the level
+they belong to the parent's sub-topology. What merges streams stands in the ingress of each. The connected parts are the *sub-topologies*; the level
 of each is the longest path of edges to it from another. Every node is in one place only, so
 nothing is computed twice.
 
@@ -25,6 +25,7 @@ Source: Kafka Streams `PartitionGroup`, `StreamTask`; its repartition topics are
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 from duolog.plan.cuts import Cut, TableCopy, cut_plan, path_of
 from duolog.plan.nodes import GlobalTableSource, Node, Plan, Sink, Source, TableSource
@@ -179,33 +180,52 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
 
     At equal timestamps a table's row is there before a stream's record looks it up.
     """
-    consumers: dict[tuple[Node, int], list[Node]] = {}
+    consumers: dict[tuple[Node, int, bool], list[Node]] = {}
     for node in cut.nodes:
         target = place[node]
         if node in cut.crossing and target is not None:
-            consumers.setdefault((node.driver or node, target), []).append(node)
+            rekeyed = any(cut.has_new_key(driver) for driver in node.drivers)
+            for driver in node.drivers or (node,):
+                consumers.setdefault((driver, target, rekeyed), []).append(node)
     position = {node: number for number, node in enumerate(cut.nodes)}
 
-    def rank(item: tuple[tuple[Node, int], list[Node]]) -> tuple[object, ...]:
-        (parent, target), readers = item
-        way = [position[node] for node in path_of(readers[0])]
-        return target, not parent.is_table, cut.has_new_key(parent), way
+    def rank(item: tuple[tuple[Node, int, bool], list[Node]]) -> tuple[object, ...]:
+        (parent, target, rekeyed), readers = item
+        way = [position[node] for node in dict.fromkeys((*path_of(parent), readers[0]))]
+        return target, not parent.is_table, rekeyed, way
 
+    first_topics = _first_topics(cut)
     queues: dict[tuple[object, int], int] = {}
     found = []
-    for number, ((parent, target), readers) in enumerate(sorted(consumers.items(), key=rank)):
+    for number, ((parent, target, rekeyed), readers) in enumerate(
+        sorted(consumers.items(), key=rank)
+    ):
         origin = None if isinstance(parent, TableSource) else place[parent]
-        start = _topic_of(parent) if origin is None else origin
+        start = first_topics[_source_of(parent).topic] if origin is None else origin
         queue = queues.setdefault((start, target), number)
-        rekeyed = cut.has_new_key(parent)
         found.append(Edge(number, parent, tuple(readers), origin, target, queue, rekeyed))
     return tuple(found)
 
 
-def _topic_of(node: Node) -> str:
+def _first_topics(cut: Cut) -> dict[str, str]:
+    """Return, for each topic, the first of those that are merged with it in an ingress.
+
+    One edge brings records of them all, so that they are one queue.
+    """
+    sources = cut.plan.sources
+    topics = list(dict.fromkeys(source.topic for source in sources))
+    merged = {topic: {topic} for topic in topics}
+    for one, other in combinations(sources, 2):
+        if cut.parts[one] == cut.parts[other] and cut.parts[one] not in cut.depths:
+            together = merged[one.topic] | merged[other.topic]
+            merged |= dict.fromkeys(together, together)
+    return {topic: min(merged[topic], key=topics.index) for topic in topics}
+
+
+def _source_of(node: Node) -> Source:
     source = path_of(node)[0]
     assert isinstance(source, Source), source
-    return source.topic
+    return source
 
 
 def _ingresses(cut: Cut) -> tuple[Ingress, ...]:
@@ -213,6 +233,10 @@ def _ingresses(cut: Cut) -> tuple[Ingress, ...]:
         part = cut.parts[source]
         if part in cut.depths:
             return ()  # a table: all that follows it is in its sub-topology
-        return tuple(n for n in cut.nodes if cut.parts[n] == part and n is not source)
+        found: dict[Node, None] = {source: None}
+        for node in cut.nodes:
+            if cut.parts[node] == part and any(driver in found for driver in node.drivers):
+                found[node] = None
+        return tuple(found)[1:]
 
     return tuple(Ingress(source, behind(source)) for source in cut.plan.sources)

@@ -22,6 +22,7 @@ from duolog.plan.nodes import (
     GlobalTableSource,
     GroupBy,
     JoinSide,
+    Merge,
     Node,
     Print,
     Project,
@@ -396,6 +397,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     ToStream: _to_stream,
     Print: lambda _node: lambda _entry, _stores: [],
     TableJoin: _pass,
+    Merge: _pass,
     Sink: _pass,
 }
 """One row for each kind of node, but for joins, which must know where their table is."""

@@ -76,13 +76,16 @@ class _Queued(NamedTuple):
 
     timestamp_ms: int
     queue: int
-    source: int
+    source: "_From"
     edge: Edge
     entry: Entry
 
 
-Queues = dict[tuple[int, int], list[_Queued]]
-"""The queues of a task: by their first edge, and by source partition or upstream task."""
+_From = tuple[str, int]
+"""A partition of a topic, or an upstream task."""
+
+Queues = dict[tuple[int, _From], list[_Queued]]
+"""The queues of a task: by their first edge, and by where they come from."""
 
 
 class _Compiled:
@@ -138,17 +141,22 @@ class ReferenceEvaluator:
         Records of one topic partition are taken in the order of their offsets.
         """
         levels = self._compiled.levels
-        written: list[SinkRecord] = []
+        by_partition: list[list[SinkRecord]] = []
         queues: dict[tuple[int, int], Queues] = defaultdict(lambda: defaultdict(list))
         by_topic = _by_partition(records)
         for topic in dict.fromkeys(ingress.source.topic for ingress in levels.ingresses):
             readers = [ingress for ingress in levels.ingresses if ingress.source.topic == topic]
             readers.sort(key=lambda ingress: not ingress.source.is_table)
             for partition, ordered in by_topic.get(topic, {}).items():
-                pass_on = _Pass(self._compiled, partition, queues, written, self._record_failed)
+                by_partition.append([])
+                pass_on = _Pass(
+                    self._compiled, partition, queues, by_partition[-1], self._record_failed
+                )
+                pass_on.source = topic, partition
                 for record in ordered:
                     for ingress in readers:
                         self._run_ingress(ingress, record, pass_on)
+        written = list(heapq.merge(*by_partition, key=lambda record: record.timestamp_ms))
         for part in levels.subtopologies:
             for task in range(levels.tasks):
                 pass_on = _Pass(self._compiled, task, queues, written, self._record_failed)
@@ -229,6 +237,7 @@ class _Pass:
         self._compiled = compiled
         self._record_failed = record_failed
         self._task = task
+        self.source: _From = "", task
         self._queues = queues
         self._written = written
         self.cached: dict[Node, dict[Row, Entry]] = {}
@@ -292,8 +301,8 @@ class _Pass:
         # Rows of a global table go before whatever else there is.
         time = _FIRST if edge.everywhere else entry.timestamp_ms
         for to in range(tasks) if edge.everywhere else [task]:
-            queue = self._queues[edge.target, to][edge.queue, self._task]
-            queue.append(_Queued(time, edge.queue, self._task, edge, entry))
+            queue = self._queues[edge.target, to][edge.queue, self.source]
+            queue.append(_Queued(time, edge.queue, self.source, edge, entry))
 
     def _write(self, sink: Sink, entry: Entry) -> None:
         keys, values = self._compiled.serdes[sink]

@@ -39,6 +39,7 @@ from duolog.plan.nodes import (
     GlobalTableSource,
     GroupBy,
     JoinSide,
+    Merge,
     Node,
     Plan,
     Project,
@@ -223,6 +224,8 @@ def plan_as_json(plan: Plan) -> list[Json]:
 def _parents(node: Node) -> tuple[Node, ...]:
     if isinstance(node, TableJoin):
         return node.left, node.right
+    if isinstance(node, Merge):
+        return node.streams
     return _group_of(node) or node.parents
 
 
@@ -298,6 +301,8 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             return {"kind": "time", "time": _expression(time)}
         case ToStream():
             return {"kind": "to_stream"}
+        case Merge():
+            return {"kind": "merge"}
         case Sink(topic=topic):
             return {"kind": "sink", "topic": topic}
         case _:

@@ -21,6 +21,7 @@ one node that two others read is computed once, two equal nodes are two.
     Explode          stream                   key as its parent's; the elements are value columns
     Split, Branch    stream                   as its parent
     SetHeaders, SetTime  stream               as its parent; other headers, another timestamp
+    Merge            stream                   as its parents
     ToStream         stream                   as its parent
     Sink, Print      as its parent            as its parent
 
@@ -38,6 +39,7 @@ from duolog.plan.nodes.explode import Explode
 from duolog.plan.nodes.global_table import GlobalTableJoin, GlobalTableSource
 from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
+from duolog.plan.nodes.merge import Merge
 from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names
 from duolog.plan.nodes.node import Node, ancestors, scope_of
 from duolog.plan.nodes.plan import Plan, plan_of
@@ -57,6 +59,7 @@ __all__ = [
     "GroupBy",
     "JoinKind",
     "JoinSide",
+    "Merge",
     "Node",
     "Plan",
     "Print",

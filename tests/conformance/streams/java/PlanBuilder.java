@@ -36,6 +36,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
  *   explode         flatMapValues                        split       split, branch, defaultBranch
  *   group_by        map + groupByKey, or KTable.groupBy
  *   table_…_join    join, leftJoin, outerJoin            headers, time   processValues
+ *   table_…_join    join, leftJoin, outerJoin            merge       merge
  * </pre>
  *
  * A row carries the timestamp of its record, because the DSL's lambdas do not see it.
@@ -90,6 +91,7 @@ final class PlanBuilder {
           Beside.writeHeaders(parent(node, 0), new Columns(above(node, 0)), node);
       case "time" ->
           Beside.writeTime(parent(node, 0), new Columns(above(node, 0)), node.get("time"));
+      case "merge" -> merge(node);
       case "to_stream" -> stamped(this.<KTable<Object, Json.Row>>parent(node, 0).toStream());
       case "sink" -> sink(node);
       default -> throw new IllegalArgumentException("no node " + kind);
@@ -246,6 +248,14 @@ final class PlanBuilder {
     return node.get("left").asBoolean()
         ? stream.leftJoin(table, joiner, with)
         : stream.join(table, joiner, with);
+  }
+
+  private KStream<Object, Json.Row> merge(JsonNode node) {
+    KStream<Object, Json.Row> merged = parent(node, 0);
+    for (int i = 1; i < node.get("parents").size(); i++) {
+      merged = merged.merge(parent(node, i));
+    }
+    return merged;
   }
 
   private KTable<List<Object>, Json.Row> joinTables(String kind, JsonNode node) {

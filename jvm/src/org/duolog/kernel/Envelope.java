@@ -146,7 +146,7 @@ public final class Envelope implements Serializable {
     return Platform.getLong(packed, OLD_TS);
   }
 
-  /** The source partition, or the task of the level before. */
+  /** The number of the source partition, with that of its topic; or the task of the level before. */
   int source() {
     return Platform.getInt(packed, SOURCE);
   }

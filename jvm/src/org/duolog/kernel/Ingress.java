@@ -24,6 +24,7 @@ final class Ingress implements Serializable {
 
   private final int id;
   private final String topic;
+  private final int topicNumber;
   private final boolean isTable;
   private final Reading reading;
   private final Node[] nodes;
@@ -33,10 +34,15 @@ final class Ingress implements Serializable {
   private final boolean realTime;
   private final LongAccumulator corruptRecords;
 
-  /** Nodes come parents first; children are those that read the source itself. */
+  /**
+   * Nodes come parents first; children are those that read the source itself.
+   *
+   * @param topicNumber the topic's place among those of the application
+   */
   Ingress(
       int id,
       String topic,
+      int topicNumber,
       boolean isTable,
       Reading reading,
       List<Node> nodes,
@@ -47,6 +53,7 @@ final class Ingress implements Serializable {
       LongAccumulator corruptRecords) {
     this.id = id;
     this.topic = topic;
+    this.topicNumber = topicNumber;
     this.isTable = isTable;
     this.reading = reading;
     this.nodes = nodes.toArray(Node[]::new);
@@ -132,7 +139,7 @@ final class Ingress implements Serializable {
     }
 
     void process(SourceRecord record) {
-      scope.enter(record.getPartition(), record.getOffset());
+      scope.enter(topicNumber, record.getPartition(), record.getOffset());
       scope.origin = handlers.originOf(id, record);
       scope.record = record;
       if (read(record)) {

@@ -17,6 +17,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  * when the record that caused it is done. Threads: not shared.
  */
 final class Scope {
+  /** Partitions of several topics may be merged into one queue: by their numbers they stay apart. */
+  private static final int PARTITION_BITS = 20;
+
   final ArrayDeque<Envelope> outputs = new ArrayDeque<>();
   private final ArrayDeque<Envelope> rekeyed = new ArrayDeque<>();
   final boolean realTime;
@@ -36,6 +39,7 @@ final class Scope {
   private final Turns turns;
   private Task task;
   private Change current;
+  private int partition;
   private int source;
   private long position;
 
@@ -51,13 +55,15 @@ final class Scope {
   /** Outputs come from a task of a level until told otherwise. */
   void enter(Task task) {
     this.task = task;
+    this.partition = task.number;
     this.source = task.number;
   }
 
-  /** Outputs come from this record of a source topic. */
-  void enter(int sourcePartition, long offset) {
+  /** Outputs come from this record of a source topic; topics are numbered. */
+  void enter(int topic, int sourcePartition, long offset) {
     this.task = null;
-    this.source = sourcePartition;
+    this.partition = sourcePartition;
+    this.source = topic << PARTITION_BITS | sourcePartition;
     this.position = offset;
     turns.reset();
   }
@@ -120,7 +126,7 @@ final class Scope {
   /** Sends a record to the task of its key, now or at the next release. */
   void emit(int subtopology, byte[] keyBytes, boolean later, Envelope envelope) {
     int target =
-        keyBytes == null ? grouping.taskOfSource(source) : grouping.taskOfKey(keyBytes);
+        keyBytes == null ? grouping.taskOfSource(partition) : grouping.taskOfKey(keyBytes);
     envelope.setGrouping(grouping.of(subtopology, target));
     if (later) {
       rekeyed.add(envelope);
@@ -139,7 +145,7 @@ final class Scope {
   }
 
   void emitToSink(Envelope envelope) {
-    envelope.setGrouping(grouping.of(Grouping.TO_SINK, grouping.taskOfSource(source)));
+    envelope.setGrouping(grouping.of(Grouping.TO_SINK, grouping.taskOfSource(partition)));
     send(envelope);
   }
 

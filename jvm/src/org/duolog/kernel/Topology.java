@@ -98,6 +98,7 @@ final class Topology {
     return new Ingress(
         spec.sources().indexOf(source),
         source.topic(),
+        spec.sources().stream().map(Spec.Source::topic).distinct().toList().indexOf(source.topic()),
         source.table(),
         reading,
         graph.parentsFirst(),

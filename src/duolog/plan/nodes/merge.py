@@ -1,0 +1,48 @@
+"""Several streams as one."""
+
+from dataclasses import dataclass, field
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.node import Node, ensure_stream
+from duolog.plan.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Merge(Node):
+    """The records of all its streams, which have the same columns in the same order.
+
+    Records of one stream stay in their order. A stream that is named twice brings each record once.
+    """
+
+    name: str
+    streams: tuple[Node, ...]
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        first, *others = self.streams
+        for stream in self.streams:
+            ensure_stream(stream, "merge")
+        for other in others:
+            if other.schema != first.schema:
+                raise InvalidPlan(
+                    f'the columns of streams "{first}" and "{other}" differ',
+                    detail=f"They are {first.schema} and {other.schema}.",
+                    hint="What is merged has the same columns, of the same types: map_values(...) "
+                    "gives a stream others, select_key(...) another key.",
+                )
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return tuple(dict.fromkeys(self.streams))
+
+    @property
+    def drivers(self) -> tuple[Node, ...]:
+        return self.parents
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.streams[0].schema
+
+    @property
+    def action(self) -> str:
+        return f"merge of {', '.join(stream.name for stream in self.streams)}"
