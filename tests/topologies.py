@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from duolog import (
     Topology,
+    acc,
     array,
     avg,
+    coalesce,
     col,
     count,
     hopping,
@@ -98,6 +100,7 @@ class _Growth:
             self._explode,
             self._split,
             self._merge,
+            self._to_table,
             self._aggregate,
             self._join,
         ]
@@ -176,10 +179,20 @@ class _Growth:
             results += [min_(name) for name in numbers[:1]] + [max_(name) for name in texts[:1]]
         if _knows_time(handle):
             results.append(sum_(row_time()))
+        if _keeps_number(handle) and self._draw(st.integers(0, 3)) == 0:
+            return self._reduce(grouped)
         chosen = self._draw(st.lists(st.sampled_from(results), min_size=1, max_size=2))
         return grouped.aggregate(
             *(result.alias(f"r{self._made}_{number}") for number, result in enumerate(chosen))
         )
+
+    def _to_table(self, stream: Stream) -> Table:
+        return stream.to_table()
+
+    def _reduce(self, grouped: Grouped) -> Table:
+        number = coalesce(col("n"), 1)
+        add = coalesce(acc("n"), 0) * 2 + number
+        return grouped.reduce({"n": add}, {"n": coalesce(acc("n"), 0) - number})
 
     def _grouped(self, handle: Stream | Table) -> Grouped:
         texts = _columns(handle)[1]
@@ -226,6 +239,10 @@ class _Growth:
         other = self._of(fitting)
         join = self._draw(st.sampled_from([table.join, table.left_join, table.outer_join]))
         return join(other, prefix=f"j{self._made}_")
+
+
+def _keeps_number(handle: Stream | Table) -> bool:
+    return any(column.name == "n" and column.type == BIGINT for column in handle.schema.value)
 
 
 def _waits(node: Node) -> bool:

@@ -25,6 +25,8 @@ THEIRS: Final[Mapping[str, str]] = {
     "KGroupedStream": "count reduce aggregate windowedBy cogroup",
     "KGroupedTable": "count reduce aggregate",
     "CogroupedKStream": "cogroup aggregate windowedBy",
+    "TimeWindowedCogroupedKStream": "aggregate",
+    "SessionWindowedCogroupedKStream": "aggregate",
     "TimeWindowedKStream": "count reduce aggregate emitStrategy",
     "SessionWindowedKStream": "count reduce aggregate emitStrategy",
 }
@@ -36,6 +38,9 @@ HOMES: Final[Mapping[str, str]] = {
     "KTable": "Table",
     "KGroupedStream": "Grouped",
     "KGroupedTable": "Grouped",
+    "CogroupedKStream": "CoGrouped",
+    "TimeWindowedCogroupedKStream": "CoGrouped",
+    "SessionWindowedCogroupedKStream": "CoGrouped",
     "TimeWindowedKStream": "Grouped",
     "SessionWindowedKStream": "Grouped",
 }
@@ -51,15 +56,8 @@ OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
     "BranchedKStream.defaultBranch": ("Stream.split", "`default=`"),
     "BranchedKStream.noDefaultBranch": ("Stream.split", "without `default=`"),
     "KTable.transformValues": ("Table.map_values", "expressions over a row, without a store"),
-    "KGroupedStream.reduce": ("Grouped.aggregate", "`sum_`, `min_`, `max_`, or an adder"),
-    "SessionWindowedKStream.reduce": (
-        "Grouped.aggregate",
-        "`sum_`, `min_`, `max_`, or an adder and a merger",
-    ),
-    "TimeWindowedKStream.reduce": ("Grouped.aggregate", "`sum_`, `min_`, `max_`, or an adder"),
     "TimeWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
     "SessionWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
-    "KGroupedTable.reduce": ("Grouped.aggregate", "`sum_`, or an adder and a subtractor"),
 }
 """Names of theirs: what does the same here, and how far. One that ours has too wins."""
 
@@ -77,6 +75,7 @@ OURS_ALONE: Final[Mapping[str, str]] = {
     "Grouped.materialized": "Materialized.as",
     "Stream.named": "Named.as",
     "Table.named": "Named.as",
+    "CoGrouped.materialized": "Materialized.as",
     "Stream.live": "KStream.print, in a notebook",
     "Table.live": "KTable.toStream().print, in a notebook",
     "Table.to_dicts": "KafkaStreams.store(…).all()",

@@ -10,6 +10,8 @@ from typing import Literal as OneOf
 from typing import NoReturn, Self
 
 from duolog.dsl.builder import Builder
+from duolog.dsl.cogroup_nodes import Side
+from duolog.dsl.cogroups import CoGrouped
 from duolog.dsl.columns import Columns, Expr, count, named
 from duolog.dsl.folds import fold_of
 from duolog.dsl.global_tables import GlobalTable, global_join
@@ -17,13 +19,14 @@ from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.metadata import WithMetadata
 from duolog.dsl.present_rows import PresentRows
 from duolog.dsl.records import Records
+from duolog.dsl.reducing import reducing_fold
 from duolog.dsl.rerouted import Rerouted
 from duolog.dsl.reshaped import Reshaped
 from duolog.dsl.table_joins import join_tables
 from duolog.plan.aggregates import Fold
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named, PlainValue
-from duolog.plan.nodes import AggregateNode, GroupBy, StreamTableJoin, ToStream
+from duolog.plan.nodes import AggregateNode, GroupBy, StreamTableJoin, ToStream, ToTable
 from duolog.plan.nodes.aggregate import EMITS, Emit
 from duolog.plan.schema import Schema
 from duolog.plan.windows import Windows
@@ -86,6 +89,25 @@ class Stream(Reshaped, Rerouted, WithMetadata):
         A record with a null among them is in no group.
         """
         return _grouped(self, named(keys, named_keys, self.schema.names))
+
+    def to_table(self, store: str | None = None) -> "Table":
+        """Take each record for the new row of its key: the table of the latest rows.
+
+        A record with a null value deletes the row, one with a null key is ignored.
+
+        Args:
+            store: the name of the store that keeps the rows; else it is named after its place.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> rooms = Topology("rooms").stream("rooms", key="room STRING", value="celsius DOUBLE")
+            >>> print(rooms.filter(col("celsius") > 30).to_table("hot-rooms").node.action)
+            the latest row of each key, kept in hot-rooms
+        """
+        node = self.builder.add(
+            "to-table", lambda name: ToTable(name, self.node, store or f"{name}-store")
+        )
+        return Table(self.builder, node)
 
     def group_by_key(self) -> "Grouped":
         """Group by the key that records have."""
@@ -286,6 +308,41 @@ class Grouped:
         wanted = named(results, named_results, self._group.schema.names)
         steps = {"subtractor": subtractor, "merger": merger}
         return self._table(fold_of(self._group, wanted, initializer, adder, **steps))
+
+    def reduce(self, adder: Columns, subtractor: Columns | None = None) -> Table:
+        """Reduce each group to columns of its records: the first record's, changed by those after it.
+
+        What is not named is not kept. In sessions the adder merges, too: `col(name)` is then what was
+        kept of the later session.
+
+        Args:
+            adder: a column of the value, and what becomes of it: `acc(name)` is what was kept
+                before the record, `col(name)` is the record's. It reads columns that are kept.
+            subtractor: the same for a row that is taken back; a grouped table needs it.
+
+        Raises:
+            StatementError: a column is unknown or not kept, or types do not fit.
+
+        Example:
+            >>> from duolog import Topology, acc, col
+            >>> paid = Topology("p").stream("paid", key="who STRING", value="euro BIGINT, at STRING")
+            >>> total = paid.group_by_key().reduce({"euro": acc("euro") + col("euro"), "at": col("at")})
+            >>> print(total.schema)
+            key (who STRING) value (euro BIGINT, at STRING)
+        """
+        return self._table(reducing_fold(self._group, adder, subtractor))
+
+    def cogroup(self, adder: Columns) -> "CoGrouped[Table]":
+        """Begin a common aggregate of several streams, which come by `CoGrouped.cogroup`.
+
+        Args:
+            adder: what becomes of what is kept, with a record of this stream: `acc(name)` is what
+                was kept before. What it does not name stays.
+        """
+        return CoGrouped(self._builder, self, (Side.of(self._group, adder),))
+
+    def _in(self, group: GroupBy) -> "Grouped":
+        return Grouped(self._builder, group, self._store, self._windows)
 
     def _table(self, folded: Fold) -> Table:
         node = self._builder.add(

@@ -3,14 +3,18 @@
 Source: Kafka Streams `StreamsBuilder`, `Topology`.
 """
 
+from collections.abc import Sequence
+
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr
 from duolog.dsl.global_tables import GlobalTable
 from duolog.dsl.metadata import source_times
+from duolog.dsl.merges import merged
 from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.streams import Stream, Table
 from duolog.plan.describe import describe
+from duolog.plan.errors import InvalidPlan
 from duolog.plan.formats import JSON, Format, internal_key_format
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import GlobalTableSource, Plan, StreamSource, TableSource
@@ -44,7 +48,7 @@ class Topology:
 
     def stream(
         self,
-        topic: str,
+        topic: str | Sequence[str],
         *,
         value: Declared,
         key: Declared | None = None,
@@ -56,7 +60,7 @@ class Topology:
         """Read a topic as a stream: each record is an event.
 
         Args:
-            topic: the topic's name.
+            topic: the topic's name; or those of several with the same columns, which are merged.
             value: columns of the value: `"dest STRING, dep_delay BIGINT"`, or a dict
                 `{"dest": str, "dep_delay": int}`, or a dataclass. A type alone, `str`, is one
                 column that is called `value`.
@@ -74,10 +78,18 @@ class Topology:
         """
         of_topic = _topic_form(key, value, key_format, value_format)
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
-        return Stream(
-            self._builder,
-            self._builder.add("stream", lambda name: StreamSource(name, topic, *of_topic, times)),
-        )
+
+        def source_of(one: str) -> StreamSource:
+            return self._builder.add(
+                "stream", lambda name: StreamSource(name, one, *of_topic, times)
+            )
+
+        topics = [topic] if isinstance(topic, str) else list(dict.fromkeys(topic))
+        if not topics:
+            raise InvalidPlan("a stream needs a topic", hint='Write stream("orders", ...).')
+        sources = [source_of(one) for one in topics]
+        node = sources[0] if len(sources) == 1 else merged(self._builder, sources)
+        return Stream(self._builder, node)
 
     def table(
         self,

@@ -25,7 +25,13 @@ from duolog.engine.lowering.stateless import (
     lower_split,
     lower_to_stream,
 )
-from duolog.engine.lowering.tables import lower_join, lower_join_side, lower_table, lower_table_join
+from duolog.engine.lowering.tables import (
+    lower_join,
+    lower_join_side,
+    lower_table,
+    lower_table_join,
+    lower_to_table,
+)
 from duolog.engine.lowering.topics import lower_print, lower_sink, lower_source
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
@@ -53,6 +59,7 @@ from duolog.plan.nodes import (
     TableJoin,
     TableSource,
     ToStream,
+    ToTable,
 )
 
 Rule = Callable[[Any, Row, Surroundings], Lowered]
@@ -67,6 +74,7 @@ RULES: Final[dict[type[Node], Rule]] = {
     Split: lower_split,
     Branch: lower_branch,
     ToStream: lower_to_stream,
+    ToTable: lower_to_table,
     SelectKey: lower_select_key,
     SetHeaders: lower_set_headers,
     SetTime: lower_set_time,

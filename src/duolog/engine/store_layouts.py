@@ -26,7 +26,17 @@ from duolog.engine.lowering.windows import laid_out
 from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import AccumulatorRef, Expression, walk
 from duolog.plan.levels import Levels
-from duolog.plan.nodes import AggregateNode, Filter, Node, Plan, Project, Sink, Source, ToStream
+from duolog.plan.nodes import (
+    AggregateNode,
+    Filter,
+    Node,
+    Plan,
+    Project,
+    Sink,
+    Source,
+    ToStream,
+    ToTable,
+)
 
 Json = dict[str, Any]
 
@@ -78,6 +88,8 @@ def _called(node: Node, plan: Plan) -> str:
             return f"copy of the {_called(table, plan)}"
         case Source(topic=topic):
             return f'table of topic "{topic}"'
+        case ToTable(stream=stream):
+            return f"table of stream {stream}"
         case AggregateNode() if topic := _written_to(node, plan):
             return f'aggregate of topic "{topic}"'
         case AggregateNode():

@@ -36,6 +36,7 @@ from duolog.plan.nodes import (
     TableJoin,
     TableSource,
     ToStream,
+    ToTable,
 )
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
@@ -88,7 +89,7 @@ def without_failed_old(run: Run, entry: Entry) -> Entry:
     return entry
 
 
-def _table(node: TableSource | TableCopy) -> Run:
+def _table(node: TableSource | TableCopy | ToTable) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key):
             return []
@@ -309,7 +310,7 @@ def _joined_row(node: JoinSide) -> Callable[[Row, Kept | None, Kept | None], Kep
 def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
     """Return the function that finds the row of a key in `table`, stored or derived."""
     match table:
-        case TableSource() | TableCopy():
+        case TableSource() | TableCopy() | ToTable():
             return lambda key, stores: stores[table.store].get(key)
         case AggregateNode():
             results = results_of(table)
@@ -395,6 +396,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     GroupBy: _group,
     AggregateNode: _aggregate,
     ToStream: _to_stream,
+    ToTable: _table,
     Print: lambda _node: lambda _entry, _stores: [],
     TableJoin: _pass,
     Merge: _pass,

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from conformance.kafka.peer import fetch
+from duolog.dsl.reducing import ANY
 from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -53,6 +54,7 @@ from duolog.plan.nodes import (
     TableJoin,
     TableSource,
     ToStream,
+    ToTable,
 )
 from duolog.plan.times import SourceTimes
 from duolog.plan.windows import Windows
@@ -225,12 +227,22 @@ def _parents(node: Node) -> tuple[Node, ...]:
     if isinstance(node, TableJoin):
         return node.left, node.right
     if isinstance(node, Merge):
-        return node.streams
+        # A stream with itself is one call; of several streams each is merged once.
+        return node.parents if len(node.parents) > 1 else node.streams
+    if (merge := _cogroup_of(node)) is not None:
+        return merge.streams
     return _group_of(node) or node.parents
 
 
 def _group_of(node: Node) -> tuple[Node, ...]:
-    return (node.group,) if isinstance(node, AggregateNode) else ()
+    alone = isinstance(node, AggregateNode) and _cogroup_of(node) is None
+    return (node.group,) if isinstance(node, AggregateNode) and alone else ()
+
+
+def _cogroup_of(node: Node) -> Merge | None:
+    """Return what merges the streams of a cogroup, if `node` aggregates one."""
+    merge = node.group.parent if isinstance(node, AggregateNode) else None
+    return merge if isinstance(merge, Merge) and merge.name.startswith("cogroup") else None
 
 
 def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
@@ -259,8 +271,10 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                 "changes_key": node.rekeys,
             }
         case AggregateNode():
+            reduces = ANY in {kept.name for kept in node.accumulators}
             return {
-                "kind": "aggregate",
+                "kind": "cogroup" if _cogroup_of(node) else "aggregate",
+                **({"reduces": ANY} if reduces else {}),
                 "store": node.store,
                 "accumulators": [
                     {
@@ -303,6 +317,8 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             return {"kind": "to_stream"}
         case Merge():
             return {"kind": "merge"}
+        case ToTable():
+            return {"kind": "to_table"}
         case Sink(topic=topic):
             return {"kind": "sink", "topic": topic}
         case _:

@@ -265,50 +265,6 @@ def table_joined_with_its_own_count(topology: Topology) -> None:
     by_name.left_join(joined, prefix="j_").to("looked_up")
 
 
-def merged(topology: Topology) -> None:
-    """Two topics, branches of one, a stream with itself and with what is made of it: all in their order."""
-    one = topology.stream("s1", key=KEY, value=VALUE)
-    two = topology.stream("s2", key=KEY, value=VALUE)
-    both = one.filter(col("n") > 0).merge(two)
-    both.to("both")
-    both.group_by_key().aggregate(c=count(), t=sum_("n")).to("by_key")
-    both.group_by("a").aggregate(c=count(), least=min_("n")).to("by_a")
-    one.merge(one).group_by_key().count().to("once")
-    branches = one.split(p=col("n") > 1, q=col("a") == "x", default="rest")
-    again = branches["q"].map_values("a", n=col("n") * 10).merge(branches["p"], branches["rest"])
-    again.merge(one.map_values("a", n=col("n") * 3)).left_join(one.group_by_key().count()).to(
-        "diamond"
-    )
-
-
-def merged_under_new_keys(topology: Topology) -> None:
-    """A merge of a new key with the old one goes through a repartition topic as a whole."""
-    one = topology.stream("s1", key=KEY, value=VALUE)
-    rekeyed = one.select_key(id=col("a")).map_values("n", a=col("k")).select_key(k=col("id"))
-    rekeyed = rekeyed.map_values("a", "n")
-    both = rekeyed.merge(one)
-    both.group_by_key().aggregate(c=count(), least=min_("n"), t=sum_("n")).to("counted")
-    one.left_join(both.group_by_key().count("seen")).to("looked_up")
-
-
-def merged_behind_joins(topology: Topology) -> None:
-    """Streams that were shuffled merge where they are, or behind an edge of their own."""
-    one = topology.stream("s1", key=KEY, value=VALUE)
-    two = topology.stream("s2", key=KEY, value=VALUE)
-    left, right = _tables(topology)
-    by_left = one.left_join(left, prefix="t_").map_values("a", "n", o=col("t_n"))
-    by_right = one.join(right, prefix="t_").map_values("a", "n", o=col("t_n"))
-    home = by_left.merge(by_right)
-    home.to("home")
-    home.group_by_key().aggregate(c=count(), t=sum_("o")).to("counted")
-    away = home.merge(
-        two.with_columns(o=lit(7).cast("BIGINT")), left.to_stream().with_columns(o=col("n"))
-    )
-    away.to("away")
-    away.left_join(right, prefix="r_").to("joined")
-    away.group_by("a").aggregate(c=count(), t=sum_("n")).to("by_a")
-
-
 def _tables(topology: Topology) -> tuple[Table, Table]:
     left = topology.table("t1", key=KEY, value=VALUE)
     return left, topology.table("t2", key=KEY, value=VALUE)
@@ -380,9 +336,6 @@ CASES: Final[tuple[Define, ...]] = (
     joins_of_joins,
     tables_of_aggregates,
     table_joined_with_its_own_count,
-    merged,
-    merged_under_new_keys,
-    merged_behind_joins,
 )
 IN_WINDOWS: Final[tuple[Define, ...]] = (
     in_tumbling_windows,

@@ -23,6 +23,8 @@ What is different on purpose:
                                              The judge's tables drop such old values
     a windowed aggregate drops records       Streams says so in its documentation, and counts them
     without a value                          all the same. The judge's groups drop them
+    the streams of a cogroup have one        Streams' processors have one each: a record may be late
+    stream time                              for its own stream alone. Judged where none is late
     a filtered table is silent about rows    Streams' filter is too where somebody reads old values;
     that never passed                        else it hands on a deletion for each of them. The judge
                                              asks its filters for old values
@@ -41,6 +43,7 @@ from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import ByTopic, Given, KafkaStreams
 from conformance.streams.judged_cases import (
     CASES,
+    IN_ONE_STREAM_TIME,
     IN_SESSIONS,
     IN_WINDOWS,
     MODES,
@@ -136,6 +139,19 @@ def test_kafka_streams_leaves_out_the_same_late_records(court: Court, define: De
 @pytest.mark.parametrize("define", IN_SESSIONS, ids=lambda define: define.__name__)
 def test_kafka_streams_makes_the_same_sessions(court: Court, define: Define, mode: Mode) -> None:
     """Headers aside: Kafka Streams loses them where it has no record cache."""
+    plan = plan_of(define)
+    batches, cache = batches_of(plan, SOME * 2, mode), cache_of(mode)
+    theirs = court.kafka_streams(plan, batches, cache)
+    ours = court.kernel(plan, batches, cache, tasks=1)
+
+    assert without_headers(ours) == without_headers(theirs)
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "cache"])
+@pytest.mark.parametrize("define", IN_ONE_STREAM_TIME, ids=lambda define: define.__name__)
+def test_kafka_streams_makes_the_same_windows_of_several_streams(
+    court: Court, define: Define, mode: Mode
+) -> None:
     plan = plan_of(define)
     batches, cache = batches_of(plan, SOME * 2, mode), cache_of(mode)
     theirs = court.kafka_streams(plan, batches, cache)

@@ -1,7 +1,7 @@
 """The store of a table, and the joins that look a table up: of a stream, and of another table.
 
-A table that a join looks up is found where it is kept: a source's rows and an aggregate's accumulators
-have a store. What is computed from these (an aggregate's results, a filter, a projection, a join) is
+A table that a join looks up is found where it is kept: the rows of a source, or of a stream taken for a table, and
+an aggregate's accumulators have a store. What is computed from these (an aggregate's results, a filter, a projection, a join) is
 computed again for the key that is looked up. A copy of a table in another sub-topology holds its rows.
 
 Source: Kafka Streams `KTableValueGetter`.
@@ -16,7 +16,7 @@ from duolog.engine.lowering.operators import (
     ProjectOperator,
     TableOperator,
 )
-from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
+from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
 from duolog.engine.lowering.stateless import lower_filter, lower_project
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
@@ -31,6 +31,7 @@ from duolog.plan.nodes import (
     StreamTableJoin,
     TableJoin,
     TableSource,
+    ToTable,
 )
 
 
@@ -49,10 +50,18 @@ def lower_table(table: TableSource | TableCopy, row: Row, _around: Surroundings)
     return Lowered([entry], Row(row.key, row.value, row.names, changes=True))
 
 
+def lower_to_table(table: ToTable, row: Row, _around: Surroundings) -> Lowered:
+    """Keep the rows of a stream with all their columns, in the order of its schema."""
+    columns = table.schema.value
+    entries, whole = reshape(row, table.schema, [c.name for c in columns], f"{table.name}-rows")
+    entry = whole.entry(table.name, TableOperator(store=table.store))
+    return Lowered([*entries, entry], Row.of(table.schema.key, columns, changes=True))
+
+
 def lower_getter(table: Node, around: Surroundings) -> Getter:
     """Return how a row of `table` is found by its key."""
     match table:
-        case TableSource():
+        case TableSource() | ToTable():
             return Getter(table.store, (), _row_of(table))
         case TableCopy():
             needed = around.needed(table.table)

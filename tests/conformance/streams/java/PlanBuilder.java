@@ -67,9 +67,7 @@ final class PlanBuilder {
           builder.table(
               topic(node),
               Extractor.consumed(node),
-              Materialized
-                  .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
-                  .withCachingDisabled());
+              uncached());
       case "global_table" -> GlobalTables.read(builder, topic(node));
       case "filter" -> filter(node);
       case "project" -> project(node);
@@ -81,6 +79,9 @@ final class PlanBuilder {
               .get(branch(above(node, 0), node.get("number").asInt()));
       case "group_by" -> isTable(node) ? groupTable(node) : groupStream(node);
       case "aggregate" -> aggregate(node);
+      case "cogroup" -> cogroup(node);
+      case "to_table" ->
+          this.<KStream<Object, Json.Row>>parent(node, 0).toTable(uncached());
       case "join" -> join(node);
       case "global_join" ->
           GlobalTables.join(
@@ -210,8 +211,25 @@ final class PlanBuilder {
         Grouped.with(Json.KEYS, Json.ROWS));
   }
 
+  private KTable<Object, Json.Row> cogroup(JsonNode node) {
+    Columns columns = new Columns(node);
+    Fold fold = new Fold(new Columns(above(node, 0)), columns, node.get("accumulators"));
+    List<KStream<Object, Json.Row>> streams = new ArrayList<>();
+    for (int i = 0; i < node.get("parents").size(); i++) {
+      streams.add(parent(node, i));
+    }
+    JsonNode results = node.get("results");
+    return Cogroup.table(node, streams, fold)
+        .filter((key, row) -> !Fold.isInitial(row))
+        .mapValues((key, row) -> fold.results(results, key, row));
+  }
+
   private KTable<Object, Json.Row> aggregate(JsonNode node) {
     JsonNode group = above(node, 0);
+    if (node.has("reduces")) {
+      return new Reduced(group, node.get("accumulators"), node.get("reduces").asText())
+          .table(node, parent(node, 0));
+    }
     Fold fold = new Fold(new Columns(group), new Columns(node), node.get("accumulators"));
     KTable<Object, Json.Row> kept;
     if (isTable(group)) {
@@ -309,7 +327,13 @@ final class PlanBuilder {
             });
   }
 
-  private static Materialized<Object, Json.Row, KeyValueStore<Bytes, byte[]>> store(
+  private static Materialized<Object, Json.Row, KeyValueStore<Bytes, byte[]>> uncached() {
+    return Materialized
+        .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
+        .withCachingDisabled();
+  }
+
+  static Materialized<Object, Json.Row, KeyValueStore<Bytes, byte[]>> store(
       JsonNode node) {
     var store =
         Materialized

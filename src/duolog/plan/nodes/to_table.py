@@ -1,0 +1,56 @@
+"""A stream taken for the changes of a table."""
+
+from dataclasses import dataclass, field
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.node import Node, ensure_stream
+from duolog.plan.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class ToTable(Node):
+    """Each record of a stream is the new row of its key; a null value deletes it.
+
+    Records with a null key are ignored. `store` keeps the rows.
+    """
+
+    name: str
+    stream: Node
+    store: str
+    is_table: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_stream(self.stream, "make a table of")
+        if not self.schema.key:
+            raise InvalidPlan(
+                f'stream "{self.stream}" has no key to make a table by',
+                hint="Give it one: select_key(...).",
+            )
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.stream,)
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.stream.schema
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True  # What is stored must not depend on who reads it.
+
+    @property
+    def action(self) -> str:
+        return f"the latest row of each key, kept in {self.store}"
