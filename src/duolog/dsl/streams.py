@@ -342,7 +342,7 @@ class Grouped:
         return CoGrouped(self._builder, self, (Side.of(self._group, adder),))
 
     def _in(self, group: GroupBy) -> "Grouped":
-        return Grouped(self._builder, group, self._store, self._windows)
+        return Grouped(self._builder, group, self._store, self._windows, self._emit)
 
     def _table(self, folded: Fold) -> Table:
         node = self._builder.add(

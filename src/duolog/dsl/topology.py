@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr
 from duolog.dsl.global_tables import GlobalTable
-from duolog.dsl.metadata import source_times
 from duolog.dsl.merges import merged
+from duolog.dsl.metadata import source_times
 from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.streams import Stream, Table

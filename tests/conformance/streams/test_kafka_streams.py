@@ -31,6 +31,7 @@ What is different on purpose:
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -43,7 +44,6 @@ from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import ByTopic, Given, KafkaStreams
 from conformance.streams.judged_cases import (
     CASES,
-    IN_ONE_STREAM_TIME,
     IN_SESSIONS,
     IN_WINDOWS,
     MODES,
@@ -57,6 +57,12 @@ from conformance.streams.judged_cases import (
     plan_of,
     without_headers,
 )
+from conformance.streams.judged_shapes import (
+    IN_ONE_STREAM_TIME,
+    SHAPES,
+    SHAPES_IN_SESSIONS,
+    SHAPES_IN_WINDOWS,
+)
 from duolog import Topology
 from duolog.plan.describe import describe
 from duolog.plan.levels import find_levels
@@ -64,6 +70,8 @@ from duolog.plan.nodes import Plan
 from topologies import RawRecord, raw_records, topologies
 
 pytestmark = pytest.mark.spark
+
+EVERYWHERE: Final = (*CASES, *SHAPES, *IN_WINDOWS, *SHAPES_IN_WINDOWS)
 
 
 class Court:
@@ -114,7 +122,7 @@ def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
 
 @pytest.mark.parametrize("tasks", [1, 2])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("define", [*CASES, *IN_WINDOWS], ids=lambda define: define.__name__)
+@pytest.mark.parametrize("define", EVERYWHERE, ids=lambda define: define.__name__)
 def test_kafka_streams_writes_the_same(
     court: Court, define: Define, mode: Mode, tasks: int
 ) -> None:
@@ -130,13 +138,17 @@ def test_kafka_streams_finds_the_same_rows_of_global_tables(
     court.ensure_same(plan_of(define), WITH_GLOBAL_ROWS, mode, tasks=tasks)
 
 
-@pytest.mark.parametrize("define", IN_WINDOWS, ids=lambda define: define.__name__)
+@pytest.mark.parametrize(
+    "define", [*IN_WINDOWS, *SHAPES_IN_WINDOWS], ids=lambda define: define.__name__
+)
 def test_kafka_streams_leaves_out_the_same_late_records(court: Court, define: Define) -> None:
     court.ensure_same(plan_of(define), SOME * 3, "late", tasks=1)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("define", IN_SESSIONS, ids=lambda define: define.__name__)
+@pytest.mark.parametrize(
+    "define", [*IN_SESSIONS, *SHAPES_IN_SESSIONS], ids=lambda define: define.__name__
+)
 def test_kafka_streams_makes_the_same_sessions(court: Court, define: Define, mode: Mode) -> None:
     """Headers aside: Kafka Streams loses them where it has no record cache."""
     plan = plan_of(define)
