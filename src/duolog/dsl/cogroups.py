@@ -12,6 +12,7 @@ from duolog.dsl.columns import Columns, Expr, named
 from duolog.plan.aggregates import Fold
 from duolog.plan.expressions import PlainValue
 from duolog.plan.nodes import GroupBy
+from duolog.plan.nodes.aggregate import Emit
 from duolog.plan.windows import Windows
 
 TableT = TypeVar("TableT")
@@ -25,7 +26,7 @@ class InGroups(Protocol[TableT_co]):
 
     def materialized(self, store: str) -> Self: ...
 
-    def windowed_by(self, windows: Windows) -> Self: ...
+    def windowed_by(self, windows: Windows, *, emit: Emit) -> Self: ...
 
     def _in(self, group: GroupBy) -> Self:
         """Return what is aggregated in the same way in another group."""
@@ -57,9 +58,10 @@ class CoGrouped(Generic[TableT]):
         """Name the store of the table that follows. Else it is named after its place."""
         return CoGrouped(self._builder, self._first.materialized(store), self._sides)
 
-    def windowed_by(self, windows: Windows) -> "CoGrouped[TableT]":
+    def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "CoGrouped[TableT]":
         """Aggregate in windows, as `Grouped.windowed_by`. All streams have one stream time."""
-        return CoGrouped(self._builder, self._first.windowed_by(windows), self._sides)
+        windowed = self._first.windowed_by(windows, emit=emit)
+        return CoGrouped(self._builder, windowed, self._sides)
 
     def aggregate(
         self,

@@ -22,7 +22,9 @@ from duolog.dsl.records import Records
 from duolog.dsl.reducing import reducing_fold
 from duolog.dsl.rerouted import Rerouted
 from duolog.dsl.reshaped import Reshaped
+from duolog.dsl.suppressed import Until, WhenFull, suppressed
 from duolog.dsl.table_joins import join_tables
+from duolog.dsl.windows import Duration
 from duolog.plan.aggregates import Fold
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named, PlainValue
@@ -195,6 +197,45 @@ class Table(PresentRows):
     ) -> Self:
         """Do as `join` does, with all rows of both tables: nulls where one of them has none."""
         return join_tables(self, other, "outer", on=on, prefix=prefix, select=select)
+
+    def suppress(
+        self,
+        time_limit: Duration | None = None,
+        *,
+        until: Until | None = None,
+        max_records: int | None = None,
+        max_bytes: int | None = None,
+        when_full: WhenFull | None = None,
+        store: str | None = None,
+    ) -> Self:
+        """Hold changes back, so that of each key only the last one leaves: one row for many.
+
+        Until its window closes a row of a windowed table waits for its last change; a row that was deleted
+        by then is not spoken of. For a time limit the first change of a key starts it, those that follow take
+        its place, and the last one leaves. Time is what the records' timestamps say: a row leaves with the first
+        change of any key of its task that comes then. In a store it costs each waiting row twice, new and old.
+
+        Args:
+            time_limit: how long changes of a key wait.
+            until: "window close", in place of a time. The windows say their grace period.
+            max_records: how many may wait in one task.
+            max_bytes: of how many bytes, keys and headers included.
+            when_full: beyond these, "emit" lets what waits for longest leave early, "shut down" ends the
+                query. For a time limit "emit" unless given; until a window closes it is "shut down".
+            store: the name of the store. Else it is named after its place.
+
+        Raises:
+            StatementError: there are no windows, or nobody has said their grace period.
+
+        Example:
+            >>> from duolog import Topology, tumbling
+            >>> visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
+            >>> hourly = visits.group_by("place").windowed_by(tumbling("1 hour", grace="0 s")).count()
+            >>> print(hourly.suppress(until="window close").node.action)
+            held back until its window closes, 0 ms after its end, kept in suppress-4-store
+        """
+        limits = {"max_records": max_records, "max_bytes": max_bytes}
+        return suppressed(self, time_limit, until=until, **limits, when_full=when_full, store=store)
 
     def __getattr__(self, name: str) -> NoReturn:
         hint = ": use to_stream() first" if hasattr(Stream, name) else ""

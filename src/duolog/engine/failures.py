@@ -35,12 +35,19 @@ _AGAIN: Final = (
 _GO_ON: Final = (
     "Such records are passed over with the setting {}.exception.handler=log_and_continue."
 )
+_FULL_HINT: Final = (
+    "Raise max_records or max_bytes of suppress(), or of a time limit let what waits for longest leave "
+    'early: when_full="emit". Then start again: nothing is lost.'
+)
 _JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine's log."
+# Exceptions of the kernel that say all there is to say.
+_IN_WORDS: Final = frozenset({"RecordFailed", "StoreFull"})
 # (a part of the error class or of the message, what to do)
 _HINTS: Final = (
     ("RecordFailed: cannot read", _GO_ON.format("deserialization")),
     ("RecordFailed: cannot process", _GO_ON.format("processing")),
     ("RecordFailed: cannot write", _GO_ON.format("production")),
+    ("StoreFull: cannot hold back", _FULL_HINT),
     ("CheckpointLostException", _OTHER_OWNER_HINT),
     (_OTHER_OWNER, _OTHER_OWNER_HINT),
     ("ChecksumException", _DAMAGE_HINT),
@@ -150,7 +157,7 @@ def _written_at(message: str, places: Mapping[str, str]) -> str:
 def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
     """Return the error for a chain of causes, the outermost first."""
     # The kernel names the record; what is behind that says only why.
-    named = [cause.message for cause in causes if cause.class_name == "RecordFailed"]
+    named = [cause.message for cause in causes if cause.class_name in _IN_WORDS]
     root = named[-1] if named else causes[-1] if causes else "unknown failure"
     classes = [cause.error_class for cause in causes if cause.error_class]
     # STREAM_FAILED says nothing: every failed query has it.

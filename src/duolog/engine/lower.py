@@ -25,6 +25,7 @@ from duolog.engine.lowering.stateless import (
     lower_split,
     lower_to_stream,
 )
+from duolog.engine.lowering.suppress import lower_suppress
 from duolog.engine.lowering.tables import (
     lower_join,
     lower_join_side,
@@ -56,6 +57,7 @@ from duolog.plan.nodes import (
     Source,
     Split,
     StreamTableJoin,
+    Suppress,
     TableJoin,
     TableSource,
     ToStream,
@@ -84,6 +86,7 @@ RULES: Final[dict[type[Node], Rule]] = {
     JoinSide: lower_join_side,
     TableJoin: lower_table_join,
     AggregateNode: lower_aggregate,
+    Suppress: lower_suppress,
     Print: lower_print,
     Sink: lower_sink,
 }

@@ -149,6 +149,7 @@ def _explain_filters(old: Json, new: Json, part: str) -> str:
 _EXPLAIN: Final[dict[str, Callable[[Json, Json, str], str]]] = {
     "key": _explain_whole("its key"),
     "windows": _explain_whole("its windows"),
+    "waits": _explain_whole("how long its rows wait"),
     "row": _explain_row,
     "filters": _explain_filters,
     "task": _explain_whole("what chooses the task of a key"),

@@ -34,6 +34,7 @@ from duolog.plan.nodes import (
     Project,
     Sink,
     Source,
+    Suppress,
     ToStream,
     ToTable,
 )
@@ -81,7 +82,7 @@ class Names:
         )
 
 
-def _called(node: Node, plan: Plan) -> str:
+def _called(node: Node, plan: Plan) -> str:  # noqa: PLR0911 - a table of cases
     """Return what people call what a store is of: by the topic that they know it by, if any."""
     match node:
         case TableCopy(table=table):
@@ -92,6 +93,8 @@ def _called(node: Node, plan: Plan) -> str:
             return f"table of stream {stream}"
         case AggregateNode() if topic := _written_to(node, plan):
             return f'aggregate of topic "{topic}"'
+        case Suppress(parent=parent):
+            return f"suppressed {_called(parent, plan)}"
         case AggregateNode():
             return f"aggregate {node.group.action}"
         case _:
@@ -210,6 +213,8 @@ class _Walk:
         if node["kind"] == "session_fold":
             merge = ", ".join(node["merge"])
             layout["windows"] = f"sessions {node['gap_ms']} ms apart, merged by {merge}"
+        if node["kind"] == "suppress":
+            layout["waits"] = _waiting(node)
         if node.get("on_close"):
             # What is taken back behind it must have been told.
             layout["windows"] = f"{layout['windows']}, emitted on close"
@@ -232,6 +237,13 @@ class _Walk:
     def _likeness(self, store: str) -> str:
         layout = self.stores[store]
         return repr([layout["key"], layout["row"]])
+
+
+def _waiting(node: Json) -> str:
+    """Return how long rows are held back, and so where they lie."""
+    if node["until_close"]:
+        return f"until their window closes, in buckets of {node['bucket_ms']} ms"
+    return f"for {node['delay_ms']} ms"
 
 
 def _either(one: Json, other: Json) -> Json:
@@ -333,6 +345,7 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "fold": _folded,
     "window_fold": _window_folded,
     "session_fold": _window_folded,
+    "suppress": _kept,
     "headers": _as_it_is,
     "time": _as_it_is,
     "sliding_fold": _window_folded,
@@ -359,6 +372,7 @@ _ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
     "fold": _fold_row,
     "window_fold": _fold_row,
     "session_fold": _fold_row,
+    "suppress": _table_row,
     "sliding_fold": _fold_row,
 }
 

@@ -35,7 +35,7 @@ through a repartition topic; a level cannot.
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from duolog.plan.nodes import JoinSide, Merge, Node, Plan, Source, TableJoin
+from duolog.plan.nodes import JoinSide, Merge, Node, Plan, Source, Suppress, TableJoin
 from duolog.plan.schema import Schema
 
 Part = int
@@ -247,9 +247,10 @@ class _Cutter:
 
 def _kept_above(table: Node) -> frozenset[Node]:
     """Return the nodes in whose stores the rows of `table` stand, or what they are computed from."""
-    if table.stores:
-        return frozenset({table})
-    return frozenset(kept for above in table.drivers for kept in _kept_above(above))
+    kept = frozenset({table} if table.stores else ())
+    if kept and not isinstance(table, Suppress):
+        return kept
+    return kept | {one for above in table.drivers for one in _kept_above(above)}
 
 
 def _has_new_key(node: Node, crossing: Container[Node]) -> bool:

@@ -48,7 +48,7 @@ def _in_fixed_windows(node: AggregateNode, windows: FixedWindows) -> Run:
             if end > closed
             for result in add(replace(entry, key=(*entry.key, start, end)), stores)
         ]
-        return leaving(stores, closed + 1) if node.emits_on_close else updates
+        return leaving(entry, stores, closed + 1) if node.emits_on_close else updates
 
     return run
 
@@ -77,7 +77,7 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
             return []
         updates = updated(entry, stores)
         closed = _stream_time(node, entry, stores) - windows.gap_ms - windows.grace_ms
-        return leaving(stores, closed) if node.emits_on_close else updates
+        return leaving(entry, stores, closed) if node.emits_on_close else updates
 
     def updated(entry: Entry, stores: Stores) -> Sequence[Entry]:
         store, at, gap = stores[node.store], entry.timestamp_ms, windows.gap_ms
@@ -107,7 +107,7 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
     return run
 
 
-def _leaving(node: AggregateNode) -> Callable[[Stores, int], list[Entry]]:
+def _leaving(node: AggregateNode) -> Callable[[Entry, Stores, int], list[Entry]]:
     """Return the function that takes the rows of windows that end before a time out of the store."""
     results = results_of(node)
     inner = node.schema.inner_key
@@ -116,11 +116,11 @@ def _leaving(node: AggregateNode) -> Callable[[Stores, int], list[Entry]]:
     def place(key: Row) -> tuple[object, object, bytes]:
         return key[-1], key[-2], keys.serialize(key[:-2]) or b""
 
-    def leave(stores: Stores, before: int) -> list[Entry]:
+    def leave(entry: Entry, stores: Stores, before: int) -> list[Entry]:
         store = stores[node.store]
         closed = sorted((key for key in store if key[-1] < before), key=place)  # type: ignore[operator]
         gone = [(key, store.pop(key)) for key in closed]
-        return [Entry(key, results(key, row), row.timestamp_ms) for key, row in gone]
+        return [made(entry, results(key, row), row.timestamp_ms, key) for key, row in gone]
 
     return leave
 

@@ -33,6 +33,7 @@ from duolog.plan.nodes import (
     Split,
     StreamSource,
     StreamTableJoin,
+    Suppress,
     TableJoin,
     TableSource,
     ToStream,
@@ -45,6 +46,7 @@ from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, mad
 from duolog.testing.evaluation import Values, compile_expression
 from duolog.testing.metadata import set_headers, set_time
 from duolog.testing.scalars import RecordError
+from duolog.testing.suppressing import suppress, told_by
 
 
 class NewRowFailed(RecordError):
@@ -334,6 +336,8 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
                 return None if kept is None or row is None else Kept(row, kept.timestamp_ms)
 
             return derived
+        case Suppress():
+            return told_by(table, kept_by(table.parent, looked_up))
         case TableJoin(sides=(of_left, of_right)):
             left = kept_by(looked_up(of_right, table.left), looked_up)
             right = kept_by(looked_up(of_left, table.right), looked_up)
@@ -398,6 +402,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     ToStream: _to_stream,
     ToTable: _table,
     Print: lambda _node: lambda _entry, _stores: [],
+    Suppress: suppress,
     TableJoin: _pass,
     Merge: _pass,
     Sink: _pass,

@@ -51,6 +51,7 @@ from duolog.plan.nodes import (
     Split,
     StreamSource,
     StreamTableJoin,
+    Suppress,
     TableJoin,
     TableSource,
     ToStream,
@@ -289,6 +290,13 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                 "results": _values(node.results),
                 **({"windows": _windows(node.windows)} if node.windows else {}),
                 "on_close": node.emits_on_close,
+            }
+        case Suppress():
+            return {
+                "kind": "suppress",
+                "time_limit": node.time_limit_ms,
+                "max_records": node.max_records,
+                "shut_down": node.shut_down,
             }
         case StreamTableJoin(kind=kind, values=values):
             return {"kind": "join", "left": kind == "left", "values": _values(values)}

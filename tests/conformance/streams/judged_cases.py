@@ -213,6 +213,52 @@ def sessions_on_close(topology: Topology) -> None:
     long.to_stream().group_by("c").count("sessions").to("long")
 
 
+def suppressed_until_windows_close(topology: Topology) -> None:
+    """One row for each window; what was deleted by then is not spoken of."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    tumbled = stream.group_by_key().windowed_by(tumbling(ms(5), grace=ms(2)))
+    rows = tumbled.aggregate(c=count(), total=sum_("n"))
+    rows.filter(col("total") > 0).suppress(until="window close").map_values("c").to("tumbled")
+    hopped = stream.group_by("a").windowed_by(hopping(ms(10), ms(3), grace=ms(1))).count("c")
+    hopped.suppress(until="window close", max_records=100).to("hopped")
+
+
+def suppressed_sessions(topology: Topology) -> None:
+    """A session that has become another one is not spoken of."""
+    stream = topology.stream("s1", key=KEY, value=VALUE)
+    sessions = stream.group_by_key().windowed_by(session(ms(2), grace=ms(3))).count("c")
+    sessions.suppress(until="window close").to("sessions")
+
+
+def suppressed_for_a_time(topology: Topology) -> None:
+    """The last change of a key leaves a while after the first one; deletions leave, too."""
+    left, right = _tables(topology)
+    left.suppress(ms(3)).to("later")
+    left.filter(col("n") > 0).suppress(ms(0)).to("at-once")
+    right.suppress(ms(20), max_records=1).to("one-waits")
+    counted = topology.stream("s1", key=KEY, value=VALUE).group_by("a").count("c")
+    counted.suppress(ms(5)).to_stream().to("counted")
+    counted.suppress(ms(30), max_records=2).to("two-wait")
+
+
+def suppressed_and_looked_up(topology: Topology) -> None:
+    """Who looks a row up finds the one that was told last."""
+    held = topology.table("t1", key=KEY, value=VALUE).suppress(ms(4))
+    topology.stream("s1", key=KEY, value=VALUE).left_join(held, prefix="t_").to("looked-up")
+    windowed = topology.stream("s2", key=KEY, value=VALUE).group_by_key()
+    closed = windowed.windowed_by(tumbling(ms(5), grace=ms(0))).count("c")
+    again = closed.suppress(until="window close").suppress(ms(4))
+    again.to("twice")
+
+
+def suppressed_and_joined(topology: Topology) -> None:
+    """A row has the time that it was told with; Kafka Streams knows none for what it has told."""
+    left, right = _tables(topology)
+    held = left.suppress(ms(4))
+    held.filter(col("n") > 0).left_join(right, prefix="r_").to("joined")
+    held.group_by("a").aggregate(n=sum_("n"), rows=count()).to("by_a")
+
+
 def tables_joined(topology: Topology) -> None:
     """Both tables' changes are changes of each join; what joins hand on is taken back as it was."""
     left, right = _tables(topology)
@@ -346,6 +392,11 @@ ON_CLOSE: Final[tuple[Define, ...]] = (
     windows_on_close,
     windows_on_close_behind_a_cache,
     sessions_on_close,
+)
+SUPPRESSED: Final[tuple[Define, ...]] = (
+    suppressed_until_windows_close,
+    suppressed_for_a_time,
+    suppressed_and_looked_up,
 )
 IN_SESSIONS: Final[tuple[Define, ...]] = (in_sessions,)
 

@@ -1,7 +1,8 @@
-"""Results that leave when their windows close: Kafka Streams judges their order and their moment.
+"""Results that wait, on close and held back: Kafka Streams judges their order and their moment.
 
 Kafka Streams lets them go once in a second at most; the judge lets them go with the record that closes
-the window, as Duolog does.
+the window, as Duolog does. Of what was held back it hands on a row as the old one that nobody was told; so nothing
+here takes back.
 """
 
 from collections.abc import Iterator
@@ -9,8 +10,21 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.by_reference import run_by_reference
 from conformance.streams.judge import KafkaStreams
-from conformance.streams.judged_cases import MODES, ON_CLOSE, SOME, Define, Mode, plan_of
+from conformance.streams.judged_cases import (
+    MODES,
+    OF_BOTH_TABLES,
+    ON_CLOSE,
+    SOME,
+    SUPPRESSED,
+    Define,
+    Mode,
+    batches_of,
+    by_key,
+    cache_of,
+    plan_of,
+)
 from conformance.streams.test_kafka_streams import Court
 
 pytestmark = pytest.mark.spark
@@ -27,3 +41,24 @@ def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
 @pytest.mark.parametrize("define", ON_CLOSE, ids=lambda define: define.__name__)
 def test_kafka_streams_lets_the_same_results_go(court: Court, define: Define, mode: Mode) -> None:
     court.ensure_same(plan_of(define), SOME * 3, mode, tasks=1)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "late"])
+@pytest.mark.parametrize("define", SUPPRESSED, ids=lambda define: define.__name__)
+def test_kafka_streams_holds_the_same_changes_back(
+    court: Court, define: Define, mode: Mode
+) -> None:
+    court.ensure_same(plan_of(define), OF_BOTH_TABLES * 2, mode, tasks=1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("define", [*ON_CLOSE, *SUPPRESSED], ids=lambda define: define.__name__)
+def test_each_task_has_its_own_time(court: Court, define: Define, mode: Mode) -> None:
+    """Kafka Streams has one task here, so the reference evaluator judges two."""
+    plan = plan_of(define)
+    batches, cache = batches_of(plan, OF_BOTH_TABLES * 2, mode), cache_of(mode)
+
+    ours = court.kernel(plan, batches, cache, tasks=2)
+    reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=2)
+
+    assert by_key(ours) == by_key(reference)

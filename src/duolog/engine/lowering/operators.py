@@ -197,6 +197,21 @@ class SlidingFoldOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class SuppressOperator(Operator):
+    """Holds changes back, until their window closes or for a time."""
+
+    kind: ClassVar[str] = "suppress"
+    store: str
+    key_bytes: str
+    until_close: bool
+    delay_ms: int
+    bucket_ms: int
+    max_records: int | None
+    max_bytes: int | None
+    shut_down: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RouteOperator(Operator):
     """Sends records over an edge, under new keys if there are any, or each to every task."""
 

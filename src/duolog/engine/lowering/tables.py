@@ -18,6 +18,7 @@ from duolog.engine.lowering.operators import (
 )
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
 from duolog.engine.lowering.stateless import lower_filter, lower_project
+from duolog.engine.lowering.suppress import lower_suppress
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import Scope
@@ -29,6 +30,7 @@ from duolog.plan.nodes import (
     Node,
     Project,
     StreamTableJoin,
+    Suppress,
     TableJoin,
     TableSource,
     ToTable,
@@ -58,7 +60,9 @@ def lower_to_table(table: ToTable, row: Row, _around: Surroundings) -> Lowered:
     return Lowered([*entries, entry], Row.of(table.schema.key, columns, changes=True))
 
 
-def lower_getter(table: Node, around: Surroundings) -> Getter:
+def lower_getter(  # noqa: PLR0911 - a table of cases
+    table: Node, around: Surroundings
+) -> Getter:
     """Return how a row of `table` is found by its key."""
     match table:
         case TableSource() | ToTable():
@@ -75,6 +79,9 @@ def lower_getter(table: Node, around: Surroundings) -> Getter:
         case Project():
             parent = lower_getter(table.parent, around)
             return _after(parent, lower_project(table, parent.row, around))
+        case Suppress():
+            parent = lower_getter(table.parent, around)
+            return _after(parent, lower_suppress(table, parent.row, around))
         case TableJoin(sides=(left, right)):
             kept = lower_getter(around.levels.looked_up(right, left.own), around)
             return _after(kept, lower_join_side(left, kept.row, around))

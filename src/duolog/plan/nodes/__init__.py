@@ -24,6 +24,7 @@ one node that two others read is computed once, two equal nodes are two.
     Merge            stream                   as its parents
     ToStream         stream                   as its parent
     ToTable          table (keeps a store)    as its parent; null key ignored, null value deletes
+    Suppress         table (keeps a store)    as its parent
     Sink, Print      as its parent            as its parent
 
 A table's records are changes: the old row and the new one, either of them null.
@@ -47,6 +48,7 @@ from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.split import Branch, Split
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
+from duolog.plan.nodes.suppress import Suppress
 from duolog.plan.nodes.table_join import JoinKind, JoinSide, TableJoin
 from duolog.plan.nodes.to_table import ToTable
 from duolog.plan.nodes.topics import Sink, Source, StreamSource, TableSource
@@ -74,6 +76,7 @@ __all__ = [
     "Split",
     "StreamSource",
     "StreamTableJoin",
+    "Suppress",
     "TableJoin",
     "TableSource",
     "ToStream",

@@ -39,6 +39,7 @@ public final class Judge {
     config.put(
         StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG,
         BuiltInDslStoreSuppliers.InMemoryDslStoreSuppliers.class);
+    config.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, RowsSerde.class);
     // Results on close leave with the record that closes a window, and not once in a second.
     config.put(
         StreamsConfig.InternalConfig.EMIT_INTERVAL_MS_KSTREAMS_WINDOWED_AGGREGATION, 0L);

@@ -14,7 +14,8 @@ import org.apache.spark.sql.types.StructType;
  * The nodes that can be reached from some roots, with their stores.
  *
  * <p>Which nodes there are, and which stores, is said here; how they are built, in {@link
- * StatelessNodes}, {@link JoinNodes} and {@link FoldNodes}.
+ * StatelessNodes}, {@link JoinNodes}, {@link FoldNodes} and {@link
+ * SuppressNodes}.
  */
 final class Graph {
   private final Map<Integer, Node> nodes = new HashMap<>();
@@ -26,13 +27,15 @@ final class Graph {
   private final StatelessNodes stateless;
   private final JoinNodes joins;
   private final FoldNodes folds;
+  private final SuppressNodes suppressed;
 
   Graph(Binding binding, Grouping grouping, List<Integer> roots) {
     this.binding = binding;
     this.grouping = grouping;
     this.stateless = new StatelessNodes(binding);
-    this.joins = new JoinNodes(binding, stores);
     this.folds = new FoldNodes(binding, stores, windows);
+    this.suppressed = new SuppressNodes(binding, folds, stores, windows);
+    this.joins = new JoinNodes(binding, stores, suppressed);
     Set<Integer> reached = new HashSet<>();
     roots.forEach(root -> declareStores(root, reached));
     roots.forEach(this::build);
@@ -78,6 +81,11 @@ final class Graph {
       WindowRows rows =
           indexed(id, fold, fold.store(), fold.windows(), List.of(span), null);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
+    }
+    if (operator instanceof Operator.Suppress suppress) {
+      WindowRows rows = suppressed.rows(Binding.owner(id, suppress), suppress, grouping);
+      windows.put(suppress.store(), rows);
+      declare(suppress.store(), HeldBack.COLUMNS, true, rows);
     }
     operator.children().forEach(child -> declareStores(child, reached));
   }
@@ -168,6 +176,9 @@ final class Graph {
     }
     if (of instanceof Operator.Fold fold) {
       return folds.fold(owner, fold);
+    }
+    if (of instanceof Operator.Suppress suppress) {
+      return suppressed.suppress(owner, suppress);
     }
     if (of instanceof Operator.WindowFold fold) {
       return folds.windowFold(owner, fold);

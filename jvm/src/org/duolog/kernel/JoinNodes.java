@@ -5,7 +5,8 @@ import java.util.Map;
 import org.apache.spark.sql.types.StructType;
 
 /** Builds the nodes that look into stores, which their tables fill. */
-record JoinNodes(Binding binding, Map<String, KeyValueStore> stores) {
+record JoinNodes(
+    Binding binding, Map<String, KeyValueStore> stores, SuppressNodes suppressed) {
   Node lookup(String owner, Operator.Lookup of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     Program keys =
@@ -75,6 +76,9 @@ record JoinNodes(Binding binding, Map<String, KeyValueStore> stores) {
       StructType both = Binder.withTs(Binder.with(Binding.record(of), "r", join.rightTypes()));
       Program computed = binding.typed(owner, both, join.values(), types);
       return ValueGetter.joined(parent, otherSide(owner, join), joined(join, computed));
+    }
+    if (of instanceof Operator.Suppress suppress) {
+      return suppressed.getter(owner, parent, suppress);
     }
     throw new IllegalArgumentException(owner + ": cannot look through " + of.kind());
   }

@@ -31,6 +31,7 @@ sealed interface Operator {
           Map.entry("window_fold", WindowFold.class),
           Map.entry("session_fold", SessionFold.class),
           Map.entry("sliding_fold", SlidingFold.class),
+          Map.entry("suppress", Suppress.class),
           Map.entry("route", Route.class),
           Map.entry("sink", Sink.class));
 
@@ -398,6 +399,29 @@ sealed interface Operator {
 
     SlidingWindows windows() {
       return new SlidingWindows(differenceMs, graceMs);
+    }
+  }
+
+  /** Holds the changes of a table back. */
+  record Suppress(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store,
+      String keyBytes,
+      boolean untilClose,
+      long delayMs,
+      long bucketMs,
+      Long maxRecords,
+      Long maxBytes,
+      boolean shutDown)
+      implements Operator {
+    public Suppress {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
     }
   }
 

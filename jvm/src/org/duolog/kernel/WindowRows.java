@@ -18,6 +18,7 @@ import org.apache.spark.sql.streaming.MapState;
  *   (task, bucket), key bytes  ->  {@link StoredRow}     bucket = window start / interval
  *   task, 0  ->  stream time                       8 bytes, big-endian
  *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending
+ *   task, 2  ->  how many rows there are, and of how many bytes, if that is counted      8 bytes each
  * </pre>
  *
  * <p>The last two columns of a key are its window's start and end. Stream time is the greatest timestamp
@@ -36,6 +37,7 @@ final class WindowRows implements StateRows {
   private static final long serialVersionUID = 1L;
   private static final byte[] TIME = {0};
   private static final byte[] BUCKETS = {1};
+  private static final byte[] COUNTS = {2};
   private static final long NO_TIME = -1;
   private static final int EXPIRED_PER_RECORD = 64;
   private static final int READ_PER_RECORD = 10_000;
@@ -157,6 +159,23 @@ final class WindowRows implements StateRows {
   @Override
   public boolean isOver(UnsafeRow key) {
     return order == null && end(key) <= (cached ? task.overAtFirst : task.over);
+  }
+
+  /** Counts rows that have come or gone. */
+  void count(int rows, long bytes) {
+    task.rows += rows;
+    task.bytes += bytes;
+    task.counted = true;
+  }
+
+  /** How many rows were counted. */
+  long held() {
+    return task.rows;
+  }
+
+  /** How many bytes were counted. */
+  long heldBytes() {
+    return task.bytes;
   }
 
   /** The windows of the task's keys. */
@@ -305,6 +324,11 @@ final class WindowRows implements StateRows {
         loaded.buckets.add(left.getLong());
       }
     }
+    byte[] counts = state.getValue(COUNTS);
+    if (counts != null) {
+      loaded.rows = ByteBuffer.wrap(counts).getLong();
+      loaded.bytes = ByteBuffer.wrap(counts).getLong(Long.BYTES);
+    }
     return loaded;
   }
 
@@ -318,6 +342,11 @@ final class WindowRows implements StateRows {
       task.buckets.forEach(buckets::putLong);
       state.updateValue(BUCKETS, buckets.array());
       task.changed = false;
+    }
+    if (task.counted) {
+      ByteBuffer counts = ByteBuffer.allocate(2 * Long.BYTES);
+      state.updateValue(COUNTS, counts.putLong(task.rows).putLong(task.bytes).array());
+      task.counted = false;
     }
   }
 
@@ -336,8 +365,11 @@ final class WindowRows implements StateRows {
     long over;
 
     long overAtFirst;
+    long rows;
+    long bytes;
     boolean moved;
     boolean changed;
+    boolean counted;
 
     /** What is left of the scan of the first bucket; null before it. */
     Iterator<UnsafeRow> expiring;

@@ -1,0 +1,159 @@
+"""Suppress: changes of a table that are held back."""
+
+from dataclasses import dataclass, field
+
+from duolog.core.units import DAY_MS
+from duolog.plan.calendar_windows import CalendarWindows
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.aggregate import AggregateNode
+from duolog.plan.nodes.node import Node, ensure_table
+from duolog.plan.schema import Schema
+from duolog.plan.windows import (
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+    UnlimitedWindows,
+    Windows,
+    ensure_closing,
+)
+
+_BUCKETS: int = 4
+"""Into how many buckets the time that rows wait is cut."""
+
+
+@dataclass(frozen=True, eq=False)
+class Suppress(Node):
+    """Holds the changes of a table back: until their window closes, or for `time_limit_ms`.
+
+    Of each key the last change waits, in the place of the first one. Beyond `max_records` or `max_bytes`
+    in one task what waits for longest leaves early, or with `shut_down` the query ends.
+    """
+
+    name: str
+    parent: Node
+    store: str
+    time_limit_ms: int | None = None
+    """None: until the window closes."""
+    max_records: int | None = None
+    max_bytes: int | None = None
+    shut_down: bool = False
+    is_table: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_table(self.parent, "hold back")
+        for name, limit in (("max_records", self.max_records), ("max_bytes", self.max_bytes)):
+            if limit is not None and limit < 1:
+                raise InvalidPlan(f"{name} is {limit}: nothing could wait")
+        if self.time_limit_ms is None:
+            self._ensure_final()
+
+    def _ensure_final(self) -> None:
+        for windows in self._windows:
+            ensure_closing(windows)
+        if not self.shut_down and (self.max_records or self.max_bytes):
+            raise InvalidPlan(
+                "a result that leaves early is not the last one of its window",
+                hint='Leave out when_full, or write when_full="shut down".',
+            )
+
+    @property
+    def delay_ms(self) -> int:
+        """How long a row waits, or how long after the end of its window it leaves."""
+        if self.time_limit_ms is not None:
+            return self.time_limit_ms
+        return max(
+            windows.grace_ms + (windows.gap_ms if isinstance(windows, SessionWindows) else 0)
+            for windows in self._windows
+        )
+
+    @property
+    def bucket_ms(self) -> int:
+        """How long the buckets are in which rows wait. Must not depend on the grace period."""
+        if self.time_limit_ms is not None:
+            return max(1, self.time_limit_ms // _BUCKETS)
+        return min(max(1, _length_ms(windows) // _BUCKETS) for windows in self._windows)
+
+    @property
+    def _windows(self) -> tuple[Windows, ...]:
+        return _windows_of(self.parent)
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @property
+    def expiry(self) -> str:
+        return f"a row for each key that waits, {self._how_long}"
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.parent.schema
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True  # What is stored must not depend on who reads it.
+
+    @property
+    def action(self) -> str:
+        limits = [
+            f", {limit} {of} at most"
+            for limit, of in ((self.max_records, "records"), (self.max_bytes, "bytes"))
+            if limit is not None
+        ]
+        return f"held back {self._how_long}{''.join(limits)}, kept in {self.store}"
+
+    @property
+    def _how_long(self) -> str:
+        if self.time_limit_ms is not None:
+            return f"for {self.time_limit_ms} ms"
+        return f"until its window closes, {self.delay_ms} ms after its end"
+
+
+def _length_ms(windows: Windows) -> int:
+    match windows:
+        case TimeWindows(size_ms=length) | SessionWindows(gap_ms=length):
+            return length
+        case SlidingWindows(difference_ms=length):
+            return length
+        case CalendarWindows() | UnlimitedWindows():
+            return DAY_MS
+
+
+def _windows_of(table: Node) -> tuple[Windows, ...]:
+    """Return the windows in which the rows of `table` were made.
+
+    Raises:
+        StatementError: there are none, or nobody knows them.
+    """
+    if table.schema.window is None:
+        raise InvalidPlan(
+            f'table "{table}" has no windows that could close',
+            hint='Say for how long its changes wait: suppress("10 minutes").',
+        )
+    if isinstance(table, AggregateNode) and table.windows:
+        if table.emits_on_close:
+            raise InvalidPlan(
+                f'the results of "{table}" leave when their windows close, as they are',
+                hint="Leave out suppress().",
+            )
+        return (table.windows,)
+    if not table.drivers:
+        raise InvalidPlan(
+            f'when the windows of "{table}" close is not known here',
+            detail="Another program has made them, and the topic does not say their grace period.",
+            hint='Say for how long its changes wait: suppress("10 minutes").',
+        )
+    found = [windows for driver in table.drivers for windows in _windows_of(driver)]
+    return tuple(dict.fromkeys(found))

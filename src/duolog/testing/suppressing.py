@@ -1,0 +1,89 @@
+"""Changes that are held back, in plain Python.
+
+Source: Kafka Streams `KTableSuppressProcessor`, `InMemoryTimeOrderedKeyValueChangeBuffer`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from duolog.plan.formats import internal_key_format
+from duolog.plan.nodes import Suppress
+from duolog.serde.row import Row
+from duolog.serde.serde import key_serde
+from duolog.testing.entries import Entry, Kept, Run, Stores, after, made
+
+
+class Full(Exception):
+    """More waits than may."""
+
+
+@dataclass(slots=True)
+class Waiting(Kept):
+    """The last change of a key, since when the first one waits, and what was told before that."""
+
+    last: Entry
+    since_ms: int
+    prior: Kept | None
+
+
+LookUp = Callable[[Row, Stores], Kept | None]
+
+
+def suppress(node: Suppress) -> Run:
+    """Return the function that keeps a change back, and lets go of those whose time has come."""
+    schema = node.schema
+    keys = key_serde(internal_key_format(schema.inner_key).name, schema.key, schema.window)
+
+    def place(item: tuple[Row, Waiting]) -> tuple[int, bytes]:
+        return item[1].since_ms, keys.serialize(item[0]) or b""
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        waiting: dict[Row, Waiting] = stores[node.store]  # type: ignore[assignment]
+        _keep(node, entry, waiting)
+        due = _seen(node, entry, stores) - node.delay_ms
+        leaving = []
+        for key, change in sorted(waiting.items(), key=place):
+            full = node.max_records is not None and len(waiting) > node.max_records
+            if change.since_ms > due and (not full or node.shut_down):
+                break
+            leaving.append(_told(waiting.pop(key)))
+        if node.max_records is not None and len(waiting) > node.max_records:
+            raise Full(f"{node} may hold back {node.max_records} records, and {len(waiting)} wait")
+        return [one for one in leaving if one.value is not None or node.time_limit_ms is not None]
+
+    return run
+
+
+def _keep(node: Suppress, entry: Entry, waiting: dict[Row, Waiting]) -> None:
+    known = waiting.get(entry.key)
+    if known is not None:
+        since, prior = known.since_ms, known.prior
+    else:
+        end = entry.key[-1]
+        since = entry.timestamp_ms if node.time_limit_ms is not None else end  # type: ignore[assignment]
+        prior = None if entry.old is None else Kept(entry.old, entry.old_timestamp_ms)
+    waiting[entry.key] = Waiting(entry.value or (), entry.timestamp_ms, entry, since, prior)
+
+
+def _told(change: Waiting) -> Entry:
+    last = change.last
+    return after(made(last, last.value, last.timestamp_ms), change.prior)
+
+
+def _seen(node: Suppress, entry: Entry, stores: Stores) -> int:
+    """Return stream time as it is with this change; it is kept beside the rows."""
+    times = stores.setdefault(f"{node.store}, stream time", {})
+    seen = times.get(())
+    now = max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms)
+    times[()] = Kept((), now)
+    return now
+
+
+def told_by(node: Suppress, table: LookUp) -> LookUp:
+    """Return the function that finds a row as those behind were told of it."""
+
+    def look_up(key: Row, stores: Stores) -> Kept | None:
+        change = stores[node.store].get(key)
+        return change.prior if isinstance(change, Waiting) else table(key, stores)
+
+    return look_up

@@ -1,0 +1,96 @@
+"""Results that wait, on Spark, in both modes: over two starts each window leaves with what was counted."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from duolog import Topology, session, tumbling
+from duolog.engine import Engine, EngineConfig
+from duolog.engine.settings import Mode
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+WAIT_S: Final = 90
+USERS: Final = [f"user-{number}" for number in range(12)]
+WINDOW_MS: Final = 10_000
+BEGIN_MS: Final = 1_700_000_000_000
+RESULTS: Final = ("closed", "visits-over", "held", "last-of-hour")
+Counts = dict[tuple[str, int], int]
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_each_window_leaves_when_it_closes_over_two_starts(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    client = Client(cluster.bootstrap_servers)
+    for topic in ("visits", *RESULTS):
+        client.create_topic(topic, partitions=2)
+    engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
+    wanted: Counts = {}
+
+    for start in range(2):
+        query = engine.start(topology().build(), "closing", mode)
+        for window in (2 * start, 2 * start + 1):
+            visit(client, window, wanted)
+        # Windows that later ones have closed: all but the last, which is open over the second start.
+        open_from = BEGIN_MS + (2 * start + 1) * WINDOW_MS
+        closed = {at: n for at, n in wanted.items() if at[1] < open_from}
+        wait_for(client, closed)
+        query.stop()
+
+    if mode == "micro-batch":
+        keys = [record.key_text for record in client.read("closed")]
+        assert len(keys) == len(set(keys)), "a result leaves once"
+
+
+def topology() -> Topology:
+    found = Topology("closing")
+    grouped = found.stream("visits", key="user STRING", value="n BIGINT").group_by_key()
+    windows = tumbling(f"{WINDOW_MS} ms", grace="0 s")
+    closed = grouped.windowed_by(windows, emit="on close").count("n")
+    over = grouped.windowed_by(session("1 s", grace="0 s"), emit="on close").count("n")
+    held = grouped.windowed_by(windows).count("n").suppress(until="window close")
+    late = grouped.windowed_by(windows).count("n").suppress(f"{WINDOW_MS} ms", max_records=1_000)
+    for table, topic in zip((closed, over, held, late), RESULTS, strict=True):
+        table.to_stream().select_key("user", "window_start").to(topic)
+    return found
+
+
+def visit(client: Client, window: int, wanted: Counts) -> None:
+    """Let each user come some times at the window's start, all within a second."""
+    at = BEGIN_MS + window * WINDOW_MS
+    for number, user in enumerate(USERS):
+        for step in range(1 + number % 3):
+            client.produce("visits", user, json.dumps({"n": 1}), timestamp_ms=at + step)
+        wanted[user, at] = 1 + number % 3
+
+
+def wait_for(client: Client, wanted: Counts) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while (found := {topic: counts(client, topic) for topic in RESULTS}) != dict.fromkeys(
+        RESULTS, wanted
+    ) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert found == dict.fromkeys(RESULTS, wanted)
+
+
+def counts(client: Client, topic: str) -> Counts:
+    found: Counts = {}
+    for record in client.read(topic):
+        key = json.loads(str(record.key_text))
+        value = json.loads(str(record.value_text))
+        found[key["user"], key["window_start"]] = value["n"]
+    return found
