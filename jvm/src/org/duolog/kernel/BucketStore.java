@@ -1,5 +1,6 @@
 package org.duolog.kernel;
 
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
@@ -105,10 +106,35 @@ final class BucketStore implements Store {
   void scan(long bucket, Visitor visitor) {
     Iterator<Tuple2<byte[], byte[]>> entries = within(bucket, state::iterator);
     while (entries.hasNext()) {
-      Tuple2<byte[], byte[]> entry = entries.next();
-      visitor.visit(
-          key(entry._1()), StoredRow.row(entry._2(), rowColumns), StoredRow.ts(entry._2()));
+      visit(entries.next(), visitor);
     }
+  }
+
+  /**
+   * The same in steps, for who waits in between: each visits a row, and says whether one was left. The
+   * scan begins with the first step. Nobody must change the bucket before the last one.
+   */
+  BooleanSupplier steps(long bucket, Visitor visitor) {
+    return new BooleanSupplier() {
+      private Iterator<Tuple2<byte[], byte[]>> entries;
+
+      @Override
+      public boolean getAsBoolean() {
+        if (entries == null) {
+          entries = within(bucket, state::iterator);
+        }
+        boolean left = entries.hasNext();
+        if (left) {
+          visit(entries.next(), visitor);
+        }
+        return left;
+      }
+    };
+  }
+
+  private void visit(Tuple2<byte[], byte[]> entry, Visitor visitor) {
+    visitor.visit(
+        key(entry._1()), StoredRow.row(entry._2(), rowColumns), StoredRow.ts(entry._2()));
   }
 
   /** The keys of a bucket as they are now, for who comes back for more; nobody reads it behind its epoch. */

@@ -115,9 +115,11 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
       if (records == null) {
         start();
       }
-      while (scope.outputs.isEmpty() && !finished) {
-        if (!realTime && subtopology.goOn()) {
+      while (scope.outputs.isEmpty()) {
+        if (scope.goOn() || (!finished && !realTime && subtopology.goOn())) {
           scope.release();
+        } else if (finished) {
+          break;
         } else if (records.hasNext()) {
           subtopology.process(records.next());
           scope.release();

@@ -2,6 +2,7 @@ package org.duolog.kernel;
 
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.function.BooleanSupplier;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -22,6 +23,7 @@ final class Scope {
 
   final ArrayDeque<Envelope> outputs = new ArrayDeque<>();
   private final ArrayDeque<Envelope> rekeyed = new ArrayDeque<>();
+  private final ArrayDeque<Later> later = new ArrayDeque<>();
   final boolean realTime;
   final long cacheBytesMax;
 
@@ -156,6 +158,24 @@ final class Scope {
     }
   }
 
+  /** Leaves work of many outputs for later: it goes on step by step, until a step finds nothing to do. */
+  void later(BooleanSupplier steps) {
+    later.add(new Later(steps, origin));
+  }
+
+  /** Goes on with what was left for later, by a step; false if there is nothing. */
+  boolean goOn() {
+    Later first = later.peek();
+    if (first == null) {
+      return false;
+    }
+    origin = first.origin;
+    if (!first.steps.getAsBoolean()) {
+      later.remove();
+    }
+    return true;
+  }
+
   private void send(Envelope envelope) {
     if (task == null) {
       int turn = turns.of(grouping.slot(envelope.getGrouping()), envelope.edge());
@@ -192,6 +212,9 @@ final class Scope {
       return turn[target];
     }
   }
+
+  /** What a record left for later. */
+  private record Later(BooleanSupplier steps, byte[] origin) {}
 
   /** One task of a sub-topology within one micro-batch or epoch. */
   static final class Task {
