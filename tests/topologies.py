@@ -28,8 +28,9 @@ from duolog import (
     when,
 )
 from duolog.dsl.columns import Expr
+from duolog.dsl.records import Records
 from duolog.dsl.streams import Grouped, Stream, Table
-from duolog.plan.nodes import AggregateNode, Node, ancestors
+from duolog.plan.nodes import AggregateNode, Node, Source, ancestors
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import BIGINT, STRING
 
@@ -235,10 +236,25 @@ class _Growth:
         return stream.join(table, prefix=prefix)
 
     def _join_tables(self, table: Table) -> Table | None:
+        prefix = f"j{self._made}_"
+        texts = [name for name in _columns(table)[1] if name != table.schema.key[0].name]
+        # A record that changes both: which change comes first in Kafka Streams is not told.
+        sources = _topics(table)
+        by_text = [
+            other
+            for other in self._tables
+            if [of.type for of in other.schema.key] == [STRING] and not sources & _topics(other)
+        ]
+        if texts and by_text and self._draw(st.booleans()):
+            join = self._draw(st.sampled_from([table.join, table.left_join]))
+            return join(self._of(by_text), on=self._draw(st.sampled_from(texts)), prefix=prefix)
         fitting = [other for other in self._tables if other.schema.key == table.schema.key]
-        other = self._of(fitting)
         join = self._draw(st.sampled_from([table.join, table.left_join, table.outer_join]))
-        return join(other, prefix=f"j{self._made}_")
+        return join(self._of(fitting), prefix=prefix)
+
+
+def _topics(records: Records) -> set[str]:
+    return {node.topic for node in ancestors(records.node) if isinstance(node, Source)}
 
 
 def _keeps_number(handle: Stream | Table) -> bool:

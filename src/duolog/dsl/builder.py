@@ -1,7 +1,7 @@
 """What the handles of one topology share: its nodes in order, their names, its sinks."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -44,27 +44,43 @@ class Builder:
         return node
 
     def rename(self, node: Node, name: str) -> Node:
-        """Return `node` under another name, in its place; a store that is named after it goes along.
+        """Return `node` under another name, in its place; stores that are named after it go along.
+
+        So do the nodes that were made with it, and theirs.
 
         Raises:
             StatementError: it is no name, another node has it, or something reads the node already.
         """
         self._ensure_not_renamed(node)
-        self._ensure_free(name)
+        parts = {part: f"{name}-{_role(part)}" for part in node.parts}
+        for called in (name, *parts.values()):
+            self._ensure_free(called)
         if any(node in other.parents for other in self._nodes):
             raise InvalidPlan(
                 f'"{node}" cannot be called "{name}" any more',
                 detail="Something reads it under the name that it has.",
                 hint="Name a step where it is made: stream.filter(...).named(...).",
             )
-        fields: dict[str, Any] = {"name": name}
+        renamed: dict[Node, Node] = {}
+        for part, called in (*parts.items(), (node, name)):
+            renamed[part] = self._replaced(part, called, renamed)
+        return renamed[node]
+
+    def _replaced(self, node: Node, name: str, others: Mapping[Node, Node]) -> Node:
+        """Put `node` under another name in its place; it reads what became of `others`."""
+        fields: dict[str, Any] = {
+            field: others[value]
+            for field, value in vars(node).items()
+            if isinstance(value, Node) and value in others
+        }
+        fields["name"] = name
         if node.stores == (f"{node.name}-store",):
             fields["store"] = f"{name}-store"
-        renamed: Node = replace(node, **fields)  # type: ignore[type-var]
-        self._nodes[self._nodes.index(node)] = renamed
+        replaced: Node = replace(node, **fields)  # type: ignore[type-var]
+        self._nodes[self._nodes.index(node)] = replaced
         self._places[name] = self._places.pop(node.name)
         self._renamed[node] = name
-        return renamed
+        return replaced
 
     def _ensure_free(self, name: str) -> None:
         if not _NAME.fullmatch(name):
@@ -103,3 +119,8 @@ class Builder:
         needed = {node for end in (*sinks, *self.nodes(Print)) for node in ancestors(end)}
         nodes = tuple(node for node in self._nodes if node in needed)
         return Plan(sinks, nodes, self._places, self._place)
+
+
+def _role(part: Node) -> str:
+    """Return what a part of another node is called behind that one's name: `subscriptions`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(part).__name__).lower()

@@ -22,8 +22,8 @@ def ensure_keys_named_alike(left: Node, table: Node) -> None:
     if names_left != names_right:
         on = (f'"{name}"' for name in names_left or ["..."])
         said = next(on) if len(names_right) == 1 else f"[{', '.join(on)}]"
-        other = "" if left.is_table else ", or another column of the stream"
-        if not isinstance(table, GlobalTableSource) and other:
+        other = f", or another column of the {_kind(left)}"
+        if not left.is_table and not isinstance(table, GlobalTableSource):
             other += ", which becomes its key"
         keys = f"({render_columns(left.schema.key)})", f"({render_columns(table.schema.key)})"
         raise InvalidPlan(

@@ -161,15 +161,19 @@ class Table(PresentRows):
     def join(
         self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
     ) -> Self:
-        """Join each row with the row of `other` that has the same key: a table of both.
+        """Join each row with a row of `other`: a table of both, with the key of this one.
 
-        It changes whenever either of them does. A row that only one of them has is not in it.
-        It keeps nothing: a row that is looked up in it is computed from both.
+        It changes whenever either of them does. A row without a match is not in it. By key it keeps
+        nothing: a row that is looked up in it is computed from both. By other columns (a foreign key,
+        where many rows have one match) it keeps its own rows, of this table once more those columns that
+        it reads, by what they match, and a number for each row. A change of a row that a million rows
+        match is a million changes of the join.
 
         Args:
-            other: keyed by the same types as this table is; it may be this table itself.
-            on: the columns of this table's key. May be left out where both keys have the same
-                names; the names of this one remain.
+            other: keyed by the same types as what is matched; it may be this table itself.
+            on: what is matched with the other table's key columns, in their order: columns of this
+                table, or expressions over its key and value with a name. A row with a null among
+                them matches nothing. May be left out where both keys have the same names.
             prefix: put before the names of the other table's columns.
             select: the columns of the new value instead: names or expressions over those of both.
 
@@ -183,6 +187,10 @@ class Table(PresentRows):
             >>> stock = topology.table("stock", key="item STRING", value="pieces BIGINT")
             >>> print(prices.join(stock).schema)
             key (item STRING) value (price BIGINT, pieces BIGINT)
+            >>> shelves = topology.table("shelves", key="item STRING", value="shelf STRING")
+            >>> rooms = topology.table("rooms", key="shelf STRING", value="room STRING")
+            >>> print(shelves.join(rooms, on="shelf").schema)
+            key (item STRING) value (shelf STRING, room STRING)
         """
         return join_tables(self, other, "inner", on=on, prefix=prefix, select=select)
 
@@ -195,7 +203,7 @@ class Table(PresentRows):
     def outer_join(
         self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
     ) -> Self:
-        """Do as `join` does, with all rows of both tables: nulls where one of them has none."""
+        """Do as `join` does, by key, with all rows of both: nulls where one of them has none."""
         return join_tables(self, other, "outer", on=on, prefix=prefix, select=select)
 
     def suppress(

@@ -12,6 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from duolog.engine.lowering.aggregates import lower_aggregate
+from duolog.engine.lowering.foreign_joins import (
+    lower_announce,
+    lower_answers,
+    lower_foreign_join,
+    lower_foreign_table,
+    lower_newest,
+    lower_numbered,
+    lower_subscribe,
+    lower_subscriptions,
+)
 from duolog.engine.lowering.keys import lower_edge, lower_group_by, lower_select_key
 from duolog.engine.lowering.metadata import lower_set_headers, lower_set_time
 from duolog.engine.lowering.operators import FilterOperator
@@ -39,15 +49,21 @@ from duolog.plan.cuts import TableCopy
 from duolog.plan.levels import Edge, Levels, SubTopology
 from duolog.plan.nodes import (
     AggregateNode,
+    Announce,
+    Answers,
     Branch,
     Explode,
     Filter,
+    ForeignJoin,
+    ForeignTable,
     GlobalTableJoin,
     GlobalTableSource,
     GroupBy,
     JoinSide,
     Merge,
+    Newest,
     Node,
+    Numbered,
     Print,
     Project,
     SelectKey,
@@ -57,6 +73,8 @@ from duolog.plan.nodes import (
     Source,
     Split,
     StreamTableJoin,
+    Subscribe,
+    Subscriptions,
     Suppress,
     TableJoin,
     TableSource,
@@ -85,6 +103,14 @@ RULES: Final[dict[type[Node], Rule]] = {
     GlobalTableJoin: lower_join,
     JoinSide: lower_join_side,
     TableJoin: lower_table_join,
+    Numbered: lower_numbered,
+    Announce: lower_announce,
+    Subscribe: lower_subscribe,
+    Subscriptions: lower_subscriptions,
+    ForeignTable: lower_foreign_table,
+    Answers: lower_answers,
+    Newest: lower_newest,
+    ForeignJoin: lower_foreign_join,
     AggregateNode: lower_aggregate,
     Suppress: lower_suppress,
     Print: lower_print,

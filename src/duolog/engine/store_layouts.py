@@ -29,11 +29,14 @@ from duolog.plan.levels import Levels
 from duolog.plan.nodes import (
     AggregateNode,
     Filter,
+    Newest,
     Node,
+    Numbered,
     Plan,
     Project,
     Sink,
     Source,
+    Subscriptions,
     Suppress,
     ToStream,
     ToTable,
@@ -97,8 +100,21 @@ def _called(node: Node, plan: Plan) -> str:  # noqa: PLR0911 - a table of cases
             return f"suppressed {_called(parent, plan)}"
         case AggregateNode():
             return f"aggregate {node.group.action}"
+        case Numbered() | Newest() | Subscriptions():
+            return _called_for_a_join(node, plan)
         case _:
             return f"table {node}"
+
+
+def _called_for_a_join(node: Numbered | Newest | Subscriptions, plan: Plan) -> str:
+    """Return what a foreign-key join keeps for itself."""
+    match node:
+        case Numbered():
+            return f"numbers of the {_called(node.left, plan)}"
+        case Newest():
+            return f"newest numbers of the {_called(node.announce.numbered.left, plan)}"
+        case Subscriptions():
+            return f"subscriptions to the {_called(node.right, plan)}"
 
 
 def _written_to(node: Node, plan: Plan) -> str:
@@ -291,7 +307,7 @@ def _routed(node: Json, record: _Record) -> _Record:
 
 
 def _joined(node: Json, record: _Record) -> _Record:
-    table = _looked_up(node, record)
+    table = _looked_up(node, record, node["store"])
     joined = replace(record, values=record.terms(node["values"], table.values))
     if not _needs_row(node):
         return joined
@@ -304,13 +320,39 @@ def _needs_row(node: Json) -> bool:
     return needed
 
 
-def _looked_up(node: Json, record: _Record) -> _Record:
+def _looked_up(node: Json, record: _Record, store: str) -> _Record:
     """Return the row of the table that a join reads: a store's, or what is computed from it."""
     kept = [*(step["value_types"] for step in node["getter"]), node["right_types"]][0]
-    row = _Record(record.keys, tuple(f"{node['store']}[{at}]" for at in range(len(kept))))
+    row = _Record(record.keys, tuple(f"{store}[{at}]" for at in range(len(kept))))
     for step in node["getter"]:
         row = _LEAVING[step["kind"]](step, row)
     return row
+
+
+def _announced(_node: Json, record: _Record) -> _Record:
+    return replace(record, values=("number", "there"))
+
+
+def _subscribed(node: Json, record: _Record) -> _Record:
+    return replace(record, keys=record.terms(node["keys"]), values=record.terms(node["values"]))
+
+
+def _answered(node: Json, record: _Record) -> _Record:
+    table = _looked_up(node, record, node["table_store"])
+    primary = node["primary_columns"]
+    left = record.values[primary + 2 :]
+    right = record.terms(node["values"], table.values)
+    return replace(
+        record, keys=record.values[:primary], values=("number", "outcome", *left, *right)
+    )
+
+
+def _answered_to_all(node: Json, record: _Record) -> _Record:
+    store = node["subscriptions"]
+    primary = tuple(f"key {at} of {store}" for at in range(len(node["primary_types"])))
+    left = tuple(f"{store}[{at + 1}]" for at in range(len(node["left_types"])))
+    right = record.terms(node["values"])
+    return replace(record, keys=primary, values=("number", "outcome", *left, *right))
 
 
 def _kept(_node: Json, record: _Record) -> _Record:
@@ -341,6 +383,12 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "route": _routed,
     "lookup": _joined,
     "join": _joined,
+    "number": _projected,
+    "announce": _announced,
+    "subscribe": _subscribed,
+    "subscriptions": _answered,
+    "foreign_table": _answered_to_all,
+    "foreign_join": _projected,
     "table": _kept,
     "fold": _folded,
     "window_fold": _window_folded,
@@ -351,6 +399,7 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "sliding_fold": _window_folded,
     "to_stream": _as_it_is,
     "print": _as_it_is,
+    "newest": _as_it_is,
     "sink": _as_it_is,
 }
 
@@ -367,6 +416,17 @@ def _fold_row(node: Json, record: _Record) -> list[str]:
     return [f"{of}: {first}, adds {step}, takes back {undo}" for of, first, step, undo in columns]
 
 
+def _subscription_row(node: Json, record: _Record) -> list[str]:
+    """Return the key of the row that asked, its number and its columns; not the instruction."""
+    at = node["primary_columns"] + 1
+    columns = list(zip(record.values, node["value_types"], strict=True))
+    return [f"{text} {of}" for text, of in columns[:at] + columns[at + 1 :]]
+
+
+def _number_row(_node: Json, _record: _Record) -> list[str]:
+    return ["number"]
+
+
 _ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
     "table": _table_row,
     "fold": _fold_row,
@@ -374,6 +434,9 @@ _ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
     "session_fold": _fold_row,
     "suppress": _table_row,
     "sliding_fold": _fold_row,
+    "number": _number_row,
+    "subscriptions": _subscription_row,
+    "newest": _number_row,
 }
 
 

@@ -27,6 +27,7 @@ records were shuffled, the merge is there.
 
 **A join of two tables** changes
 when either does, so that both sides of it are in one part: there, or where the later one of the two is.
+**A join by a foreign key** asks where its right table is, or in a part of its own beside a copy of it.
 
 Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its parts may read themselves
 through a repartition topic; a level cannot.
@@ -35,7 +36,18 @@ through a repartition topic; a level cannot.
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from duolog.plan.nodes import JoinSide, Merge, Node, Plan, Source, Suppress, TableJoin
+from duolog.plan.nodes import (
+    Answers,
+    ForeignTable,
+    JoinSide,
+    Merge,
+    Node,
+    Plan,
+    Source,
+    Subscriptions,
+    Suppress,
+    TableJoin,
+)
 from duolog.plan.schema import Schema
 
 Part = int
@@ -113,7 +125,9 @@ def cut_plan(plan: Plan) -> Cut:
     for node in plan.nodes:
         if isinstance(node, TableJoin):
             cutter.bring_tables_together(*node.sides)
-        elif not isinstance(node, JoinSide):
+        elif isinstance(node, Answers):
+            cutter.bring_answers_together(node.subscriptions, node.foreign_table)
+        elif not isinstance(node, JoinSide | Subscriptions):
             for table in node.tables:
                 cutter.bring_together(node, table)
     cutter.share_edges()
@@ -173,6 +187,13 @@ class _Cutter:
         copy = self._copy_beside(home, away.own)
         self.copies[away, away.own] = copy
         self._leader[away] = copy
+
+    def bring_answers_together(self, subscriptions: Subscriptions, table: ForeignTable) -> None:
+        """Let both that answer share a part with the table whose rows they answer, or its copy."""
+        if not self._unite(subscriptions, table):
+            copy = self._copy_beside(subscriptions, table.right)
+            self.copies[table, table.right] = copy
+            self._leader[table] = copy
 
     def share_edges(self) -> None:
         """Unite the readers of one node, where that closes no circle."""

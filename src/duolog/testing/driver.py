@@ -70,7 +70,9 @@ class TopologyDriver:
         self._outputs = _by_topic(plan.sinks)
         self._written: dict[str, deque[WrittenRecord]] = {topic: deque() for topic in self._outputs}
         self._offsets = dict.fromkeys(self._inputs, 0)
-        self._tables = {store: node for node in plan.nodes for store in node.stores}
+        self._tables = {
+            store: node for node in plan.nodes if node.is_table for store in node.stores
+        }
 
     def __enter__(self) -> Self:
         return self

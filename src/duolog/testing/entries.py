@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from duolog.plan.nodes import Node
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
 from duolog.testing.evaluation import Headers, Place
+from duolog.testing.scalars import RecordError
 
 NOWHERE: Final = Place("", 0, 0)
 
@@ -51,6 +53,21 @@ Run = Callable[[Entry, Stores], Sequence[Entry]]
 def is_null(key: Row) -> bool:
     """Tell if a key is null: all of its columns are."""
     return all(column is None for column in key)
+
+
+class NewRowFailed(RecordError):
+    """The new side of a change has no value; what is left of the change."""
+
+    def __init__(self, left: Entry) -> None:
+        super().__init__("a row of a join has no value")
+        self.left = left
+
+
+LookedUp = Callable[[Node, Node], Node]
+"""Where a node finds the rows of a table: `Levels.looked_up`."""
+
+LookUp = Callable[[Row, Stores], "Kept | None"]
+"""Finds the row of a key, and its timestamp, in the stores of a task."""
 
 
 def after(entry: Entry, kept: Kept | None) -> Entry:

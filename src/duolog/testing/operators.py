@@ -15,15 +15,21 @@ from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import Named, Scope
 from duolog.plan.nodes import (
     AggregateNode,
+    Announce,
+    Answers,
     Branch,
     Explode,
     Filter,
+    ForeignJoin,
+    ForeignTable,
     GlobalTableJoin,
     GlobalTableSource,
     GroupBy,
     JoinSide,
     Merge,
+    Newest,
     Node,
+    Numbered,
     Print,
     Project,
     SelectKey,
@@ -33,6 +39,8 @@ from duolog.plan.nodes import (
     Split,
     StreamSource,
     StreamTableJoin,
+    Subscribe,
+    Subscriptions,
     Suppress,
     TableJoin,
     TableSource,
@@ -42,23 +50,32 @@ from duolog.plan.nodes import (
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
 from duolog.testing.aggregating import fold_of, results_of
-from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, made, named
+from duolog.testing.entries import (
+    Entry,
+    Kept,
+    LookedUp,
+    LookUp,
+    NewRowFailed,
+    Run,
+    Stores,
+    after,
+    is_null,
+    made,
+    named,
+)
 from duolog.testing.evaluation import Values, compile_expression
+from duolog.testing.foreign_joins import (
+    announce,
+    foreign_join,
+    foreign_table,
+    newest,
+    numbered,
+    subscribe,
+    subscriptions,
+)
 from duolog.testing.metadata import set_headers, set_time
 from duolog.testing.scalars import RecordError
 from duolog.testing.suppressing import suppress, told_by
-
-
-class NewRowFailed(RecordError):
-    """The new side of a change has no value; what is left of the change."""
-
-    def __init__(self, left: Entry) -> None:
-        super().__init__("a row of a join has no value")
-        self.left = left
-
-
-LookedUp = Callable[[Node, Node], Node]
-"""Where a node finds the rows of a table: `Levels.looked_up`."""
 
 
 def compile_node(node: Node, looked_up: LookedUp) -> Run:
@@ -67,6 +84,8 @@ def compile_node(node: Node, looked_up: LookedUp) -> Run:
         return _join(node, kept_by(looked_up(node, node.table), looked_up))
     if isinstance(node, JoinSide):
         return _join_side(node, kept_by(looked_up(node, node.other), looked_up))
+    if isinstance(node, Subscriptions):
+        return subscriptions(node, kept_by(looked_up(node, node.right), looked_up))
     return _OPERATORS[type(node)](node)
 
 
@@ -222,10 +241,6 @@ def _group_table(node: GroupBy) -> Run:
     return run
 
 
-LookUp = Callable[[Row, Stores], "Kept | None"]
-"""Finds the row of a key, and its timestamp, in the stores of a task."""
-
-
 def _join(node: StreamTableJoin | GlobalTableJoin, look_up: LookUp) -> Run:
     key_of = _key_of(node)
     left = node.stream.schema
@@ -312,7 +327,7 @@ def _joined_row(node: JoinSide) -> Callable[[Row, Kept | None, Kept | None], Kep
 def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
     """Return the function that finds the row of a key in `table`, stored or derived."""
     match table:
-        case TableSource() | TableCopy() | ToTable():
+        case TableSource() | TableCopy() | ToTable() | ForeignJoin():
             return lambda key, stores: stores[table.store].get(key)
         case AggregateNode():
             results = results_of(table)
@@ -405,6 +420,13 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     Suppress: suppress,
     TableJoin: _pass,
     Merge: _pass,
+    Numbered: numbered,
+    Announce: announce,
+    Newest: newest,
+    Subscribe: subscribe,
+    ForeignTable: foreign_table,
+    Answers: _pass,
+    ForeignJoin: foreign_join,
     Sink: _pass,
 }
 """One row for each kind of node, but for joins, which must know where their table is."""

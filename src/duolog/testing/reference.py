@@ -39,10 +39,10 @@ from duolog.plan.nodes import (
 from duolog.plan.partitioner import partition_of
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
-from duolog.testing.entries import Entry, Run, Stores, is_null
+from duolog.testing.entries import Entry, NewRowFailed, Run, Stores, is_null
 from duolog.testing.evaluation import Headers, Place
 from duolog.testing.metadata import SourceClock
-from duolog.testing.operators import NewRowFailed, compile_node, kept_by, without_failed_old
+from duolog.testing.operators import compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
 
 _FIRST: Final = -1

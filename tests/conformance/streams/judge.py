@@ -33,15 +33,21 @@ from duolog.plan.expressions import (
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import (
     AggregateNode,
+    Announce,
+    Answers,
     Branch,
     Explode,
     Filter,
+    ForeignJoin,
+    ForeignTable,
     GlobalTableJoin,
     GlobalTableSource,
     GroupBy,
     JoinSide,
     Merge,
+    Newest,
     Node,
+    Numbered,
     Plan,
     Project,
     SelectKey,
@@ -51,6 +57,8 @@ from duolog.plan.nodes import (
     Split,
     StreamSource,
     StreamTableJoin,
+    Subscribe,
+    Subscriptions,
     Suppress,
     TableJoin,
     TableSource,
@@ -225,7 +233,7 @@ def plan_as_json(plan: Plan) -> list[Json]:
 
 
 def _parents(node: Node) -> tuple[Node, ...]:
-    if isinstance(node, TableJoin):
+    if isinstance(node, TableJoin | ForeignJoin):
         return node.left, node.right
     if isinstance(node, Merge):
         # A stream with itself is one call; of several streams each is merged once.
@@ -307,8 +315,13 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                 "keys": [_expression(key) for key in keys],
                 "values": _values(values),
             }
-        case JoinSide():
+        case JoinSide() | Numbered() | Announce() | Subscribe() | Subscriptions():
             return {"kind": "side"}
+        case ForeignTable() | Answers() | Newest():
+            return {"kind": "side"}
+        case ForeignJoin(kind=kind, keys=keys, values=values):
+            which = {"kind": "foreign_join", "left": kind == "left"}
+            return {**which, "keys": _values(keys), "values": _values(values)}
         case TableJoin(sides=(left, _)):
             return {"kind": f"table_{left.kind}_join", "values": _values(left.values)}
         case SetHeaders(headers=written, removed=removed, clears=clears):

@@ -57,13 +57,19 @@ def test_keys_with_other_names_are_joined_only_where_it_is_said(kind: str) -> No
     assert str(joined.schema) == "key (item STRING) value (name STRING)"
 
 
-def test_a_table_is_joined_on_its_key_and_on_nothing_else() -> None:
+def test_a_table_is_joined_on_another_column_with_the_key_of_another_table() -> None:
     left, right = tables(Topology("t"))
 
-    with pytest.raises(StatementError, match="cannot be joined on at") as caught:
-        left.join(right, on="at", prefix="s_")
+    joined = left.left_join(right, on="at", prefix="s_")
 
-    assert "(item STRING)" in caught.value.detail
+    assert str(joined.schema) == (
+        "key (item STRING) value (price BIGINT, at STRING, s_pieces BIGINT, s_at STRING)"
+    )
+    with pytest.raises(StatementError, match="cannot be joined outer on at"):
+        left.outer_join(right, on="at", prefix="s_")
+    with pytest.raises(StatementError, match="cannot join table") as caught:
+        left.join(right, on="price", prefix="s_")
+    assert "(price BIGINT)" in caught.value.detail
 
 
 def test_a_stream_is_no_table_to_join_a_table_with() -> None:
@@ -83,3 +89,22 @@ def test_a_table_of_another_topology_is_refused() -> None:
 
     with pytest.raises(StatementError, match="belongs to another topology"):
         left.join(right, prefix="s_")
+
+
+def test_a_name_of_a_foreign_key_join_is_one_of_all_its_stores() -> None:
+    def stores(topology: Topology) -> set[str]:
+        left, right = tables(topology)
+        left.join(right, on="at", prefix="s_").named("located").to("out")
+        found = {store for node in topology.build().nodes for store in node.stores}
+        return {store for store in found if "table" not in store}
+
+    grown = Topology("t")
+    grown.stream("more", key="item STRING", value="n INT").filter(col("n") > 0).to("some")
+
+    assert stores(grown) == stores(Topology("t"))
+    assert stores(Topology("t")) == {
+        "located-store",
+        "located-numbered-store",
+        "located-subscriptions-store",
+        "located-newest-store",
+    }

@@ -2,15 +2,17 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+from duolog.engine import lower
 from duolog.engine.lowering.operators import Operator
 
-OPERATOR_JAVA = Path(__file__).parents[3] / "jvm/src/org/duolog/kernel/Operator.java"
+KERNEL = Path(__file__).parents[3] / "jvm/src/org/duolog/kernel"
 OF_EVERY_KIND = {"name", "children", "key_types", "value_types", "table"}
 
 
 def test_the_kernel_has_the_same_kinds_with_the_same_fields() -> None:
-    java = OPERATOR_JAVA.read_text()
-    kinds = dict(re.findall(r'"(\w+)", (\w+)\.class', java))
+    assert lower.RULES, "all kinds are known"
+    java = "".join(path.read_text() for path in sorted(KERNEL.glob("*Operator*.java")))
+    kinds = dict(re.findall(r'"(\w+)", (?:\w+\.)?(\w+)\.class', java))
     records = dict(re.findall(r"record (\w+)\(([^)]*)\)", java))
     in_java = {
         kind: {_snake(part.split()[-1]) for part in records[record].split(",")} - OF_EVERY_KIND

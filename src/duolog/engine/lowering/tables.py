@@ -25,6 +25,7 @@ from duolog.plan.expressions import Scope
 from duolog.plan.nodes import (
     AggregateNode,
     Filter,
+    ForeignJoin,
     GlobalTableJoin,
     JoinSide,
     Node,
@@ -65,7 +66,7 @@ def lower_getter(  # noqa: PLR0911 - a table of cases
 ) -> Getter:
     """Return how a row of `table` is found by its key."""
     match table:
-        case TableSource() | ToTable():
+        case TableSource() | ToTable() | ForeignJoin():
             return Getter(table.store, (), _row_of(table))
         case TableCopy():
             needed = around.needed(table.table)

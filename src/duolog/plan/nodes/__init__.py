@@ -16,6 +16,8 @@ one node that two others read is computed once, two equal nodes are two.
     GlobalTableSource, GlobalTableJoin: as TableSource and StreamTableJoin, by any key
     JoinSide         table                    key of the left table, value anew
     TableJoin        table                    as its sides
+    ForeignJoin      table (keeps a store)    key of the left table, value anew; `foreign_join` says
+                                              which nodes stand before it
     GroupBy          as its parent            key anew; the other columns are the value
     AggregateNode    table (keeps a store)    key of the group, and of its window; value = results
     Explode          stream                   key as its parent's; the elements are value columns
@@ -38,6 +40,16 @@ Source: Kafka Streams `kstream/internals/graph`.
 
 from duolog.plan.nodes.aggregate import AggregateNode
 from duolog.plan.nodes.explode import Explode
+from duolog.plan.nodes.foreign_join import (
+    Announce,
+    Answers,
+    ForeignJoin,
+    ForeignTable,
+    Newest,
+    Numbered,
+    Subscribe,
+    Subscriptions,
+)
 from duolog.plan.nodes.global_table import GlobalTableJoin, GlobalTableSource
 from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
@@ -55,16 +67,22 @@ from duolog.plan.nodes.topics import Sink, Source, StreamSource, TableSource
 
 __all__ = [
     "AggregateNode",
+    "Announce",
+    "Answers",
     "Branch",
     "Explode",
     "Filter",
+    "ForeignJoin",
+    "ForeignTable",
     "GlobalTableJoin",
     "GlobalTableSource",
     "GroupBy",
     "JoinKind",
     "JoinSide",
     "Merge",
+    "Newest",
     "Node",
+    "Numbered",
     "Plan",
     "Print",
     "Project",
@@ -76,6 +94,8 @@ __all__ = [
     "Split",
     "StreamSource",
     "StreamTableJoin",
+    "Subscribe",
+    "Subscriptions",
     "Suppress",
     "TableJoin",
     "TableSource",

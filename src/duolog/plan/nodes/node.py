@@ -5,6 +5,7 @@ tables             which tables it looks up by key          levels: what shares 
 rekeys, by_key     whether an edge is needed before it      levels: where the plan is cut
 may_drop           whether records may end here             levels: where one edge serves many
 stores             what it keeps                            levels, checkpoint
+parts              what was made with it                    names
 expiry, modes      until when, and where it runs            explain
 reads              the columns that it needs                what is shuffled
 keeps_whole_rows   whether it needs all of its own columns  what is shuffled
@@ -77,6 +78,11 @@ class Node:
     def modes(self) -> str:
         """In which modes it runs, and why not in another, in the words of `explain`."""
         return "both modes"
+
+    @property
+    def parts(self) -> tuple["Node", ...]:
+        """The nodes that were made with this one, for it alone, parents first."""
+        return ()
 
     @property
     def keeps_whole_rows(self) -> bool:

@@ -21,6 +21,13 @@ final class Json {
   /** A row and the timestamp of the record that brought it. */
   record Row(List<Object> values, long time) {}
 
+  /** For the internal topics of foreign-key joins behind a mapValues or a filter. */
+  public static final class RowSerde extends Serdes.WrapperSerde<Row> {
+    public RowSerde() {
+      super(ROWS.serializer(), ROWS.deserializer());
+    }
+  }
+
   private Json() {}
 
   /** The columns of a key: of a windowed one also the bounds of its window. */

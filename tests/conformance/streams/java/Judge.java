@@ -43,6 +43,7 @@ public final class Judge {
     // Results on close leave with the record that closes a window, and not once in a second.
     config.put(
         StreamsConfig.InternalConfig.EMIT_INTERVAL_MS_KSTREAMS_WINDOWED_AGGREGATION, 0L);
+    config.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Json.RowSerde.class);
   }
 
   public static void main(String[] args) throws Exception {

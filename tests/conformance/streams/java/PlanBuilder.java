@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiFunction;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
@@ -39,7 +40,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
  *   explode         flatMapValues                        split       split, branch, defaultBranch
  *   group_by        map + groupByKey, or KTable.groupBy
  *   table_…_join    join, leftJoin, outerJoin            headers, time   processValues
- *   table_…_join    join, leftJoin, outerJoin            merge       merge
+ *   foreign_join    join, leftJoin with an extractor     merge       merge
  * </pre>
  *
  * A row carries the timestamp of its record, because the DSL's lambdas do not see it.
@@ -89,7 +90,8 @@ final class PlanBuilder {
       case "global_join" ->
           GlobalTables.join(
               node, parent(node, 0), parent(node, 1), above(node, 0), above(node, 1));
-      case "side" -> null; // Kafka Streams makes both sides of the one call.
+      case "side" -> null; // Kafka Streams makes them of the one call.
+      case "foreign_join" -> joinByForeignKey(node);
       case "table_inner_join", "table_left_join", "table_outer_join" -> joinTables(kind, node);
       case "headers" ->
           Beside.writeHeaders(parent(node, 0), new Columns(above(node, 0)), node);
@@ -292,6 +294,25 @@ final class PlanBuilder {
       case "table_left_join" -> table.leftJoin(other, joiner(values, left, right));
       default -> table.outerJoin(other, joiner(values, left, right));
     };
+  }
+
+  private KTable<Object, Json.Row> joinByForeignKey(JsonNode node) {
+    JsonNode keys = node.get("keys");
+    Columns left = new Columns(above(node, 0));
+    List<String> right = names(above(node, 1), "value");
+    // Foreign-key joins read left values with their serde, which mapValues and filter do not hand on.
+    KTable<Object, Json.Row> table = parent(node, 0);
+    KTable<Object, Json.Row> other = parent(node, 1);
+    BiFunction<Object, Json.Row, Object> foreignKey =
+        (key, row) -> left.group(keys, key, row);
+    ValueJoiner<Json.Row, Json.Row, Json.Row> joiner = joiner(node.get("values"), left, right);
+    Materialized<Object, Json.Row, KeyValueStore<Bytes, byte[]>> kept =
+        Materialized
+            .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
+            .withCachingDisabled();
+    return node.get("left").asBoolean()
+        ? table.leftJoin(other, foreignKey, joiner, kept)
+        : table.join(other, foreignKey, joiner, kept);
   }
 
   private static ValueJoiner<Json.Row, Json.Row, Json.Row> joiner(

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.StructType;
  * The nodes that can be reached from some roots, with their stores.
  *
  * <p>Which nodes there are, and which stores, is said here; how they are built, in {@link
- * StatelessNodes}, {@link JoinNodes}, {@link FoldNodes} and {@link
+ * StatelessNodes}, {@link JoinNodes}, {@link ForeignNodes}, {@link FoldNodes} and {@link
  * SuppressNodes}.
  */
 final class Graph {
@@ -26,6 +26,7 @@ final class Graph {
   private final Grouping grouping;
   private final StatelessNodes stateless;
   private final JoinNodes joins;
+  private final ForeignNodes foreign;
   private final FoldNodes folds;
   private final SuppressNodes suppressed;
 
@@ -36,6 +37,7 @@ final class Graph {
     this.folds = new FoldNodes(binding, stores, windows);
     this.suppressed = new SuppressNodes(binding, folds, stores, windows);
     this.joins = new JoinNodes(binding, stores, suppressed);
+    this.foreign = new ForeignNodes(binding, grouping, joins, stores);
     Set<Integer> reached = new HashSet<>();
     roots.forEach(root -> declareStores(root, reached));
     roots.forEach(this::build);
@@ -81,6 +83,8 @@ final class Graph {
       WindowRows rows =
           indexed(id, fold, fold.store(), fold.windows(), List.of(span), null);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
+    } else {
+      foreign.declareStore(operator);
     }
     if (operator instanceof Operator.Suppress suppress) {
       WindowRows rows = suppressed.rows(Binding.owner(id, suppress), suppress, grouping);
@@ -189,6 +193,9 @@ final class Graph {
     if (of instanceof Operator.SlidingFold fold) {
       return folds.slidingFold(owner, fold);
     }
-    return new ToStreamNode();
+    if (of instanceof Operator.ToStream) {
+      return new ToStreamNode();
+    }
+    return foreign.node(owner, of);
   }
 }

@@ -44,7 +44,7 @@ record JoinNodes(
   }
 
   /** A table's row: as the store has it, then through the steps that compute it. */
-  private ValueGetter getter(
+  ValueGetter getter(
       String owner, String storeName, List<Operator> steps, List<String> rightTypes) {
     KeyValueStore store = stores.get(storeName);
     if (store == null) {

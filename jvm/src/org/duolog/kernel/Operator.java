@@ -11,7 +11,7 @@ import java.util.Map;
  * this input carries a table's changes.
  */
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
-sealed interface Operator {
+interface Operator {
   /** One row for each kind. */
   Map<String, Class<? extends Operator>> KINDS =
       Map.ofEntries(
@@ -24,6 +24,13 @@ sealed interface Operator {
           Map.entry("table", Table.class),
           Map.entry("lookup", Lookup.class),
           Map.entry("join", Join.class),
+          Map.entry("number", ForeignOperators.Number.class),
+          Map.entry("announce", ForeignOperators.Announce.class),
+          Map.entry("subscribe", ForeignOperators.Subscribe.class),
+          Map.entry("subscriptions", ForeignOperators.Subscriptions.class),
+          Map.entry("foreign_table", ForeignOperators.ForeignTable.class),
+          Map.entry("newest", ForeignOperators.Newest.class),
+          Map.entry("foreign_join", ForeignOperators.ForeignJoin.class),
           Map.entry("fold", Fold.class),
           Map.entry("headers", Headers.class),
           Map.entry("time", Time.class),

@@ -1,0 +1,420 @@
+"""The join of two tables by a column of the left one: rows that ask, and answers that come back.
+
+    left ─► Numbered ─┬─► Subscribe ══ edge ══► Subscriptions ─┐
+                      │   to the foreign key's task            ├─► Answers ══ edge ══► ForeignJoin
+                      │              right ─► ForeignTable ────┘   back to the key's       ▲ asks
+                      └─► Announce ══ edge ════════════════════════════════════════════► Newest
+
+Each row of the left table subscribes to a row of the right one, where that is kept. It is answered at
+once, and again whenever the right row changes. An answer carries the row that asked, with its number:
+when a newer row of its key is known where answers come back, it is stale and dropped. The row is
+announced there too, as a table's row may change on both sides at once (a table joined with itself).
+
+Source: Kafka Streams `foreignkeyjoin`, KIP-213, KIP-1104; it compares a hash of the row with a copy of it.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+from typing import Literal as OneOf
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import Named, Scope
+from duolog.plan.nodes.join import ensure_not_windowed, table_names_in
+from duolog.plan.nodes.node import (
+    Names,
+    Node,
+    ensure_table,
+    names_in,
+    needed_of,
+    render_named,
+    typed_columns,
+)
+from duolog.plan.schema import Schema
+from duolog.plan.types import BIGINT, BOOLEAN, INT, Column, render_columns
+
+ForeignJoinKind = OneOf["inner", "left"]
+
+# Columns that no user sees. What stands for a user's has its name in it.
+NUMBER: Final = Column("(number)", BIGINT)
+INSTRUCTION: Final = Column("(instruction)", INT)
+OUTCOME: Final = Column("(outcome)", INT)
+THERE: Final = Column("(there)", BOOLEAN)
+
+
+def foreign_column(column: Column) -> Column:
+    return Column(f"(foreign) {column.name}", column.type)
+
+
+def left_column(column: Column) -> Column:
+    return Column(f"(left) {column.name}", column.type)
+
+
+def right_column(column: Column) -> Column:
+    return Column(f"(right) {column.name}", column.type)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered(Node):
+    """The changes of the left table, each with a number that rises, and the foreign key of its row.
+
+    `keys` are the foreign key, over the left table's columns; with a null in it there is none.
+    """
+
+    name: str
+    left: Node
+    right: Node
+    keys: tuple[Named, ...]
+    store: str
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_table(self.left, "join, on the left side,")
+        ensure_table(self.right, "join, on the right side,")
+        ensure_not_windowed(self.left, self.right)
+        found, wanted = self.foreign_key, self.right.schema.key
+        if [column.type for column in found] != [column.type for column in wanted]:
+            raise InvalidPlan(
+                f'cannot join table "{self.left}" with table "{self.right}"',
+                detail=f"What is matched is ({render_columns(found)}), the key of "
+                f'"{self.right}" is ({render_columns(wanted)}).',
+                hint="Match columns of the same types; cast one, or declare it so.",
+            )
+
+    @cached_property
+    def foreign_key(self) -> tuple[Column, ...]:
+        return typed_columns(self.keys, Scope(self.left.schema.columns))
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.left,)
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        foreign = map(foreign_column, self.foreign_key)
+        return self.left.schema.with_value((*self.left.schema.value, *foreign, NUMBER))
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True  # Whether a row has changed is a question to all of it.
+
+    @property
+    def expiry(self) -> str:
+        return "the last number, for good"
+
+    @property
+    def action(self) -> str:
+        return f"numbered in {self.store}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return frozenset(parent.schema.names)
+
+
+@dataclass(frozen=True, eq=False)
+class Subscribe(Node):
+    """Sends for each change of the left table what the right one's keeper must know of it."""
+
+    name: str
+    numbered: Numbered
+    kind: ForeignJoinKind
+    is_table: bool = field(default=False, init=False)
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.numbered,)
+
+    @property
+    def rekeys(self) -> bool:
+        return True
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        left = self.numbered.left.schema
+        primary, columns = (map(left_column, part) for part in (left.key, left.value))
+        value = (*primary, NUMBER, INSTRUCTION, *columns)
+        return Schema(self.numbered.right.schema.key, value)
+
+    @property
+    def action(self) -> str:
+        numbered = self.numbered
+        return f"subscriptions to {numbered.right.name} by {render_named(numbered.keys)}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return frozenset(parent.schema.names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answering(Node):
+    """What the nodes share whose records are answers: of the left key, the left row, the right row."""
+
+    name: str
+    numbered: Numbered
+    is_table: bool = field(default=False, init=False)
+
+    @property
+    def right(self) -> Node:
+        return self.numbered.right
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def rekeys(self) -> bool:
+        return True
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        left, right = self.numbered.left.schema, self.right.schema
+        columns = (*map(left_column, left.value), *map(right_column, right.value))
+        return Schema(left.key, (NUMBER, OUTCOME, *columns))
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        if parent is not self.right:
+            left = {left_column(column).name for column in self.numbered.left.schema.value}
+            return frozenset(parent.schema.names) - (left - behind)
+        columns = parent.schema.value
+        return frozenset(of.name for of in columns if right_column(of).name in behind)
+
+
+@dataclass(frozen=True, eq=False)
+class Subscriptions(_Answering):
+    """Keeps who has subscribed to each row of the right table, and answers at once."""
+
+    subscribe: Subscribe
+    store: str
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.subscribe, self.right)
+
+    @property
+    def tables(self) -> tuple[Node, ...]:
+        return (self.right,)
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @property
+    def expiry(self) -> str:
+        return (
+            "what the result reads of each left row, until that is deleted or matches another one"
+        )
+
+    @property
+    def action(self) -> str:
+        return f"answered by {self.right.name}, kept in {self.store}"
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignTable(_Answering):
+    """Answers a change of the right table to all that have subscribed to its row."""
+
+    subscriptions: Subscriptions
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.right,)
+
+    @property
+    def action(self) -> str:
+        return f"to all in {self.subscriptions.store}"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers(_Answering):
+    """The answers of both, on their way back."""
+
+    subscriptions: Subscriptions
+    foreign_table: ForeignTable
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.subscriptions, self.foreign_table)
+
+    @property
+    def drivers(self) -> tuple[Node, ...]:
+        return self.parents
+
+    @property
+    def by_key(self) -> bool:
+        return False
+
+    @property
+    def action(self) -> str:
+        return f"back to the key of {self.numbered.left.name}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return behind
+
+
+@dataclass(frozen=True, eq=False)
+class Announce(Node):
+    """Tells where answers come back of each row of the left table that is new."""
+
+    name: str
+    numbered: Numbered
+    kind: ForeignJoinKind
+    is_table: bool = field(default=False, init=False)
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.numbered,)
+
+    @property
+    def rekeys(self) -> bool:
+        return (
+            True  # The key is the same, but those who hear of it are in another part of the plan.
+        )
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.numbered.schema.with_value((NUMBER, THERE))
+
+    @property
+    def action(self) -> str:
+        return f"rows of {self.numbered.left.name} that are new"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return frozenset(parent.schema.names)
+
+
+@dataclass(frozen=True, eq=False)
+class Newest(Node):
+    """Keeps the number of the newest left row of each key."""
+
+    name: str
+    announce: Announce
+    store: str
+    is_table: bool = field(default=False, init=False)
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.announce,)
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.announce.schema
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True
+
+    @property
+    def expiry(self) -> str:
+        return "a number for each left row, until that is deleted"
+
+    @property
+    def action(self) -> str:
+        return f"numbers of the newest, kept in {self.store}"
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignJoin(Node):
+    """Makes each answer a row of the join, unless the left row is another one by now.
+
+    `values` read the left table's columns by `ColumnRef` and the right one's value columns by
+    `TableColumnRef`. Without a right row, "inner" has no row and "left" sees nulls.
+    """
+
+    name: str
+    answers: Answers
+    newest: Newest
+    kind: ForeignJoinKind
+    values: tuple[Named, ...]
+    store: str
+    is_table: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        assert self.schema is not None  # Types are checked here, where the user made the mistake.
+
+    @property
+    def left(self) -> Node:
+        return self.answers.numbered.left
+
+    @property
+    def right(self) -> Node:
+        return self.answers.numbered.right
+
+    @property
+    def keys(self) -> tuple[Named, ...]:
+        """The foreign key."""
+        return self.answers.numbered.keys
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.answers, self.newest)
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        of = self.answers
+        asking = of.numbered, self.newest.announce, of.subscriptions.subscribe
+        return (*asking, of.subscriptions, of.foreign_table, of, self.newest)
+
+    @property
+    def tables(self) -> tuple[Node, ...]:
+        return (self.newest,)
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        of = self.left.schema
+        scope = Scope(of.columns, table_columns=self.right.schema.value)
+        return of.with_value(typed_columns(self.values, scope))
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True  # What is stored must not depend on who reads it.
+
+    @property
+    def expiry(self) -> str:
+        return "a row for each left row that has a result, until it has none"
+
+    @property
+    def action(self) -> str:
+        return f"{self.kind} join of {self.left.name} and {self.right.name}, kept in {self.store}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        if parent is self.newest:
+            return frozenset({NUMBER.name})
+        read = needed_of(self.values, behind)
+        from_left, from_right = names_in(read), table_names_in(read)
+        left = {left_column(of).name for of in self.left.schema.value if of.name in from_left}
+        right = {right_column(of).name for of in self.right.schema.value if of.name in from_right}
+        return frozenset({NUMBER.name, OUTCOME.name, *left, *right})

@@ -1,0 +1,222 @@
+"""Kafka Streams judges joins by a foreign key.
+
+One difference is on purpose. Where one record changes both tables (one is what is counted of the other), Streams
+takes the internal topics at equal times in no order that is told; here they are one queue. Such a join is
+compared by the last record of each key. A table that is joined with itself is compared record for record.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.judge import ByTopic, KafkaStreams
+from conformance.streams.judged_cases import (
+    MODES,
+    OF_BOTH_TABLES,
+    Define,
+    Mode,
+    batches_of,
+    by_key,
+    plan_of,
+)
+from conformance.streams.planted import planted_driver
+from conformance.streams.test_kafka_streams import Court
+from conformance.streams.test_planted_engine_bugs import InKernel
+from duolog import Topology, coalesce, col, concat, count, sum_
+from duolog.dsl.streams import Table
+from topologies import KEY, VALUE, RawRecord
+
+pytestmark = pytest.mark.spark
+
+RECORDS: Final[tuple[RawRecord, ...]] = (
+    *OF_BOTH_TABLES,
+    ("t2", "x", ("y", 1), 50),
+    ("t1", "z", ("x", 7), 3),  # older than what it asks for
+    ("t1", "x", ("x", 4), 20),  # asks for itself, where that can be
+    ("t2", "x", None, 22),
+)
+THE_SAME_AGAIN: Final[RawRecord] = ("t1", "x", ("x", 4), 20)
+
+
+def joined_by_a_foreign_key(topology: Topology) -> None:
+    """Rows of the left table ask for rows of the right one; either may change, go and come again."""
+    left, right = _tables(topology)
+    joined = left.join(right, on="a", prefix="r_")
+    joined.to("inner")
+    joined.group_by("r_a").aggregate(rows=count(), n=sum_("n"), r_n=sum_("r_n")).to("by_right")
+    left.left_join(right, on="a", prefix="r_").to_stream().to("left")
+
+
+def joined_by_a_foreign_key_behind_others(topology: Topology) -> None:
+    """Both tables are derived, and what they make is filtered."""
+    left, _ = _tables(topology)
+    some = left.filter(col("n") > 0).map_values("a", m=col("n") * 2)
+    counted = topology.stream("s1", key=KEY, value=VALUE).group_by_key().count("c")
+    joined = some.left_join(counted.filter(col("c") != 2), on="a")
+    joined.filter(col("c") > 1).to("often")
+
+
+def joined_by_a_foreign_key_in_front_of_others(topology: Topology) -> None:
+    """What two tables make is looked up, and joined again."""
+    left, right = _tables(topology)
+    joined = left.filter(col("n") > 0).join(right.map_values(m=col("n") + 1), on="a")
+    joined.outer_join(right, prefix="r_").to("again")
+    topology.stream("s2", key=KEY, value=VALUE).left_join(joined, prefix="j_").to("looked_up")
+
+
+def joined_with_itself_by_a_foreign_key(topology: Topology) -> None:
+    """Each row asks for another row of the same table, or for itself."""
+    left, _ = _tables(topology)
+    left.join(left, on="a", prefix="of_").to("inner")
+
+
+def joined_with_itself_by_a_foreign_key_or_nothing(topology: Topology) -> None:
+    left, _ = _tables(topology)
+    left.left_join(left, on="a", prefix="of_").to("left")
+
+
+def joined_by_two_foreign_keys(topology: Topology) -> None:
+    """The result of one is asked for by another, and then grouped."""
+    left, right = _tables(topology)
+    joined = left.left_join(right, on="a", prefix="r_")
+    again = joined.join(right, on=coalesce(col("r_a"), col("a")).alias("by"), prefix="s_")
+    again.to("again")
+    again.group_by("s_a").aggregate(rows=count(), n=sum_("n")).to("by_right")
+
+
+def joined_by_its_key_and_a_column(topology: Topology) -> None:
+    """The foreign key is made of the key and the value."""
+    left, right = _tables(topology)
+    by = concat(col("k"), coalesce(col("a"), "")).alias("by")
+    right.join(left.group_by(k=by).aggregate(n=sum_("n")), on=by, prefix="l_").to("joined")
+
+
+def joined_with_its_count_by_a_foreign_key(topology: Topology) -> None:
+    """A change of a row is one of both tables."""
+    left, _ = _tables(topology)
+    counted = left.group_by("a").count("c")
+    left.join(counted, on="a").to("inner")
+    left.left_join(counted, on="a").to("left")
+
+
+def _tables(topology: Topology) -> tuple[Table, Table]:
+    left = topology.table("t1", key=KEY, value=VALUE)
+    return left, topology.table("t2", key=KEY, value=VALUE)
+
+
+CASES: Final[tuple[Define, ...]] = (
+    joined_by_a_foreign_key,
+    joined_by_a_foreign_key_behind_others,
+    joined_by_a_foreign_key_in_front_of_others,
+    joined_with_itself_by_a_foreign_key,
+    joined_with_itself_by_a_foreign_key_or_nothing,
+    joined_by_two_foreign_keys,
+    joined_by_its_key_and_a_column,
+)
+IN_KERNEL: Final = (
+    InKernel(
+        "an answer to a row that has changed since counts",
+        "Newest",
+        "known.row == null ? !gone && number <= last : number < known.row.getLong(0);",
+        "false;",
+        joined_with_itself_by_a_foreign_key,
+    ),
+    InKernel(
+        "the answer that a row is gone counts for none that is known to be gone",
+        "Newest",
+        "? !gone && number <= last",
+        "? number <= last",
+        joined_by_a_foreign_key,
+    ),
+    InKernel(
+        "a row is subscribed to under the foreign key that it had",
+        "SubscriptionsNode",
+        "store.delete(bucket, key);",
+        "",
+        joined_by_a_foreign_key,
+    ),
+    InKernel(
+        "a row that is still missing is told of",
+        "Instruction",
+        "Outcome.STILL_MISSING",
+        "Outcome.MISSING",
+        joined_by_a_foreign_key,
+    ),
+    InKernel(
+        "an answer has the time of who asked",
+        "SubscriptionsNode",
+        "Math.max(change.ts, table.ts)",
+        "change.ts",
+        joined_by_a_foreign_key,
+    ),
+    InKernel(
+        "a row is not told that the one it asked for is gone",
+        "ForeignTableNode",
+        "UnsafeRow key = change.key.copy();",
+        "if (change.value == null) return;\n    UnsafeRow key = change.key.copy();",
+        joined_by_a_foreign_key,
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+    # Expressions are interpreted: compiling them takes nearly all of a case's time.
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield Court(spark, kafka_streams)
+    spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("define", CASES, ids=lambda define: define.__name__)
+def test_kafka_streams_writes_the_same(
+    court: Court, define: Define, mode: Mode, tasks: int
+) -> None:
+    court.ensure_same(plan_of(define), RECORDS, mode, tasks=tasks)
+
+
+@pytest.mark.parametrize(
+    "define",
+    [joined_with_itself_by_a_foreign_key, joined_with_itself_by_a_foreign_key_or_nothing],
+    ids=lambda define: define.__name__,
+)
+def test_an_answer_to_a_row_that_has_not_changed_still_counts(court: Court, define: Define) -> None:
+    """Its time is the same, too: the judge's rows carry it, and their hash is of all."""
+    court.ensure_same(plan_of(define), [*RECORDS, THE_SAME_AGAIN], "each", tasks=1)
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_kafka_streams_ends_with_the_same_rows(court: Court, tasks: int) -> None:
+    plan = plan_of(joined_with_its_count_by_a_foreign_key)
+    batches = batches_of(plan, RECORDS, "each")
+    theirs = court.kafka_streams(plan, batches, 0)
+    ours = court.kernel(plan, batches, 0, tasks=tasks)
+
+    for batch, mine, others in zip(batches, by_key(ours), by_key(theirs), strict=True):
+        last = {key: records[-1] for key, records in mine.items()}
+        assert last == {key: records[-1] for key, records in others.items()}, batch
+
+
+@cache
+def written(court: Court, define: Define) -> list[ByTopic]:
+    plan = plan_of(define)
+    return court.kafka_streams(plan, batches_of(plan, RECORDS, "each"), 0)
+
+
+@pytest.mark.parametrize("plant", IN_KERNEL, ids=lambda plant: plant.bug)
+def test_a_bug_planted_in_the_kernel_is_found(
+    spark: SparkSession, court: Court, tmp_path: Path, plant: InKernel
+) -> None:
+    wrong = planted_driver(spark, plant.java_class, plant.line, plant.planted, tmp_path)
+    plan = plan_of(plant.found_by)
+    batches = batches_of(plan, RECORDS, plant.mode)
+
+    ours = run_in_memory(spark, plan, batches, cache_bytes_max=0, open_driver=wrong)
+
+    assert ours != written(court, plant.found_by)
