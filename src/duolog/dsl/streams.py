@@ -28,7 +28,14 @@ from duolog.dsl.windows import Duration
 from duolog.plan.aggregates import Fold
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named, PlainValue
-from duolog.plan.nodes import AggregateNode, GroupBy, StreamTableJoin, ToStream, ToTable
+from duolog.plan.nodes import (
+    AggregateNode,
+    GroupBy,
+    SelectKey,
+    StreamTableJoin,
+    ToStream,
+    ToTable,
+)
 from duolog.plan.nodes.aggregate import EMITS, Emit
 from duolog.plan.schema import Schema
 from duolog.plan.windows import Windows
@@ -55,7 +62,8 @@ class Stream(Reshaped, Rerouted, WithMetadata):
             on: what is matched with the table's key columns, in their order: columns of this
                 stream, or expressions with a name. If they are not its key, they become it, as by
                 `select_key`; with a global table records keep the key that they have. May be
-                left out where both keys have the same names.
+                left out where both keys have the same names. The last two columns of a windowed
+                table's key are a window's start and end.
             prefix: put before the names of the table's columns.
             select: the columns of the new value instead: names or expressions over the columns
                 of both, the table's under their prefix.
@@ -133,7 +141,10 @@ class Stream(Reshaped, Rerouted, WithMetadata):
             return self._join_by_key(kind, table, prefix, select)
         keys = named([on] if isinstance(on, str | Expr) else on, {}, self.schema.names)
         by_key = [ColumnRef(column.name) for column in self.schema.key]
-        keyed = self if [of for _, of in keys] == by_key else self.select_key(*_columns(keys))
+        window = table.schema.window
+        if [of for _, of in keys] == by_key and self.schema.window == window:
+            return self._join_by_key(kind, table, prefix, select)
+        keyed = self._then("select-key", lambda name: SelectKey(name, self.node, keys, window))
         return keyed._join_by_key(kind, table, prefix, select)  # noqa: SLF001 - of this class
 
     def _join_by_key(
@@ -407,7 +418,3 @@ class Grouped:
             ),
         )
         return Table(self._builder, node)
-
-
-def _columns(keys: tuple[Named, ...]) -> tuple[Expr, ...]:
-    return tuple(Expr(expression, name) for name, expression in keys)

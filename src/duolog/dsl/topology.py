@@ -18,8 +18,9 @@ from duolog.plan.errors import InvalidPlan
 from duolog.plan.formats import JSON, Format, internal_key_format
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import GlobalTableSource, Plan, StreamSource, TableSource
-from duolog.plan.schema import Schema
+from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.times import Invalid
+from duolog.plan.windows import Windows
 
 
 class Topology:
@@ -54,6 +55,7 @@ class Topology:
         key: Declared | None = None,
         key_format: str | None = None,
         value_format: str | None = None,
+        windowed: Windows | None = None,
         timestamp: str | Expr | None = None,
         invalid_timestamp: Invalid | None = None,
     ) -> Stream:
@@ -67,6 +69,9 @@ class Topology:
             key: columns of the key, in the same ways. None: keys are not read, and are null.
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
             value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
+            windowed: the windows that its keys were made with, `tumbling("1 hour")`, of a topic that
+                has results of windows: the key's columns are `key`, `window_start` and
+                `window_end`.
             timestamp: the record's timestamp, if not the one that it has: a column or expression,
                 BIGINT milliseconds or TIMESTAMP, or `wall_clock()`. `row_time()` is its own.
             invalid_timestamp: what becomes of a record whose timestamp is null or below 0: `fail`, `skip`, or
@@ -76,7 +81,7 @@ class Topology:
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
         """
-        of_topic = _topic_form(key, value, key_format, value_format)
+        of_topic = _topic_form(key, value, key_format, value_format, windowed)
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
 
         def source_of(one: str) -> StreamSource:
@@ -99,6 +104,7 @@ class Topology:
         value: Declared,
         key_format: str | None = None,
         value_format: str | None = None,
+        windowed: Windows | None = None,
         store: str | None = None,
         timestamp: str | Expr | None = None,
         invalid_timestamp: Invalid | None = None,
@@ -113,6 +119,7 @@ class Topology:
             value: columns of the value, as for `stream`.
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
             value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
+            windowed: as for `stream`. Rows stay until they are deleted, however old their window is.
             store: the name of the store that keeps the rows.
             timestamp: as for `stream`. A deletion for which it is null has its own.
             invalid_timestamp: as for `stream`.
@@ -120,7 +127,7 @@ class Topology:
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
         """
-        of_topic = _topic_form(key, value, key_format, value_format)
+        of_topic = _topic_form(key, value, key_format, value_format, windowed)
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
         return Table(
             self._builder,
@@ -199,18 +206,36 @@ class Topology:
         return f"<Topology {self.name}>"
 
 
+def _windowed(schema: Schema, windows: Windows | None) -> Schema:
+    """Return a schema whose key ends with the bounds of windows, if there are any."""
+    if windows is None:
+        return schema
+    if not isinstance(windows, Windows) or not schema.key:
+        raise InvalidPlan(
+            "a windowed key has no columns before its window"
+            if isinstance(windows, Windows)
+            else f"{windows!r} are no windows",
+            hint='Write key="place STRING", windowed=tumbling("1 hour").',
+        )
+    return Schema(schema.key + BOUNDS, schema.value, windows.key)
+
+
 def _format(name: str | None, otherwise: Format) -> Format:
     return Format(name.upper()) if name else otherwise
 
 
 def _topic_form(
-    key: Declared | None, value: Declared, key_format: str | None, value_format: str | None
+    key: Declared | None,
+    value: Declared,
+    key_format: str | None,
+    value_format: str | None,
+    windowed: Windows | None = None,
 ) -> tuple[Schema, Format, Format]:
     """Return the columns of a topic, and the formats of its key and value."""
-    schema = declared_schema(key, value)
+    schema = _windowed(declared_schema(key, value), windowed)
     value_default = JSON if has_names(value) else internal_key_format(schema.value)
     return (
         schema,
-        _format(key_format, internal_key_format(schema.key)),
+        _format(key_format, internal_key_format(schema.inner_key)),
         _format(value_format, value_default),
     )

@@ -1,7 +1,7 @@
 """Formats as Spark SQL: how bytes of a topic become columns, and columns become bytes.
 
     decode   bytes -> columns, "is null", "cannot be read"
-    encode   columns -> bytes; of a windowed key as Kafka Streams' windowed serializers do
+    encode   columns -> bytes; of a windowed key as Kafka Streams' windowed serializers do, and back
 
 One function for each format and direction, in two tables at the end; a new format is a new row.
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from duolog.core.windowed_key import BOUND_BYTES, NO_END, WindowedKey
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.plan.formats import Format
 from duolog.plan.schema import Schema
@@ -56,7 +57,12 @@ class Decoded:
 
 
 def decode(
-    source_format: Format, columns: tuple[Column, ...], part: Part, *, first: int
+    source_format: Format,
+    columns: tuple[Column, ...],
+    part: Part,
+    *,
+    first: int,
+    of: str | None = None,
 ) -> Decoded:
     """Return how the bytes of a record's key or value become `columns`.
 
@@ -65,8 +71,41 @@ def decode(
         columns: what they hold.
         part: which bytes.
         first: the number of the first free pre-projection, p{first}.
+        of: the expression of these bytes, where they are not the whole of that part.
     """
-    return _DECODE[source_format.name](columns, part, first)
+    return _DECODE[source_format.name](columns, part, of or part, first)
+
+
+def decode_key(source_format: Format, schema: Schema, *, first: int) -> Decoded:
+    """Return how the bytes of a key become its columns, those of its window last."""
+    if schema.window is None:
+        return decode(source_format, schema.key, "key", first=first)
+    size = schema.window.bytes
+    inner = f"substring(key, 1, octet_length(key) - {size})"
+    read = decode(source_format, schema.inner_key, "key", first=first, of=inner)
+    too_short = f"(key IS NOT NULL AND octet_length(key) < {size})"
+    return Decoded(
+        [*read.columns, *_bounds(schema.window)],
+        # What has a window and no key is in no window of a key.
+        is_null=or_nulls_only(f"(key IS NULL OR {read.is_null})", read.columns),
+        corrupt=f"({too_short} OR {read.corrupt})",
+        parsed=read.parsed,
+    )
+
+
+def _bounds(window: WindowedKey) -> tuple[str, str]:
+    start = f"duolog_bigint(substring(key, -{BOUND_BYTES}, {BOUND_BYTES}))"
+    if window.size_ms is None:
+        return start, f"duolog_bigint(substring(key, -{2 * BOUND_BYTES}, {BOUND_BYTES}))"
+    last = NO_END - window.size_ms
+    return start, f"IF({start} > {last}L, {NO_END}L, {start} + {window.size_ms}L)"
+
+
+def or_nulls_only(is_null: str, columns: list[str]) -> str:
+    """Return the condition of a null key: one of several columns is null too where all of them are."""
+    if len(columns) < 2:
+        return is_null
+    return f"({is_null} OR ({' AND '.join(f'{column} IS NULL' for column in columns)}))"
 
 
 def encode(
@@ -87,34 +126,34 @@ def encode_key(sink_format: Format, schema: Schema, names: Sequence[str]) -> str
     return f"concat({written}, {', '.join(f'duolog_bigint_be({bound})' for bound in bounds)})"
 
 
-def _decode_none(_columns: tuple[Column, ...], _part: Part, _first: int) -> Decoded:
+def _decode_none(_columns: tuple[Column, ...], _part: Part, _of: str, _first: int) -> Decoded:
     return Decoded([], is_null="true")
 
 
-def _decode_kafka(columns: tuple[Column, ...], part: Part, _first: int) -> Decoded:
+def _decode_kafka(columns: tuple[Column, ...], _part: Part, of: str, _first: int) -> Decoded:
     (column,) = columns
-    read = _KAFKA_READ[column.type.name].format(part)
-    corrupt = f"({part} IS NOT NULL AND ({read}) IS NULL)"
+    read = _KAFKA_READ[column.type.name].format(of)
+    corrupt = f"({of} IS NOT NULL AND ({read}) IS NULL)"
     if column.type.name == "STRING":
-        corrupt = f"({part} IS NOT NULL AND NOT is_valid_utf8({read}))"
+        corrupt = f"({of} IS NOT NULL AND NOT is_valid_utf8({read}))"
     elif column.type.name == "BYTES":
         corrupt = FALSE
-    return Decoded([read], is_null=f"{part} IS NULL", corrupt=corrupt)
+    return Decoded([read], is_null=f"{of} IS NULL", corrupt=corrupt)
 
 
-def _decode_json(columns: tuple[Column, ...], part: Part, first: int) -> Decoded:
+def _decode_json(columns: tuple[Column, ...], part: Part, of: str, first: int) -> Decoded:
     alone = part == "key" and len(columns) == 1
     fields = (Column(_BARE, columns[0].type),) if alone else columns
     # Not Spark's from_json: that reads an object only, from a text, and costs a buffer for each.
     read = "duolog_from_json_value" if alone else "duolog_from_json"
     schema = ", ".join(f"{quoted(name)} {spark_type(kind)}" for name, kind in fields)
     parsed = f"p{first}"
-    is_null = f"({part} IS NULL OR duolog_json_is_null({part}))"
+    is_null = f"({of} IS NULL OR duolog_json_is_null({of}))"
     return Decoded(
         [f"{parsed}.{quoted(column.name)}" for column in fields],
         is_null=is_null,
         corrupt=f"(NOT {is_null} AND {parsed} IS NULL)",
-        parsed=[f"{read}({part}, {text(schema)})"],
+        parsed=[f"{read}({of}, {text(schema)})"],
     )
 
 
@@ -178,7 +217,7 @@ def _has_timestamp(of: Type) -> bool:
             return of == TIMESTAMP
 
 
-_DECODE: Final[dict[str, Callable[[tuple[Column, ...], Part, int], Decoded]]] = {
+_DECODE: Final[dict[str, Callable[[tuple[Column, ...], Part, str, int], Decoded]]] = {
     "NONE": _decode_none,
     "KAFKA": _decode_kafka,
     "JSON": _decode_json,

@@ -65,7 +65,8 @@ class Edge:
 
     @property
     def key(self) -> tuple[Column, ...]:
-        return self.parent.schema.key
+        """The columns that choose a task: of a windowed key those before its window."""
+        return self.parent.schema.inner_key
 
 
 @dataclass(frozen=True, eq=False)

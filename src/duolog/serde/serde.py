@@ -64,7 +64,9 @@ class WindowedSerde:
             return None
         if len(data) < self._window.bytes:
             raise SerdeError(f"{len(data)} bytes are no windowed key")
-        key = self._inner.deserialize(data[: -self._window.bytes]) or ()
+        key = self._inner.deserialize(data[: -self._window.bytes])
+        if key is None or all(column is None for column in key):
+            return None
         start = _at(data[-BOUND_BYTES:])
         if self._window.size_ms is not None:
             return (*key, start, min(NO_END, start + self._window.size_ms))

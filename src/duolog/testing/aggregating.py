@@ -153,6 +153,16 @@ def _stream_time(node: AggregateNode, entry: Entry, stores: Stores) -> int:
     return now
 
 
+def is_over(node: AggregateNode, key: Row, stores: Stores) -> bool:
+    """Tell whether a key's window has closed so long ago that its row is kept no more."""
+    times = stores.get(f"{node.store}, stream time")
+    end = key[-1]
+    if node.windows is None or not times:
+        return False
+    assert isinstance(end, int)
+    return end <= node.windows.let_go_until(times[()].timestamp_ms)
+
+
 def _add_to_row(node: AggregateNode) -> Run:
     """Return the function that adds a record to the row of its key, or takes it back from there."""
     initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]

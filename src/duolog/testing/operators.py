@@ -49,7 +49,7 @@ from duolog.plan.nodes import (
 )
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
-from duolog.testing.aggregating import fold_of, results_of
+from duolog.testing.aggregating import fold_of, is_over, results_of
 from duolog.testing.entries import (
     Entry,
     Kept,
@@ -334,7 +334,9 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
 
             def of_aggregate(key: Row, stores: Stores) -> Kept | None:
                 kept = stores[table.store].get(key)
-                return kept and Kept(results(key, kept), kept.timestamp_ms)
+                if kept is None or is_over(table, key, stores):
+                    return None
+                return Kept(results(key, kept), kept.timestamp_ms)
 
             return of_aggregate
         case Filter() | Project():

@@ -295,7 +295,7 @@ class _Pass:
         """Put a record into the queue of the task that its key belongs to."""
         tasks = self._compiled.levels.tasks
         data = self._compiled.edge_keys[edge.id].serialize(
-            None if is_null(entry.key) else entry.key
+            None if is_null(entry.key) else entry.key[: len(edge.key)]
         )
         task = self._task % tasks if data is None else partition_of(data, tasks)
         # Rows of a global table go before whatever else there is.

@@ -224,6 +224,7 @@ def plan_as_json(plan: Plan) -> list[Json]:
             "is_table": node.is_table,
             "key": [column.name for column in node.schema.key],
             "value": [column.name for column in node.schema.value],
+            "windowed": node.schema.window is not None,
             **_described(node),
             # A copied aggregate is in no record cache: a copy must know what the store knows.
             "cached": node not in copied,

@@ -20,6 +20,8 @@ from duolog.core.errors import StatementError
 from duolog.core.windowed_key import NO_END, WindowedKey
 from duolog.dsl.streams import Stream, Table
 from duolog.dsl.windows import Duration, milliseconds
+from duolog.plan.schema import BOUNDS
+from duolog.plan.types import parse_columns
 from duolog.plan.windows import Windows
 
 BACK = dt.timedelta(seconds=-1)
@@ -135,20 +137,50 @@ def test_a_table_has_no_windows() -> None:
     assert "to_stream()" in caught.value.hint
 
 
-def test_a_windowed_key_joins_with_nothing() -> None:
+def test_a_windowed_key_joins_with_one_of_the_same_windows() -> None:
     topology = Topology("t")
     table = hourly(topology)
     plain = topology.table(
         "plain", key="place STRING, window_start BIGINT, window_end BIGINT", value="x INT"
     )
+    of_days = topology.table("days", key="place STRING", value="x INT", windowed=tumbling("1 day"))
+    hours = topology.table("hours", key="place STRING", value="x INT", windowed=tumbling("1 h"))
 
-    with pytest.raises(StatementError, match="windowed"):
-        visits(topology).join(table, on=["place", "n", col("n").alias("m")])
+    assert table.join(hours).schema.window == WindowedKey(3_600_000)
     with pytest.raises(StatementError, match="windowed") as caught:
         table.to_stream().join(plain)
+    with pytest.raises(StatementError, match="different sizes"):
+        table.left_join(of_days)
 
     assert "select_key" in caught.value.hint
     assert caught.value.place.startswith("tests")
+
+
+def test_a_stream_is_looked_up_in_windows_by_the_bounds_that_it_names() -> None:
+    topology = Topology("t")
+    hour = col("n") - col("n") % 3_600_000
+
+    joined = visits(topology).join(
+        hourly(topology), on=["place", hour.alias("start"), (hour + 3_600_000).alias("end")]
+    )
+
+    assert joined.schema.window == WindowedKey(3_600_000)
+    assert str(joined.schema).startswith("key (place STRING, start BIGINT, end BIGINT)")
+
+
+def test_a_topic_of_windows_is_read_with_its_bounds_as_columns() -> None:
+    topology = Topology("t")
+
+    stream = topology.stream("s", key="a INT, b INT", value="n INT", windowed=session("1 s"))
+
+    assert stream.schema.key == (*parse_columns("a INT, b INT"), *BOUNDS)
+    assert str(stream.node.key_format) == "JSON"  # type: ignore[attr-defined]
+    with pytest.raises(StatementError, match="no columns before"):
+        topology.stream("s", value="n INT", windowed=session("1 s"))
+    with pytest.raises(StatementError, match="no windows"):
+        topology.table("t", key="a INT", value="n INT", windowed="1 hour")  # type: ignore[arg-type]
+    with pytest.raises(StatementError, match="window_end"):
+        topology.table("t", key="window_end INT", value="n INT", windowed=tumbling("1 hour"))
 
 
 def test_a_format_that_carries_one_column_carries_the_key_without_its_window() -> None:

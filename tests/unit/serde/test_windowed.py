@@ -29,6 +29,10 @@ def test_bounds_may_be_before_1970_and_without_an_end() -> None:
     assert for_ever.deserialize(for_ever.serialize(("ann", 5, 2**63 - 1))) == ("ann", 5, 2**63 - 1)
 
 
+def test_a_window_of_a_null_key_is_no_key() -> None:
+    assert key_serde("JSON", KEY, WindowedKey(1000)).deserialize(b"null" + bytes(8)) is None
+
+
 def test_what_is_too_short_is_no_windowed_key() -> None:
     with pytest.raises(SerdeError, match="windowed"):
         key_serde("KAFKA", KEY, WindowedKey(1000)).deserialize(b"ann")

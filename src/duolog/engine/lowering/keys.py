@@ -60,6 +60,8 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
             entries, narrow = reshape(row, parent.schema, wanted, f"{parent.name}-narrow")
         arriving = narrow
     key = arriving.key
+    if not isinstance(parent, GroupBy):
+        key = edge.key
     route = narrow.entry(
         f"{parent.name}-to-{edge.target}",
         RouteOperator(

@@ -1,7 +1,16 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes; and print."""
 
 from duolog.engine.expressions import Names
-from duolog.engine.formats import FALSE, Decoded, Part, decode, encode, encode_key
+from duolog.engine.formats import (
+    FALSE,
+    Decoded,
+    Part,
+    decode,
+    decode_key,
+    encode,
+    encode_key,
+    or_nulls_only,
+)
 from duolog.engine.lowering.metadata import lower_time
 from duolog.engine.lowering.operators import PrintOperator, SinkOperator
 from duolog.engine.lowering.required import needed_values
@@ -21,7 +30,7 @@ def lower_source(source: Source, source_id: int, around: Surroundings) -> tuple[
     """
     schema = source.schema
     columns = needed_values(source, around.required)
-    key = decode(source.key_format, schema.key, "key", first=0)
+    key = decode_key(source.key_format, schema, first=0)
     value = decode(source.value_format, schema.value, "value", first=len(key.parsed))
     read = dict(zip(schema.value, value.columns, strict=True))
     described: Json = {
@@ -30,7 +39,7 @@ def lower_source(source: Source, source_id: int, around: Surroundings) -> tuple[
         "table": source.is_table,
         "parse": {"columns": key.parsed + value.parsed},
         "corrupt": _problem(source, key, value),
-        "key_null": _or_nulls_only(key.is_null, key.columns),
+        "key_null": or_nulls_only(key.is_null, key.columns),
         "value_null": value.is_null,
         "keys": key.columns,
         "values": [read[column] for column in columns],
@@ -55,13 +64,6 @@ def _timestamps(source: Source, key: Decoded, value: Decoded) -> Json:
     if source.times.invalid is not None:
         told["invalid_timestamp"] = source.times.invalid
     return told
-
-
-def _or_nulls_only(is_null: str, columns: list[str]) -> str:
-    """A key of several columns is null too where it is an object of nulls."""
-    if len(columns) < 2:
-        return is_null
-    return f"({is_null} OR ({' AND '.join(f'{column} IS NULL' for column in columns)}))"
 
 
 def _problem(source: Source, key: Decoded, value: Decoded) -> str:

@@ -41,7 +41,7 @@ class StreamTableJoin(Node):
         ensure_stream(self.stream, "join, on the left side,")
         if not self.table.is_table:
             raise InvalidPlan(f'"{self.table}" is a stream', hint="Join a stream with a table.")
-        ensure_not_windowed(self.stream, self.table)
+        ensure_same_windows(self.stream, self.table)
         left = [column.type for column in self.stream.schema.key]
         right = [column.type for column in self.table.schema.key]
         if left != right or not left:
@@ -92,15 +92,29 @@ def table_names_in(expressions: Iterable[Expression]) -> Names:
     return frozenset(part.name for part in parts if isinstance(part, TableColumnRef))
 
 
-def ensure_not_windowed(*nodes: Node) -> None:
-    """Raise a StatementError where the key of one has the bounds of windows."""
-    for node in nodes:
-        if node.schema.window is not None:
-            raise InvalidPlan(
-                f'cannot join {"table" if node.is_table else "stream"} "{node}": its key is windowed',
-                detail=f"Its key is ({render_columns(node.schema.key)}).",
-                hint="Write the table to a topic under a key of plain columns, and read it again: "
-                'to_stream().select_key(...).to("topic").'
-                if node.is_table
-                else "Give the stream a key of plain columns with select_key(...).",
-            )
+def ensure_same_windows(left: Node, right: Node) -> None:
+    """Raise a StatementError where the keys of two nodes do not end with bounds of the same windows."""
+    if left.schema.window == right.schema.window:
+        return
+    windowed = left if left.schema.window is not None else right
+    called = f'{"table" if windowed.is_table else "stream"} "{windowed}"'
+    hint = "Make both with the same windows, or read them with the same windowed=..."
+    if right.schema.window is None:
+        hint += ". Or give this one a key of plain columns: " + (
+            'to_stream().select_key(...).to("topic"), and read that.'
+            if left.is_table
+            else "select_key(...)."
+        )
+    elif left.schema.window is None and not left.is_table:
+        hint += ". A stream gets such a key where `on` names it: the columns, start and end."
+    raise InvalidPlan(
+        f'cannot join "{left}" with "{right}": '
+        + (
+            "their windows are of different sizes"
+            if left.schema.window and right.schema.window
+            else f"the key of {called} is windowed"
+        ),
+        detail=f"Their keys are ({render_columns(left.schema.key)}) and "
+        f"({render_columns(right.schema.key)}).",
+        hint=hint,
+    )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from duolog.core.windowed_key import WindowedKey
 from duolog.plan.expressions import ColumnRef, Named
 from duolog.plan.nodes.node import (
     Names,
@@ -24,6 +25,7 @@ class _Keyed(Node):
 
     parent: Node
     keys: tuple[Named, ...]
+    window: WindowedKey | None = None
 
     @property
     def parents(self) -> tuple[Node, ...]:
@@ -32,7 +34,8 @@ class _Keyed(Node):
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
         scope = scope_of(self.parent)
-        return Schema(typed_columns(self.keys, scope), typed_columns(self.values, scope))
+        keys, values = typed_columns(self.keys, scope), typed_columns(self.values, scope)
+        return Schema(keys, values, self.window)
 
     @cached_property
     def values(self) -> tuple[Named, ...]:
@@ -60,11 +63,15 @@ class _Keyed(Node):
 
 @dataclass(frozen=True, eq=False)
 class SelectKey(_Keyed):
-    """Gives each record of a stream a new key. The old key's columns move into the value."""
+    """Gives each record of a stream a new key. The old key's columns move into the value.
+
+    With `window` its last columns are the bounds of one, as in the key of a windowed table.
+    """
 
     name: str
     parent: Node
     keys: tuple[Named, ...]
+    window: WindowedKey | None = None
     is_table: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:

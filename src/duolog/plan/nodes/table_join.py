@@ -17,7 +17,7 @@ from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named, Scope
-from duolog.plan.nodes.join import ensure_not_windowed, table_names_in
+from duolog.plan.nodes.join import ensure_same_windows, table_names_in
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -54,7 +54,7 @@ class JoinSide(Node):
     def __post_init__(self) -> None:
         ensure_table(self.left, "join, on the left side,")
         ensure_table(self.right, "join, on the right side,")
-        ensure_not_windowed(self.left, self.right)
+        ensure_same_windows(self.left, self.right)
         left = [column.type for column in self.left.schema.key]
         if left != [column.type for column in self.right.schema.key]:
             raise InvalidPlan(
@@ -105,7 +105,7 @@ class JoinSide(Node):
     def schema(self) -> Schema:  # type: ignore[override]
         of = self.left.schema
         scope = Scope(of.columns, table_columns=self.right.schema.value)
-        return Schema(of.key, typed_columns(self.values, scope))
+        return of.with_value(typed_columns(self.values, scope))
 
     @property
     def action(self) -> str:

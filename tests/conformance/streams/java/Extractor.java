@@ -26,7 +26,7 @@ final class Extractor implements TimestampExtractor {
   }
 
   static Consumed<Object, Json.Row> consumed(JsonNode source) {
-    Consumed<Object, Json.Row> consumed = Consumed.with(Json.KEYS, Json.ROWS);
+    Consumed<Object, Json.Row> consumed = Consumed.with(PlanBuilder.keys(source), Json.ROWS);
     return isIn(source) ? consumed.withTimestampExtractor(new Extractor(source)) : consumed;
   }
 

@@ -8,11 +8,16 @@ import java.util.function.Function;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.kstream.internals.TimeWindow;
 
 /** Rows as JSON: keys are arrays, values are {@link Row}s. An absent row has no bytes. */
 final class Json {
   static final ObjectMapper MAPPER = new ObjectMapper();
   static final Serde<Object> KEYS = serde(Json::cells, Json::list);
+
+  /** Keys with bounds, as Streams' windowed serdes read them. */
+  static final Serde<Object> WINDOWED = serde(Json::cells, Json::windowed);
+
   static final Serde<Row> ROWS =
       serde(
           row -> List.of(row.time(), row.values()),
@@ -46,6 +51,13 @@ final class Json {
     List<Object> values = new ArrayList<>();
     array.forEach(value -> values.add(plain(value)));
     return values;
+  }
+
+  private static Object windowed(JsonNode array) {
+    List<Object> cells = list(array);
+    int inner = cells.size() - 2;
+    TimeWindow window = new TimeWindow((long) cells.get(inner), (long) cells.get(inner + 1));
+    return new Windowed<Object>(new ArrayList<>(cells.subList(0, inner)), window);
   }
 
   static Object plain(JsonNode value) {

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
+import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
@@ -71,7 +72,7 @@ final class PlanBuilder {
           builder.table(
               topic(node),
               Extractor.consumed(node),
-              uncached());
+              uncached(keys(node)));
       case "global_table" -> GlobalTables.read(builder, topic(node));
       case "filter" -> filter(node);
       case "project" -> project(node);
@@ -85,7 +86,7 @@ final class PlanBuilder {
       case "aggregate" -> aggregate(node);
       case "cogroup" -> cogroup(node);
       case "to_table" ->
-          this.<KStream<Object, Json.Row>>parent(node, 0).toTable(uncached());
+          this.<KStream<Object, Json.Row>>parent(node, 0).toTable(uncached(keys(node)));
       case "join" -> join(node);
       case "global_join" ->
           GlobalTables.join(
@@ -372,9 +373,10 @@ final class PlanBuilder {
             });
   }
 
-  private static Materialized<Object, Json.Row, KeyValueStore<Bytes, byte[]>> uncached() {
+  private static Materialized<Object, Json.Row, KeyValueStore<Bytes, byte[]>> uncached(
+      Serde<Object> keys) {
     return Materialized
-        .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
+        .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(keys, Json.ROWS)
         .withCachingDisabled();
   }
 
@@ -386,6 +388,10 @@ final class PlanBuilder {
             .withKeySerde(Json.KEYS)
             .withValueSerde(Json.ROWS);
     return node.get("cached").asBoolean() ? store : store.withCachingDisabled();
+  }
+
+  static Serde<Object> keys(JsonNode node) {
+    return node.get("windowed").asBoolean() ? Json.WINDOWED : Json.KEYS;
   }
 
   private static String topic(JsonNode node) {

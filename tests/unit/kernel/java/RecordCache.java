@@ -31,6 +31,7 @@ public final class RecordCache {
       }
       System.out.println(told[0]);
     }
+    store.handOn();
     store.flush();
     System.out.println(told[0]);
   }

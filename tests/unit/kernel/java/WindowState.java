@@ -40,6 +40,7 @@ public final class WindowState {
         }
       }
       if (!realTime) {
+        store.handOn();
         store.flush();
       }
       System.out.println(handle.size("store"));

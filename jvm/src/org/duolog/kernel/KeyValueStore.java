@@ -165,10 +165,15 @@ final class KeyValueStore implements Store {
     }
   }
 
-  /** Tells what was not told, writes in the order of first changes, and forgets what was read. */
+  @Override
+  public void handOn() {
+    tellUpdates();
+  }
+
+  /** Writes in the order of first changes, and forgets what was read. */
   @Override
   public void flush() {
-    tellUpdates();
+    rows.settle();
     writeDirty();
     rows.flush();
     task.entries.clear();

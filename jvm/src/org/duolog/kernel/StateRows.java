@@ -32,7 +32,10 @@ interface StateRows extends Serializable {
   /** Whether the row of a key has had its time, and is found no more. */
   boolean isOver(UnsafeRow key);
 
-  /** The task's micro-batch ends, and everything else was written. */
+  /** The task's micro-batch ends; what is over now is neither found nor written from here on. */
+  default void settle() {}
+
+  /** Everything else was written. */
   void flush();
 
   /** One map for all keys of a task. */

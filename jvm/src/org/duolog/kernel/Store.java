@@ -20,6 +20,9 @@ interface Store extends Serializable {
   /** What follows belongs to this task. */
   void select(long grouping);
 
-  /** The task's micro-batch ends: hand on and write what was held back. */
+  /** The task's micro-batch ends: hand on what was held back. Other stores may be looked up meanwhile. */
+  default void handOn() {}
+
+  /** All stores have handed on: write, and forget what was read. */
   void flush();
 }

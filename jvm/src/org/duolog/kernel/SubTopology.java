@@ -102,8 +102,14 @@ final class SubTopology implements Serializable {
   void finish() {
     for (Store store : stores) {
       while (goOn()) {
-        // Before a store is written, all that is due there has left.
+        // Before a store hands on, all that is due there has left.
       }
+      store.handOn();
+    }
+    while (goOn()) {
+      // What stores have handed on may have closed windows.
+    }
+    for (Store store : stores) {
       store.flush();
     }
   }

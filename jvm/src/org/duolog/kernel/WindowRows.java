@@ -209,7 +209,7 @@ final class WindowRows implements StateRows {
 
   @Override
   public void put(UnsafeRow key, byte[] row) {
-    if (order == null && isOver(end(key))) {
+    if (isOver(key)) {
       forget(key);
       return;
     }
@@ -233,6 +233,11 @@ final class WindowRows implements StateRows {
   }
 
   @Override
+  public void settle() {
+    task.overAtFirst = task.over;
+  }
+
+  @Override
   public void flush() {
     task.emptied.clear();
     if (order == null) {
@@ -242,7 +247,6 @@ final class WindowRows implements StateRows {
       task.index.flush();
     }
     writeTask();
-    task.overAtFirst = task.over;
   }
 
   private long bucket(UnsafeRow key) {
