@@ -8,10 +8,12 @@ from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr, find_fields, named
 from duolog.dsl.html import plan_html
 from duolog.dsl.running import Running
+from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, PlainValue
 from duolog.plan.formats import Format, internal_key_format
 from duolog.plan.nodes import Filter, Node, Print, Project, Sink, Source
+from duolog.plan.nodes.topics import FOR_EVER
 from duolog.plan.schema import Schema
 
 
@@ -63,27 +65,34 @@ class Records:
         key_format: str | None = None,
         value_format: str = "JSON",
         partitions: int | None = None,
+        retention: Duration | None = None,
         name: str | None = None,
     ) -> None:
         """Write the records to a topic.
 
         A table is written as its changelog, with a null value for a deleted row, into a topic
         that is compacted. A windowed key is written as Kafka Streams does: the bytes of the
-        columns before the window, and the window's start in 8 bytes.
+        columns before the window, and the window's start in 8 bytes. From such a topic rows go, too,
+        when their windows are old.
 
         Args:
             topic: the topic's name; it is created if it does not exist.
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
             value_format: the format of the value.
             partitions: how many the topic gets where it is created; else one for each task.
+            retention: how long the topic keeps records, where it is created: "30 days", a timedelta, or
+                "for ever". Of a windowed table it counts from the end of the grace period, by the rows'
+                timestamps, and is a day unless given, as in Kafka Streams: where old data is computed,
+                say more. Of a stream it is what the broker says, unless given.
             name: what the step is called, as by `named`.
         """
         key = (
             Format(key_format.upper()) if key_format else internal_key_format(self.schema.inner_key)
         )
         value = Format(value_format.upper())
+        kept_ms = None if retention is None else _retention_ms(retention)
         self.builder.add(
-            "sink", lambda name: Sink(name, self.node, topic, key, value, partitions), name
+            "sink", lambda name: Sink(name, self.node, topic, key, value, partitions, kept_ms), name
         )
 
     def named(self, name: str) -> Self:
@@ -165,3 +174,7 @@ def _condition(condition: Expr) -> Expr:
             hint='Write filter(col("dest") == "SFO").',
         )
     return condition
+
+
+def _retention_ms(retention: Duration) -> int:
+    return FOR_EVER if retention == "for ever" else milliseconds(retention, "retention")

@@ -14,17 +14,19 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from duolog.core.units import DAY_MS
 from duolog.core.windowed_key import NO_END, WindowedKey
 from duolog.plan.errors import InvalidPlan, unknown_name
 
 Unit = Literal["day", "week", "month", "quarter", "year"]
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAYS_MAX: Final = {"day": 2, "week": 8, "month": 32, "quarter": 93, "year": 367}
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND: Final = dt.timedelta(milliseconds=1)
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 # The calendar, weekdays too, is the same every 400 years; Python's ends with the year 9999.
-_CYCLE_MS: Final = 146_097 * 86_400_000
+_CYCLE_MS: Final = 146_097 * DAY_MS
 _LAST_MS: Final = 18 * _CYCLE_MS
 
 
@@ -73,6 +75,11 @@ class CalendarWindows:
             date = self._following(date)
             end = self._at(date) + cycles * _CYCLE_MS
         return min(NO_END, end)
+
+    @property
+    def kept_ms(self) -> int:
+        """How long a window's row is kept at least, from its start on."""
+        return _DAYS_MAX[self.unit] * DAY_MS + self.grace_ms
 
     def let_go_until(self, stream_time: int) -> int:
         """Return the end up to which rows of windows are kept no more."""

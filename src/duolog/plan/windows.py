@@ -55,6 +55,11 @@ class TimeWindows:
             )
 
     @property
+    def kept_ms(self) -> int:
+        """How long Kafka Streams keeps a window's row at least, from its start on."""
+        return self.size_ms + self.grace_ms
+
+    @property
     def origin_ms(self) -> int:
         """The start of the first window."""
         return self.offset_ms - self.advance_ms if self.offset_ms else 0
@@ -104,6 +109,11 @@ class SessionWindows:
             raise InvalidPlan("a session has no gap", hint="Give it a millisecond or more.")
         ensure_grace(self.grace_ms)
 
+    @property
+    def kept_ms(self) -> int:
+        """How long Kafka Streams keeps a session's row at least, from its end on."""
+        return self.gap_ms + self.grace_ms
+
     def let_go_until(self, stream_time: int) -> int:
         """Return the end up to which rows of sessions are kept no more."""
         return stream_time - self.gap_ms - self.grace_ms - 1
@@ -135,6 +145,11 @@ class SlidingWindows:
                 hint="Give it a millisecond or more.",
             )
         ensure_grace(self.grace_ms)
+
+    @property
+    def kept_ms(self) -> int:
+        """How long Kafka Streams keeps a window's row at least: others are made of it."""
+        return 2 * self.difference_ms + self.grace_ms
 
     def let_go_until(self, stream_time: int) -> int:
         """Return the end up to which rows of windows are kept no more: others are made of them."""
@@ -175,6 +190,11 @@ class UnlimitedWindows:
     def end(self, _start: int) -> int:
         """Return the last millisecond that there is."""
         return NO_END
+
+    @property
+    def kept_ms(self) -> None:
+        """Its rows are kept for ever."""
+        return
 
     def let_go_until(self, stream_time: int) -> int:
         """Return the end up to which rows are kept no more: there is none."""

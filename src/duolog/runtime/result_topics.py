@@ -1,6 +1,7 @@
 """The topics that a plan writes: made before it starts.
 
-A table's topic is compacted: it holds the latest row of each key for ever. As many partitions as
+A table's topic is compacted: it holds the latest row of each key for ever. Of windows it is a day longer than
+a store of Kafka Streams keeps them, as for the changelog there. As many partitions as
 the plan says, else as many as the largest source topic, which is the number of tasks. Dead letters
 have one partition: they are few, and read by people.
 """
@@ -13,7 +14,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.core.errors import KafkaError
-from duolog.plan.nodes import Plan
+from duolog.core.units import DAY_MS
+from duolog.plan.nodes import AggregateNode, Plan, Sink
+from duolog.plan.nodes.node import ancestors
+from duolog.plan.nodes.topics import FOR_EVER
 from duolog.runtime.errors import BrokerUnavailable
 
 _TIMEOUT_S: Final = 15.0
@@ -45,10 +49,31 @@ def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTo
         NewTopic(
             sink.topic,
             sink.partitions or tasks,
-            config=dict(TABLE_CONFIG) if sink.is_table else {},
+            config=_config(sink),
         )
         for sink in plan.sinks
     ]
+
+
+def _config(sink: Sink) -> dict[str, str]:
+    """Return what a topic is created with, beside the broker's own settings."""
+    retention_ms = sink.retention_ms
+    if not sink.is_table:
+        return {} if retention_ms is None else {"retention.ms": str(retention_ms)}
+    kept_ms = _kept_ms(sink) if sink.schema.window else None
+    if kept_ms is None or retention_ms == FOR_EVER:
+        return dict(TABLE_CONFIG)
+    more_ms = DAY_MS if retention_ms is None else retention_ms
+    return {"cleanup.policy": "compact,delete", "retention.ms": str(kept_ms + more_ms)}
+
+
+def _kept_ms(sink: Sink) -> int | None:
+    """Return how long the windows of a table's rows keep them; None where that has no end or is not known."""
+    windows = [
+        node.windows for node in ancestors(sink) if isinstance(node, AggregateNode) and node.windows
+    ]
+    kept = [of.kept_ms for of in windows if of.key == sink.schema.window]
+    return None if None in kept else max(filter(None, kept), default=None)
 
 
 def admin_of(bootstrap_servers: str) -> AdminClient:

@@ -1,6 +1,7 @@
 """Where records come from and where they go: sources and sinks."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Scope
@@ -9,6 +10,9 @@ from duolog.plan.nodes.node import Node, ensure_key, ensure_time
 from duolog.plan.schema import Schema
 from duolog.plan.times import OWN_TIMES, SourceTimes
 from duolog.plan.types import render_columns
+
+FOR_EVER: Final = -1
+"""A retention without an end, as Kafka writes it."""
 
 
 class _Topic(Node):
@@ -110,7 +114,8 @@ class TableSource(Source):
 class Sink(_Topic):
     """Writes records to a topic; a table's new rows, with a null value for a deleted one.
 
-    `partitions` is for the topic's creation; None leaves it to the number of tasks.
+    `partitions` and `retention_ms` are for the topic's creation. None leaves the partitions to the number
+    of tasks. Of a windowed table `retention_ms` counts from the end of what windows keep; `FOR_EVER` keeps all.
     """
 
     name: str
@@ -119,6 +124,16 @@ class Sink(_Topic):
     key_format: Format
     value_format: Format
     partitions: int | None = None
+    retention_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.retention_ms not in {None, FOR_EVER} and self.is_table and not self.schema.window:
+            raise InvalidPlan(
+                f'the rows of table "{self.parent}" do not go because they are old',
+                detail="Its topic keeps the latest row of each key.",
+                hint="Leave the retention out, or write its changes: to_stream().",
+            )
 
     @property
     def parents(self) -> tuple[Node, ...]:
