@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import SparkSession
 
-from duolog import Topology, calendar, session, tumbling, unlimited
+from duolog import Topology, calendar, col, session, tumbling, unlimited
 from duolog.engine.lower import lower
 from duolog.plan.levels import find_levels
 from duolog.plan.windows import Windows
@@ -24,7 +24,7 @@ def read_back(
     topology = Topology("sources")
     stream = topology.stream("in", key=key, value="n INT", windowed=windows)
     names = [column.name for column in stream.schema.key]
-    stream.map_values(**{f"_{name}": name for name in names}).to("out")
+    stream.map_values(**{f"_{name}": col(name) for name in names}).to("out")
     spec = lower(find_levels(topology.build()), "test", cache_bytes_max=0)
     kernel = kernel_package(spark)
     driver = kernel.Driver(java_session(spark), json.dumps(spec))

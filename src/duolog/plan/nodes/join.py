@@ -118,3 +118,15 @@ def ensure_same_windows(left: Node, right: Node) -> None:
         f"({render_columns(right.schema.key)}).",
         hint=hint,
     )
+
+
+def ensure_not_windowed(*nodes: Node) -> None:
+    """Raise a StatementError where the key of one has the bounds of windows."""
+    for node in nodes:
+        if node.schema.window is not None:
+            raise InvalidPlan(
+                f'cannot join table "{node}" by a foreign key: its key is windowed',
+                detail=f"Its key is ({render_columns(node.schema.key)}).",
+                hint="Write the table to a topic under a key of plain columns, and read it again: "
+                'to_stream().select_key(...).to("topic").',
+            )
