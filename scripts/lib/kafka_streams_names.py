@@ -55,6 +55,8 @@ OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
     "BranchedKStream.branch": ("Stream.split", "a condition by the branch's name"),
     "BranchedKStream.defaultBranch": ("Stream.split", "`default=`"),
     "BranchedKStream.noDefaultBranch": ("Stream.split", "without `default=`"),
+    "KTable.join": ("Table.join", "a foreign key, of key and value too, is `on=`"),
+    "KTable.leftJoin": ("Table.left_join", "a foreign key, of key and value too, is `on=`"),
     "KTable.transformValues": ("Table.map_values", "expressions over a row, without a store"),
     "TimeWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
     "SessionWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
