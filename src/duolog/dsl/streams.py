@@ -183,7 +183,7 @@ class Table(PresentRows):
         Args:
             other: keyed by the same types as what is matched; it may be this table itself.
             on: what is matched with the other table's key columns, in their order: columns of this
-                table, or expressions over its key and value with a name. A row with a null among
+                table, or expressions over its key and value. A row with a null among
                 them matches nothing. May be left out where both keys have the same names.
             prefix: put before the names of the other table's columns.
             select: the columns of the new value instead: names or expressions over those of both.

@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from duolog.dsl.builder import Builder
-from duolog.dsl.columns import Expr, named
+from duolog.dsl.columns import Expr, col, find_fields
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.records import Records
 from duolog.plan.errors import InvalidPlan
@@ -95,6 +95,9 @@ def _foreign_key(left: Node, right: Node, on: On | None) -> tuple[Named, ...]:
     if on is None:
         ensure_keys_named_alike(left, right)
         return ()
-    keys = named([on] if isinstance(on, str | Expr) else on, {}, left.schema.names)
-    by_key = [ColumnRef(column.name) for column in left.schema.key]
-    return () if [of for _, of in keys] == by_key else keys
+    given = [on] if isinstance(on, str | Expr) else on
+    said = [col(key) if isinstance(key, str) else key for key in given]
+    keys = [find_fields(key.expression, left.schema.names) for key in said]
+    if keys == [ColumnRef(column.name) for column in left.schema.key]:
+        return ()
+    return tuple((key.name if isinstance(key, ColumnRef) else str(key), key) for key in keys)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duolog import Topology, col
+from duolog import Topology, col, concat
 from duolog.core.errors import StatementError
 from duolog.dsl.streams import Table
 
@@ -108,3 +108,16 @@ def test_a_name_of_a_foreign_key_join_is_one_of_all_its_stores() -> None:
         "located-subscriptions-store",
         "located-newest-store",
     }
+
+
+def test_a_foreign_key_may_be_an_expression_without_a_name() -> None:
+    left, right = tables(Topology("t"))
+
+    joined = left.join(right, on=concat(col("item"), col("at")), prefix="s_", select=["s_pieces"])
+
+    assert str(joined.schema) == "key (item STRING) value (s_pieces BIGINT)"
+    with pytest.raises(StatementError, match="cannot join table") as caught:
+        left.join(right, on=[col("at").upper(), "price"], prefix="s_")
+    assert "(`UPPER(at)` STRING, price BIGINT)" in caught.value.detail
+    with pytest.raises(StatementError, match="nothing"):
+        left.join(right, on="nothing", prefix="s_")

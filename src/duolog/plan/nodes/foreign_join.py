@@ -27,7 +27,6 @@ from duolog.plan.nodes.node import (
     ensure_table,
     names_in,
     needed_of,
-    render_named,
     typed_columns,
 )
 from duolog.plan.schema import Schema
@@ -40,10 +39,6 @@ NUMBER: Final = Column("(number)", BIGINT)
 INSTRUCTION: Final = Column("(instruction)", INT)
 OUTCOME: Final = Column("(outcome)", INT)
 THERE: Final = Column("(there)", BOOLEAN)
-
-
-def foreign_column(column: Column) -> Column:
-    return Column(f"(foreign) {column.name}", column.type)
 
 
 def left_column(column: Column) -> Column:
@@ -95,7 +90,10 @@ class Numbered(Node):
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
-        foreign = map(foreign_column, self.foreign_key)
+        foreign = (
+            Column(f"(foreign {at}) {column.name}", column.type)
+            for at, column in enumerate(self.foreign_key)
+        )
         return self.left.schema.with_value((*self.left.schema.value, *foreign, NUMBER))
 
     @property
@@ -145,7 +143,8 @@ class Subscribe(Node):
     @property
     def action(self) -> str:
         numbered = self.numbered
-        return f"subscriptions to {numbered.right.name} by {render_named(numbered.keys)}"
+        by = ", ".join(str(of) for _, of in numbered.keys)
+        return f"subscriptions to {numbered.right.name} by {by}"
 
     def reads(self, parent: Node, behind: Names) -> Names:
         return frozenset(parent.schema.names)
