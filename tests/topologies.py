@@ -45,9 +45,16 @@ Handle = TypeVar("Handle", Stream, Table)
 
 
 @st.composite
-def topologies(draw: st.DrawFn, steps_max: int = 6) -> Topology:
-    """A topology in which whatever nothing else reads goes to a topic, and some of the rest."""
-    grown = _Growth(draw)
+def topologies(
+    draw: st.DrawFn,
+    steps_max: int = 6,
+    stream_joins: bool = False,  # noqa: FBT001, FBT002 - of the strategy
+) -> Topology:
+    """A topology in which whatever nothing else reads goes to a topic, and some of the rest.
+
+    With `stream_joins` streams are joined with streams, too: then results depend on the stream time of a task.
+    """
+    grown = _Growth(draw, stream_joins=stream_joins)
     for _ in range(draw(st.integers(1, steps_max))):
         grown.grow()
     grown.finish()
@@ -57,7 +64,8 @@ def topologies(draw: st.DrawFn, steps_max: int = 6) -> Topology:
 class _Growth:
     """A topology on its way."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
+    def __init__(self, draw: st.DrawFn, *, stream_joins: bool) -> None:
+        self._stream_joins = stream_joins
         self.topology = Topology("random")
         self._draw = draw
         self._streams = [self.topology.stream(t, key=KEY, value=VALUE) for t in STREAMS]
@@ -104,6 +112,7 @@ class _Growth:
             self._to_table,
             self._aggregate,
             self._join,
+            *([self._join_streams] * 3 if self._stream_joins else []),
         ]
 
     def _ways_of_table(self) -> list[Callable[[Table], Stream | Table | None]]:
@@ -234,6 +243,29 @@ class _Growth:
         if self._draw(st.booleans()):
             return stream.left_join(table, prefix=prefix)
         return stream.join(table, prefix=prefix)
+
+    def _join_streams(self, stream: Stream) -> Stream | None:
+        fitting = [
+            other
+            for other in self._streams
+            if [column.type for column in other.schema.key]
+            == [column.type for column in stream.schema.key]
+            and not (other.schema.window or stream.schema.window)
+        ]
+        if not fitting:
+            return None
+        time = {
+            "before": ms(self._draw(st.integers(-1, 4))),
+            "after": ms(self._draw(st.integers(1, 5))),
+            "grace": ms(self._draw(st.integers(1, 4))),
+            "prefix": f"j{self._made}_",
+            "on": [column.name for column in stream.schema.key],
+        }
+        other = self._of(fitting)
+        if self._draw(st.booleans()):
+            return stream.join(other, **time)  # type: ignore[arg-type]
+        join = self._draw(st.sampled_from([stream.left_join, stream.outer_join]))
+        return join(other, **time, eager=self._draw(st.sampled_from([False, False, True])))  # type: ignore[arg-type]
 
     def _join_tables(self, table: Table) -> Table | None:
         prefix = f"j{self._made}_"

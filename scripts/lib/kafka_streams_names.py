@@ -47,8 +47,6 @@ HOMES: Final[Mapping[str, str]] = {
 """Which of our classes stands for an interface of theirs. For others a name alone decides."""
 
 OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
-    "KStream.join": ("Stream.join", "with a table or a global table"),
-    "KStream.leftJoin": ("Stream.left_join", "with a table or a global table"),
     "KStream.peek": ("Stream.peek", "shows records; runs no code of yours"),
     "KStream.flatMap": ("Stream.flat_map", "an expression gives the elements"),
     "KStream.flatMapValues": ("Stream.flat_map_values", "an expression gives the elements"),

@@ -6,7 +6,6 @@
 Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStream`, `KGroupedTable`.
 """
 
-from typing import Literal as OneOf
 from typing import NoReturn, Self
 
 from duolog.dsl.builder import Builder
@@ -22,6 +21,7 @@ from duolog.dsl.records import Records
 from duolog.dsl.reducing import reducing_fold
 from duolog.dsl.rerouted import Rerouted
 from duolog.dsl.reshaped import Reshaped
+from duolog.dsl.stream_joins import Within, join_streams
 from duolog.dsl.suppressed import Until, WhenFull, suppressed
 from duolog.dsl.table_joins import join_tables
 from duolog.dsl.windows import Duration
@@ -31,6 +31,7 @@ from duolog.plan.expressions import ColumnRef, Named, PlainValue
 from duolog.plan.nodes import (
     AggregateNode,
     GroupBy,
+    JoinKind,
     SelectKey,
     StreamTableJoin,
     ToStream,
@@ -46,31 +47,44 @@ class Stream(Reshaped, Rerouted, WithMetadata):
 
     def join(
         self,
-        table: "Table | GlobalTable",
+        other: "Table | GlobalTable | Stream",
         *,
         on: On | None = None,
         prefix: str = "",
         select: Select | None = None,
+        within: Duration | None = None,
+        before: Duration | None = None,
+        after: Duration | None = None,
+        grace: Duration | None = None,
+        store: str | None = None,
     ) -> "Stream":
-        """Look each record up in `table` by its key; a record without a match is dropped.
+        """Join each record with the row of a table, or with the records of a stream, of the same key.
 
-        The value becomes the stream's columns and then the table's. A record sees the rows that
-        came before it; a change of the table by itself emits nothing.
+        The value becomes this stream's columns and then the other's. With a table, a record sees the
+        row that is there when it comes; a change of the table by itself emits nothing. With a stream,
+        each pair of records that are near enough in time makes a result, when the later one of them
+        comes; its time is the later one of both. A record without a partner is dropped.
 
         Args:
-            table: keyed by the same types as this stream is, or as `on` is.
-            on: what is matched with the table's key columns, in their order: columns of this
+            other: keyed by the same types as this stream is, or as `on` is. It may be this stream.
+            on: what is matched with the other's key columns, in their order: columns of this
                 stream, or expressions with a name. If they are not its key, they become it, as by
                 `select_key`; with a global table records keep the key that they have. May be
                 left out where both keys have the same names. The last two columns of a windowed
                 table's key are a window's start and end.
-            prefix: put before the names of the table's columns.
+            prefix: put before the names of the other's columns.
             select: the columns of the new value instead: names or expressions over the columns
-                of both, the table's under their prefix.
+                of both, the other's under their prefix.
+            within: with a stream: how long before or after a record the other's may be.
+            before: the same for earlier records of the other stream only; negative excludes the latest.
+            after: the same for later records of the other stream only.
+            grace: how long records are kept beyond that for others that are late. Time is what the
+                timestamps say, not the clock.
+            store: what the names of the stores that keep records begin with.
 
         Raises:
-            StatementError: the keys do not fit, or have other names and `on` is not given, or
-                names clash.
+            StatementError: the keys do not fit, or have other names and `on` is not given, names
+                clash, or a stream is given without a difference of time.
 
         Example:
             >>> from duolog import Topology
@@ -79,19 +93,53 @@ class Stream(Reshaped, Rerouted, WithMetadata):
             >>> customers = topology.table("customers", key="name STRING", value="city STRING")
             >>> print(orders.join(customers, on="customer").schema)
             key (customer STRING) value (id BIGINT, city STRING)
+            >>> paid = topology.stream("payments", key="id BIGINT", value="amount BIGINT")
+            >>> print(orders.join(paid, within="1 hour", grace="5 minutes").schema)
+            key (id BIGINT) value (customer STRING, amount BIGINT)
         """
-        return self._join("inner", table, on, prefix, select)
+        time = Within(within, before, after, grace, store)
+        return self._join("inner", other, time, on=on, prefix=prefix, select=select)
 
     def left_join(
         self,
-        table: "Table | GlobalTable",
+        other: "Table | GlobalTable | Stream",
         *,
         on: On | None = None,
         prefix: str = "",
         select: Select | None = None,
+        within: Duration | None = None,
+        before: Duration | None = None,
+        after: Duration | None = None,
+        grace: Duration | None = None,
+        store: str | None = None,
+        eager: bool = False,
     ) -> "Stream":
-        """Do as `join` does, with nulls for the table's columns where there is no match."""
-        return self._join("left", table, on, prefix, select)
+        """Do as `join` does, with nulls for the other's columns where there is no match.
+
+        With a stream, a record without a partner is told when none can come any more: when time has
+        passed its window and the grace period. The next record tells it, so of streams that stop the
+        last ones wait. With `eager` it is told at once instead, and again with each partner that comes.
+        """
+        time = Within(within, before, after, grace, store, eager)
+        return self._join("left", other, time, on=on, prefix=prefix, select=select)
+
+    def outer_join(
+        self,
+        other: "Stream",
+        *,
+        on: On | None = None,
+        prefix: str = "",
+        select: Select | None = None,
+        within: Duration | None = None,
+        before: Duration | None = None,
+        after: Duration | None = None,
+        grace: Duration | None = None,
+        store: str | None = None,
+        eager: bool = False,
+    ) -> "Stream":
+        """Do as `left_join` does with a stream, for records of both streams without a partner."""
+        time = Within(within, before, after, grace, store, eager)
+        return self._join("outer", other, time, on=on, prefix=prefix, select=select)
 
     def group_by(self, /, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
         """Group by columns or expressions, for `count` or `aggregate`.
@@ -125,31 +173,40 @@ class Stream(Reshaped, Rerouted, WithMetadata):
 
     def _join(
         self,
-        kind: OneOf["inner", "left"],
-        table: "Table | GlobalTable",
+        kind: JoinKind,
+        other: "Table | GlobalTable | Stream",
+        time: Within,
+        *,
         on: On | None,
         prefix: str,
         select: Select | None,
     ) -> "Stream":
-        self.builder.ensure_own(table.node)
-        called = "join" if kind == "inner" else "left-join"
-        if isinstance(table, GlobalTable):
-            join = global_join(kind, self.node, table.node, on=on, prefix=prefix, select=select)
+        self.builder.ensure_own(other.node)
+        time.ensure_fits(kind, self.node, other.node)
+        if isinstance(other, GlobalTable):
+            assert kind != "outer"
+            called = "join" if kind == "inner" else "left-join"
+            join = global_join(kind, self.node, other.node, on=on, prefix=prefix, select=select)
             return self._then(f"global-{called}", join)
+        keyed = self
         if on is None:
-            ensure_keys_named_alike(self.node, table.node)
-            return self._join_by_key(kind, table, prefix, select)
-        keys = named([on] if isinstance(on, str | Expr) else on, {}, self.schema.names)
-        by_key = [ColumnRef(column.name) for column in self.schema.key]
-        window = table.schema.window
-        if [of for _, of in keys] == by_key and self.schema.window == window:
-            return self._join_by_key(kind, table, prefix, select)
-        keyed = self._then("select-key", lambda name: SelectKey(name, self.node, keys, window))
-        return keyed._join_by_key(kind, table, prefix, select)  # noqa: SLF001 - of this class
+            ensure_keys_named_alike(self.node, other.node)
+        else:
+            keys = named([on] if isinstance(on, str | Expr) else on, {}, self.schema.names)
+            by_key = [ColumnRef(column.name) for column in self.schema.key]
+            window = other.schema.window
+            if [of for _, of in keys] != by_key or self.schema.window != window:
+                keyed = self._then(
+                    "select-key", lambda name: SelectKey(name, self.node, keys, window)
+                )
+        if isinstance(other, Stream):
+            return join_streams(keyed, other, kind, time, prefix=prefix, select=select)
+        return keyed._join_table(kind, other, prefix, select)  # noqa: SLF001 - of this class
 
-    def _join_by_key(
-        self, kind: OneOf["inner", "left"], table: "Table", prefix: str, select: Select | None
+    def _join_table(
+        self, kind: JoinKind, table: "Table", prefix: str, select: Select | None
     ) -> "Stream":
+        assert kind != "outer"
         scope = JoinedNames(self.node, table.node, prefix)
         values = scope.all_columns() if select is None else scope.select(select)
         return self._then(

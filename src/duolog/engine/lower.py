@@ -35,6 +35,7 @@ from duolog.engine.lowering.stateless import (
     lower_split,
     lower_to_stream,
 )
+from duolog.engine.lowering.stream_joins import lower_stream_join, lower_stream_join_side
 from duolog.engine.lowering.suppress import lower_suppress
 from duolog.engine.lowering.tables import (
     lower_join,
@@ -72,6 +73,8 @@ from duolog.plan.nodes import (
     Sink,
     Source,
     Split,
+    StreamJoin,
+    StreamJoinSide,
     StreamTableJoin,
     Subscribe,
     Subscriptions,
@@ -111,6 +114,8 @@ RULES: Final[dict[type[Node], Rule]] = {
     Answers: lower_answers,
     Newest: lower_newest,
     ForeignJoin: lower_foreign_join,
+    StreamJoinSide: lower_stream_join_side,
+    StreamJoin: lower_stream_join,
     AggregateNode: lower_aggregate,
     Suppress: lower_suppress,
     Print: lower_print,

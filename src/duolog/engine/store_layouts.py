@@ -36,6 +36,7 @@ from duolog.plan.nodes import (
     Project,
     Sink,
     Source,
+    StreamJoinSide,
     Subscriptions,
     Suppress,
     ToStream,
@@ -102,6 +103,10 @@ def _called(node: Node, plan: Plan) -> str:  # noqa: PLR0911 - a table of cases
             return f"aggregate {node.group.action}"
         case Numbered() | Newest() | Subscriptions():
             return _called_for_a_join(node, plan)
+        case StreamJoinSide(of_left=of_left):
+            return (
+                f"{'left' if of_left else 'right'} side of the join of {node.left} and {node.right}"
+            )
         case _:
             return f"table {node}"
 
@@ -205,7 +210,7 @@ class _Walk:
             across = self.spec["edges"][node["edge"]]
             self._follow(across["node"], leaving, across)
             return
-        if node["kind"] in _ROWS:
+        if node["kind"] in _ROWS and node.get("fills", True):
             assert edge is not None, f"store {node['store']} stands in front of the first cut"
             self._keep(node, record, edge)
         self.follow_all(node, leaving, edge)
@@ -234,6 +239,9 @@ class _Walk:
         if node.get("on_close"):
             # What is taken back behind it must have been told.
             layout["windows"] = f"{layout['windows']}, emitted on close"
+        if node["kind"] == "stream_join":
+            layout["windows"] = _join_window(node)
+            self.by_place[store] = record.filters
         if node["table"] or node["kind"] == "table":
             layout["filters"] = list(record.filters)
         elif store == f"{node['name']}-store":
@@ -314,6 +322,21 @@ def _joined(node: Json, record: _Record) -> _Record:
     return replace(joined, filters=(*record.filters, f"a row in {node['store']}", *table.filters))
 
 
+def _stream_joined(node: Json, record: _Record) -> _Record:
+    other = [f"{node['other_store']}[{at}]" for at in range(len(node["right_types"]))]
+    return replace(record, values=record.terms(node["values"], other))
+
+
+def _join_window(node: Json) -> str:
+    """Return which records of the other stream are joined, and what becomes of one without any.
+
+    The grace period may change: it is no part of what is stored.
+    """
+    window = f"from {node['before_ms']} ms before to {node['after_ms']} ms after"
+    waiting = [name for name in (node["unmatched"], node["other_unmatched"]) if name]
+    return f"{window}, unmatched in {', '.join(waiting)}" if waiting else window
+
+
 def _needs_row(node: Json) -> bool:
     """Tell if a join drops a record for which the other side has no row."""
     needed: bool = node["needs_other"] if node["kind"] == "join" else not node["left"]
@@ -389,6 +412,7 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "subscriptions": _answered,
     "foreign_table": _answered_to_all,
     "foreign_join": _projected,
+    "stream_join": _stream_joined,
     "table": _kept,
     "fold": _folded,
     "window_fold": _window_folded,
@@ -429,6 +453,7 @@ def _number_row(_node: Json, _record: _Record) -> list[str]:
 
 _ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
     "table": _table_row,
+    "stream_join": _table_row,
     "fold": _fold_row,
     "window_fold": _fold_row,
     "session_fold": _fold_row,

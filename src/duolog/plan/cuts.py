@@ -29,6 +29,9 @@ records were shuffled, the merge is there.
 when either does, so that both sides of it are in one part: there, or where the later one of the two is.
 **A join by a foreign key** asks where its right table is, or in a part of its own beside a copy of it.
 
+**A join of two streams** has a store on each side, which both read: where their parts cannot be one, both
+leave them, over an edge.
+
 Source: Kafka Streams `InternalTopologyBuilder.makeNodeGroups`. Its parts may read themselves
 through a repartition topic; a level cannot.
 """
@@ -44,6 +47,7 @@ from duolog.plan.nodes import (
     Node,
     Plan,
     Source,
+    StreamJoin,
     Subscriptions,
     Suppress,
     TableJoin,
@@ -125,6 +129,8 @@ def cut_plan(plan: Plan) -> Cut:
     for node in plan.nodes:
         if isinstance(node, TableJoin):
             cutter.bring_tables_together(*node.sides)
+        elif isinstance(node, StreamJoin):
+            cutter.bring_sides_together(*node.sides)
         elif isinstance(node, Answers):
             cutter.bring_answers_together(node.subscriptions, node.foreign_table)
         elif not isinstance(node, JoinSide | Subscriptions):
@@ -194,6 +200,14 @@ class _Cutter:
             copy = self._copy_beside(subscriptions, table.right)
             self.copies[table, table.right] = copy
             self._leader[table] = copy
+
+    def bring_sides_together(self, left: Node, right: Node) -> None:
+        """Let two nodes share a part: where one is, or in one that both come to over an edge."""
+        leaving = iter((left, right))
+        while not self._unite(left, right):
+            side = next(leaving)
+            self.crossing.add(side)
+            self._leader[side] = side
 
     def share_edges(self) -> None:
         """Unite the readers of one node, where that closes no circle."""

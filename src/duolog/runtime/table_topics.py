@@ -35,7 +35,7 @@ def table_named(plan: Plan, name: str) -> Node:
     Raises:
         StatementError: there is none.
     """
-    tables = {store: node for node in plan.nodes for store in node.stores}
+    tables = {store: node for node in plan.nodes if node.is_table for store in node.stores}
     # A topic goes before a store of its name, and what is written before what is read.
     tables |= {source.topic: source for source in reversed(plan.sources) if source.is_table}
     tables |= {sink.topic: sink.parent for sink in reversed(plan.sinks) if sink.is_table}

@@ -1,7 +1,7 @@
 """What each node of a plan does to a record, in plain Python: the reference for the engine.
 
 A record of a stream has a value; one of a table has the old row beside the new. `run` returns
-what a node forwards. Aggregates are in `aggregating`.
+what a node forwards. Aggregates are in `aggregating`, joins of streams in `joining`.
 
 Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStreamKTableJoin`,
 `KStreamFlatMapValues`, `KStreamBranch`, `KTableRepartitionMap`.
@@ -37,6 +37,8 @@ from duolog.plan.nodes import (
     SetTime,
     Sink,
     Split,
+    StreamJoin,
+    StreamJoinSide,
     StreamSource,
     StreamTableJoin,
     Subscribe,
@@ -73,6 +75,7 @@ from duolog.testing.foreign_joins import (
     subscribe,
     subscriptions,
 )
+from duolog.testing.joining import stream_join_of
 from duolog.testing.metadata import set_headers, set_time
 from duolog.testing.scalars import RecordError
 from duolog.testing.suppressing import suppress, told_by
@@ -429,6 +432,8 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     ForeignTable: foreign_table,
     Answers: _pass,
     ForeignJoin: foreign_join,
+    StreamJoinSide: stream_join_of,
+    StreamJoin: _pass,
     Sink: _pass,
 }
 """One row for each kind of node, but for joins, which must know where their table is."""

@@ -41,6 +41,7 @@ from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.entries import Entry, NewRowFailed, Run, Stores, is_null
 from duolog.testing.evaluation import Headers, Place
+from duolog.testing.joining import PairsFailed
 from duolog.testing.metadata import SourceClock
 from duolog.testing.operators import compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
@@ -261,6 +262,10 @@ class _Pass:
             entry = without_failed_old(run, entry)
         try:
             return run(entry, stores)
+        except PairsFailed as failed:
+            for error in failed.errors:
+                self._record_failed(error)
+            return failed.left
         except RecordError as error:
             self._record_failed(error)
             if isinstance(error, NewRowFailed):

@@ -55,6 +55,8 @@ from duolog.plan.nodes import (
     SetTime,
     Sink,
     Split,
+    StreamJoin,
+    StreamJoinSide,
     StreamSource,
     StreamTableJoin,
     Subscribe,
@@ -234,7 +236,7 @@ def plan_as_json(plan: Plan) -> list[Json]:
 
 
 def _parents(node: Node) -> tuple[Node, ...]:
-    if isinstance(node, TableJoin | ForeignJoin):
+    if isinstance(node, TableJoin | ForeignJoin | StreamJoin):
         return node.left, node.right
     if isinstance(node, Merge):
         # A stream with itself is one call; of several streams each is merged once.
@@ -316,13 +318,23 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                 "keys": [_expression(key) for key in keys],
                 "values": _values(values),
             }
-        case JoinSide() | Numbered() | Announce() | Subscribe() | Subscriptions():
+        case (
+            JoinSide() | StreamJoinSide() | Numbered() | Announce() | Subscribe() | Subscriptions()
+        ):
             return {"kind": "side"}
         case ForeignTable() | Answers() | Newest():
             return {"kind": "side"}
         case ForeignJoin(kind=kind, keys=keys, values=values):
             which = {"kind": "foreign_join", "left": kind == "left"}
             return {**which, "keys": _values(keys), "values": _values(values)}
+        case StreamJoin(sides=(left, _)):
+            return {
+                "kind": "stream_join",
+                "join": left.kind,
+                "eager": left.eager,
+                "values": _values(left.values),
+                **asdict(left.window),
+            }
         case TableJoin(sides=(left, _)):
             return {"kind": f"table_{left.kind}_join", "values": _values(left.values)}
         case SetHeaders(headers=written, removed=removed, clears=clears):

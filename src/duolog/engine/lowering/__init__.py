@@ -7,6 +7,7 @@
     stateless.py   filter, project, explode, split, to_stream
     keys.py        select_key, group_by and the way to another task
     tables.py      the store of a table, and the join that looks it up
+    stream_joins.py  the sides of a join of streams
     aggregates.py  the fold
 
 Each function is pure and knows nothing of its neighbours; `duolog.engine.lower` walks the plan and

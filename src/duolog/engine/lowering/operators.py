@@ -106,6 +106,26 @@ class JoinOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class StreamJoinOperator(Operator):
+    """Joins the records of one stream with those of another; the window is as its own see it."""
+
+    kind: ClassVar[str] = "stream_join"
+    store: str
+    other_store: str
+    fills: bool
+    left: bool
+    tells_unmatched: bool
+    unmatched: str | None
+    other_unmatched: str | None
+    before_ms: int
+    after_ms: int
+    grace_ms: int
+    key_bytes: str
+    right_types: Sequence[str]
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class FoldOperator(Operator):
     """Aggregates by key; `subtract` is None over a stream."""
 

@@ -18,6 +18,8 @@ one node that two others read is computed once, two equal nodes are two.
     TableJoin        table                    as its sides
     ForeignJoin      table (keeps a store)    key of the left table, value anew; `foreign_join` says
                                               which nodes stand before it
+    StreamJoinSide   stream (keeps a store)   key of the left stream, value anew
+    StreamJoin       stream                   as its sides
     GroupBy          as its parent            key anew; the other columns are the value
     AggregateNode    table (keeps a store)    key of the group, and of its window; value = results
     Explode          stream                   key as its parent's; the elements are value columns
@@ -60,6 +62,7 @@ from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.split import Branch, Split
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
+from duolog.plan.nodes.stream_join import StreamJoin, StreamJoinSide
 from duolog.plan.nodes.suppress import Suppress
 from duolog.plan.nodes.table_join import JoinKind, JoinSide, TableJoin
 from duolog.plan.nodes.to_table import ToTable
@@ -92,6 +95,8 @@ __all__ = [
     "Sink",
     "Source",
     "Split",
+    "StreamJoin",
+    "StreamJoinSide",
     "StreamSource",
     "StreamTableJoin",
     "Subscribe",

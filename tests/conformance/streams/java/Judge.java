@@ -15,6 +15,7 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.MicroBatchDriver;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
 import org.apache.kafka.streams.test.TestRecord;
 
@@ -44,6 +45,9 @@ public final class Judge {
     config.put(
         StreamsConfig.InternalConfig.EMIT_INTERVAL_MS_KSTREAMS_WINDOWED_AGGREGATION, 0L);
     config.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Json.RowSerde.class);
+    // Else a join of streams would look once a second, by the wall clock, for what has closed.
+    config.put(
+        StreamsConfig.InternalConfig.EMIT_INTERVAL_MS_KSTREAMS_OUTER_JOIN_SPURIOUS_RESULTS_FIX, 0L);
   }
 
   public static void main(String[] args) throws Exception {
@@ -73,8 +77,9 @@ public final class Judge {
   private ArrayNode run(JsonNode test) {
     config.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, test.get("cache").asLong());
     ArrayNode written = Json.MAPPER.createArrayNode();
-    try (MicroBatchDriver driver =
-        new MicroBatchDriver(PlanBuilder.build(test.get("plan")), config)) {
+    StreamJoins joins = new StreamJoins();
+    Topology topology = PlanBuilder.build(test.get("plan"), joins);
+    try (MicroBatchDriver driver = new MicroBatchDriver(topology, config, joins::forget)) {
       for (JsonNode batch : test.get("batches")) {
         batch.forEach(record -> add(driver, record));
         driver.run();

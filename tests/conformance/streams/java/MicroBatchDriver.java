@@ -19,8 +19,11 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
 public final class MicroBatchDriver implements AutoCloseable {
   private final TopologyTestDriver driver;
   private final StreamTask task;
+  private final Runnable beforeEach;
 
-  public MicroBatchDriver(Topology topology, Properties config) {
+  /** @param beforeEach run before each record that the task takes */
+  public MicroBatchDriver(Topology topology, Properties config, Runnable beforeEach) {
+    this.beforeEach = beforeEach;
     driver = new TopologyTestDriver(topology, config);
     task = driver.task;
   }
@@ -82,6 +85,7 @@ public final class MicroBatchDriver implements AutoCloseable {
     task.resumePollingForPartitionsWithAvailableSpace();
     task.updateLags();
     while (task.hasRecordsQueued() && task.isProcessable(0)) {
+      beforeEach.run();
       worked |= task.process(0);
       call("captureOutputsAndReEnqueueInternalResults", new Class<?>[] {});
     }

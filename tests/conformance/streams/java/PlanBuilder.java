@@ -42,6 +42,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
  *   group_by        map + groupByKey, or KTable.groupBy
  *   table_…_join    join, leftJoin, outerJoin            headers, time   processValues
  *   foreign_join    join, leftJoin with an extractor     merge       merge
+ *   stream_join     join, leftJoin, outerJoin
  * </pre>
  *
  * A row carries the timestamp of its record, because the DSL's lambdas do not see it.
@@ -50,9 +51,14 @@ final class PlanBuilder {
   private final StreamsBuilder builder = new StreamsBuilder();
   private final Map<Integer, JsonNode> nodes = new HashMap<>();
   private final Map<Integer, Object> built = new HashMap<>();
+  private final StreamJoins streamJoins;
 
-  static Topology build(JsonNode plan) {
-    PlanBuilder builder = new PlanBuilder();
+  private PlanBuilder(StreamJoins streamJoins) {
+    this.streamJoins = streamJoins;
+  }
+
+  static Topology build(JsonNode plan, StreamJoins streamJoins) {
+    PlanBuilder builder = new PlanBuilder(streamJoins);
     for (JsonNode node : plan) {
       builder.nodes.put(node.get("id").asInt(), node);
       builder.built.put(node.get("id").asInt(), builder.add(node));
@@ -100,6 +106,9 @@ final class PlanBuilder {
           Beside.writeTime(parent(node, 0), new Columns(above(node, 0)), node.get("time"));
       case "merge" -> merge(node);
       case "suppress" -> suppress(node);
+      case "stream_join" ->
+          streamJoins.join(
+              node, above(node, 0), parent(node, 0), names(above(node, 1), "value"), parent(node, 1));
       case "to_stream" -> stamped(this.<KTable<Object, Json.Row>>parent(node, 0).toStream());
       case "sink" -> sink(node);
       default -> throw new IllegalArgumentException("no node " + kind);

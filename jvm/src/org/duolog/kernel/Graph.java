@@ -14,8 +14,8 @@ import org.apache.spark.sql.types.StructType;
  * The nodes that can be reached from some roots, with their stores.
  *
  * <p>Which nodes there are, and which stores, is said here; how they are built, in {@link
- * StatelessNodes}, {@link JoinNodes}, {@link ForeignNodes}, {@link FoldNodes} and {@link
- * SuppressNodes}.
+ * StatelessNodes}, {@link JoinNodes}, {@link StreamJoinNodes}, {@link ForeignNodes}, {@link
+ * FoldNodes} and {@link SuppressNodes}.
  */
 final class Graph {
   private final Map<Integer, Node> nodes = new HashMap<>();
@@ -29,6 +29,7 @@ final class Graph {
   private final ForeignNodes foreign;
   private final FoldNodes folds;
   private final SuppressNodes suppressed;
+  private final StreamJoinNodes streamJoins;
 
   Graph(Binding binding, Grouping grouping, List<Integer> roots) {
     this.binding = binding;
@@ -38,6 +39,7 @@ final class Graph {
     this.suppressed = new SuppressNodes(binding, folds, stores, windows);
     this.joins = new JoinNodes(binding, stores, suppressed);
     this.foreign = new ForeignNodes(binding, grouping, joins, stores);
+    this.streamJoins = new StreamJoinNodes(binding, grouping);
     Set<Integer> reached = new HashSet<>();
     roots.forEach(root -> declareStores(root, reached));
     roots.forEach(this::build);
@@ -48,7 +50,7 @@ final class Graph {
   }
 
   boolean hasStores() {
-    return !stores.isEmpty();
+    return !stores.isEmpty() || streamJoins.hasStores();
   }
 
   List<Node> parentsFirst() {
@@ -83,6 +85,8 @@ final class Graph {
       WindowRows rows =
           indexed(id, fold, fold.store(), fold.windows(), List.of(span), null);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
+    } else if (operator instanceof StreamJoinOperator join) {
+      streamJoins.declare(join);
     } else {
       foreign.declareStore(operator);
     }
@@ -177,6 +181,9 @@ final class Graph {
     }
     if (of instanceof Operator.Join join) {
       return joins.join(owner, join);
+    }
+    if (of instanceof StreamJoinOperator join) {
+      return streamJoins.side(owner, join);
     }
     if (of instanceof Operator.Fold fold) {
       return folds.fold(owner, fold);

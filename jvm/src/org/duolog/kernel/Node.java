@@ -41,6 +41,12 @@ abstract class Node implements Serializable {
     return null;
   }
 
+  /** The stores that this node fills. */
+  List<Store> stores() {
+    Store own = store();
+    return own == null ? List.of() : List.of(own);
+  }
+
   void open(Scope scope, int partition) {
     this.scope = scope;
     this.out = new Change();

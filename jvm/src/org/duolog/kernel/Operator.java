@@ -31,6 +31,7 @@ interface Operator {
           Map.entry("foreign_table", ForeignOperators.ForeignTable.class),
           Map.entry("newest", ForeignOperators.Newest.class),
           Map.entry("foreign_join", ForeignOperators.ForeignJoin.class),
+          Map.entry("stream_join", StreamJoinOperator.class),
           Map.entry("fold", Fold.class),
           Map.entry("headers", Headers.class),
           Map.entry("time", Time.class),

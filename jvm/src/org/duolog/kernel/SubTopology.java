@@ -37,8 +37,7 @@ final class SubTopology implements Serializable {
     this.nodes = nodes.toArray(Node[]::new);
     this.stores =
         nodes.stream()
-            .map(Node::store)
-            .filter(Objects::nonNull)
+            .flatMap(node -> node.stores().stream())
             .sorted(Comparator.comparingInt(store -> place(store.name(), flushed)))
             .toArray(Store[]::new);
     this.due =

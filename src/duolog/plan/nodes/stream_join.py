@@ -1,0 +1,225 @@
+"""The join of two streams by their keys, within a difference of time: two sides and what both make.
+
+    left ──► StreamJoinSide ──┐  keeps its records, looks among those of the right
+                              ├──► StreamJoin
+    right ─► StreamJoinSide ──┘  keeps its records, looks among those of the left
+
+A record is joined when it comes, with those of the other stream that came before it: so each pair is
+made once, by the later of the two. A record without a partner is told, of a left or outer join, when
+its window has closed; eagerly, as soon as it comes.
+
+Of a stream joined with itself the left side alone keeps records, before the right one looks.
+
+Source: Kafka Streams `KStreamKStreamJoin`, `KStreamJoinWindow`.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import Named, Scope
+from duolog.plan.join_window import JoinWindow
+from duolog.plan.nodes.join import table_names_in
+from duolog.plan.nodes.node import (
+    Names,
+    Node,
+    ensure_stream,
+    key_behind,
+    names_in,
+    needed_of,
+    typed_columns,
+)
+from duolog.plan.nodes.table_join import JoinKind
+from duolog.plan.schema import Schema
+from duolog.plan.types import Column, render_columns
+
+
+@dataclass(frozen=True, eq=False)
+class StreamJoinSide(Node):
+    """Joins each record of one stream with the records of the other that came before it.
+
+    `values` read the left stream's columns by `ColumnRef` and the right one's value columns by
+    `TableColumnRef`, whichever record comes. A partner that is missing reads as nulls. Keys are
+    matched by position. The result's timestamp is the later one of both records.
+    """
+
+    name: str
+    left: Node
+    right: Node
+    kind: JoinKind
+    values: tuple[Named, ...]
+    of_left: bool
+    """Whether it is the left stream whose records it joins."""
+    window: JoinWindow
+    """As a left record sees it."""
+    eager: bool
+    """Whether a record without a partner is told at once, partners to come or not."""
+    called: str
+    """What the names of the join's stores begin with."""
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_stream(self.left, "join, on the left side,")
+        ensure_stream(self.right, "join, on the right side,")
+        for stream in (self.left, self.right):
+            if stream.schema.window is not None:
+                raise InvalidPlan(
+                    f'cannot join stream "{stream}" with a stream: its key is windowed',
+                    detail=f"Its key is ({render_columns(stream.schema.key)}).",
+                    hint="Give it a key of plain columns with select_key(...).",
+                )
+        keys = self.left.schema.key, self.right.schema.key
+        if not keys[0] or [c.type for c in keys[0]] != [c.type for c in keys[1]]:
+            raise InvalidPlan(
+                f'cannot join stream "{self.left}" with stream "{self.right}" by key',
+                detail=f"Their keys are ({render_columns(keys[0])}) and ({render_columns(keys[1])}).",
+                hint="Give both keys of the same types with select_key(...).",
+            )
+        assert self.schema is not None
+
+    @property
+    def own(self) -> Node:
+        """The stream whose records it joins."""
+        return self.left if self.of_left else self.right
+
+    @property
+    def own_window(self) -> JoinWindow:
+        """The window as a record of its own stream sees it."""
+        return self.window if self.of_left else self.window.reversed
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.own,)
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True  # What is stored must not depend on who reads it.
+
+    @property
+    def of_itself(self) -> bool:
+        """Whether a stream is joined with itself."""
+        return self.left is self.right
+
+    @property
+    def fills(self) -> bool:
+        """Whether it keeps the records of its stream, or the left side has done so."""
+        return self.of_left or not self.of_itself
+
+    @property
+    def store(self) -> str:
+        """Where the records of its own stream are."""
+        return self._store(self.of_left)
+
+    @property
+    def other_store(self) -> str:
+        """Where the records of the other stream are."""
+        return self._store(not self.of_left)
+
+    @property
+    def tells_unmatched(self) -> bool:
+        """Whether a record of its own stream without a partner makes a result."""
+        return self._tells_unmatched(self.of_left)
+
+    @property
+    def unmatched(self) -> str | None:
+        """The store of its own stream's records that have no partner yet, if they wait for one."""
+        return self._unmatched(self.of_left)
+
+    @property
+    def other_unmatched(self) -> str | None:
+        """The same of the other stream."""
+        return self._unmatched(not self.of_left)
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        own = (self.store,) if self.fills else ()
+        return own if self.unmatched is None else (*own, self.unmatched)
+
+    @property
+    def expiry(self) -> str:
+        waits = (
+            "" if self.unmatched is None else "; while they have no partner, until they are told"
+        )
+        return f"records of the last {self.window.kept_ms} ms of its stream{waits}"
+
+    def kept_columns(self, *, of_left: bool) -> tuple[Column, ...]:
+        """Return the value columns that are kept of the left stream's records, or of the right's."""
+        stream = self.left if of_left else self.right
+        read = self.reads(stream, frozenset(self.schema.names))
+        return tuple(column for column in stream.schema.value if column.name in read)
+
+    @cached_property
+    def schema(self) -> Schema:  # type: ignore[override]
+        of = self.left.schema
+        scope = Scope(of.columns, table_columns=self.right.schema.value)
+        return Schema(of.key, typed_columns(self.values, scope))
+
+    @property
+    def action(self) -> str:
+        other = self.right if self.of_left else self.left
+        kept = f", kept in {self.store}" if self.fills else ""
+        return f"{self.kind} join with {other.name} {self.own_window}{kept}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        read = needed_of(self.values, behind)
+        names: Names = frozenset()
+        if parent is self.left:
+            names |= names_in(read) | key_behind(self, behind)
+        if parent is self.right:
+            names |= table_names_in(read)
+        return names
+
+    def _store(self, of_left: bool) -> str:  # noqa: FBT001
+        return f"{self.called}-{'this' if of_left or self.of_itself else 'other'}"
+
+    def _unmatched(self, of_left: bool) -> str | None:  # noqa: FBT001
+        if self.eager or not self._tells_unmatched(of_left):
+            return None
+        return f"{self.called}-unmatched-{'this' if of_left else 'other'}"
+
+    def _tells_unmatched(self, of_left: bool) -> bool:  # noqa: FBT001
+        return self.kind == "outer" or (self.kind == "left" and of_left)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamJoin(Node):
+    """The stream that both sides of a join make."""
+
+    name: str
+    sides: tuple[StreamJoinSide, StreamJoinSide]
+    """The left stream's, and the right stream's."""
+    is_table: bool = field(default=False, init=False)
+
+    @property
+    def left(self) -> Node:
+        return self.sides[0].left
+
+    @property
+    def right(self) -> Node:
+        return self.sides[0].right
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return self.sides
+
+    @property
+    def drivers(self) -> tuple[Node, ...]:
+        return self.sides
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.sides[0].schema
+
+    @property
+    def action(self) -> str:
+        side = self.sides[0]
+        eagerly = ", eagerly" if side.eager else ""
+        return f"{side.kind} join of {self.left.name} and {self.right.name} {side.window}{eagerly}"

@@ -1,0 +1,92 @@
+"""Joins of streams on Spark, in both modes: over two starts each pair is there, and each record alone in its time."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from duolog import Topology
+from duolog.engine import Engine, EngineConfig
+from duolog.engine.settings import Mode
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+WAIT_S: Final = 90
+KEYS: Final = tuple(f"u{number}" for number in range(30))
+ALONE: Final = KEYS[::3]
+MINUTE: Final = 60_000
+Found = Counter[tuple[str, int | None, int | None]]
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_joins_of_streams_find_each_partner_and_tell_who_has_none(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    client = Client(cluster.bootstrap_servers)
+    # Their numbers of partitions differ: a record goes to the task of its key.
+    for topic, partitions in (("clicks", 2), ("views", 3), ("both", 2)):
+        client.create_topic(topic, partitions=partitions)
+    engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
+    expected: Found = Counter()
+
+    for start in range(2):
+        query = engine.start(topology().build(), "ads", mode)
+        for batch in range(2):
+            minute = 10 * (2 * start + batch)
+            expected += click_and_view(client, minute)
+            wait_for(client, expected)
+            # Time goes on in all tasks, and closes the windows. In real time each topic is read at its own pace.
+            for number in range(40):
+                close = json.dumps({"c": -1})
+                client.produce("clicks", f"t{number}", close, timestamp_ms=(minute + 5) * MINUTE)
+            expected += Counter({(key, minute, None): 1 for key in ALONE})
+            wait_for(client, expected)
+        query.stop()
+
+
+def click_and_view(client: Client, minute: int) -> Found:
+    """Write a click of each key, and two views but for those alone; return the pairs."""
+    for key in KEYS:
+        row = json.dumps({"c": minute})
+        client.produce("clicks", key, row, timestamp_ms=minute * MINUTE)
+    pairs: Found = Counter()
+    for key in KEYS:
+        for view in () if key in ALONE else (minute, minute + 1):
+            row = json.dumps({"v": view})
+            client.produce("views", key, row, timestamp_ms=view * MINUTE)
+            pairs[key, minute, view] += 1
+    return pairs
+
+
+def wait_for(client: Client, expected: Found) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while (now := found(client)) != expected and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert now == expected
+
+
+def topology() -> Topology:
+    made = Topology("ads")
+    clicks = made.stream("clicks", key="user STRING", value="c BIGINT")
+    views = made.stream("views", key="user STRING", value="v BIGINT")
+    clicks.left_join(views, within="1 minute", grace="1 minute").to("both")
+    return made
+
+
+def found(client: Client) -> Found:
+    """Return what was written, without those who only move time on."""
+    rows = [(str(one.key_text), json.loads(one.value_text or "")) for one in client.read("both")]
+    return Counter((key, row["c"], row["v"]) for key, row in rows if row["c"] >= 0)

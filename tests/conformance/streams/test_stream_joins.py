@@ -1,0 +1,119 @@
+"""Kafka Streams judges joins of streams: the kernel and the reference evaluator, record for record.
+
+What is different on purpose: to save iterators Kafka Streams looks for records without a partner
+once a second, by the wall clock, and not before a time that it remembers wrongly. Here they are told as soon as
+their windows have closed, and so they are by the judge (`PromptJoins`).
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.judge import KafkaStreams
+from conformance.streams.judged_cases import Define, Mode, batches_of, by_key, cache_of, plan_of
+from conformance.streams.stream_join_cases import (
+    EARLY,
+    GAPS,
+    JITTERED,
+    SHUFFLED,
+    STREAM_JOINS,
+    joined_eagerly,
+)
+from conformance.streams.test_topology_driver import ensure_same
+from duolog import Topology
+from duolog.plan.describe import describe
+from duolog.plan.levels import find_levels
+from topologies import RawRecord, raw_records, topologies
+
+
+@pytest.fixture(scope="module")
+def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield spark
+    spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
+RECORDS: dict[Mode, list[RawRecord]] = {
+    "each": JITTERED,
+    "micro-batch": GAPS,
+    "cache": GAPS,
+    "late": SHUFFLED,
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("mode", RECORDS)
+@pytest.mark.parametrize("define", STREAM_JOINS, ids=lambda define: define.__name__)
+def test_kafka_streams_joins_the_same(
+    interpreted: SparkSession, kafka_streams: KafkaStreams, define: Define, mode: Mode
+) -> None:
+    plan = plan_of(define)
+    batches, cache = batches_of(plan, RECORDS[mode], mode), cache_of(mode)
+
+    ours = run_in_memory(interpreted, plan, batches, cache_bytes_max=cache)
+
+    assert ours == kafka_streams.run(plan, batches, cache_bytes_max=cache)
+
+
+@pytest.mark.spark
+def test_tasks_join_what_one_would_where_nothing_depends_on_their_stream_time(
+    interpreted: SparkSession, kafka_streams: KafkaStreams
+) -> None:
+    plan = plan_of(joined_eagerly)
+    batches = batches_of(plan, GAPS, "micro-batch")
+
+    ours = run_in_memory(interpreted, plan, batches, cache_bytes_max=0, tasks=2)
+
+    theirs = kafka_streams.run(plan, batches, cache_bytes_max=0)
+    assert by_key(ours) == by_key(theirs)
+
+
+@pytest.mark.parametrize("records", [JITTERED, EARLY], ids=["jittered", "early"])
+@pytest.mark.parametrize("define", STREAM_JOINS, ids=lambda define: define.__name__)
+def test_kafka_streams_driver_joins_the_same(
+    kafka_streams: KafkaStreams, define: Define, records: list[RawRecord]
+) -> None:
+    topology = Topology(define.__name__)
+    define(topology)
+
+    ensure_same(kafka_streams, topology, records)
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(
+    topology=topologies(steps_max=4, stream_joins=True),
+    records=st.lists(raw_records, min_size=8, max_size=30),
+)
+def test_kafka_streams_driver_joins_the_same_in_random_topologies(
+    kafka_streams: KafkaStreams, topology: Topology, records: list[RawRecord]
+) -> None:
+    ensure_same(kafka_streams, topology, records)
+
+
+@pytest.mark.spark
+@settings(
+    max_examples=settings().max_examples // 3,
+    phases=(Phase.explicit, Phase.generate),  # to make a case smaller takes minutes
+)
+@given(
+    topology=topologies(steps_max=4, stream_joins=True),
+    records=st.lists(raw_records, min_size=8, max_size=30),
+)
+def test_kafka_streams_joins_the_same_in_random_topologies(
+    interpreted: SparkSession,
+    kafka_streams: KafkaStreams,
+    topology: Topology,
+    records: list[RawRecord],
+) -> None:
+    """Record by record: of several a second level would take late results before what Streams has done by then."""
+    plan = topology.build()
+    batches = batches_of(plan, records, "each")
+
+    ours = run_in_memory(interpreted, plan, batches, cache_bytes_max=0)
+
+    theirs = kafka_streams.run(plan, batches, cache_bytes_max=0)
+    assert ours == theirs, f"{describe(find_levels(plan))}\ngiven: {batches}"

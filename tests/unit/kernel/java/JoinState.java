@@ -1,0 +1,70 @@
+package org.duolog.kernel;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.streaming.TTLConfig;
+
+/**
+ * Keeps records of a side of a join of streams, in memory and without Spark, and prints what is found.
+ *
+ * <p>Usage: REAL_TIME WINDOW_MS GRACE_MS STORE, then steps, each a micro-batch or an epoch. Of the store
+ * {@code rows}, TIME KEYS ROWS: so many keys get so many rows of that time; prints the entries of the state, and how
+ * many rows key 0 finds in the window before TIME. Of {@code unmatched}, the same, and then all before TIME - WINDOW
+ * are told: prints the entries, and the keys in their order.
+ */
+public final class JoinState {
+  private static final Grouping GROUPING = new Grouping(1, 1, 1);
+  private static final long TASK = GROUPING.of(0, 0);
+
+  private JoinState() {}
+
+  public static void main(String[] args) {
+    Scope scope = new Scope(GROUPING, null, Boolean.parseBoolean(args[0]), 0);
+    long windowMs = Long.parseLong(args[1]);
+    MemoryHandle handle = new MemoryHandle();
+    handle.select(TASK);
+    JoinRows rows = new JoinRows("store", 1, windowMs, Long.parseLong(args[2]), GROUPING);
+    Unmatched unmatched = new Unmatched("store", 1, 1, windowMs, GROUPING);
+    Store store = args[3].equals("rows") ? rows : unmatched;
+    store.attach(
+        handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
+    for (int i = 4; i < args.length; i += 3) {
+      long ts = Long.parseLong(args[i]);
+      store.open(scope);
+      unmatched.orderBy(key -> new byte[] {(byte) key.getLong(0)});
+      store.select(TASK);
+      for (int n = Integer.parseInt(args[i + 2]); n > 0; n--) {
+        for (int key = Integer.parseInt(args[i + 1]) - 1; key >= 0; key--) {
+          if (store == rows) {
+            rows.add(row(key), row(n), ts);
+          } else {
+            unmatched.add(row(key), row(n), ts);
+          }
+        }
+      }
+      List<Object> found = new ArrayList<>();
+      if (store == rows) {
+        found.add(rows.find(row(0), ts - windowMs, ts).size());
+      } else {
+        while (unmatched.first(ts - windowMs) < Long.MAX_VALUE) {
+          unmatched.take((key, row, at) -> found.add(at + ":" + key.getLong(0)));
+        }
+      }
+      if (!scope.realTime) {
+        store.flush();
+      }
+      String told = String.join(",", found.stream().map(Object::toString).toList());
+      System.out.println(handle.size("store") + " " + (told.isEmpty() ? "nothing" : told));
+    }
+  }
+
+  private static UnsafeRow row(long... columns) {
+    UnsafeRow row = UnsafeRow.createFromByteArray(8 + 8 * columns.length, columns.length);
+    for (int i = 0; i < columns.length; i++) {
+      row.setLong(i, columns[i]);
+    }
+    return row;
+  }
+}
