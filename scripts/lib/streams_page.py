@@ -22,6 +22,7 @@ from kafka_streams_names import counterparts, names_there
 import duolog
 import duolog.dsl
 from duolog.core.errors import StatementError
+from duolog.dsl.aggregates import LIMIT
 from duolog.dsl.columns import Expr, col
 from duolog.dsl.schemas import PYTHON_TYPES
 from duolog.dsl.topology import Topology
@@ -93,7 +94,7 @@ OPERATORS: Final[dict[str, tuple[str, Callable[[Any, Any], Any]]]] = {
     "__neg__": ("-a", lambda a, _: -a),
     "__getitem__": ("a[b]", operator.getitem),
 }
-_ARGUMENTS: Final = {"Expr": col("a"), "int": 1, "str": "a"}
+_ARGUMENTS: Final = {"Expr": col("a"), "int": 1, "str": "a", "float": 0.5}
 """What a function is tried with, by what stands in the annotation of its argument."""
 NO_OPERATOR: Final = ("__init__", "__repr__", "__bool__", "__abs__")
 
@@ -107,7 +108,8 @@ null where nothing else is said. Types: what is taken → what comes of it, D(p,
 arguments have the type of the first."""
 AGGREGATES_INTRO: Final = """\
 Results of `aggregate(name=…)`, alone or in an expression: `sum_("amount") / count()`. Nulls are passed over. Of a grouped table a row
-can change or go, so that only what can be taken back is aggregated there. What they cannot say, an `initializer` and an `adder` do."""
+can change or go, so that only what can be taken back is aggregated there. What they cannot say, an `initializer` and an `adder` do.
+What each keeps for a group, and what it does in sessions that become one, says its docstring: `help(duolog.top_k)`."""
 TYPES_INTRO: Final = """\
 Declared as a text (`"dest STRING, delay BIGINT"`), or in Python ([columns](../guide/topologies.md#columns)). A value of each type may
 be null. Format KAFKA carries one column alone, in the bytes of Kafka's own serializers."""
@@ -116,7 +118,8 @@ LIMITS: Final = f"""\
 - JSON is read to a depth of {NESTING_MAX}, and a number to {NUMBER_LENGTH_MAX:,} characters; times are of the years 0001 to 9999. What is
   beyond is a [record that is wrong](../guide/topologies.md#records-that-are-wrong).
 - A MAP in JSON has keys of type STRING, and is no part of a key: its entries have no order.
-- `min_` and `max_` are not for grouped tables, where what they forgot may be needed again.
+- Lists, sets, maps and histograms of a group have {LIMIT:,} values unless `limit=` says otherwise; `first(by="offset")` and
+  `approx_count_distinct` are not for grouped tables, where what they forgot may be needed again.
 - Key and value have columns of different names, and so has what a join makes.
 - The number of tasks is the number of partitions of the largest source topic at the first start, for good.
 - A real-time query holds a slot for each source partition and for each task of each level, as long as it runs (the
@@ -303,7 +306,7 @@ def _made(function: Callable[..., object], *first: Expr) -> Expr | None:
         if not known:
             return None
         arguments.append(known[0])
-        if one.kind is one.VAR_POSITIONAL:
+        if one.kind is one.VAR_POSITIONAL and one.name != "others":
             arguments.append(known[0])
     try:
         made = function(*arguments)
@@ -328,10 +331,23 @@ def _taken_and_given(given: Mapping[Type, Type]) -> str:
         return f"{_names(list(given))} → {next(iter(given.values()))}"
     by_result: dict[str, list[Type]] = {}
     for of, found in given.items():
-        array = "an ARRAY of them" if found == Array(of) and len(given) > 1 else str(found)
+        array = (_around(of, found) if len(given) > 1 else "") or str(found)
         by_result.setdefault("the same" if found == of else array, []).append(of)
     parts = [f"{_names(taken)} → {found}" for found, taken in by_result.items()]
     return "; ".join(parts).replace("DECIMAL(", "D(")
+
+
+def _around(of: Type, found: Type) -> str:
+    """Return what is made of values of one type where its name does not depend on it."""
+    match found:
+        case Array(element=element) if element == of:
+            return "an ARRAY of them"
+        case Array(element=Struct(fields=fields)) if fields[0].type == of:
+            return "an ARRAY of STRUCTs of them"
+        case Map(key=key, value=value) if key == of:
+            return "a MAP of them" if value == of else f"a MAP of {value} by them"
+        case _:
+            return ""
 
 
 def _names(types: Sequence[Type]) -> str:

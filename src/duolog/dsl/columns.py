@@ -338,12 +338,16 @@ def sum_(column: Expr | str) -> Expr:
 
 
 def min_(column: Expr | str) -> Expr:
-    """Return the least value of a group, passing nulls over. Not over a grouped table."""
+    """Return the least value of a group, passing nulls over.
+
+    State: the value. Over a grouped table all values, in a tree: a record rewrites one or two of its
+    pages of up to 4 KiB, also where a group has a million rows.
+    """
     return _aggregate("min", column)
 
 
 def max_(column: Expr | str) -> Expr:
-    """Return the greatest value of a group, passing nulls over. Not over a grouped table."""
+    """Return the greatest value of a group, passing nulls over. State: as `min_`."""
     return _aggregate("max", column)
 
 

@@ -419,8 +419,8 @@ class Grouped:
             )
 
         Raises:
-            StatementError: a column is unknown, types do not fit, or `min_` and `max_` are used
-                over a grouped table, where they cannot be taken back.
+            StatementError: a column is unknown, types do not fit, or a function is used over
+                a grouped table whose rows it cannot take back.
         """
         wanted = named(results, named_results, self._group.schema.names)
         steps = {"subtractor": subtractor, "merger": merger}

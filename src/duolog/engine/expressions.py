@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.engine.sql import literal, quoted, spark_type, text
+from duolog.engine.steps import lower_step
 from duolog.plan.expressions import (
     AccumulatorRef,
     Call,
@@ -30,6 +31,7 @@ from duolog.plan.expressions import (
 )
 from duolog.plan.functions import BLANKS
 from duolog.plan.schema import Schema
+from duolog.plan.steps import STEPS
 from duolog.plan.types import INT, Column, Decimal, Map, Struct
 
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
@@ -105,6 +107,9 @@ def lower_expression(  # noqa: PLR0911 - a table of cases
             return _fits(value, others, names)
         case Item(arg, key):
             return _item(arg, key, names)
+        case Call(function, args) if function in STEPS:
+            types = [type_of(arg, names.scope) for arg in args]
+            return lower_step(function, [_argument(arg, names) for arg in args], types)
         case Call(function, args):
             return _call(function, [lower_expression(arg, names) for arg in args])
         case _:
@@ -127,6 +132,12 @@ _METADATA: Final = {
     "header": "duolog_header(headers, {})",
     "headers": "duolog_header_list(headers)",
 }
+
+
+def _argument(arg: Expression, names: Names) -> str:
+    """Return an argument of a step; its limits and flags must stay literals to Spark."""
+    plain = isinstance(arg, Literal | Call) and (isinstance(arg, Literal) or arg.function in STEPS)
+    return lower_expression(arg, names) if plain else lower_as_declared(arg, names)
 
 
 def key_names(columns: tuple[Column, ...]) -> list[str]:

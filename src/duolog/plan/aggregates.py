@@ -9,7 +9,10 @@ count.
     count(x)   count(x)                   count(x)
     sum(x)     sum(x), null at first      sum(x), 0 at first, and count(x): null if that is 0
     avg(x)     sum(x), count(x)           sum(x), count(x)
-    min, max   the value                  cannot be taken back: refused
+    min, max   the value                  all values with their counts, and the value
+
+The functions that keep lists, sets, sketches and the like are in `plan.collecting`, those of means in
+`plan.moments`.
 
 A sum of DECIMALs that is too wide for its type is an error of the record that brought it there.
 Integers wrap, as in Java: what a table takes back then still leads to the right sum.
@@ -21,6 +24,8 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Final
 
+from duolog.plan.accumulators import Accumulator, Accumulators, added, call, null_of
+from duolog.plan.collecting import COLLECTING, extreme_of_all
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -28,7 +33,6 @@ from duolog.plan.expressions import (
     Call,
     Cast,
     Expression,
-    Literal,
     Named,
     Scope,
     TableColumnRef,
@@ -37,6 +41,7 @@ from duolog.plan.expressions import (
     type_of,
 )
 from duolog.plan.functions import common_type, decimal_of
+from duolog.plan.moments import MOMENTS
 from duolog.plan.types import (
     BIGINT,
     DECIMAL_PRECISION_MAX,
@@ -49,25 +54,9 @@ from duolog.plan.types import (
     numeric,
 )
 
-AGGREGATES: Final = ("count", "sum", "min", "max", "avg")
+_OTHERS: Final = COLLECTING | MOMENTS
+AGGREGATES: Final = ("count", "sum", "min", "max", "avg", *_OTHERS)
 _SUM_DIGITS: Final = 10  # A sum of DECIMALs gets room for 10**10 of them, as in Spark.
-
-
-@dataclass(frozen=True, slots=True)
-class Accumulator:
-    """One column of what an aggregation keeps for a key.
-
-    `initial` reads nothing; `add` and `subtract` read the record's columns and the accumulators
-    as they were before it. `subtract` is None where the fold never takes back. `merge` makes one
-    accumulator of those of two sessions: the earlier one's, and the later one's by TableColumnRef.
-    """
-
-    name: str
-    type: Type
-    initial: Expression
-    add: Expression
-    subtract: Expression | None = None
-    merge: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +79,9 @@ def fold(results: tuple[Named, ...], scope: Scope, *, undo: bool) -> Fold:
         StatementError: an unknown function, an argument of a wrong type, or with `undo` a
             function that cannot take back.
     """
-    builder = _FoldBuilder(scope, undo)
+    builder = _FoldBuilder(scope, undo=undo)
     over_accumulators = tuple((name, rewrite(of, builder.replace)) for name, of in results)
-    return Fold(tuple(builder.accumulators.values()), over_accumulators)
+    return Fold(tuple(builder.kept.by_name.values()), over_accumulators)
 
 
 def custom_fold(
@@ -152,10 +141,8 @@ def custom_fold(
 
 
 class _FoldBuilder:
-    def __init__(self, scope: Scope, undo: bool) -> None:  # noqa: FBT001 - private, two callers
-        self._scope = scope
-        self._undo = undo
-        self.accumulators: dict[str, Accumulator] = {}
+    def __init__(self, scope: Scope, *, undo: bool) -> None:
+        self.kept = Accumulators(scope, undo=undo)
 
     def replace(self, part: Expression) -> Expression | None:
         return self._result(part) if isinstance(part, Aggregate) else None
@@ -163,89 +150,49 @@ class _FoldBuilder:
     def _result(self, aggregate: Aggregate) -> Expression:
         match aggregate:
             case Aggregate("count", None):
-                return self._count_rows()
+                return self.kept.count_rows()
             case Aggregate(function, None) if function in AGGREGATES:
                 raise TypeMismatch(
                     f"{function}(*) does not exist", hint=f"Name what to {function}."
                 )
             case Aggregate("count", Expression() as arg):
-                type_of(arg, self._scope)
-                return self._count(arg)
+                self.kept.type_of(arg)
+                return self.kept.count(arg)
             case Aggregate("sum", Expression() as arg):
                 return self._sum(arg)
             case Aggregate("avg", Expression() as arg):
-                return _call("/", Cast(self._sum(arg), DOUBLE), Cast(self._count(arg), DOUBLE))
-            case Aggregate("min" | "max" as function, Expression() as arg):
-                return self._extreme(function, arg)
+                total, many = self._sum(arg), self.kept.count(arg)
+                return call("/", Cast(total, DOUBLE), Cast(many, DOUBLE))
+            case Aggregate("min" | "max", Expression() as arg):
+                return self._extreme(aggregate, arg)
+            case Aggregate(function) if function in _OTHERS:
+                return _OTHERS[function](self.kept, aggregate)
             case _:
                 raise unknown_name("aggregate function", aggregate.function, AGGREGATES)
 
-    def _count_rows(self) -> AccumulatorRef:
-        one = literal(1)
-        return self._keep("count(*)", BIGINT, Literal(0, BIGINT), add=one, subtract=one)
-
-    def _count(self, arg: Expression) -> AccumulatorRef:
-        one = _call("IF", _call("IS_NULL", arg), literal(0), literal(1))
-        return self._keep(f"count({arg})", BIGINT, Literal(0, BIGINT), add=one, subtract=one)
-
     def _sum(self, arg: Expression) -> Expression:
-        name, of = f"sum({arg})", _sum_type(type_of(arg, self._scope), arg)
-        if not self._undo:
-            kept = AccumulatorRef(name)
-            other = TableColumnRef(name)
-            add = _call("COALESCE", _added(kept, arg, of), kept, Cast(arg, of))
-            merge = _call("COALESCE", _added(kept, other, of), kept, other)
-            null = Cast(literal(None), of)
-            self.accumulators[name] = Accumulator(name, of, null, add, merge=merge)
-            return kept
+        name, of = f"sum({arg})", _sum_type(self.kept.type_of(arg), arg)
+        if not self.kept.undo:
+            before, other = AccumulatorRef(name), TableColumnRef(name)
+            add = call("COALESCE", added(before, arg, of), before, Cast(arg, of))
+            merge = call("COALESCE", added(before, other, of), before, other)
+            return self.kept.keep(name, of, null_of(of), add=add, merge=merge)
         zero = Cast(literal(0), of)
-        part = _call("COALESCE", Cast(arg, of), zero)
-        total_kept = self._keep(name, of, zero, add=part, subtract=part)
-        empty = _call("=", self._count(arg), literal(0))
-        return _call("IF", empty, Cast(literal(None), of), total_kept)
+        part = call("COALESCE", Cast(arg, of), zero)
+        total = self.kept.keep_sum(name, of, zero, add=part, subtract=part)
+        empty = call("=", self.kept.count(arg), literal(0))
+        return call("IF", empty, null_of(of), total)
 
-    def _extreme(self, function: str, arg: Expression) -> AccumulatorRef:
-        if self._undo:
-            raise InvalidPlan(
-                f"cannot keep {function}({arg}) over a grouped table",
-                detail="When a row of the table changes, its old value is taken back, and the "
-                f"{function} before it is not known any more.",
-                hint="Aggregate the table's stream with to_stream(), or give "
-                "aggregate(initializer=..., adder=..., subtractor=...).",
-            )
-        name, of = f"{function}({arg})", type_of(arg, self._scope)
-        choose = "LEAST" if function == "min" else "GREATEST"
-        add = _call(choose, AccumulatorRef(name), arg)
+    def _extreme(self, aggregate: Aggregate, arg: Expression) -> Expression:
+        name, of = str(aggregate), self.kept.type_of(arg)
+        choose = "LEAST" if aggregate.function == "min" else "GREATEST"
         # The type must be one that has an order.
-        type_of(_call(choose, arg, arg), self._scope)
-        merge = _call(choose, AccumulatorRef(name), TableColumnRef(name))
-        empty = Cast(literal(None), of)
-        self.accumulators[name] = Accumulator(name, of, empty, add, merge=merge)
-        return AccumulatorRef(name)
-
-    def _keep(
-        self, name: str, of: Type, initial: Expression, *, add: Expression, subtract: Expression
-    ) -> AccumulatorRef:
-        kept = AccumulatorRef(name)
-        self.accumulators[name] = Accumulator(
-            name,
-            of,
-            initial,
-            _added(kept, add, of),
-            _subtracted(kept, subtract, of) if self._undo else None,
-            _added(kept, TableColumnRef(name), of),
-        )
-        return kept
-
-
-def _added(kept: Expression, add: Expression, of: Type) -> Expression:
-    return _call("ADD_EXACT" if isinstance(of, Decimal) else "+", kept, add)
-
-
-def _subtracted(kept: Expression, subtract: Expression, of: Type) -> Expression:
-    if isinstance(of, Decimal):
-        return _added(kept, _call("-", subtract), of)
-    return _call("-", kept, subtract)
+        type_of(call(choose, arg, arg), self.kept.scope)
+        if self.kept.undo:
+            return extreme_of_all(self.kept, aggregate)
+        before = AccumulatorRef(name)
+        add, merge = (call(choose, before, new) for new in (arg, TableColumnRef(name)))
+        return self.kept.keep(name, of, null_of(of), add=add, merge=merge)
 
 
 def _sum_type(of: Type, arg: Expression) -> Type:
@@ -267,11 +214,11 @@ def _as(of: Type, expression: Expression, scope: Scope) -> Expression:
     if given == of:
         return expression
     if isinstance(of, Decimal) and isinstance(given, Decimal):
-        return _call(
+        return call(
             "ADD_EXACT", Cast(literal(0), of), expression
         )  # A cast that does not give null.
     cast = Cast(expression, of)
-    return _call("FITS", cast, expression) if isinstance(of, Decimal) and given != NULL else cast
+    return call("FITS", cast, expression) if isinstance(of, Decimal) and given != NULL else cast
 
 
 def _exactly(step: dict[str, Expression], scope: Scope) -> dict[str, Expression]:
@@ -287,9 +234,9 @@ def _exactly(step: dict[str, Expression], scope: Scope) -> dict[str, Expression]
                 found = Call(sign, (left, right))
                 if not isinstance(type_of(found, scope), Decimal):
                     return found
-                by_zero = _call("=", right, literal(0))
-                divisor = _call("IF", by_zero, literal(None), right) if sign == "/" else right
-                return _call("FITS", found, left, divisor)
+                by_zero = call("=", right, literal(0))
+                divisor = call("IF", by_zero, literal(None), right) if sign == "/" else right
+                return call("FITS", found, left, divisor)
             case Call("+" | "-" as sign, (left, right)):
                 left, right = rewrite(left, change), rewrite(right, change)
                 of = common_type((type_of(left, scope), type_of(right, scope)), sign)
@@ -304,8 +251,8 @@ def _exactly(step: dict[str, Expression], scope: Scope) -> dict[str, Expression]
 
 def _sum_exactly(sign: str, left: Expression, right: Expression, of: Decimal) -> Expression:
     wide = Decimal(min(of.precision + 1, DECIMAL_PRECISION_MAX), of.scale)
-    widened = _call("ADD_EXACT", Cast(literal(0), wide), left)
-    return _call("ADD_EXACT", widened, right if sign == "+" else _call("-", right))
+    widened = call("ADD_EXACT", Cast(literal(0), wide), left)
+    return call("ADD_EXACT", widened, right if sign == "+" else call("-", right))
 
 
 def _decimal(side: Expression, of: Decimal, scope: Scope) -> Expression:
@@ -317,7 +264,3 @@ def _decimal(side: Expression, of: Decimal, scope: Scope) -> Expression:
 
 def _names(columns: dict[str, Expression]) -> str:
     return ", ".join(columns) or "none"
-
-
-def _call(function: str, *args: Expression) -> Call:
-    return Call(function, args)

@@ -15,7 +15,7 @@ Conditions follow SQL's three-valued logic. People write expressions with the op
 
 import datetime as dt
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal as PythonDecimal
 from typing import Final
 from typing import Literal as OneOf
@@ -23,6 +23,7 @@ from typing import Literal as OneOf
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.functions import FUNCTIONS
 from duolog.plan.schema import Schema
+from duolog.plan.steps import STEPS
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -46,6 +47,7 @@ from duolog.plan.types import (
 
 PlainValue = bool | int | float | str | bytes | PythonDecimal | dt.datetime | dt.date | None
 
+_CALLED: Final = FUNCTIONS | STEPS
 _INT_MAX: Final = 2**31 - 1
 _BIGINT_MAX: Final = 2**63 - 1
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
@@ -143,13 +145,13 @@ class Literal(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """A scalar function of the registry `functions.FUNCTIONS`, applied."""
+    """A scalar function of the registry `functions.FUNCTIONS`, or a step of an aggregate, applied."""
 
     function: str
     args: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        if self.function not in FUNCTIONS:
+        if self.function not in _CALLED:
             raise unknown_name("function", self.function, FUNCTIONS)
 
     def __str__(self) -> str:
@@ -187,16 +189,21 @@ class Item(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
-    """An aggregate function: count, sum, min, max or avg. `arg` None is `count(*)`.
+    """An aggregate function of `plan.aggregates`. `arg` None is `count(*)`.
 
-    It passes nulls over: the sum of nothing is null, and so is its mean; the count is 0.
+    It passes nulls over: the sum of nothing is null, and so is its mean; the count is 0. `others` are more
+    columns that it reads, `options` what else is said of it.
     """
 
     function: str
     arg: Expression | None = None
+    others: tuple[Expression, ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.function}({'*' if self.arg is None else self.arg})"
+        columns = ["*" if self.arg is None else str(self.arg), *map(str, self.others)]
+        options = [f"{name}={value!r}" for name, value in self.options]
+        return f"{self.function}({', '.join(columns + options)})"
 
 
 Named = tuple[str, Expression]
@@ -286,8 +293,9 @@ def walk(expression: Expression) -> Iterator[Expression]:
         case Item(arg, key):
             yield from walk(arg)
             yield from walk(key)
-        case Aggregate(_, arg) if arg is not None:
-            yield from walk(arg)
+        case Aggregate(_, arg, others) if arg is not None:
+            for one in (arg, *others):
+                yield from walk(one)
         case _:
             pass
 
@@ -309,8 +317,9 @@ def rewrite(
             return Call(function, tuple(rewrite(arg, change) for arg in args))
         case Item(arg, key):
             return Item(rewrite(arg, change), rewrite(key, change))
-        case Aggregate(function, arg) if arg is not None:
-            return Aggregate(function, rewrite(arg, change))
+        case Aggregate(_, arg, others) if arg is not None:
+            changed_others = tuple(rewrite(one, change) for one in others)
+            return replace(expression, arg=rewrite(arg, change), others=changed_others)
         case _:
             return expression
 
@@ -353,7 +362,7 @@ def _lookup(kind: str, name: str, columns: tuple[Column, ...]) -> Type:
 
 def _call_type(function: str, types: tuple[Type, ...], call: Expression) -> Type:
     try:
-        return FUNCTIONS[function].type_of(types)
+        return _CALLED[function].type_of(types)
     except TypeMismatch as error:
         error.detail = f"{error.detail} In {call}."
         raise

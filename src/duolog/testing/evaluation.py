@@ -27,6 +27,7 @@ from duolog.plan.functions import common_type
 from duolog.plan.types import BIGINT, INT, Array, Decimal, Type
 from duolog.testing.casts import cast_value
 from duolog.testing.scalars import NULL_PASSES, NULL_SEES, Scalar, order_key
+from duolog.testing.steps import STEPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,8 @@ def _item(whole: Evaluate, key: Evaluate) -> Evaluate:
 def _call(call: Call, of: Type, scope: Scope) -> Evaluate:
     wanted = _argument_types(call, of, scope)
     args = [_widened(arg, to, scope) for arg, to in zip(call.args, wanted, strict=True)]
-    if call.function in NULL_SEES:
-        see = NULL_SEES[call.function]
+    if call.function in NULL_SEES or call.function in STEPS:
+        see = NULL_SEES.get(call.function) or STEPS[call.function]
         return lambda values: see([arg(values) for arg in args], of)
     return _null_if_any_is(NULL_PASSES[call.function], args, of)
 

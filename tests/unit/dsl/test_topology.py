@@ -1,6 +1,6 @@
 import pytest
 
-from duolog import Topology, acc, avg, col, count, lit, max_, row_time, sum_
+from duolog import Topology, acc, avg, col, count, lit, row_time, sum_
 from duolog.core.errors import StatementError
 from duolog.dsl.streams import Stream, Table
 from duolog.plan.nodes import AggregateNode, Sink
@@ -181,15 +181,6 @@ def test_two_groups_by_the_same_columns_are_one() -> None:
 def test_a_table_of_another_topology_is_refused() -> None:
     with pytest.raises(StatementError, match="belongs to another topology"):
         flights(Topology("t")).join(airlines(Topology("u")), prefix="a_")
-
-
-def test_max_over_a_grouped_table_is_refused_with_a_way_out() -> None:
-    grouped = airlines(Topology("t")).group_by("dest")
-
-    with pytest.raises(StatementError, match=r"cannot keep max\(name\)") as caught:
-        grouped.aggregate(last=max_("name"))
-
-    assert "to_stream" in caught.value.hint
 
 
 def test_aggregates_share_what_they_keep() -> None:

@@ -15,7 +15,7 @@ from duolog.engine.lowering.operators import (
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.lowering.windows import lower_windows
 from duolog.engine.sql import spark_type
-from duolog.plan.aggregates import Accumulator
+from duolog.plan.accumulators import Accumulator
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import AggregateNode
@@ -50,7 +50,8 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
     }
     match node.windows:
         case None:
-            return FoldOperator(**shared, subtract=_subtract(node, naming))
+            paged = any(accumulator.paged for accumulator in kept)
+            return FoldOperator(**shared, subtract=_subtract(node, naming), paged=paged)
         case SlidingWindows(difference_ms=difference, grace_ms=grace):
             return SlidingFoldOperator(**shared, difference_ms=difference, grace_ms=grace)
         case SessionWindows(gap_ms=gap, grace_ms=grace):

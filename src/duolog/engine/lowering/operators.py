@@ -137,6 +137,7 @@ class FoldOperator(Operator):
     subtract: Sequence[str] | None
     results: Sequence[str]
     told_at_once: bool
+    paged: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,7 @@ abstract class AggregatingNode extends Node {
   protected final void update(KeyValueStore.Entry entry, UnsafeRow acc, Change change) {
     long ts = entry.row == null ? change.ts : Math.max(entry.ts, change.ts);
     ensureResults(entry.key, acc, ts);
+    willKeep();
     keep(entry, acc, ts, change);
   }
 
@@ -121,6 +122,9 @@ abstract class AggregatingNode extends Node {
       due.look();
     }
   }
+
+  /** Nothing fails any more: what a step has put aside counts. */
+  void willKeep() {}
 
   /** Fails, before anything is written, where an accumulator has no results. */
   protected final void ensureResults(UnsafeRow key, UnsafeRow acc, long ts) {

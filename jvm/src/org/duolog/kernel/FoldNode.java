@@ -17,12 +17,14 @@ final class FoldNode extends AggregatingNode {
 
   private final boolean table;
   private final Program subtract;
+  private final PagedRows pages;
 
   FoldNode(
       KeyValueStore store, Layout layout, Steps steps, boolean table, Program subtract) {
     super(store, layout, steps);
     this.table = table;
     this.subtract = subtract == null ? null : own(subtract);
+    this.pages = store.pages();
   }
 
   @Override
@@ -37,9 +39,24 @@ final class FoldNode extends AggregatingNode {
       return;
     }
     KeyValueStore.Entry entry = store.lookup(change.key);
-    UnsafeRow acc = folded(entry.row, change, takesBack);
+    UnsafeRow acc = folded(entry, change, takesBack);
     if (acc != null) {
       update(entry, acc, change);
+    }
+  }
+
+  private UnsafeRow folded(KeyValueStore.Entry entry, Change change, boolean takesBack) {
+    if (pages == null) {
+      return folded(entry.row, change, takesBack);
+    }
+    pages.begin(entry.key);
+    return Pages.within(pages, () -> folded(entry.row, change, takesBack));
+  }
+
+  @Override
+  void willKeep() {
+    if (pages != null) {
+      pages.keep();
     }
   }
 

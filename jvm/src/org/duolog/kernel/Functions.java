@@ -46,6 +46,7 @@ final class Functions {
         "isNull",
         DataTypes.BinaryType,
         DataTypes.BooleanType);
+    AggregateFunctions.register(registry);
     registry.createOrReplaceTempFunction(
         "duolog_header",
         arguments -> ofHeaders("last", DataTypes.BinaryType, arguments, DataTypes.StringType),

@@ -66,8 +66,8 @@ final class Graph {
     if (operator instanceof Operator.Table table) {
       declare(table.store(), table.valueTypes().size(), true, StateRows.inOneMap());
     } else if (operator instanceof Operator.Fold fold) {
-      declare(
-          fold.store(), fold.accTypes().size(), fold.toldAtOnce(), StateRows.inOneMap());
+      StateRows rows = fold.paged() ? new PagedRows() : StateRows.inOneMap();
+      declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     } else if (operator instanceof Operator.WindowFold fold) {
       WindowRows.Order order = folds.order(Binding.owner(id, fold), fold, fold.onClose());
       int keys = Closing.keyTypes(fold).size();

@@ -69,6 +69,11 @@ final class KeyValueStore implements Store {
     return name;
   }
 
+  /** Where its rows have their pages; null where they have none. */
+  PagedRows pages() {
+    return rows instanceof PagedRows paged ? paged : null;
+  }
+
   @Override
   public void attach(MapState<byte[], byte[]> state) {
     rows.attach(state);

@@ -248,7 +248,8 @@ interface Operator {
       List<String> add,
       List<String> subtract,
       List<String> results,
-      boolean toldAtOnce)
+      boolean toldAtOnce,
+      boolean paged)
       implements Operator {
     public Fold {
       children = Spec.orEmpty(children);

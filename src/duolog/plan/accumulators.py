@@ -1,0 +1,131 @@
+"""What an aggregation keeps for a group, as it is put together: accumulators by name.
+
+A name says what is kept, so that functions which keep the same share it: `count(x)` is that of
+`count`, of `avg` and of `stddev`.
+"""
+
+from dataclasses import dataclass
+
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Call,
+    Cast,
+    Expression,
+    Literal,
+    Scope,
+    TableColumnRef,
+    literal,
+    type_of,
+)
+from duolog.plan.types import BIGINT, NULL, Decimal, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """One column of what an aggregation keeps for a key.
+
+    `initial` reads nothing; `add` and `subtract` read the record's columns and the accumulators
+    as they were before it. `subtract` is None where the fold never takes back. `merge` makes one
+    accumulator of those of two sessions: the earlier one's, and the later one's by TableColumnRef.
+    """
+
+    name: str
+    type: Type
+    initial: Expression
+    add: Expression
+    subtract: Expression | None = None
+    merge: Expression | None = None
+    paged: bool = False
+    """Whether it may outgrow a row: the rest is in pages beside the store's rows."""
+
+
+class Accumulators:
+    """The accumulators of one aggregation.
+
+    Args:
+        scope: the columns of the records.
+        undo: rows are taken back too, because a table is aggregated.
+    """
+
+    def __init__(self, scope: Scope, *, undo: bool) -> None:
+        self.scope = scope
+        self.undo = undo
+        self.by_name: dict[str, Accumulator] = {}
+
+    def type_of(self, arg: Expression, *, function: str = "") -> Type:
+        """Return the type of a value that is aggregated.
+
+        Raises:
+            StatementError: a column is unknown, or it is the literal null, for a named `function`.
+        """
+        found = type_of(arg, self.scope)
+        if function and found == NULL:
+            raise TypeMismatch(f"{function}({arg}) has no type", hint="Cast the null to a type.")
+        return found
+
+    def keep(
+        self,
+        name: str,
+        of: Type,
+        initial: Expression,
+        *,
+        add: Expression,
+        subtract: Expression | None = None,
+        merge: Expression,
+    ) -> AccumulatorRef:
+        """Keep an accumulator by these steps; over a table it needs the one that takes back."""
+        assert subtract is not None or not self.undo, name
+        back = subtract if self.undo else None
+        self.by_name[name] = Accumulator(name, of, initial, add, back, merge)
+        return AccumulatorRef(name)
+
+    def keep_sum(
+        self, name: str, of: Type, initial: Expression, *, add: Expression, subtract: Expression
+    ) -> AccumulatorRef:
+        """Keep a sum of `add`, from which `subtract` is taken back."""
+        kept = AccumulatorRef(name)
+        return self.keep(
+            name,
+            of,
+            initial,
+            add=added(kept, add, of),
+            subtract=_subtracted(kept, subtract, of),
+            merge=added(kept, TableColumnRef(name), of),
+        )
+
+    def count_rows(self) -> AccumulatorRef:
+        """Keep the number of records."""
+        one = literal(1)
+        return self.keep_sum("count(*)", BIGINT, Literal(0, BIGINT), add=one, subtract=one)
+
+    def count(self, arg: Expression) -> AccumulatorRef:
+        """Keep the number of records in which `arg` is not null."""
+        one = call("IF", call("IS_NULL", arg), literal(0), literal(1))
+        return self.keep_sum(f"count({arg})", BIGINT, Literal(0, BIGINT), add=one, subtract=one)
+
+    def refuse_undo(self, aggregate: Expression, detail: str, hint: str) -> None:
+        """Raise a StatementError if rows are taken back, which this aggregate cannot do."""
+        if self.undo:
+            raise InvalidPlan(
+                f"cannot keep {aggregate} over a grouped table", detail=detail, hint=hint
+            )
+
+
+def call(function: str, *args: Expression) -> Call:
+    return Call(function, args)
+
+
+def null_of(of: Type) -> Expression:
+    return Cast(literal(None), of)
+
+
+def added(kept: Expression, add: Expression, of: Type) -> Expression:
+    """Return a sum that does not lose digits."""
+    return call("ADD_EXACT" if isinstance(of, Decimal) else "+", kept, add)
+
+
+def _subtracted(kept: Expression, subtract: Expression, of: Type) -> Expression:
+    if isinstance(of, Decimal):
+        return added(kept, call("-", subtract), of)
+    return call("-", kept, subtract)

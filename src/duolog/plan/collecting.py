@@ -1,0 +1,390 @@
+"""Aggregate functions that keep values, and not one number: the first, the greatest, lists, sets, sketches.
+
+    function                over a stream             over a table, where rows are taken back
+    min, max                the value                 all values, and the value
+    first, last             the value (and its time)  all values by time, and the value
+    collect_list            a list                    the same: the last equal one is taken out
+    collect_set, _map       a list, a map             all values, and the list or map
+    top_k, top_k_distinct   the k greatest            all values, and the k greatest
+    count_distinct          all values                all values
+    histogram               values with their counts  all values, and the counts
+    percentile              counts of buckets         the same
+    approx_count_distinct   a sketch                  cannot be taken back: refused
+
+"All values" stand once each with how often they are there, ascending; what outgrows the row goes to
+pages (but in windows). What is read from them is kept beside them, so that only the fold needs pages.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from duolog.plan.accumulators import Accumulators, call, null_of
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Aggregate,
+    Cast,
+    Expression,
+    Item,
+    RowTime,
+    Scope,
+    TableColumnRef,
+    literal,
+    type_of,
+)
+from duolog.plan.types import BIGINT, BYTES, DOUBLE, Array, Map, Type, map_in, numeric
+
+_NO_LIMIT: Final = literal(2**31 - 1)
+_NO_PAGES: Final = literal(0)
+_ONE: Final = literal(1)
+_ANY: Final = literal(value=False)
+_DISTINCT: Final = literal(value=True)
+
+
+def extreme_of_all(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    """Return a min or max whose rows are taken back."""
+    arg = _arg(aggregate)
+    read = "VALUES_LEAST" if aggregate.function == "min" else "VALUES_GREATEST"
+    return _read(kept, aggregate, arg, lambda found: Item(found, literal(0)), read)
+
+
+def _first_or_last(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg, options = _arg(aggregate), dict(aggregate.options)
+    of = kept.type_of(arg, function=aggregate.function)
+    if kept.undo and options["by"] == "offset":
+        kept.refuse_undo(
+            aggregate,
+            "Rows of a table change and go: none of them stays the one that came first.",
+            'Ask for the row that changed first or last: by="time".',
+        )
+    if kept.undo:
+        pair = _unless_null(arg, call("SORTABLE", RowTime(), arg), options["nulls"])
+        read = "VALUES_LEAST" if aggregate.function == "first" else "VALUES_GREATEST"
+        value = literal("col0")
+        return _read(
+            kept, aggregate, pair, lambda found: Item(Item(found, literal(0)), value), read
+        )
+    if options["n"] is not None:
+        return _some(kept, aggregate, arg, of)
+    if options["by"] == "time":
+        return _by_time(kept, aggregate, arg, of)
+    return _by_offset(kept, aggregate, arg, of)
+
+
+def _by_offset(
+    kept: Accumulators, aggregate: Aggregate, arg: Expression, of: Type
+) -> AccumulatorRef:
+    name, is_first = str(aggregate), aggregate.function == "first"
+    before, other = AccumulatorRef(name), TableColumnRef(name)
+    add: Expression
+    if not dict(aggregate.options)["nulls"]:
+        add = call("COALESCE", before, arg) if is_first else call("COALESCE", arg, before)
+        merge = call("COALESCE", *((before, other) if is_first else (other, before)))
+    else:
+        rows = kept.count_rows()
+        none_here = call("=", rows, literal(0))
+        none_there = call("=", TableColumnRef(rows.name), literal(0))
+        add = call("IF", none_here, arg, before) if is_first else arg
+        merge = (
+            call("IF", none_here, other, before)
+            if is_first
+            else call("IF", none_there, before, other)
+        )
+    return kept.keep(name, of, null_of(of), add=add, merge=merge)
+
+
+def _by_time(kept: Accumulators, aggregate: Aggregate, arg: Expression, of: Type) -> AccumulatorRef:
+    name = str(aggregate)
+    time_name = f"time of {name}"
+    time, other_time = AccumulatorRef(time_name), TableColumnRef(time_name)
+    sign = "<" if aggregate.function == "first" else ">="
+    nulls = dict(aggregate.options)["nulls"]
+
+    def comes(at: Expression, *more: Expression) -> Expression:
+        sooner = call("OR", call("IS_NULL", time), call(sign, at, time))
+        return call("AND", sooner, *more) if more else sooner
+
+    taken = comes(RowTime(), *([] if nulls else [call("IS_NOT_NULL", arg)]))
+    merged = comes(other_time, call("IS_NOT_NULL", other_time))
+    kept.keep(
+        time_name,
+        BIGINT,
+        null_of(BIGINT),
+        add=call("IF", taken, RowTime(), time),
+        merge=call("IF", merged, other_time, time),
+    )
+    before = AccumulatorRef(name)
+    add, merge = call("IF", taken, arg, before), call("IF", merged, TableColumnRef(name), before)
+    return kept.keep(name, of, null_of(of), add=add, merge=merge)
+
+
+def _some(kept: Accumulators, aggregate: Aggregate, arg: Expression, of: Type) -> AccumulatorRef:
+    """Keep the first or last `n` values by offset, as a list."""
+    name, options = str(aggregate), dict(aggregate.options)
+    many = options["n"]
+    assert isinstance(many, int), many
+    before, other = AccumulatorRef(name), TableColumnRef(name)
+    if aggregate.function == "first":
+        longer = call("LIST_ADD", before, arg, literal(many))
+        merge = call("LIST_CONCAT", before, other, literal(many))
+    else:
+        longer = call("LIST_LAST", call("LIST_ADD", before, arg, _NO_LIMIT), literal(many))
+        merge = call("LIST_LAST", call("LIST_CONCAT", before, other, _NO_LIMIT), literal(many))
+    add = longer if options["nulls"] else call("IF", call("IS_NULL", arg), before, longer)
+    return kept.keep(name, Array(of), _empty(Array(of)), add=add, merge=merge)
+
+
+def _collect_list(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg, name, options = _arg(aggregate), str(aggregate), dict(aggregate.options)
+    of = kept.type_of(arg, function=aggregate.function)
+    if kept.undo:
+        _ensure_ordered(of, aggregate)
+    before, limit = AccumulatorRef(name), _limit(aggregate)
+    longer = call("LIST_ADD", before, arg, limit)
+    return kept.keep(
+        name,
+        Array(of),
+        _empty(Array(of)),
+        add=longer if options["nulls"] else call("IF", call("IS_NULL", arg), before, longer),
+        subtract=call("LIST_REMOVE", before, arg),
+        merge=call("LIST_CONCAT", before, TableColumnRef(name), limit),
+    )
+
+
+def _collect_set(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg, name, limit = _arg(aggregate), str(aggregate), _limit(aggregate)
+    of = kept.type_of(arg, function=aggregate.function)
+    _ensure_ordered(of, aggregate)
+    nulls = dict(aggregate.options)["nulls"]
+    if kept.undo and nulls:
+        raise InvalidPlan(
+            f"cannot keep {aggregate} over a grouped table",
+            detail="A set of a table's rows does not hold null.",
+            hint="Leave nulls=True out, or aggregate the table's stream with to_stream().",
+        )
+    if kept.undo:
+        return _read(kept, aggregate, arg, _as_it_is, "VALUES_LEAST", limit=limit, distinct=True)
+    before = AccumulatorRef(name)
+    larger = call("SET_ADD", before, arg, limit)
+    return kept.keep(
+        name,
+        Array(of),
+        _empty(Array(of)),
+        add=larger if nulls else call("IF", call("IS_NULL", arg), before, larger),
+        merge=call("SET_CONCAT", before, TableColumnRef(name), limit),
+    )
+
+
+def _collect_map(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    key, (value,) = _arg(aggregate), aggregate.others
+    name, limit = str(aggregate), _limit(aggregate)
+    of_key, of_value = (kept.type_of(of, function=aggregate.function) for of in (key, value))
+    _ensure_ordered(of_key, aggregate)
+    of = Map(of_key, of_value)
+    if kept.undo:
+        _ensure_ordered(of_value, aggregate)
+        pair = _unless_null(key, call("SORTABLE", key, value))
+        return _read(kept, aggregate, pair, _as_it_is, "VALUES_PAIRS", limit=limit)
+    before = AccumulatorRef(name)
+    return kept.keep(
+        name,
+        of,
+        _empty(of),
+        add=call("MAP_PUT", before, key, value, limit),
+        merge=call("MAP_CONCAT", before, TableColumnRef(name), limit),
+    )
+
+
+def _histogram(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg, limit = _arg(aggregate), _limit(aggregate)
+    of = kept.type_of(arg, function=aggregate.function)
+    _ensure_ordered(of, aggregate)
+    if kept.undo:
+        return _read(kept, aggregate, arg, _as_it_is, "VALUES_COUNTS", limit=limit)
+    name = str(aggregate)
+    before = AccumulatorRef(name)
+    kept.keep(
+        name,
+        BYTES,
+        null_of(BYTES),
+        add=call("VALUES_ADD_WITHIN", before, arg, limit),
+        merge=call("VALUES_MERGE", before, TableColumnRef(name), limit),
+    )
+    return call("VALUES_COUNTS", before, null_of(of), limit)
+
+
+def _top(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg = _arg(aggregate)
+    many = literal(dict(aggregate.options)["k"])  # type: ignore[arg-type]
+    for one in (arg, *aggregate.others):
+        _ensure_ordered(kept.type_of(one, function=aggregate.function), aggregate)
+    distinct = aggregate.function == "top_k_distinct"
+    value = arg
+    if aggregate.others:
+        value = _unless_null(arg, call("SORTABLE", arg, *aggregate.others))
+    if kept.undo:
+        return _read(
+            kept, aggregate, value, _as_it_is, "VALUES_GREATEST", limit=many, distinct=distinct
+        )
+    name, flag = str(aggregate), _DISTINCT if distinct else _ANY
+    before = AccumulatorRef(name)
+    kept.keep(
+        name,
+        BYTES,
+        null_of(BYTES),
+        add=call("VALUES_ADD_TOP", before, value, many, flag),
+        merge=call("VALUES_MERGE_TOP", before, TableColumnRef(name), many, flag),
+    )
+    of = type_of(value, kept.scope)
+    return call("VALUES_GREATEST", before, null_of(of), many, flag)
+
+
+def _count_distinct(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg = _arg(aggregate)
+    _ensure_ordered(kept.type_of(arg, function=aggregate.function), aggregate)
+    return call("VALUES_DISTINCT", AccumulatorRef(_all_values(kept, arg)))
+
+
+def _approx_count_distinct(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    kept.refuse_undo(
+        aggregate,
+        "A sketch does not know how often it has seen a value, and cannot take one back.",
+        "Count exactly: count_distinct(...).",
+    )
+    arg, name = _arg(aggregate), str(aggregate)
+    _ensure_ordered(kept.type_of(arg, function=aggregate.function), aggregate)
+    before = AccumulatorRef(name)
+    kept.keep(
+        name,
+        BYTES,
+        null_of(BYTES),
+        add=call("SKETCH_ADD", before, arg),
+        merge=call("SKETCH_MERGE", before, TableColumnRef(name)),
+    )
+    return call("SKETCH_DISTINCT", before)
+
+
+def _percentile(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg = _arg(aggregate)
+    of = kept.type_of(arg, function=aggregate.function)
+    if not numeric(of):
+        raise TypeMismatch(f"{aggregate} needs numbers", detail=f"{arg} is a {of}.")
+    bucket = call("BUCKET", Cast(arg, DOUBLE))
+    name = f"values({bucket})"
+    before = AccumulatorRef(name)
+    kept.keep(
+        name,
+        BYTES,
+        null_of(BYTES),
+        add=call("VALUES_ADD", before, bucket, _NO_PAGES),
+        subtract=call("VALUES_SUBTRACT", before, bucket),
+        merge=call("VALUES_MERGE", before, TableColumnRef(name), _NO_LIMIT),
+    )
+    fractions = dict(aggregate.options)["at"]
+    if isinstance(fractions, tuple):
+        found = [call("QUANTILE", before, literal(float(one))) for one in fractions]
+        return call("ARRAY", *found)
+    assert isinstance(fractions, float), fractions
+    return call("QUANTILE", before, literal(fractions))
+
+
+def _read(
+    kept: Accumulators,
+    aggregate: Aggregate,
+    value: Expression,
+    of_found: Callable[[Expression], Expression],
+    read: str,
+    *,
+    limit: Expression = _ONE,
+    distinct: bool = False,
+) -> AccumulatorRef:
+    """Keep all values, and beside them what `read` finds in them."""
+    of_value = type_of(value, kept.scope)
+    like = null_of(of_value)
+    flags = [_DISTINCT if distinct else _ANY] if read in {"VALUES_LEAST", "VALUES_GREATEST"} else []
+    values = kept.by_name[_all_values(kept, value)]
+
+    def found(values_now: Expression) -> Expression:
+        return of_found(call(read, values_now, like, limit, *flags))
+
+    assert values.subtract is not None, "a table's rows are taken back"
+    name = str(aggregate)
+    of = type_of(found(null_of(BYTES)), Scope(()))
+    merge = found(values.merge or values.add)
+    return kept.keep(
+        name,
+        of,
+        null_of(of),
+        add=found(values.add),
+        subtract=found(values.subtract),
+        merge=merge,
+    )
+
+
+def _all_values(kept: Accumulators, value: Expression) -> str:
+    """Keep all values with how often each is there; return the accumulator's name."""
+    name = f"values({value})"
+    if name in kept.by_name:
+        return name
+    slot = 1 + sum(one.paged for one in kept.by_name.values())
+    before = AccumulatorRef(name)
+    kept.keep(
+        name,
+        BYTES,
+        null_of(BYTES),
+        add=call("VALUES_ADD", before, value, literal(slot)),
+        subtract=call("VALUES_SUBTRACT", before, value),
+        merge=call("VALUES_MERGE", before, TableColumnRef(name), _NO_LIMIT),
+    )
+    kept.by_name[name] = replace(kept.by_name[name], paged=True)
+    return name
+
+
+def _arg(aggregate: Aggregate) -> Expression:
+    if aggregate.arg is None:
+        raise TypeMismatch(
+            f"{aggregate} does not exist", hint=f"Name what to {aggregate.function}."
+        )
+    return aggregate.arg
+
+
+def _limit(aggregate: Aggregate) -> Expression:
+    return literal(dict(aggregate.options)["limit"])  # type: ignore[arg-type]
+
+
+def _unless_null(arg: Expression, value: Expression, nulls: object = None) -> Expression:
+    """Return `value` where `arg` is not null; with `nulls` always."""
+    return value if nulls else call("CASE", call("IS_NOT_NULL", arg), value)
+
+
+def _empty(of: Type) -> Expression:
+    return call("EMPTY", null_of(of))
+
+
+def _as_it_is(found: Expression) -> Expression:
+    return found
+
+
+def _ensure_ordered(of: Type, aggregate: Aggregate) -> None:
+    if map_in(of):
+        raise TypeMismatch(
+            f"cannot keep {aggregate}",
+            detail=f"It compares values, and a {of} has no order and no equality.",
+        )
+
+
+COLLECTING: Final[dict[str, Callable[[Accumulators, Aggregate], Expression]]] = {
+    "first": _first_or_last,
+    "last": _first_or_last,
+    "collect_list": _collect_list,
+    "collect_set": _collect_set,
+    "collect_map": _collect_map,
+    "histogram": _histogram,
+    "top_k": _top,
+    "top_k_distinct": _top,
+    "count_distinct": _count_distinct,
+    "approx_count_distinct": _approx_count_distinct,
+    "percentile": _percentile,
+}
+"""The functions by name."""
