@@ -35,6 +35,7 @@ from duolog.plan.nodes import (
     Project,
     Sink,
     Source,
+    Suppress,
 )
 from duolog.plan.partitioner import partition_of
 from duolog.serde.row import Row
@@ -45,6 +46,7 @@ from duolog.testing.joining import PairsFailed
 from duolog.testing.metadata import SourceClock
 from duolog.testing.operators import compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
+from duolog.testing.suppressing import waiting_rows
 
 _FIRST: Final = -1
 
@@ -165,8 +167,10 @@ class ReferenceEvaluator:
         return written
 
     def rows(self, table: Node) -> dict[Row, Row]:
-        """Return the rows that the store of `table` holds, in all tasks."""
+        """Return the rows that the store of `table` holds, in all tasks; of one that holds back, those that wait."""
         (store,) = table.stores
+        if isinstance(table, Suppress):
+            return waiting_rows(task.get(store, {}) for task in self._stores.values())
         row_of = kept_by(table, self._compiled.levels.looked_up)
         found = (
             (key, row_of(key, task))

@@ -3,14 +3,14 @@
 Source: Kafka Streams `KTableSuppressProcessor`, `InMemoryTimeOrderedKeyValueChangeBuffer`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import Suppress
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
-from duolog.testing.entries import Entry, Kept, Run, Stores, after, made
+from duolog.testing.entries import Entry, Kept, Run, Store, Stores, after, made
 
 
 class Full(Exception):
@@ -77,6 +77,16 @@ def _seen(node: Suppress, entry: Entry, stores: Stores) -> int:
     now = max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms)
     times[()] = Kept((), now)
     return now
+
+
+def waiting_rows(stores: Iterable[Store]) -> dict[Row, Row]:
+    """Return the new rows that wait in a store, of all tasks; without deletions."""
+    changes = ((key, change) for store in stores for key, change in store.items())
+    return {
+        key: change.last.value
+        for key, change in changes
+        if isinstance(change, Waiting) and change.last.value is not None
+    }
 
 
 def told_by(node: Suppress, table: LookUp) -> LookUp:

@@ -88,3 +88,14 @@ def test_its_store_has_a_name_of_the_user() -> None:
     held = users(Topology("t")).suppress("1 s", store="held")
 
     assert held.node.stores == ("held",)
+
+
+def test_rows_that_go_when_their_windows_close_are_not_joined() -> None:
+    visits = Topology("t").stream("visits", key="user STRING", value="n INT")
+    windowed = visits.group_by_key().windowed_by(tumbling("1 s", grace="0 s"), emit="on close")
+    table = windowed.count()
+
+    with pytest.raises(StatementError, match="its rows go") as caught:
+        table.filter(col("count") > 1).left_join(table, prefix="all_")
+
+    assert 'emit="on update"' in caught.value.hint

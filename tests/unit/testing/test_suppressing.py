@@ -16,11 +16,13 @@ def test_of_each_key_the_last_change_leaves_a_while_after_the_first_one() -> Non
     for key, city, at in [("a", "x", 0), ("b", "x", 2), ("a", "y", 3), ("c", "z", 5)]:
         users.pipe_input(key, None if city is None else {"city": city}, at)
     first = driver.output_topic("slow").read_records()
+    waiting = driver.store("suppress-2-store")
     users.pipe_input("c", None, 7)
 
     assert [tuple(record) for record in first] == [("a", {"city": "y"}, 3)]
     assert driver.output_topic("slow").read_key_values() == [("b", {"city": "x"})]
-    assert driver.stores == ("table-1-store", "suppress-2-store")
+    assert waiting == {"b": {"city": "x"}, "c": {"city": "z"}}
+    assert driver.store("suppress-2-store") == {}
 
 
 def test_a_row_that_is_taken_back_is_the_one_that_was_told() -> None:

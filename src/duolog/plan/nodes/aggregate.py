@@ -107,7 +107,8 @@ class AggregateNode(Node):
             return "a row for each group for good: groups have no end"
         if isinstance(self.windows, UnlimitedWindows):
             return "a row for each group for good: its window has no end"
-        return f"a row for each group and window until stream time has closed it: {self.windows}"
+        until = "its result leaves, as " if self.emits_on_close else ""
+        return f"a row for each group and window until {until}stream time has closed it: {self.windows}"
 
     @property
     def emits_on_close(self) -> bool:

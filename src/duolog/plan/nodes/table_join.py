@@ -18,6 +18,7 @@ from typing import Literal as OneOf
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named, Scope
 from duolog.plan.nodes.join import ensure_same_windows, table_names_in
+from duolog.plan.nodes.lookup import ensure_rows_stay
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -54,6 +55,7 @@ class JoinSide(Node):
     def __post_init__(self) -> None:
         ensure_table(self.left, "join, on the left side,")
         ensure_table(self.right, "join, on the right side,")
+        ensure_rows_stay(self.left, self.right)
         ensure_same_windows(self.left, self.right)
         left = [column.type for column in self.left.schema.key]
         if left != [column.type for column in self.right.schema.key]:
