@@ -6,6 +6,7 @@
 Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStream`, `KGroupedTable`.
 """
 
+from dataclasses import dataclass, replace
 from typing import NoReturn, Self
 
 from duolog.dsl.builder import Builder
@@ -24,7 +25,7 @@ from duolog.dsl.reshaped import Reshaped
 from duolog.dsl.stream_joins import Within, join_streams
 from duolog.dsl.suppressed import Until, WhenFull, suppressed
 from duolog.dsl.table_joins import join_tables
-from duolog.dsl.windows import Duration
+from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.aggregates import Fold
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named, PlainValue
@@ -337,6 +338,16 @@ def _grouped(records: Records, keys: tuple[Named, ...]) -> "Grouped":
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """How an aggregate keeps its rows, and when results leave."""
+
+    store: str | None = None
+    windows: Windows | None = None
+    emit: Emit = "on update"
+    ttl_ms: int | None = None
+
+
 class Grouped:
     """Records in groups: `count` or `aggregate` makes them a table keyed by the group."""
 
@@ -344,24 +355,28 @@ class Grouped:
         self,
         builder: Builder,
         group: GroupBy,
-        store: str | None = None,
-        windows: Windows | None = None,
-        emit: Emit = "on update",
+        kept: _Kept = _Kept(),
     ) -> None:
         self._builder = builder
         self._group = group
-        self._store = store
-        self._windows = windows
-        self._emit: Emit = emit
+        self._kept = kept
 
     @property
     def schema(self) -> Schema:
         """The columns that the records of a group have: the group's key, and the others."""
         return self._group.schema
 
-    def materialized(self, store: str) -> "Grouped":
-        """Name the store of the table that follows. Else it is named after its place."""
-        return Grouped(self._builder, self._group, store, self._windows, self._emit)
+    def materialized(self, store: str | None = None, *, ttl: Duration | None = None) -> "Grouped":
+        """Name the store of the table that follows, and say how long it keeps rows.
+
+        Args:
+            store: its name. Else it is named after the step, or its place.
+            ttl: how long a row is kept that is not updated, `"7 days"`: by the timestamps of the
+                records, and without a word. A group that comes again begins anew.
+        """
+        ttl_ms = None if ttl is None else milliseconds(ttl, "ttl")
+        kept = replace(self._kept, store=store or self._kept.store, ttl_ms=ttl_ms)
+        return Grouped(self._builder, self._group, kept)
 
     def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "Grouped":
         """Aggregate the records of each group in windows: `tumbling`, `hopping` or `session`.
@@ -388,7 +403,8 @@ class Grouped:
             raise InvalidPlan(
                 f"results cannot leave {emit!r}", hint='Write emit="on update" or emit="on close".'
             )
-        return Grouped(self._builder, self._group, self._store, windows, emit)
+        kept = replace(self._kept, windows=windows, emit=emit)
+        return Grouped(self._builder, self._group, kept)
 
     def count(self, name: str = "count") -> Table:
         """Count the records of each group. The count of a group that was emptied is 0."""
@@ -459,7 +475,7 @@ class Grouped:
         return CoGrouped(self._builder, self, (Side.of(self._group, adder),))
 
     def _in(self, group: GroupBy) -> "Grouped":
-        return Grouped(self._builder, group, self._store, self._windows, self._emit)
+        return Grouped(self._builder, group, self._kept)
 
     def _table(self, folded: Fold) -> Table:
         node = self._builder.add(
@@ -467,11 +483,12 @@ class Grouped:
             lambda name: AggregateNode(
                 name,
                 self._group,
-                self._store or f"{name}-store",
+                self._kept.store or f"{name}-store",
                 folded.accumulators,
                 folded.results,
-                self._windows,
-                self._emit,
+                self._kept.windows,
+                self._kept.emit,
+                self._kept.ttl_ms,
             ),
         )
         return Table(self._builder, node)

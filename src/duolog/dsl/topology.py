@@ -13,6 +13,7 @@ from duolog.dsl.metadata import source_times
 from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.streams import Stream, Table
+from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.describe import describe
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.formats import JSON, Format, internal_key_format
@@ -106,6 +107,7 @@ class Topology:
         value_format: str | None = None,
         windowed: Windows | None = None,
         store: str | None = None,
+        ttl: Duration | None = None,
         timestamp: str | Expr | None = None,
         invalid_timestamp: Invalid | None = None,
     ) -> Table:
@@ -121,6 +123,8 @@ class Topology:
             value_format: `JSON` unless another is given, or the value is a type alone (`KAFKA`).
             windowed: as for `stream`. Rows stay until they are deleted, however old their window is.
             store: the name of the store that keeps the rows.
+            ttl: how long a row is kept that is not updated, `"7 days"`: by the timestamps of the table's
+                records, and without a word to whoever reads the table. None: until it is deleted.
             timestamp: as for `stream`. A deletion for which it is null has its own.
             invalid_timestamp: as for `stream`.
 
@@ -129,11 +133,14 @@ class Topology:
         """
         of_topic = _topic_form(key, value, key_format, value_format, windowed)
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
+        ttl_ms = None if ttl is None else milliseconds(ttl, "ttl")
         return Table(
             self._builder,
             self._builder.add(
                 "table",
-                lambda name: TableSource(name, topic, *of_topic, store or f"{name}-store", times),
+                lambda name: TableSource(
+                    name, topic, *of_topic, store or f"{name}-store", times, ttl_ms
+                ),
             ),
         )
 

@@ -146,10 +146,18 @@ def _explain_filters(old: Json, new: Json, part: str) -> str:
     return f"{text} It would take back rows that it never added, or be taken for another store."
 
 
+def _explain_expiry(old: Json, new: Json, part: str) -> str:
+    was, now = ("went" if part in old else "stayed", "go" if part in new else "stay")
+    return (
+        f"has changed: its rows {was} (ttl) and would {now} now, for which they are kept otherwise."
+    )
+
+
 _EXPLAIN: Final[dict[str, Callable[[Json, Json, str], str]]] = {
     "key": _explain_whole("its key"),
     "windows": _explain_whole("its windows"),
     "waits": _explain_whole("how long its rows wait"),
+    "expiry": _explain_expiry,
     "row": _explain_row,
     "filters": _explain_filters,
     "task": _explain_whole("what chooses the task of a key"),

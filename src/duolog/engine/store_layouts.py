@@ -227,6 +227,9 @@ class _Walk:
             "called": self.names.stores.get(store, ""),
             "results": {name: list(of) for name, of in self.names.results.get(store, {}).items()},
         }
+        if node.get("ttl_ms") is not None:
+            # How long they live may change.
+            layout["expiry"] = "by time"
         if node["kind"] == "window_fold":
             layout["windows"] = laid_out(node["windows"])
         if node["kind"] == "sliding_fold":

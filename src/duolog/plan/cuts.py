@@ -52,6 +52,7 @@ from duolog.plan.nodes import (
     Suppress,
     TableJoin,
 )
+from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.schema import Schema
 
 Part = int
@@ -85,6 +86,10 @@ class TableCopy(Node):
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
+
+    @property
+    def ttl_ms(self) -> int | None:  # type: ignore[override]
+        return ttl_of(self.table)
 
     @property
     def expiry(self) -> str:

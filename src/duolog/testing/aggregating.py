@@ -16,6 +16,7 @@ from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
 from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, made, named
 from duolog.testing.evaluation import Evaluate, Values, compile_expression
+from duolog.testing.expiry import find, see
 from duolog.testing.sliding import in_sliding_windows
 
 
@@ -171,10 +172,10 @@ def _add_to_row(node: AggregateNode) -> Run:
     results = results_of(node)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
-        if is_null(entry.key):
+        if is_null(entry.key) or (entry.value is None and entry.old is None):
             return []
-        store = stores[node.store]
-        kept = store.get(entry.key)
+        see(node, entry, stores)
+        store, kept = stores[node.store], find(node, entry.key, stores)
         row = kept.row if kept else None
         if entry.old is not None and row is not None:
             row = subtract(entry.key, entry.old, row, entry.old_timestamp_ms)

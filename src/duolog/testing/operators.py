@@ -66,6 +66,7 @@ from duolog.testing.entries import (
     named,
 )
 from duolog.testing.evaluation import Values, compile_expression
+from duolog.testing.expiry import find, see
 from duolog.testing.foreign_joins import (
     announce,
     foreign_join,
@@ -117,8 +118,9 @@ def _table(node: TableSource | TableCopy | ToTable) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key):
             return []
-        store = stores[node.store]
-        kept = store.pop(entry.key, None)
+        see(node, entry, stores)
+        store, kept = stores[node.store], find(node, entry.key, stores)
+        store.pop(entry.key, None)
         if entry.value is not None:
             store[entry.key] = Kept(entry.value, entry.timestamp_ms)
         return [after(entry, kept)]
@@ -331,12 +333,12 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
     """Return the function that finds the row of a key in `table`, stored or derived."""
     match table:
         case TableSource() | TableCopy() | ToTable() | ForeignJoin():
-            return lambda key, stores: stores[table.store].get(key)
+            return lambda key, stores: find(table, key, stores)
         case AggregateNode():
             results = results_of(table)
 
             def of_aggregate(key: Row, stores: Stores) -> Kept | None:
-                kept = stores[table.store].get(key)
+                kept = find(table, key, stores)
                 if kept is None or is_over(table, key, stores):
                     return None
                 return Kept(results(key, kept), kept.timestamp_ms)

@@ -334,6 +334,8 @@ def latest(written: Iterable[SinkRecord], topic: str) -> dict[bytes | None, byte
 
 def _keep_back(cache: dict[Row, Entry], entries: Sequence[Entry]) -> None:
     for entry in entries:
+        if entry.old is None and entry.key in cache and cache[entry.key].value is not None:
+            _set_aside(cache, entry.key)
         # The old row is the one before the micro-batch; the place is that of the last touch.
         first = cache.pop(entry.key, None)
         cache[entry.key] = (
@@ -341,6 +343,14 @@ def _keep_back(cache: dict[Row, Entry], entries: Sequence[Entry]) -> None:
             if first
             else entry
         )
+
+
+def _set_aside(cache: dict[Row, Entry], key: Row) -> None:
+    """Let a row that has gone be told in its place, beside the one that begins anew."""
+    held = list(cache.items())
+    cache.clear()
+    for at, (known, entry) in enumerate(held):
+        cache[(*known, "gone", at) if known == key else known] = entry
 
 
 def _by_partition(records: Iterable[SourceRecord]) -> dict[str, dict[int, list[SourceRecord]]]:

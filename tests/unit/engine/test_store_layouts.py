@@ -68,6 +68,19 @@ def test_windows_of_another_size_are_other_state_and_grace_may_change() -> None:
     assert difference(hours, windowed(tumbling("1 hour", grace="1 day"))) == ""
 
 
+def living(ttl: str | None) -> Build:
+    def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+        flights.group_by("dest").materialized("kept", ttl=ttl).count().to("out")
+
+    return build
+
+
+def test_the_time_that_rows_live_may_change_and_whether_there_is_one_may_not() -> None:
+    assert difference(living("1 day"), living("7 days")) == ""
+    assert "its rows stayed (ttl) and would go now" in difference(living(None), living("1 day"))
+    assert "its rows went (ttl) and would stay now" in difference(living("1 day"), living(None))
+
+
 @pytest.mark.parametrize(
     ("windows", "others"),
     [

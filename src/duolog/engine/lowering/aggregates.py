@@ -51,7 +51,8 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
     match node.windows:
         case None:
             paged = any(accumulator.paged for accumulator in kept)
-            return FoldOperator(**shared, subtract=_subtract(node, naming), paged=paged)
+            back = _subtract(node, naming)
+            return FoldOperator(**shared, subtract=back, paged=paged, ttl_ms=node.ttl_ms)
         case SlidingWindows(difference_ms=difference, grace_ms=grace):
             return SlidingFoldOperator(**shared, difference_ms=difference, grace_ms=grace)
         case SessionWindows(gap_ms=gap, grace_ms=grace):

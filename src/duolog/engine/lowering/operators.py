@@ -73,6 +73,7 @@ class TableOperator(Operator):
 
     kind: ClassVar[str] = "table"
     store: str
+    ttl_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ class FoldOperator(Operator):
     results: Sequence[str]
     told_at_once: bool
     paged: bool
+    ttl_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

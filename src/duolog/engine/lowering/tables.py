@@ -49,7 +49,7 @@ class Getter:
 
 def lower_table(table: TableSource | TableCopy, row: Row, _around: Surroundings) -> Lowered:
     """Turn upserts into changes: the old row beside the new one."""
-    entry = row.entry(table.name, TableOperator(store=table.store))
+    entry = row.entry(table.name, TableOperator(store=table.store, ttl_ms=table.ttl_ms))
     return Lowered([entry], Row(row.key, row.value, row.names, changes=True))
 
 

@@ -8,6 +8,7 @@ from typing import Literal as OneOf
 from duolog.plan.accumulators import Accumulator
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Named, Scope, type_of
+from duolog.plan.nodes.expiry import ensure_ttl, render_ttl
 from duolog.plan.nodes.keyed import GroupBy
 from duolog.plan.nodes.node import (
     Names,
@@ -53,10 +54,27 @@ class AggregateNode(Node):
     results: tuple[Named, ...]
     windows: Windows | None = None
     emit: Emit = "on update"
+    ttl_ms: int | None = None
+    """How long a row lives that is not updated; None: for good, or as long as its window."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         ensure_some(self.results, "an aggregate")
+        ensure_ttl(self.ttl_ms)
+        if self.ttl_ms is not None and (
+            self.group.is_table or any(kept.paged for kept in self.accumulators)
+        ):
+            raise InvalidPlan(
+                f'rows of an aggregate of table "{self.group.parent}" have no time to live',
+                detail="What has gone with a group could not be taken back when its rows change.",
+                hint="Leave ttl= out, or aggregate the table's changes: to_stream().",
+            )
+        if self.windows and self.ttl_ms is not None:
+            raise InvalidPlan(
+                "rows of windows have no time to live of their own",
+                detail="They go when their windows have closed.",
+                hint="Leave ttl= out; grace= says how long windows take late records.",
+            )
         if self.windows and self.group.is_table:
             raise InvalidPlan(
                 f'cannot aggregate table "{self.group.parent}" in windows',
@@ -103,6 +121,10 @@ class AggregateNode(Node):
 
     @property
     def expiry(self) -> str:
+        if self.ttl_ms is not None:
+            return (
+                f"a row for each group until it was not updated for {self.ttl_ms} ms of stream time"
+            )
         if self.windows is None:
             return "a row for each group for good: groups have no end"
         if isinstance(self.windows, UnlimitedWindows):
@@ -137,7 +159,7 @@ class AggregateNode(Node):
         by = "" if self.group.rekeys else f"{self.group.action}: "
         within = f" in {self.windows}" if self.windows else ""
         within += ", emitted on close" if self.emits_on_close else ""
-        return f"{by}{render_named(self.results)}{within}, kept in {self.store}"
+        return f"{by}{render_named(self.results)}{within}, kept in {self.store}{render_ttl(self.ttl_ms)}"
 
     def reads(self, parent: Node, behind: Names) -> Names:
         steps: list[Expression] = []

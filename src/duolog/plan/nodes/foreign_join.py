@@ -20,6 +20,7 @@ from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named, Scope
+from duolog.plan.nodes.expiry import ensure_stays
 from duolog.plan.nodes.join import ensure_not_windowed, table_names_in
 from duolog.plan.nodes.node import (
     Names,
@@ -350,6 +351,8 @@ class ForeignJoin(Node):
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
+        for table in (self.left, self.right):
+            ensure_stays(table, "join by a foreign key")
         assert self.schema is not None  # Types are checked here, where the user made the mistake.
 
     @property

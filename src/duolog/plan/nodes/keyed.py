@@ -5,6 +5,7 @@ from functools import cached_property
 
 from duolog.core.windowed_key import WindowedKey
 from duolog.plan.expressions import ColumnRef, Named
+from duolog.plan.nodes.expiry import ensure_stays
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -96,6 +97,8 @@ class GroupBy(_Keyed):
     keys: tuple[Named, ...]
 
     def __post_init__(self) -> None:
+        if self.parent.is_table:
+            ensure_stays(self.parent, "group")
         ensure_some(self.keys, "a group")
         ensure_key(self.schema)
 

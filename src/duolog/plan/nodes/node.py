@@ -28,6 +28,8 @@ class Node:
     name: str
     schema: Schema
     is_table: bool
+    ttl_ms: int | None = None
+    """How long a row of its store lives that is not updated; None: for good."""
 
     @property
     def parents(self) -> tuple["Node", ...]:

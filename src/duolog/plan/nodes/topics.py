@@ -6,6 +6,7 @@ from typing import Final
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import Format
+from duolog.plan.nodes.expiry import ensure_ttl
 from duolog.plan.nodes.node import Node, ensure_key, ensure_time
 from duolog.plan.schema import Schema
 from duolog.plan.times import OWN_TIMES, SourceTimes
@@ -82,11 +83,14 @@ class TableSource(Source):
     value_format: Format
     store: str
     times: SourceTimes = OWN_TIMES
+    ttl_ms: int | None = None
+    """How long a row lives that is not updated; None: until it is deleted."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         if not self.schema.key:
             raise InvalidPlan(f'table "{self.topic}" has no key', hint='Declare one: key="...".')
+        ensure_ttl(self.ttl_ms)
         super().__post_init__()
 
     @property
@@ -99,7 +103,8 @@ class TableSource(Source):
 
     @property
     def expiry(self) -> str:
-        return "a row for each key until a null value deletes it"
+        or_old = f", or it was not updated for {self.ttl_ms} ms" if self.ttl_ms else ""
+        return f"a row for each key until a null value deletes it{or_old}"
 
     @property
     def keeps_whole_rows(self) -> bool:

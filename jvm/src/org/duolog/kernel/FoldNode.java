@@ -38,6 +38,7 @@ final class FoldNode extends AggregatingNode {
     if (change.key == null || (change.value == null && !takesBack)) {
       return;
     }
+    store.seen(change.ts);
     KeyValueStore.Entry entry = store.lookup(change.key);
     UnsafeRow acc = folded(entry, change, takesBack);
     if (acc != null) {

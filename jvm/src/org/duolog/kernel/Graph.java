@@ -64,9 +64,11 @@ final class Graph {
     }
     Operator operator = binding.spec().node(id);
     if (operator instanceof Operator.Table table) {
-      declare(table.store(), table.valueTypes().size(), true, StateRows.inOneMap());
+      StateRows rows = rows(table, table.store(), table.ttlMs());
+      declare(table.store(), table.valueTypes().size(), true, rows);
     } else if (operator instanceof Operator.Fold fold) {
-      StateRows rows = fold.paged() ? new PagedRows() : StateRows.inOneMap();
+      StateRows rows =
+          fold.paged() ? new PagedRows() : rows(fold, fold.store(), fold.ttlMs());
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     } else if (operator instanceof Operator.WindowFold fold) {
       WindowRows.Order order = folds.order(Binding.owner(id, fold), fold, fold.onClose());
@@ -96,6 +98,13 @@ final class Graph {
       declare(suppress.store(), HeldBack.COLUMNS, true, rows);
     }
     operator.children().forEach(child -> declareStores(child, reached));
+  }
+
+  /** Rows that stay, or go when they were not updated for a time. */
+  private StateRows rows(Operator of, String store, Long ttlMs) {
+    return ttlMs == null
+        ? StateRows.inOneMap()
+        : new ExpiringRows(store, of.keyTypes().size(), grouping, ttlMs);
   }
 
   /** Rows of windows that are found by the columns before them, and more that is BIGINT. */

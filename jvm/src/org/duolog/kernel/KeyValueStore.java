@@ -116,6 +116,19 @@ final class KeyValueStore implements Store {
       entry.row = null;
       task.count(entry);
     }
+    return entry.row != null && rows.hasGone(entry.ts) ? withoutRow(entry) : entry;
+  }
+
+  /** A record of this time has come to the node that fills the store. */
+  void seen(long ts) {
+    rows.seen(ts);
+  }
+
+  /** A new entry in the place of one whose row has gone; what is to be told or written of that stays so. */
+  private Entry withoutRow(Entry gone) {
+    Entry entry = new Entry(gone.key);
+    task.entries.put(entry.key, entry);
+    task.count(entry);
     return entry;
   }
 

@@ -174,7 +174,8 @@ interface Operator {
       List<String> keyTypes,
       List<String> valueTypes,
       boolean table,
-      String store)
+      String store,
+      Long ttlMs)
       implements Operator {
     public Table {
       children = Spec.orEmpty(children);
@@ -249,7 +250,8 @@ interface Operator {
       List<String> subtract,
       List<String> results,
       boolean toldAtOnce,
-      boolean paged)
+      boolean paged,
+      Long ttlMs)
       implements Operator {
     public Fold {
       children = Spec.orEmpty(children);

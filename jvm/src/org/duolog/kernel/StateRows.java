@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
 /**
- * Where a {@link KeyValueStore} has its rows in Spark's state: in one map, or in buckets
- * ({@link WindowRows}). Rows come and go as {@link StoredRow}s.
+ * Where a {@link KeyValueStore} has its rows in Spark's state: in one map, which may forget them
+ * ({@link ExpiringRows}), or in buckets ({@link WindowRows}). Rows come and go as {@link StoredRow}s.
  *
  * <p>Threads: one at a time.
  */
@@ -31,6 +31,14 @@ interface StateRows extends Serializable {
 
   /** Whether the row of a key has had its time, and is found no more. */
   boolean isOver(UnsafeRow key);
+
+  /** A record of this time has come to who fills the store. */
+  default void seen(long ts) {}
+
+  /** Whether a row of this time is not there any more, wherever it still is. */
+  default boolean hasGone(long ts) {
+    return false;
+  }
 
   /** The task's micro-batch ends; what is over now is neither found nor written from here on. */
   default void settle() {}

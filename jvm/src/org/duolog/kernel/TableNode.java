@@ -32,6 +32,7 @@ final class TableNode extends Node {
     if (change.key == null) {
       return;
     }
+    store.seen(change.ts);
     KeyValueStore.Entry entry = store.lookup(change.key);
     UnsafeRow old = entry.row;
     long oldTs = entry.ts;

@@ -1,0 +1,36 @@
+"""Rows that go when they were not updated for a time, in plain Python."""
+
+from typing import Protocol
+
+from duolog.serde.row import Row
+from duolog.testing.entries import Entry, Kept, Stores
+
+
+class Keeping(Protocol):
+    """A node with a store."""
+
+    @property
+    def store(self) -> str: ...
+
+    @property
+    def ttl_ms(self) -> int | None: ...
+
+
+def see(node: Keeping, entry: Entry, stores: Stores) -> None:
+    """Move the stream time of a store on."""
+    times = stores.setdefault(_times(node), {})
+    seen = times.get(())
+    times[()] = Kept((), max(entry.timestamp_ms, seen.timestamp_ms if seen else entry.timestamp_ms))
+
+
+def find(node: Keeping, key: Row, stores: Stores) -> Kept | None:
+    """Return the row of a key, if there is one that lives."""
+    kept = stores[node.store].get(key)
+    if kept is None or node.ttl_ms is None:
+        return kept
+    now = stores[_times(node)][()].timestamp_ms
+    return kept if now - kept.timestamp_ms < node.ttl_ms else None
+
+
+def _times(node: Keeping) -> str:
+    return f"{node.store}, stream time"

@@ -1,0 +1,72 @@
+"""Rows that go when they were not updated for a time: what a topology sees, and what it refuses."""
+
+import pytest
+
+from duolog import Topology, col, tumbling
+from duolog.core.errors import StatementError
+from duolog.testing import TopologyDriver
+
+
+def test_a_group_that_was_silent_for_too_long_begins_anew() -> None:
+    topology = Topology("v")
+    visits = topology.stream("visits", key="user STRING", value="place STRING")
+    visits.group_by_key().materialized("kept", ttl="10 ms").count().to("out")
+    driver = TopologyDriver(topology)
+    pipe = driver.input_topic("visits").pipe_input
+
+    for user, time in (("a", 0), ("b", 5), ("a", 9), ("b", 15), ("a", 18), ("b", 16)):
+        pipe(user, {}, timestamp_ms=time)
+
+    counts = [(key, value["count"]) for key, value in driver.output_topic("out").read_key_values()]
+    assert counts == [("a", 1), ("b", 1), ("a", 2), ("b", 1), ("a", 3), ("b", 2)]
+    pipe("c", {}, timestamp_ms=27)
+    assert driver.store("kept") == {"a": {"count": 3}, "c": {"count": 1}}
+
+
+def test_a_join_finds_no_row_that_has_gone() -> None:
+    topology = Topology("v")
+    visits = topology.stream("visits", key="user STRING", value="place STRING")
+    users = topology.table("users", key="user STRING", value="age INT", ttl="10 ms")
+    visits.left_join(users.filter(col("age") > 0)).to("out")
+    driver = TopologyDriver(topology)
+    user, visit = (driver.input_topic(name).pipe_input for name in ("users", "visits"))
+
+    user("a", {"age": 1}, timestamp_ms=0)
+    visit("a", {}, timestamp_ms=30)
+    user("b", {"age": 2}, timestamp_ms=10)
+    visit("a", {}, timestamp_ms=30)
+    visit("b", {}, timestamp_ms=30)
+
+    ages = [value["age"] for _, value in driver.output_topic("out").read_key_values()]
+    assert ages == [1, None, 2]
+
+
+def test_a_table_whose_rows_go_is_not_grouped() -> None:
+    topology = Topology("v")
+    users = topology.table("users", key="user STRING", value="age INT", ttl="7 days")
+
+    with pytest.raises(StatementError, match='cannot group table "filter-2"') as error:
+        users.filter(col("age") > 3).group_by("age").count()
+    assert "Its rows go after 604800000 ms, and nobody is told" in str(error.value.detail)
+    users.to_stream().group_by("age").count()
+    grouped = topology.table("t", key="k STRING", value="n INT").group_by("n")
+    with pytest.raises(StatementError, match="have no time to live"):
+        grouped.materialized(ttl="1 day").count()
+    orders = topology.table("orders", key="id STRING", value="user STRING")
+    with pytest.raises(StatementError, match="cannot join by a foreign key table"):
+        orders.join(users, on="user")
+
+
+def test_rows_of_windows_go_with_their_windows() -> None:
+    visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
+    grouped = visits.group_by_key().materialized(ttl="1 day")
+
+    with pytest.raises(StatementError, match="no time to live of their own"):
+        grouped.windowed_by(tumbling("1 hour")).count()
+
+
+def test_a_time_to_live_is_a_time() -> None:
+    with pytest.raises(StatementError, match="cannot read the ttl 'soon'"):
+        Topology("v").table("users", key="user STRING", value="age INT", ttl="soon")
+    with pytest.raises(StatementError, match="no time to live"):
+        Topology("v").table("users", key="user STRING", value="age INT", ttl="0 s")
