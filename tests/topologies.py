@@ -30,7 +30,7 @@ from duolog import (
 from duolog.dsl.columns import Expr
 from duolog.dsl.records import Records
 from duolog.dsl.streams import Grouped, Stream, Table
-from duolog.plan.nodes import AggregateNode, Node, Source, ancestors
+from duolog.plan.nodes import AggregateNode, Node, Repartition, Source, ancestors
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import BIGINT, STRING
 
@@ -110,6 +110,7 @@ class _Growth:
             self._split,
             self._merge,
             self._to_table,
+            self._repartition,
             self._aggregate,
             self._join,
             *([self._join_streams] * 3 if self._stream_joins else []),
@@ -170,7 +171,7 @@ class _Growth:
         return branches[chosen[0] if chosen else "rest"]
 
     def _merge(self, stream: Stream) -> Stream:
-        """Of records that come at once: what a record cache holds back comes when it is emptied."""
+        """Of records that come at once: not what a record cache, or a repartition topic, lets go later."""
         alike = [
             other
             for other in self._streams
@@ -195,6 +196,9 @@ class _Growth:
         return grouped.aggregate(
             *(result.alias(f"r{self._made}_{number}") for number, result in enumerate(chosen))
         )
+
+    def _repartition(self, stream: Stream) -> Stream:
+        return stream.filter(col(stream.schema.key[0].name).is_not_null()).repartition()
 
     def _to_table(self, stream: Stream) -> Table:
         return stream.to_table()
@@ -294,7 +298,7 @@ def _keeps_number(handle: Stream | Table) -> bool:
 
 
 def _waits(node: Node) -> bool:
-    return any(isinstance(above, AggregateNode) for above in ancestors(node))
+    return any(isinstance(above, AggregateNode | Repartition) for above in ancestors(node))
 
 
 def ms(milliseconds: int) -> dt.timedelta:

@@ -30,6 +30,7 @@ from duolog.engine.errors import (
     JavaMissing,
     JvmNotStarted,
     KernelMissing,
+    ResultTopicRecreated,
     SourceTopicMissing,
     SourceTopicRecreated,
 )
@@ -84,6 +85,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     RegistryError: FAILED,
     SerdeError: FAILED,
     SourceTopicMissing: NOT_FOUND,
+    ResultTopicRecreated: CONFLICT,
     SourceTopicRecreated: CONFLICT,
     StatementError: USAGE,
     UnsupportedRequest: FAILED,

@@ -1,6 +1,6 @@
 """What streams and tables have in common: filter, new values, a topic to go to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from duolog.core.errors import DuologError
@@ -60,12 +60,14 @@ class Records:
 
     def to(
         self,
-        topic: str,
+        topic: str | Expr,
         *,
+        topics: Sequence[str] = (),
         key_format: str | None = None,
         value_format: str = "JSON",
         partitions: int | None = None,
         retention: Duration | None = None,
+        loop: bool = False,
         name: str | None = None,
     ) -> None:
         """Write the records to a topic.
@@ -76,7 +78,10 @@ class Records:
         when their windows are old.
 
         Args:
-            topic: the topic's name; it is created if it does not exist.
+            topic: the topic's name; it is created if it does not exist. Or an expression that names one of
+                `topics` for each record: `orders.to(concat(col("region"), "-orders"), topics=[...])`.
+            topics: all that the expression may name; each is created if it does not exist. A record
+                for another one is an error of its production.
             key_format: `KAFKA` unless another is given, or the key has several columns (`JSON`).
             value_format: the format of the value.
             partitions: how many the topic gets where it is created; else one for each task.
@@ -84,16 +89,43 @@ class Records:
                 "for ever". Of a windowed table it counts from the end of the grace period, by the rows'
                 timestamps, and is a day unless given, as in Kafka Streams: where old data is computed,
                 say more. Of a stream it is what the broker says, unless given.
+            loop: say that the topic is meant to feed itself: what is written to it is read by
+                this topology and leads to it again.
             name: what the step is called, as by `named`.
         """
+        chosen = self._chosen_topic(topic, topics)
+        first = topic if isinstance(topic, str) else chosen[1][0]
         key = (
             Format(key_format.upper()) if key_format else internal_key_format(self.schema.inner_key)
         )
         value = Format(value_format.upper())
         kept_ms = None if retention is None else _retention_ms(retention)
         self.builder.add(
-            "sink", lambda name: Sink(name, self.node, topic, key, value, partitions, kept_ms), name
+            "sink",
+            lambda name: Sink(
+                name, self.node, first, key, value, partitions, kept_ms, *chosen, loop
+            ),
+            name,
         )
+
+    def _chosen_topic(
+        self, topic: str | Expr, topics: Sequence[str]
+    ) -> tuple[Expression | None, tuple[str, ...]]:
+        """Return what chooses a topic for each record, and those that may be chosen."""
+        if isinstance(topic, str):
+            if topics:
+                raise InvalidPlan(
+                    "topics= is for a topic that an expression names",
+                    hint=f'Write to("{topic}"), once for each topic.',
+                )
+            return None, ()
+        if isinstance(topics, str) or not topics:
+            raise InvalidPlan(
+                f"which topics may {topic.expression} name?",
+                detail="Each is created before the first record comes.",
+                hint='Name them: to(..., topics=["eu-orders", "us-orders"]).',
+            )
+        return find_fields(topic.expression, self.schema.names), tuple(dict.fromkeys(topics))
 
     def named(self, name: str) -> Self:
         """Call the step that has made this by a name, which does not change with steps before it.

@@ -1,4 +1,4 @@
-"""Streams that go another way: together with others.
+"""Streams that go another way: together with others, or to other tasks.
 
 Source: Kafka Streams `KStream`.
 """
@@ -7,6 +7,7 @@ from typing import Self
 
 from duolog.dsl.merges import merged
 from duolog.dsl.records import Records
+from duolog.plan.nodes import Repartition
 
 
 class Rerouted(Records):
@@ -31,3 +32,20 @@ class Rerouted(Records):
         """
         streams = (self.node, *(other.node for other in others))
         return type(self)(self.builder, merged(self.builder, streams))
+
+    def repartition(self) -> Self:
+        """Shuffle the records to the tasks of their keys here; `named` gives the shuffle a name.
+
+        What needs a key in one task is shuffled without being told so: this spreads work that does not,
+        such as a costly expression over a topic of few partitions. Records without a key stay. There is no topic in between, and no other
+        number of tasks: that is the application's, and fixed by its checkpoint.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> topology = Topology("texts")
+            >>> texts = topology.stream("texts", key="id BIGINT", value="text STRING")
+            >>> texts.repartition().named("spread").filter(col("text").like("%needle%")).to("found")
+            >>> "edge 0 from stream-1" in topology.describe()
+            True
+        """
+        return self._then("repartition", lambda name: Repartition(name, self.node))

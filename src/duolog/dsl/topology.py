@@ -4,6 +4,7 @@ Source: Kafka Streams `StreamsBuilder`, `Topology`.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr
@@ -20,6 +21,7 @@ from duolog.plan.formats import JSON, Format, internal_key_format
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import GlobalTableSource, Plan, StreamSource, TableSource
 from duolog.plan.schema import BOUNDS, Schema
+from duolog.plan.streams_text import describe_as_streams
 from duolog.plan.times import Invalid
 from duolog.plan.windows import Windows
 
@@ -205,8 +207,15 @@ class Topology:
     def running(self, application: Running | None) -> None:
         self._builder.running = application
 
-    def describe(self) -> str:
-        """Return the topology as text: its levels, sub-topologies, stores and edges."""
+    def describe(self, form: Literal["duolog", "kafka-streams"] = "duolog") -> str:
+        """Return the topology as text: its levels, sub-topologies, stores and edges.
+
+        Args:
+            form: or `kafka-streams`, as its own `Topology.describe()` prints what it would run, with
+                repartition topics; names are ours.
+        """
+        if form == "kafka-streams":
+            return describe_as_streams(self.build())
         return f"Topology: {self.name}\n{describe(find_levels(self.build()))}"
 
     def __repr__(self) -> str:

@@ -186,7 +186,12 @@ class Engine:
             prepared.chosen,
             prepared.partition_counts,
             renewed,
-            TopicWatch(checkpoint.topic_ids(), self._topics.topic_ids, application_id),
+            TopicWatch(
+                checkpoint.topic_ids(),
+                self._topics.topic_ids,
+                application_id,
+                self._topics.topic_ids(topic for sink in plan.sinks for topic in sink.topics),
+            ),
         )
         query.start()
         session.note_query()

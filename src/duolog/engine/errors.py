@@ -16,6 +16,7 @@ DuologError
    ├─ JvmNotStarted          the JVM ended before it was ready; keeps what it said
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
+      ├─ ResultTopicRecreated  a topic that it writes was deleted and made anew
       └─ SourceTopicRecreated  a topic that it reads was deleted and made anew
 """
 
@@ -93,6 +94,10 @@ class QueryFailed(QueryError):
         self.error_class = error_class
         self.may_pass = may_pass
         self.out_of_memory = out_of_memory
+
+
+class ResultTopicRecreated(QueryFailed):
+    """A topic that the topology writes was deleted under it, and came back as the broker makes topics."""
 
 
 class SourceTopicRecreated(QueryFailed):

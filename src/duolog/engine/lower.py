@@ -22,7 +22,12 @@ from duolog.engine.lowering.foreign_joins import (
     lower_subscribe,
     lower_subscriptions,
 )
-from duolog.engine.lowering.keys import lower_edge, lower_group_by, lower_select_key
+from duolog.engine.lowering.keys import (
+    lower_edge,
+    lower_group_by,
+    lower_repartition,
+    lower_select_key,
+)
 from duolog.engine.lowering.metadata import lower_set_headers, lower_set_time
 from duolog.engine.lowering.operators import FilterOperator
 from duolog.engine.lowering.required import required_columns
@@ -67,6 +72,7 @@ from duolog.plan.nodes import (
     Numbered,
     Print,
     Project,
+    Repartition,
     SelectKey,
     SetHeaders,
     SetTime,
@@ -102,6 +108,7 @@ RULES: Final[dict[type[Node], Rule]] = {
     SetHeaders: lower_set_headers,
     SetTime: lower_set_time,
     GroupBy: lower_group_by,
+    Repartition: lower_repartition,
     StreamTableJoin: lower_join,
     GlobalTableJoin: lower_join,
     JoinSide: lower_join_side,

@@ -29,6 +29,7 @@ from duolog.engine.batch_bounds import UNKNOWN_RECORD_BYTES, records_max_by_topi
 from duolog.engine.errors import (
     BrokerUnreachable,
     QueryFailed,
+    ResultTopicRecreated,
     SourceTopicMissing,
     SourceTopicRecreated,
 )
@@ -302,7 +303,7 @@ class RunningQuery:
         if self.watch is not None:
             try:
                 self.watch.look()
-            except SourceTopicRecreated:
+            except (ResultTopicRecreated, SourceTopicRecreated):
                 spark_query.stop()
                 raise
 

@@ -3,6 +3,9 @@
 A topic that was deleted and made anew has the same name, and its offsets begin at 0 again. A query
 would go on at its old offset and skip what comes before it, without a word. So the ids of the topics
 are kept with the checkpoint, and compared at each start and while the query runs.
+
+A result topic that is deleted under a query comes back with the next record, as the broker makes topics:
+not compacted, with other partitions, without what was written before. It is compared while the query runs.
 """
 
 import time
@@ -10,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.engine.errors import SourceTopicRecreated
+from duolog.engine.errors import ResultTopicRecreated, SourceTopicRecreated
 
 LOOK_EVERY_S: Final = 5.0
 
@@ -22,6 +25,8 @@ class TopicWatch:
     kept: Mapping[str, str]
     ask: Callable[[Mapping[str, str]], Mapping[str, str]]
     application_id: str
+    written: Mapping[str, str] = field(default_factory=dict)
+    """The ids of the topics that it writes, as they were when it began."""
     _asked_at: float = field(default_factory=time.monotonic)
 
     def look(self) -> None:
@@ -29,11 +34,23 @@ class TopicWatch:
 
         Raises:
             SourceTopicRecreated: a topic has another id.
+            ResultTopicRecreated: one that is written has.
         """
         if time.monotonic() - self._asked_at < LOOK_EVERY_S:
             return
         self._asked_at = time.monotonic()
-        ensure_same_topics(self.kept, self.ask(self.kept), self.application_id)
+        found = self.ask({**self.written, **self.kept})
+        ensure_same_topics(self.kept, found, self.application_id)
+        for topic, id_before in self.written.items():
+            if found.get(topic, id_before) != id_before and topic not in self.kept:
+                raise ResultTopicRecreated(
+                    f'result topic "{topic}" was deleted and made anew',
+                    query_id=self.application_id,
+                    detail="It came back as the broker makes topics, and without what was written to it "
+                    "before.",
+                    hint="Delete it once more: the next start makes it as it is to be. It then holds what "
+                    "changes from there on; to write all of it again, remove the checkpoint.",
+                )
 
 
 def ensure_same_topics(

@@ -320,9 +320,12 @@ def _first_crossing(plan: Plan, merges_apart: Collection[Node]) -> set[Node]:
     ways = {
         node: way
         for node in plan.nodes
-        if node.by_key and (way := _way(node.driver, merges_apart)) is not None
+        if node.by_key
+        and not node.reshuffles
+        and (way := _way(node.driver, merges_apart)) is not None
     }
     crossing = {node for node, way in ways.items() if not way}.union(merges_apart)
+    crossing |= {node for node in plan.nodes if node.reshuffles}
     tops = {_top(way) for way in ways.values() if way}
     consumers: dict[Node, list[Node]] = {}
     for node, way in ways.items():

@@ -50,7 +50,7 @@ class Edge:
     queue: int
     """The first edge of its queue: queues with equal timestamps go in this order."""
     rekeyed: bool
-    """True if records have a new key here: Kafka Streams would write them to a topic."""
+    """True if Kafka Streams would write records to a topic here: they have a new key, or are to be repartitioned."""
 
     @property
     def carries_changes(self) -> bool:
@@ -185,7 +185,7 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
     for node in cut.nodes:
         target = place[node]
         if node in cut.crossing and target is not None:
-            rekeyed = any(cut.has_new_key(driver) for driver in node.drivers)
+            rekeyed = node.reshuffles or any(map(cut.has_new_key, node.drivers))
             for driver in node.drivers or (node,):
                 consumers.setdefault((driver, target, rekeyed), []).append(node)
     position = {node: number for number, node in enumerate(cut.nodes)}

@@ -47,11 +47,12 @@ def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTo
     tasks = max((partition_counts.get(source.topic, 1) for source in plan.sources), default=1)
     return [
         NewTopic(
-            sink.topic,
+            topic,
             sink.partitions or tasks,
             config=_config(sink),
         )
         for sink in plan.sinks
+        for topic in sink.topics
     ]
 
 

@@ -13,7 +13,7 @@ def topic_of(plan: Plan, node: Node) -> Source | Sink:
     if isinstance(node, Source) and node in plan.sources:
         return node
     for sink in plan.sinks:
-        if sink.parent is node:
+        if sink.parent is node and sink.topic_of is None:
             return sink
     kind = "table" if node.is_table else "stream"
     if node not in plan.nodes:
@@ -38,7 +38,11 @@ def table_named(plan: Plan, name: str) -> Node:
     tables = {store: node for node in plan.nodes if node.is_table for store in node.stores}
     # A topic goes before a store of its name, and what is written before what is read.
     tables |= {source.topic: source for source in reversed(plan.sources) if source.is_table}
-    tables |= {sink.topic: sink.parent for sink in reversed(plan.sinks) if sink.is_table}
+    tables |= {
+        sink.topic: sink.parent
+        for sink in reversed(plan.sinks)
+        if sink.is_table and sink.topic_of is None
+    }
     if name in tables:
         return tables[name]
     if any(name == node.topic for node in (*plan.sources, *plan.sinks)):

@@ -293,7 +293,8 @@ class OutputTopic:
 def _by_topic(nodes: Iterable[Source | Sink]) -> dict[str, TopicValues]:
     found: dict[str, list[Source | Sink]] = {}
     for node in nodes:
-        found.setdefault(node.topic, []).append(node)
+        for topic in node.topics if isinstance(node, Sink) else (node.topic,):
+            found.setdefault(topic, []).append(node)
     return {topic: TopicValues(of_topic) for topic, of_topic in found.items()}
 
 

@@ -32,6 +32,7 @@ from duolog.plan.nodes import (
     Numbered,
     Print,
     Project,
+    Repartition,
     SelectKey,
     SetHeaders,
     SetTime,
@@ -436,6 +437,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     ForeignJoin: foreign_join,
     StreamJoinSide: stream_join_of,
     StreamJoin: _pass,
+    Repartition: _pass,
     Sink: _pass,
 }
 """One row for each kind of node, but for joins, which must know where their table is."""

@@ -40,6 +40,7 @@ from duolog.plan.nodes import (
 from duolog.plan.partitioner import partition_of
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
+from duolog.testing.chosen_topics import topic_chooser
 from duolog.testing.entries import Entry, NewRowFailed, Run, Stores, is_null
 from duolog.testing.evaluation import Headers, Place
 from duolog.testing.joining import PairsFailed
@@ -108,6 +109,7 @@ class _Compiled:
             for node in plan.nodes
             if isinstance(node, Source | Sink)
         }
+        self.topics = {sink: topic_chooser(sink) for sink in plan.sinks}
         self.edge_keys = [
             key_serde(internal_key_format(edge.key).name, edge.key) for edge in self.levels.edges
         ]
@@ -317,7 +319,8 @@ class _Pass:
         keys, values = self._compiled.serdes[sink]
         key = keys.serialize(None if is_null(entry.key) else entry.key)
         value = values.serialize(entry.value)
-        written = SinkRecord(sink.topic, self._task, entry.timestamp_ms, key, value, entry.headers)
+        topic = self._compiled.topics[sink](entry)
+        written = SinkRecord(topic, self._task, entry.timestamp_ms, key, value, entry.headers)
         self._written.append(written)
 
 

@@ -15,7 +15,7 @@ def run_by_reference(
     """Return what sinks write for each batch."""
     evaluator = ReferenceEvaluator(plan, tasks=tasks, cache=cache_bytes_max > 0)
     sources = {source.topic: serdes_of(source) for source in plan.sources}
-    sinks = {sink.topic: serdes_of(sink) for sink in plan.sinks}
+    sinks = {topic: serdes_of(sink) for sink in plan.sinks for topic in sink.topics}
     offsets: dict[tuple[str, int], int] = defaultdict(int)
     found: list[ByTopic] = []
     for batch in batches:

@@ -31,7 +31,7 @@ def run_in_memory(
     spec = lower(find_levels(plan, tasks), "judged", cache_bytes_max=cache_bytes_max)
     driver = (open_driver or kernel_package(spark).Driver)(java_session(spark), json.dumps(spec))
     sources = {source.topic: serdes_of(source) for source in plan.sources}
-    sinks = {sink.topic: serdes_of(sink) for sink in plan.sinks}
+    sinks = {topic: serdes_of(sink) for sink in plan.sinks for topic in sink.topics}
     offsets: dict[tuple[str, int], int] = defaultdict(int)
     found: list[ByTopic] = []
     for batch in batches:

@@ -50,6 +50,7 @@ from duolog.plan.nodes import (
     Numbered,
     Plan,
     Project,
+    Repartition,
     SelectKey,
     SetHeaders,
     SetTime,
@@ -149,7 +150,7 @@ class KafkaStreams:
         Raises:
             JudgeFailed: Streams cannot run the plan.
         """
-        sinks = [sink.topic for sink in plan.sinks]
+        sinks = [topic for sink in plan.sinks for topic in sink.topics]
         answer = self._ask(
             {
                 "plan": plan_as_json(plan),
@@ -164,6 +165,18 @@ class KafkaStreams:
             {topic: [_written(record) for record in batch[topic]] for topic in sinks}
             for batch in answer["batches"]
         ]
+
+    def describe(self, plan: Plan) -> str:
+        """Return a plan as Kafka Streams describes it.
+
+        Raises:
+            JudgeFailed: Streams cannot build the plan.
+        """
+        answer = self._ask({"plan": plan_as_json(plan)})
+        if "error" in answer:
+            raise JudgeFailed(answer["error"])
+        text: str = answer["text"]
+        return text
 
     def _ask(self, case: Json) -> Json:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -351,10 +364,13 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             return {"kind": "to_stream"}
         case Merge():
             return {"kind": "merge"}
+        case Repartition():
+            return {"kind": "repartition"}
         case ToTable():
             return {"kind": "to_table"}
-        case Sink(topic=topic):
-            return {"kind": "sink", "topic": topic}
+        case Sink(topic=topic, topic_of=topic_of):
+            chosen = {"topic_of": _expression(topic_of)} if topic_of else {}
+            return {"kind": "sink", "topic": topic, **chosen}
         case _:
             raise AssertionError(f"the judge does not know {node}")
 

@@ -8,6 +8,7 @@ from duolog import (
     acc,
     coalesce,
     col,
+    concat,
     count,
     hopping,
     lit,
@@ -145,6 +146,26 @@ def _cogrouped(topology: Topology) -> CoGrouped[Table]:
 _BEGIN: Final = {"t": lit(0).cast("BIGINT"), "c": lit(0), "last": lit(None).cast("STRING")}
 
 
+def written_to_topics_of_their_own(topology: Topology) -> None:
+    """Each record names its topic; a row of a table by its key, deletions too."""
+    one = topology.stream("s1", key=KEY, value=VALUE)
+    own = concat("own-", coalesce(col("a"), "none"))
+    one.to(own, topics=["own-x", "own-y", "own-z", "own-none"])
+    left, _ = _tables(topology)
+    left.filter(col("n") > 0).to(concat("row-", col("k")), topics=["row-x", "row-y", "row-z"])
+
+
+def repartitioned(topology: Topology) -> None:
+    """What is repartitioned goes on when the record that caused it is done, without a value too."""
+    one = topology.stream("s1", key=KEY, value=VALUE)
+    keyed = one.filter(col("k").is_not_null())
+    keyed.repartition().to("all")
+    later = keyed.repartition()
+    later.left_join(keyed.group_by_key().count("c")).to("counted")
+    by_a = one.select_key(k=col("a")).repartition()
+    by_a.group_by_key().aggregate(c=count(), t=sum_("n")).to("by_a")
+
+
 def _tables(topology: Topology) -> tuple[Table, Table]:
     left = topology.table("t1", key=KEY, value=VALUE)
     return left, topology.table("t2", key=KEY, value=VALUE)
@@ -157,6 +178,8 @@ SHAPES: Final[tuple[Define, ...]] = (
     taken_for_tables,
     reduced,
     cogrouped,
+    written_to_topics_of_their_own,
+    repartitioned,
 )
 SHAPES_IN_WINDOWS: Final[tuple[Define, ...]] = (reduced_in_windows,)
 SHAPES_IN_SESSIONS: Final[tuple[Define, ...]] = (reduced_in_sessions,)

@@ -1,4 +1,4 @@
-"""A source topic is deleted and made anew, longer than before, under a query and between two starts."""
+"""A topic is deleted and made anew: a source under a query and between two starts, a result under a query."""
 
 import time
 from pathlib import Path
@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from duolog import Topology
-from duolog.engine.errors import QueryFailed, SourceTopicRecreated
+from duolog.engine.errors import QueryFailed, ResultTopicRecreated, SourceTopicRecreated
 from duolog.runtime.application import Application
 from duolog.testing import Client, EmbeddedCluster
 
@@ -52,3 +52,38 @@ def test_a_source_topic_made_anew_ends_the_query_and_refuses_the_next_start(
 
             with pytest.raises(SourceTopicRecreated, match="was deleted and made anew"):
                 application.start()
+
+
+def test_a_result_topic_that_is_deleted_under_the_query_does_not_come_back_without_a_word(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It came back by itself, not compacted and with the broker's number of partitions."""
+    assert spark is not None, "the engine finds the session of this run"
+    topology = Topology("visited")
+    topology.stream("visits", key="page STRING", value="ms BIGINT").group_by_key().count().to("out")
+    with EmbeddedCluster(tmp_path / "broker") as cluster:
+        client, admin = (
+            Client(cluster.bootstrap_servers),
+            AdminClient({"bootstrap.servers": cluster.bootstrap_servers}),
+        )
+        client.create_topic("visits", partitions=2)
+        client.produce("visits", "home", '{"ms": 1}')
+        application = Application(
+            topology,
+            bootstrap_servers=cluster.bootstrap_servers,
+            data_dir=tmp_path,
+            mode="micro-batch",
+        )
+        with application:
+            query = application.start()
+            assert query.wait_until_caught_up(WAIT_S)
+
+            admin.delete_topics(["out"])["out"].result(WAIT_S)
+            client.produce("visits", "home", '{"ms": 2}')
+            with pytest.raises(ResultTopicRecreated, match='"out" was deleted and made anew'):
+                query.wait(WAIT_S)
+
+            admin.delete_topics(["out"])["out"].result(WAIT_S)
+            client.produce("visits", "home", '{"ms": 3}')
+            assert application.start().wait_until_caught_up(WAIT_S)
+            assert len(admin.list_topics().topics["out"].partitions) == 2

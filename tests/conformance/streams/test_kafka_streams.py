@@ -25,6 +25,8 @@ What is different on purpose:
     without a value                          all the same. The judge's groups drop them
     the streams of a cogroup have one        Streams' processors have one each: a record may be late
     stream time                              for its own stream alone. Judged where none is late
+    a repartitioned stream keeps records     Streams drops them, but where a left join follows. Judged
+    without a key                            with keys alone
     a filtered table is silent about rows    Streams' filter is too where somebody reads old values;
     that never passed                        else it hands on a deletion for each of them. The judge
                                              asks its filters for old values

@@ -41,6 +41,7 @@ from conformance.streams.judged_cases import (
     times_of_old_rows,
     without_headers,
 )
+from conformance.streams.judged_shapes import merged, repartitioned
 from conformance.streams.planted import planted_driver
 from duolog.engine.lower import lower
 
@@ -70,6 +71,14 @@ class InSpec(NamedTuple):
 
 
 IN_KERNEL: Final = (
+    InKernel(
+        "partitions of merged topics are taken for one another",
+        "Scope",
+        "topic << PARTITION_BITS | sourcePartition",
+        "sourcePartition",
+        merged,
+        "micro-batch",
+    ),
     InKernel(
         "the record cache keeps the place of the first update",
         "KeyValueStore",
@@ -353,17 +362,29 @@ def in_each_node(change: Callable[[Spec], None]) -> Callable[[Spec], None]:
     return change_all
 
 
-IN_SPEC: Final = tuple(
-    InSpec(change.__name__.replace("_", " "), in_each_node(change), found_by)
-    for change, found_by in (
-        (every_join_is_inner, enriched),
-        (rows_are_added_once_more, times_of_old_rows),
-        (counts_begin_at_one, flushed),
-        (filters_let_all_through, filtered),
-        (children_run_in_reverse, joined_with_its_own_count),
-        (results_are_exchanged, regrouped_twice),
-        (keys_are_lost, flushed),
-    )
+def what_is_repartitioned_goes_on_at_once(spec: Spec) -> None:
+    for edge in spec["edges"]:
+        edge["rekeyed"] = False
+
+
+IN_SPEC: Final = (
+    *tuple(
+        InSpec(change.__name__.replace("_", " "), in_each_node(change), found_by)
+        for change, found_by in (
+            (every_join_is_inner, enriched),
+            (rows_are_added_once_more, times_of_old_rows),
+            (counts_begin_at_one, flushed),
+            (filters_let_all_through, filtered),
+            (children_run_in_reverse, joined_with_its_own_count),
+            (results_are_exchanged, regrouped_twice),
+            (keys_are_lost, flushed),
+        )
+    ),
+    InSpec(
+        "what is repartitioned goes on at once",
+        what_is_repartitioned_goes_on_at_once,
+        repartitioned,
+    ),
 )
 
 

@@ -95,3 +95,26 @@ def test_what_was_shuffled_and_what_was_not_come_together_over_edges() -> None:
 
     assert [edge.parent for edge in edges] == list(both.node.parents)
     assert {edge.target for edge in edges} == {1}
+
+
+def test_a_stream_that_is_repartitioned_crosses_an_edge_of_its_own() -> None:
+    topology = Topology("t")
+    web, _ = streams(topology)
+    spread = web.repartition().named("spread").filter(col("n") > 1)
+    spread.to("out")
+    spread.group_by_key().count().to("counted")
+
+    found = levels_of(topology)
+
+    assert [[c.name for c in edge.consumers] for edge in found.edges] == [["spread"]]
+    assert found.edges[0].rekeyed
+    assert len(found.subtopologies) == 1
+
+
+def test_what_was_shuffled_is_shuffled_once_more_where_it_is_repartitioned() -> None:
+    topology = Topology("t")
+    web, _ = streams(topology)
+    counted = web.group_by_key().count("n").to_stream()
+    counted.repartition().to("out")
+
+    assert [edge.target for edge in levels_of(topology).edges] == [0, 1]

@@ -1,7 +1,7 @@
 import pytest
 
 from duolog.engine import topic_ids
-from duolog.engine.errors import SourceTopicRecreated
+from duolog.engine.errors import ResultTopicRecreated, SourceTopicRecreated
 from duolog.engine.topic_ids import TopicWatch
 
 
@@ -30,3 +30,20 @@ def test_a_topic_made_anew_while_the_query_runs_is_found_at_the_next_look(
 @pytest.mark.parametrize("told", [{}, {"flights": "a"}, {"other": "x"}])
 def test_a_topic_that_is_away_or_not_told_is_not_another_one(told: dict[str, str]) -> None:
     topic_ids.ensure_same_topics({"flights": "a"}, told, "app")
+
+
+def test_a_result_topic_that_came_back_by_itself_ends_the_query(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_ids, "LOOK_EVERY_S", 0.0)
+    now = {"flights": "a", "counts": "b"}
+    watch = TopicWatch({"flights": "a"}, lambda _asked: now, "app", {"counts": "b"})
+    watch.look()
+    del now["counts"]
+    watch.look()
+    now["counts"] = "c"
+
+    with pytest.raises(ResultTopicRecreated, match='result topic "counts" was deleted') as caught:
+        watch.look()
+
+    assert "the next start makes it as it is to be" in (caught.value.hint or "")

@@ -18,7 +18,7 @@ from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.plan.expressions import ColumnRef, column_names
 from duolog.plan.formats import internal_key_format
 from duolog.plan.levels import Edge
-from duolog.plan.nodes import GroupBy, SelectKey, TableSource
+from duolog.plan.nodes import GroupBy, Repartition, SelectKey, TableSource
 
 
 def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered:
@@ -30,6 +30,11 @@ def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered
 
 def lower_group_by(_node: GroupBy, row: Row, _around: Surroundings) -> Lowered:
     """Lower a group on a new key to nothing: the edges that leave it give records their key."""
+    return Lowered([], row)
+
+
+def lower_repartition(_node: Repartition, row: Row, _around: Surroundings) -> Lowered:
+    """Lower it to nothing: the edge before it has done what there is to do."""
     return Lowered([], row)
 
 

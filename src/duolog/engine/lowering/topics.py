@@ -1,6 +1,6 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes; and print."""
 
-from duolog.engine.expressions import Names
+from duolog.engine.expressions import Names, lower_expression
 from duolog.engine.formats import (
     FALSE,
     Decoded,
@@ -91,9 +91,21 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
             sink=around.levels.sinks.index(sink),
             key_bytes=encode_key(sink.key_format, schema, keys),
             value_bytes=encode(sink.value_format, schema.value, values, "value"),
+            topic=_chosen_topic(sink, row),
         ),
     )
     return Lowered([entry])
+
+
+def _chosen_topic(sink: Sink, row: Row) -> str | None:
+    """Return the expression of a record's own topic, which fails for one that was not created."""
+    if sink.topic_of is None:
+        return None
+    chosen = lower_expression(sink.topic_of, row.naming(sink.schema))
+    known = ", ".join(map(text, sink.topics))
+    told = text(f" is none of the topics of {sink.name}: {', '.join(sink.topics)}")
+    problem = f"concat('topic \"', coalesce({chosen}, 'null'), '\"', {told})"
+    return f"CASE WHEN {chosen} IN ({known}) THEN {chosen} ELSE raise_error({problem}) END"
 
 
 def lower_print(node: Print, row: Row, _around: Surroundings) -> Lowered:

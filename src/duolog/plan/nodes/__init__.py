@@ -26,6 +26,7 @@ one node that two others read is computed once, two equal nodes are two.
     Split, Branch    stream                   as its parent
     SetHeaders, SetTime  stream               as its parent; other headers, another timestamp
     Merge            stream                   as its parents
+    Repartition      stream                   as its parent
     ToStream         stream                   as its parent
     ToTable          table (keeps a store)    as its parent; null key ignored, null value deletes
     Suppress         table (keeps a store)    as its parent
@@ -60,6 +61,7 @@ from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names
 from duolog.plan.nodes.node import Node, ancestors, scope_of
 from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
+from duolog.plan.nodes.repartition import Repartition
 from duolog.plan.nodes.split import Branch, Split
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
 from duolog.plan.nodes.stream_join import StreamJoin, StreamJoinSide
@@ -89,6 +91,7 @@ __all__ = [
     "Plan",
     "Print",
     "Project",
+    "Repartition",
     "SelectKey",
     "SetHeaders",
     "SetTime",

@@ -3,6 +3,7 @@
 drivers            whose records make it do something       levels: what belongs together
 tables             which tables it looks up by key          levels: what shares a store
 rekeys, by_key     whether an edge is needed before it      levels: where the plan is cut
+reshuffles         whether there is one in any case         levels: where the plan is cut
 may_drop           whether records may end here             levels: where one edge serves many
 stores             what it keeps                            levels, checkpoint
 parts              what was made with it                    names
@@ -59,6 +60,11 @@ class Node:
     @property
     def by_key(self) -> bool:
         """Whether all records of one key must be seen by one task."""
+        return False
+
+    @property
+    def reshuffles(self) -> bool:
+        """Whether records are shuffled before it wherever they have been."""
         return False
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.global_table import ensure_read_once
+from duolog.plan.nodes.loops import ensure_no_loop
 from duolog.plan.nodes.node import Node
 from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.topics import Sink, Source
@@ -32,6 +33,7 @@ class Plan:
                 hint="End it with to(topic), or with print().",
                 place=self.place,
             )
+        ensure_no_loop(self.sinks, self.places)
         self._ensure_distinct("node", ((node.name, node) for node in self.nodes))
         self._ensure_distinct(
             "store", ((store, node) for node in self.nodes for store in node.stores)

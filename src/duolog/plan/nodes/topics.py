@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import Scope
+from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.expressions import Expression, Scope, column_names, type_of
 from duolog.plan.formats import Format
 from duolog.plan.nodes.expiry import ensure_ttl
-from duolog.plan.nodes.node import Node, ensure_key, ensure_time
+from duolog.plan.nodes.node import Node, ensure_key, ensure_time, scope_of
 from duolog.plan.schema import Schema
 from duolog.plan.times import OWN_TIMES, SourceTimes
-from duolog.plan.types import render_columns
+from duolog.plan.types import STRING, quote, render_columns
 
 FOR_EVER: Final = -1
 """A retention without an end, as Kafka writes it."""
@@ -126,10 +126,15 @@ class Sink(_Topic):
     name: str
     parent: Node
     topic: str
+    """Where all records go; or the first of those `among` which `topic_of` names one for each record."""
     key_format: Format
     value_format: Format
     partitions: int | None = None
     retention_ms: int | None = None
+    topic_of: Expression | None = None
+    among: tuple[str, ...] = ()
+    loop: bool = False
+    """Whether the topic may feed itself."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,6 +144,13 @@ class Sink(_Topic):
                 detail="Its topic keeps the latest row of each key.",
                 hint="Leave the retention out, or write its changes: to_stream().",
             )
+        if self.topic_of is not None:
+            self._ensure_names_a_topic(self.topic_of)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """All topics that it may write to."""
+        return self.among or (self.topic,)
 
     @property
     def parents(self) -> tuple[Node, ...]:
@@ -158,4 +170,19 @@ class Sink(_Topic):
 
     @property
     def action(self) -> str:
-        return f"to topic {self.topic}, {self.topic_columns}"
+        to = f"to topic {self.topic}"
+        if self.topic_of is not None:
+            to = f"to the topic named {self.topic_of}, of {', '.join(self.topics)}"
+        return f"{to}, {self.topic_columns}"
+
+    def _ensure_names_a_topic(self, topic_of: Expression) -> None:
+        found = type_of(topic_of, scope_of(self.parent))
+        if found != STRING:
+            raise TypeMismatch(f"{topic_of} names no topic", detail=f"It is {found}.")
+        read = sorted(column_names(topic_of) - {column.name for column in self.schema.key})
+        if self.is_table and read:
+            raise InvalidPlan(
+                f'the topic of a row of table "{self.parent}" cannot be chosen by {quote(read[0])}',
+                detail="A row that is deleted has no value: nobody would know where to delete it.",
+                hint="Choose by columns of the key, or write to_stream().",
+            )

@@ -21,6 +21,7 @@ import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Named;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.Repartitioned;
 import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.Suppressed.BufferConfig;
 import org.apache.kafka.streams.kstream.ValueJoiner;
@@ -105,6 +106,9 @@ final class PlanBuilder {
       case "time" ->
           Beside.writeTime(parent(node, 0), new Columns(above(node, 0)), node.get("time"));
       case "merge" -> merge(node);
+      case "repartition" ->
+          this.<KStream<Object, Json.Row>>parent(node, 0)
+              .repartition(Repartitioned.with(Json.KEYS, Json.ROWS));
       case "suppress" -> suppress(node);
       case "stream_join" ->
           streamJoins.join(
@@ -361,7 +365,15 @@ final class PlanBuilder {
         isTable(node)
             ? this.<KTable<Object, Json.Row>>parent(node, 0).toStream()
             : parent(node, 0);
-    stream.to(topic(node), Produced.with(Json.KEYS, Json.ROWS));
+    if (node.has("topic_of")) {
+      Columns columns = new Columns(above(node, 0));
+      JsonNode of = node.get("topic_of");
+      stream.to(
+          (key, row, context) -> (String) columns.value(of, key, row),
+          Produced.with(Json.KEYS, Json.ROWS));
+    } else {
+      stream.to(topic(node), Produced.with(Json.KEYS, Json.ROWS));
+    }
     return stream;
   }
 

@@ -1,0 +1,50 @@
+"""Topics that feed themselves: what is read from one leads to what is written to it."""
+
+from collections.abc import Iterable, Mapping
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.topics import Sink, Source
+
+
+def ensure_no_loop(sinks: Iterable[Sink], places: Mapping[str, str]) -> None:
+    """Raise a StatementError where a topic feeds itself and no sink on the way says that this is meant.
+
+    A table that is only looked up feeds nothing: its records cause no others.
+    """
+    fed_by: dict[str, set[str]] = {}
+    for sink in sinks:
+        for topic in () if sink.loop else sink.topics:
+            fed_by.setdefault(topic, set()).update(_topics_above(sink))
+    for sink in sinks:
+        for topic in sink.topics:
+            way = None if sink.loop else _way_back(topic, fed_by)
+            if way is not None:
+                raise InvalidPlan(
+                    f'topic "{topic}" feeds itself',
+                    detail=f"What is read from it leads back to it: {' → '.join(way)}. Without an "
+                    "end a record would go round for ever.",
+                    hint=f'Write to another topic; or say that it is meant: to("{topic}", loop=True).',
+                    place=places.get(sink.name, ""),
+                )
+
+
+def _way_back(topic: str, fed_by: Mapping[str, set[str]]) -> list[str] | None:
+    """Return the topics from `topic` to itself, nearest way first; None where there is none."""
+    ways = [[topic]]
+    seen: set[str] = set()
+    for way in ways:
+        for before in sorted(fed_by.get(way[0], ())):
+            if before == topic:
+                return [topic, *way]
+            if before not in seen:
+                seen.add(before)
+                ways.append([before, *way])
+    return None
+
+
+def _topics_above(sink: Sink) -> set[str]:
+    """Return the topics whose records cause those that a sink writes."""
+    above = list(sink.drivers)
+    for node in above:
+        above += [driver for driver in node.drivers if driver not in above]
+    return {node.topic for node in above if isinstance(node, Source)}

@@ -1,0 +1,155 @@
+"""A plan as Kafka Streams' `Topology.describe()` prints one: what it would run as there.
+
+    Topologies:
+       Sub-topology: 0
+        Source: stream-1 (topics: [visits])
+          --> aggregate-3
+        Processor: aggregate-3 (stores: [aggregate-3-store])
+          --> sink-4
+          <-- stream-1
+        Sink: sink-4 (topic: visits-by-user)
+          <-- aggregate-3
+
+Nodes that feed each other, or share a store, are a sub-topology; where records need another task there is a
+sink to a repartition topic, and a source of it. Names are ours, and where Kafka Streams makes several nodes of one
+call, or none of one of ours, this is one node; so is what ends at a terminal.
+
+Source: Kafka Streams `InternalTopologyBuilder`, `TopologyDescription`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from duolog.plan.nodes import GroupBy, Node, Plan, Sink, Source
+
+_NOTHING: Final = "none"
+
+
+@dataclass(eq=False)
+class _Box:
+    """A source, processor or sink, as it is printed."""
+
+    kind: str
+    name: str
+    detail: str
+    stores: tuple[str, ...] = ()
+    """Those that it fills or looks into."""
+    before: list["_Box"] = field(default_factory=list)
+    after: list["_Box"] = field(default_factory=list)
+
+
+def describe_as_streams(plan: Plan) -> str:
+    """Return the text; nodes stand in the order of the plan."""
+    boxes = _boxes(plan)
+    lines = ["Topologies:"]
+    for number, together in enumerate(_subtopologies(boxes)):
+        lines.append(f"   Sub-topology: {number}")
+        for box in together:
+            lines += _lines(box)
+    return "\n".join(lines)
+
+
+def _lines(box: _Box) -> Iterator[str]:
+    yield f"    {box.kind}: {box.name} ({box.detail})"
+    if box.kind != "Sink":
+        yield f"      --> {_names(box.after)}"
+    if box.kind != "Source":
+        yield f"      <-- {_names(box.before)}"
+
+
+def _names(boxes: Iterable[_Box]) -> str:
+    return ", ".join(box.name for box in boxes) or _NOTHING
+
+
+def _boxes(plan: Plan) -> list[_Box]:
+    """Return a box for each node, with those of repartition topics between them."""
+    found: list[_Box] = []
+    ends: dict[Node, _Box] = {}
+    shuffled: dict[tuple[Node, ...], _Box] = {}
+
+    def add(box: _Box, *before: _Box) -> _Box:
+        found.append(box)
+        for other in before:
+            box.before.append(other)
+            other.after.append(box)
+        return box
+
+    def behind_topic(driver: Node, reader: Node) -> _Box:
+        """Return the source of the repartition topic behind `driver`, or what it is itself."""
+        if not (reader.reshuffles or (reader.by_key and _has_new_key(driver))):
+            return ends[driver]
+        # The readers of a group share its topic; else each has its own.
+        way = (driver,) if isinstance(driver, GroupBy) else (driver, reader)
+        if way not in shuffled:
+            stem = reader.stores[0] if reader.stores else reader.name
+            topic = f"{stem}-repartition"
+            add(_Box("Sink", f"{topic}-sink", f"topic: {topic}"), ends[driver])
+            shuffled[way] = add(_Box("Source", f"{topic}-source", f"topics: [{topic}]"))
+        return shuffled[way]
+
+    for node in plan.nodes:
+        before = [behind_topic(driver, node) for driver in node.drivers]
+        ends[node] = add(_box(node), *before)
+        if isinstance(node, Source) and node.stores:
+            stores = _stores(node)
+            ends[node] = add(
+                _Box("Processor", f"{node.name}-rows", _kept(stores), stores), ends[node]
+            )
+    return found
+
+
+def _box(node: Node) -> _Box:
+    match node:
+        case Source(topic=topic):
+            return _Box("Source", node.name, f"topics: [{topic}]")
+        case Sink(topic_of=None, topic=topic):
+            return _Box("Sink", node.name, f"topic: {topic}")
+        case Sink(topic_of=topic_of):
+            return _Box("Sink", node.name, f"extractor: {topic_of}")
+        case _:
+            stores = _stores(node)
+            return _Box("Processor", node.name, _kept(stores), stores)
+
+
+def _stores(node: Node) -> tuple[str, ...]:
+    looked_up = (store for table in node.tables for store in _kept_by(table))
+    return tuple(dict.fromkeys((*node.stores, *looked_up)))
+
+
+def _kept_by(table: Node) -> list[str]:
+    """Return the stores from which a row of `table` is found."""
+    if table.stores:
+        return list(table.stores)
+    return [store for above in table.drivers for store in _kept_by(above)]
+
+
+def _kept(stores: tuple[str, ...]) -> str:
+    return f"stores: [{', '.join(stores)}]"
+
+
+def _has_new_key(node: Node) -> bool:
+    """Tell if Kafka Streams would repartition the records of `node` before it needs them by key."""
+    if node.rekeys or node.by_key:
+        return node.rekeys
+    return any(map(_has_new_key, node.drivers))
+
+
+def _subtopologies(boxes: list[_Box]) -> list[list[_Box]]:
+    """Return the boxes that feed each other or share a store, in their order."""
+    first: dict[_Box, _Box] = {box: box for box in boxes}
+
+    def root(box: _Box) -> _Box:
+        while first[box] is not box:
+            box = first[box]
+        return box
+
+    by_store: dict[str, _Box] = {}
+    for box in boxes:
+        for other in (*box.before, *(by_store.setdefault(store, box) for store in box.stores)):
+            one, two = sorted((root(box), root(other)), key=boxes.index)
+            first[two] = one
+    found: dict[_Box, list[_Box]] = {}
+    for box in boxes:
+        found.setdefault(root(box), []).append(box)
+    return list(found.values())

@@ -1,0 +1,116 @@
+"""Streams that come together on Spark, in both modes: over two starts the results are those of all records."""
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from duolog import Topology, acc, col, concat, lit
+from duolog.engine import Engine, EngineConfig
+from duolog.engine.settings import Mode
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+WAIT_S: Final = 90
+SOURCES: Final = ("web", "shop", "back")
+RESULTS: Final = ("all", "balance", "last", "spread", "a-orders", "b-orders")
+Order = tuple[str, str, str, int]
+"""Topic, key, customer and amount."""
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_streams_that_come_together_say_what_all_records_say(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    client = Client(cluster.bootstrap_servers)
+    for topic in (*SOURCES, *RESULTS):
+        client.create_topic(topic, partitions=2)
+    engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
+    drawn = random.Random(11)  # noqa: S311 - the same records each time
+    orders: list[Order] = []
+
+    for _ in range(2):
+        query = engine.start(topology().build(), "orders", mode)
+        for _ in range(2):
+            orders += produce(drawn, client)
+            wait_for(client, expected(orders))
+        query.stop()
+
+
+def topology() -> Topology:
+    found = Topology("orders")
+    value = "customer STRING, n BIGINT"
+    sold = found.stream(["web", "shop"], key="id STRING", value=value)
+    back = found.stream("back", key="id STRING", value=value)
+    both = sold.merge(back.map_values("customer", n=col("n") * -1))
+    both.to("all")
+    both.to_table("last-rows").to("last")
+    both.repartition().to("spread")
+    sold.to(concat(col("customer"), "-orders"), topics=["a-orders", "b-orders"])
+    added = sold.group_by("customer").cogroup({"n": acc("n") + col("n")})
+    added = added.cogroup(back.group_by("customer"), {"n": acc("n") - col("n")})
+    added.aggregate(initializer={"n": lit(0)}).to("balance")
+    return found
+
+
+def produce(drawn: random.Random, client: Client) -> list[Order]:
+    orders = [
+        (drawn.choice(SOURCES), str(drawn.randrange(30)), drawn.choice("ab"), drawn.randrange(100))
+        for _ in range(150)
+    ]
+    for topic, key, customer, n in orders:
+        client.produce(topic, key, json.dumps({"customer": customer, "n": n}))
+    return orders
+
+
+def expected(orders: list[Order]) -> dict[str, Any]:
+    signed = [(key, who, -n if topic == "back" else n) for topic, key, who, n in orders]
+    sold = [(who, n) for topic, _, who, n in orders if topic != "back"]
+    return {
+        "all": Counter(signed),
+        "spread": Counter(signed),
+        "keys": {key for key, _, _ in signed},
+        "balance": {who: sum(n for _, of, n in signed if of == who) for who in "ab"},
+        "a-orders": Counter(n for who, n in sold if who == "a"),
+        "b-orders": Counter(n for who, n in sold if who == "b"),
+    }
+
+
+def wait_for(client: Client, wanted: dict[str, Any]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while (found := results(client)) != wanted and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert found == wanted
+
+
+def results(client: Client) -> dict[str, Any]:
+    rows = {topic: read(client, topic) for topic in RESULTS}
+    return {
+        "all": Counter((key, row["customer"], row["n"]) for key, row in rows["all"]),
+        "spread": Counter((key, row["customer"], row["n"]) for key, row in rows["spread"]),
+        "keys": {key for key, _ in rows["last"]},
+        "balance": {key: row["n"] for key, row in rows["balance"]},
+        "a-orders": Counter(row["n"] for _, row in rows["a-orders"]),
+        "b-orders": Counter(row["n"] for _, row in rows["b-orders"]),
+    }
+
+
+def read(client: Client, topic: str) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (str(record.key_text), json.loads(record.value_text or "null"))
+        for record in client.read(topic)
+    ]
