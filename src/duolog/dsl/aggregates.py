@@ -28,7 +28,8 @@ def first(
 
     State: the value; by time also its timestamp. Nulls are passed over, or with `nulls` count as values.
     In sessions that become one, the earlier session's comes first. Over a grouped table only `by="time"`: the
-    value of the row that changed first, of equal times the least; all values are kept in a tree.
+    value of the row that changed first, of equal times the least; all values are kept in a tree. Not over a
+    join of tables, whose rows change their time: ask by a column, `top_k("changed_at", 1, "place")`.
 
     Args:
         column: any type; over a table, one that has no MAP inside.
@@ -150,7 +151,7 @@ def approx_count_distinct(column: Expr | str) -> Expr:
     """Count the different values of a group, nearly: the standard error is 1.6 %, and few values are counted exactly.
 
     State: a HyperLogLog sketch of at most 2.6 KB, whatever there is. Nulls are passed over. Sessions that become one:
-    what both have. Refused over a grouped table, as nothing can be taken back from it. No MAPs.
+    what both have. Refused over a grouped table, as nothing can be taken back from it. No MAPs. `TopologyDriver` counts exactly.
 
     Example:
         >>> approx_count_distinct("user")

@@ -3,8 +3,8 @@
 from duolog.dsl.columns import Columns, named
 from duolog.plan.aggregates import Fold, custom_fold, fold
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import Named
-from duolog.plan.nodes import GroupBy, scope_of
+from duolog.plan.expressions import Named, RowTime, walk
+from duolog.plan.nodes import Filter, GroupBy, Project, TableJoin, scope_of
 
 
 def fold_of(
@@ -19,7 +19,10 @@ def fold_of(
     """Return the fold of `wanted` results, by steps of the user's own if there are any."""
     scope = scope_of(group)
     if initializer is None and adder is None and subtractor is None and merger is None:
-        return fold(wanted, scope, undo=group.is_table)
+        found = fold(wanted, scope, undo=group.is_table)
+        if group.is_table:
+            _ensure_found_again(found, group)
+        return found
     if initializer is None or adder is None:
         raise InvalidPlan("an aggregate of your own needs an initializer and an adder")
     known = group.schema.names
@@ -31,3 +34,17 @@ def fold_of(
         None if merger is None else dict(named((), merger, ())),
     )
     return Fold(own.accumulators, wanted or own.results)
+
+
+def _ensure_found_again(found: Fold, group: GroupBy) -> None:
+    """Raise a StatementError if values are kept by a time that they do not have when they are taken back."""
+    table = group.parent
+    while isinstance(table, Filter | Project):
+        table = table.parent
+    by_time = any(one.paged and RowTime() in walk(one.add) for one in found.accumulators)
+    if by_time and isinstance(table, TableJoin):
+        raise InvalidPlan(
+            f'cannot keep values of "{table}" by time',
+            detail="A row of a join has the later time of two rows, and no more when that one has gone.",
+            hint='Ask by a column of the row: top_k("changed_at", 1, "value").',
+        )

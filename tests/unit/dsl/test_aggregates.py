@@ -105,6 +105,20 @@ def test_what_cannot_be_kept_is_refused_with_a_way_out(
     assert said in " ".join((str(caught.value), caught.value.detail or "", caught.value.hint or ""))
 
 
+def test_the_first_row_of_a_join_by_time_is_refused_as_its_time_changes() -> None:
+    topology = Topology("t")
+    rows, others = (
+        topology.table(name, key="id STRING", value=f"{name} BIGINT") for name in ("n", "m")
+    )
+    joined = rows.left_join(others).filter(col("n") > 0).group_by("m")
+
+    with pytest.raises(StatementError, match="by time") as caught:
+        joined.aggregate(first=first("n", by="time"))
+
+    assert "top_k" in caught.value.hint
+    joined.aggregate(newest=top_k("n", 1, "id"))
+
+
 def test_a_table_of_windows_can_be_aggregated_again() -> None:
     per_minute = of_stream().windowed_by(tumbling("1 minute")).aggregate(low=min_("n"))
 
