@@ -47,6 +47,10 @@ HOMES: Final[Mapping[str, str]] = {
 """Which of our classes stands for an interface of theirs. For others a name alone decides."""
 
 OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
+    "KStream.foreach": (
+        "Stream.to",
+        "and a consumer of that topic, at least once; no code of yours runs inside",
+    ),
     "KStream.peek": ("Stream.peek", "shows records; runs no code of yours"),
     "KStream.flatMap": ("Stream.flat_map", "an expression gives the elements"),
     "KStream.flatMapValues": ("Stream.flat_map_values", "an expression gives the elements"),

@@ -48,6 +48,10 @@ class ToTable(Node):
         return (self.store,)
 
     @property
+    def expiry(self) -> str:
+        return "a row for each key until a null value deletes it"
+
+    @property
     def keeps_whole_rows(self) -> bool:
         return True  # What is stored must not depend on who reads it.
 
