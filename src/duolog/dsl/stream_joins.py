@@ -12,6 +12,7 @@ from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.join_window import JoinWindow
 from duolog.plan.nodes import JoinKind, Node, StreamJoin, StreamJoinSide
+from duolog.plan.nodes.join import ensure_history
 
 StreamT = TypeVar("StreamT", bound=Records)
 
@@ -27,13 +28,21 @@ class Within:
     store: str | None = None
     eager: bool = False
 
+    @property
+    def grace_ms(self) -> int | None:
+        return None if self.grace is None else milliseconds(self.grace, "grace")
+
     def ensure_fits(self, kind: JoinKind, stream: Node, other: Node) -> None:
         """Raise a StatementError where it is not what this kind of join with `other` takes."""
         if not other.is_table:
             self.window(stream, other)
             return
+        if self.grace_ms is not None:
+            ensure_history(other, self.grace_ms)
         given = [
-            part.name for part in fields(self) if getattr(self, part.name) not in {None, False}
+            part.name
+            for part in fields(self)
+            if part.name != "grace" and getattr(self, part.name) not in {None, False}
         ]
         if given:
             raise InvalidPlan(
@@ -61,7 +70,7 @@ class Within:
         return JoinWindow(
             milliseconds(both if self.before is None else self.before, "before"),
             milliseconds(both if self.after is None else self.after, "after"),
-            milliseconds("0 ms" if self.grace is None else self.grace, "grace"),
+            self.grace_ms or 0,
         )
 
 

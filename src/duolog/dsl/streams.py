@@ -80,12 +80,14 @@ class Stream(Reshaped, Rerouted, WithMetadata):
             before: the same for earlier records of the other stream only; negative excludes the latest.
             after: the same for later records of the other stream only.
             grace: how long records are kept beyond that for others that are late. Time is what the
-                timestamps say, not the clock.
+                timestamps say, not the clock. With a versioned table: how long a record waits, on disk,
+                for rows of its time, until one of this stream in its task is later by so much.
             store: what the names of the stores that keep records begin with.
 
         Raises:
             StatementError: the keys do not fit, or have other names and `on` is not given, names
-                clash, or a stream is given without a difference of time.
+                clash, a stream is given without a difference of time, or a table does not know its
+                rows for as long as `grace`.
 
         Example:
             >>> from duolog import Topology
@@ -202,17 +204,17 @@ class Stream(Reshaped, Rerouted, WithMetadata):
                 )
         if isinstance(other, Stream):
             return join_streams(keyed, other, kind, time, prefix=prefix, select=select)
-        return keyed._join_table(kind, other, prefix, select)  # noqa: SLF001 - of this class
+        return keyed._join_table(kind, other, time, prefix, select)  # noqa: SLF001 - of this class
 
     def _join_table(
-        self, kind: JoinKind, table: "Table", prefix: str, select: Select | None
+        self, kind: JoinKind, table: "Table", time: Within, prefix: str, select: Select | None
     ) -> "Stream":
         assert kind != "outer"
         scope = JoinedNames(self.node, table.node, prefix)
         values = scope.all_columns() if select is None else scope.select(select)
         return self._then(
             "join" if kind == "inner" else "left-join",
-            lambda name: StreamTableJoin(name, self.node, table.node, kind, values),
+            lambda name: StreamTableJoin(name, self.node, table.node, kind, values, time.grace_ms),
         )
 
 

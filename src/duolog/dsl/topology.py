@@ -112,6 +112,7 @@ class Topology:
         ttl: Duration | None = None,
         timestamp: str | Expr | None = None,
         invalid_timestamp: Invalid | None = None,
+        history: Duration | None = None,
     ) -> Table:
         """Read a topic as a table: each record is the new row of its key.
 
@@ -129,6 +130,10 @@ class Topology:
                 records, and without a word to whoever reads the table. None: until it is deleted.
             timestamp: as for `stream`. A deletion for which it is null has its own.
             invalid_timestamp: as for `stream`.
+            history: how long the table knows what its rows were before: it is versioned. Streams
+                that look it up find the row of their records' time, even where it came out of
+                order. What comes later than that is dropped and counted. Each version is kept on
+                disk until then; a lookup reads the versions that are newer than the record.
 
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
@@ -136,12 +141,13 @@ class Topology:
         of_topic = _topic_form(key, value, key_format, value_format, windowed)
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
         ttl_ms = None if ttl is None else milliseconds(ttl, "ttl")
+        kept_ms = None if history is None else milliseconds(history, "history")
         return Table(
             self._builder,
             self._builder.add(
                 "table",
                 lambda name: TableSource(
-                    name, topic, *of_topic, store or f"{name}-store", times, ttl_ms
+                    name, topic, *of_topic, store or f"{name}-store", times, ttl_ms, kept_ms
                 ),
             ),
         )

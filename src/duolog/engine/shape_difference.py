@@ -158,6 +158,7 @@ _EXPLAIN: Final[dict[str, Callable[[Json, Json, str], str]]] = {
     "windows": _explain_whole("its windows"),
     "waits": _explain_whole("how long its rows wait"),
     "expiry": _explain_expiry,
+    "by_time": _explain_whole("how it keeps what goes with time"),
     "row": _explain_row,
     "filters": _explain_filters,
     "task": _explain_whole("what chooses the task of a key"),

@@ -37,6 +37,7 @@ from duolog.plan.nodes import (
     Sink,
     Source,
     StreamJoinSide,
+    StreamTableJoin,
     Subscriptions,
     Suppress,
     ToStream,
@@ -108,7 +109,7 @@ def _called(node: Node, plan: Plan) -> str:  # noqa: PLR0911 - a table of cases
                 f"{'left' if of_left else 'right'} side of the join of {node.left} and {node.right}"
             )
         case _:
-            return f"table {node}"
+            return f"{'buffer of' if isinstance(node, StreamTableJoin) else 'table'} {node}"
 
 
 def _called_for_a_join(node: Numbered | Newest | Subscriptions, plan: Plan) -> str:
@@ -245,6 +246,9 @@ class _Walk:
         if node["kind"] == "stream_join":
             layout["windows"] = _join_window(node)
             self.by_place[store] = record.filters
+        if node["kind"] in {"table", "wait"} and node["bucket_ms"]:
+            # How long that is may change.
+            layout["by_time"] = f"in buckets of {node['bucket_ms']} ms"
         if node["table"] or node["kind"] == "table":
             layout["filters"] = list(record.filters)
         elif store == f"{node['name']}-store":
@@ -408,6 +412,7 @@ _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "select_key": _rekeyed,
     "route": _routed,
     "lookup": _joined,
+    "wait": _as_it_is,
     "join": _joined,
     "number": _projected,
     "announce": _announced,
@@ -457,6 +462,7 @@ def _number_row(_node: Json, _record: _Record) -> list[str]:
 _ROWS: Final[dict[str, Callable[[Json, _Record], list[str]]]] = {
     "table": _table_row,
     "stream_join": _table_row,
+    "wait": _table_row,
     "fold": _fold_row,
     "window_fold": _fold_row,
     "session_fold": _fold_row,

@@ -84,6 +84,10 @@ class TableCopy(Node):
         return True
 
     @property
+    def history_ms(self) -> int | None:
+        return self.table.history_ms
+
+    @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 

@@ -28,6 +28,8 @@ class Entry:
     timestamp_ms: int
     old: Row | None = None
     old_timestamp_ms: int = 0
+    latest: bool = True
+    """Of a table: whether there is no later row of the key."""
     branch: int = 0
     """Behind a split: which branch it goes to."""
     place: Place = NOWHERE
@@ -66,8 +68,8 @@ class NewRowFailed(RecordError):
 LookedUp = Callable[[Node, Node], Node]
 """Where a node finds the rows of a table: `Levels.looked_up`."""
 
-LookUp = Callable[[Row, Stores], "Kept | None"]
-"""Finds the row of a key, and its timestamp, in the stores of a task."""
+LookUp = Callable[[Row, Stores, int | None], "Kept | None"]
+"""Finds the row that a key has, or had at a time, and its timestamp, in the stores of a task."""
 
 
 def after(entry: Entry, kept: Kept | None) -> Entry:

@@ -72,6 +72,8 @@ def numbered(node: Numbered) -> Run:
         return (*row, *(of(at_hand) for of in compiled), number)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if not entry.latest:
+            return []
         last = stores[node.store].setdefault(_LAST, Kept((0,), 0))
         number = int(str(last.row[0])) + 1
         last.row = (number,)
@@ -169,7 +171,7 @@ def subscriptions(node: Subscriptions, look_up: LookUp) -> Run:
             store.pop(subscription, None)
             if keeps:
                 store[subscription] = Kept((number, row), entry.timestamp_ms)
-            right = look_up(entry.key, stores)
+            right = look_up(entry.key, stores, None)
         if instruction == Instruction.DELETE:
             return []
         if not keeps:
@@ -191,6 +193,8 @@ def foreign_table(node: ForeignTable) -> Run:
     keys = len(node.right.schema.key)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if not entry.latest:
+            return []
         kept = stores[node.subscriptions.store]
         outcome = Outcome.MISSING if entry.value is None else Outcome.THERE
         return [

@@ -81,12 +81,17 @@ from duolog.testing.joining import stream_join_of
 from duolog.testing.metadata import set_headers, set_time
 from duolog.testing.scalars import RecordError
 from duolog.testing.suppressing import suppress, told_by
+from duolog.testing.versions import version_at, versioned_table
+from duolog.testing.waiting import waiting
 
 
 def compile_node(node: Node, looked_up: LookedUp) -> Run:
     """Return the function that runs `node` on one record and the stores of its task."""
     if isinstance(node, StreamTableJoin | GlobalTableJoin):
-        return _join(node, kept_by(looked_up(node, node.table), looked_up))
+        join = _join(node, kept_by(looked_up(node, node.table), looked_up))
+        if isinstance(node, StreamTableJoin) and node.grace_ms is not None:
+            return waiting(node, node.grace_ms, join)
+        return join
     if isinstance(node, JoinSide):
         return _join_side(node, kept_by(looked_up(node, node.other), looked_up))
     if isinstance(node, Subscriptions):
@@ -116,6 +121,9 @@ def without_failed_old(run: Run, entry: Entry) -> Entry:
 
 
 def _table(node: TableSource | TableCopy | ToTable) -> Run:
+    if node.history_ms is not None:
+        return versioned_table(node.store, node.history_ms)
+
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key):
             return []
@@ -138,7 +146,9 @@ def _filter(node: Filter) -> Run:
     def run_table(entry: Entry, _stores: Stores) -> Sequence[Entry]:
         new = kept(entry.key, entry.value, entry.timestamp_ms)
         old = kept(entry.key, entry.old, entry.old_timestamp_ms)
-        return [] if new is None and old is None else [replace(entry, value=new, old=old)]
+        if new is None and old is None and node.history_ms is None:
+            return []
+        return [replace(entry, value=new, old=old)]
 
     def run_stream(entry: Entry, _stores: Stores) -> Sequence[Entry]:
         return [entry] if holds(*_read(entry)) == (True,) else []
@@ -233,6 +243,8 @@ def _group_table(node: GroupBy) -> Run:
         return None if None in key else (key, values(of, row, time))
 
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        if not entry.latest:
+            return []
         old = side(entry.key, entry.old, entry.old_timestamp_ms)
         new = side(entry.key, entry.value, entry.timestamp_ms)
         if old and new and old[0] == new[0]:
@@ -258,7 +270,7 @@ def _join(node: StreamTableJoin | GlobalTableJoin, look_up: LookUp) -> Run:
         if entry.value is None:
             return []
         key = key_of(entry)
-        found = None if is_null(key) else look_up(key, stores)
+        found = None if is_null(key) else look_up(key, stores, entry.timestamp_ms)
         if found is None and node.kind == "inner":
             return []
         row = found.row if found else (None,) * len(right)
@@ -278,14 +290,16 @@ def _key_of(node: StreamTableJoin | GlobalTableJoin) -> Callable[[Entry], Row]:
     if isinstance(node, StreamTableJoin):
         return lambda entry: entry.key
     keys = _row_function(node.stream.schema, tuple(("", key) for key in node.keys))
-    return lambda entry: keys(entry.key, entry.value, entry.timestamp_ms)
+    return lambda entry: keys(*_read(entry))
 
 
 def _join_side(node: JoinSide, look_up: LookUp) -> Run:
     joined = _joined_row(node)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
-        other = look_up(entry.key, stores)
+        if not entry.latest:
+            return []
+        other = look_up(entry.key, stores, None)
         if other is None and (node.needs_other or (entry.value is None and entry.old is None)):
             return []
         time = max(entry.timestamp_ms, other.timestamp_ms) if other else entry.timestamp_ms
@@ -334,11 +348,11 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
     """Return the function that finds the row of a key in `table`, stored or derived."""
     match table:
         case TableSource() | TableCopy() | ToTable() | ForeignJoin():
-            return lambda key, stores: find(table, key, stores)
+            return _kept_rows(table)
         case AggregateNode():
             results = results_of(table)
 
-            def of_aggregate(key: Row, stores: Stores) -> Kept | None:
+            def of_aggregate(key: Row, stores: Stores, _time: int | None) -> Kept | None:
                 kept = find(table, key, stores)
                 if kept is None or is_over(table, key, stores):
                     return None
@@ -349,8 +363,8 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
             parent = kept_by(table.parent, looked_up)
             run = _OPERATORS[type(table)](table)
 
-            def derived(key: Row, stores: Stores) -> Kept | None:
-                kept = parent(key, stores)
+            def derived(key: Row, stores: Stores, time: int | None) -> Kept | None:
+                kept = parent(key, stores, time)
                 try:
                     found = run(Entry(key, kept.row, kept.timestamp_ms), stores) if kept else []
                 except RecordError:  # told when it was new; counts as deleted since
@@ -360,21 +374,34 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
 
             return derived
         case Suppress():
-            return told_by(table, kept_by(table.parent, looked_up))
+            above = kept_by(table.parent, looked_up)
+            told = told_by(table, lambda key, stores: above(key, stores, None))
+            return lambda key, stores, _time: told(key, stores)
         case TableJoin(sides=(of_left, of_right)):
             left = kept_by(looked_up(of_right, table.left), looked_up)
             right = kept_by(looked_up(of_left, table.right), looked_up)
             joined = _joined_row(of_left)
 
-            def of_join(key: Row, stores: Stores) -> Kept | None:
+            def of_join(key: Row, stores: Stores, _time: int | None) -> Kept | None:
                 try:
-                    return joined(key, left(key, stores), right(key, stores))
+                    return joined(key, left(key, stores, None), right(key, stores, None))
                 except RecordError:  # told when it was new; counts as deleted since
                     return None
 
             return of_join
         case _:
             raise AssertionError(f"{table} is no table")
+
+
+def _kept_rows(table: TableSource | TableCopy | ToTable | ForeignJoin) -> LookUp:
+    store, history_ms = table.store, table.history_ms
+
+    def look_up(key: Row, stores: Stores, time: int | None) -> Kept | None:
+        if history_ms is None or time is None:
+            return find(table, key, stores)
+        return version_at(store, history_ms, key, time, stores)
+
+    return look_up
 
 
 def _aggregate(node: AggregateNode) -> Run:

@@ -175,7 +175,7 @@ class ReferenceEvaluator:
             return waiting_rows(task.get(store, {}) for task in self._stores.values())
         row_of = kept_by(table, self._compiled.levels.looked_up)
         found = (
-            (key, row_of(key, task))
+            (key, row_of(key, task, None))
             for task in self._stores.values()
             for key in task.get(store, ())
         )

@@ -276,8 +276,8 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             return {"kind": "stream", "topic": topic, **_times(times)}
         case GlobalTableSource(topic=topic):
             return {"kind": "global_table", "topic": topic}
-        case TableSource(topic=topic, times=times):
-            return {"kind": "table", "topic": topic, **_times(times)}
+        case TableSource(topic=topic, history_ms=history_ms, times=times):
+            return {"kind": "table", "topic": topic, "history_ms": history_ms, **_times(times)}
         case Filter(predicate=predicate):
             return {"kind": "filter", "predicate": _expression(predicate)}
         case Project(values=values):
@@ -322,8 +322,9 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                 "max_records": node.max_records,
                 "shut_down": node.shut_down,
             }
-        case StreamTableJoin(kind=kind, values=values):
-            return {"kind": "join", "left": kind == "left", "values": _values(values)}
+        case StreamTableJoin(kind=kind, values=values, grace_ms=grace_ms):
+            waits = {} if grace_ms is None else {"grace_ms": grace_ms}
+            return {"kind": "join", "left": kind == "left", "values": _values(values), **waits}
         case GlobalTableJoin(kind=kind, keys=keys, values=values):
             return {
                 "kind": "global_join",

@@ -65,6 +65,7 @@ from conformance.streams.judged_shapes import (
     SHAPES_IN_SESSIONS,
     SHAPES_IN_WINDOWS,
 )
+from conformance.streams.versioned_cases import OF_LATE_VERSIONS, OF_VERSIONS, VERSIONED
 from duolog import Topology
 from duolog.plan.describe import describe
 from duolog.plan.levels import find_levels
@@ -138,6 +139,13 @@ def test_kafka_streams_finds_the_same_rows_of_global_tables(
     court: Court, define: Define, mode: Mode, tasks: int
 ) -> None:
     court.ensure_same(plan_of(define), WITH_GLOBAL_ROWS, mode, tasks=tasks)
+
+
+@pytest.mark.parametrize("mode", ["each", "late"])
+@pytest.mark.parametrize("define", VERSIONED, ids=lambda define: define.__name__)
+def test_kafka_streams_finds_the_same_versions(court: Court, define: Define, mode: Mode) -> None:
+    records = OF_VERSIONS if mode == "each" else OF_LATE_VERSIONS
+    court.ensure_same(plan_of(define), records, mode, tasks=1)
 
 
 @pytest.mark.parametrize(

@@ -248,8 +248,8 @@ IN_KERNEL: Final = (
     InKernel(
         "a row that no longer passes is not deleted",
         "FilterNode",
-        "if (value != null || old != null) {",
-        "if (value != null) {",
+        "if (versioned || value != null || old != null) {",
+        "if (versioned || value != null) {",
         filtered,
     ),
     InKernel(

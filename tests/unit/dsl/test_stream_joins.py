@@ -41,7 +41,7 @@ def test_without_a_difference_of_time_streams_are_not_joined(kind: str) -> None:
     assert "table(...)" in caught.value.hint
 
 
-@pytest.mark.parametrize("argument", ["within", "before", "after", "grace", "store", "eager"])
+@pytest.mark.parametrize("argument", ["within", "before", "after", "store", "eager"])
 def test_a_table_is_joined_without_a_difference_of_time(argument: str) -> None:
     topology = Topology("t")
     clicks, _ = streams(topology)

@@ -6,6 +6,7 @@
     topics.py      sources and sinks: bytes <-> columns
     stateless.py   filter, project, explode, split, to_stream
     keys.py        select_key, group_by and the way to another task
+    buckets.py     how long the buckets are of what goes with time
     tables.py      the store of a table, and the join that looks it up
     stream_joins.py  the sides of a join of streams
     aggregates.py  the fold

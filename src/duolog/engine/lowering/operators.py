@@ -18,10 +18,11 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class FilterOperator(Operator):
-    """Keeps the records for which the predicate holds."""
+    """Keeps the records for which the predicate holds; of a versioned table each version goes on."""
 
     kind: ClassVar[str] = "filter"
     predicate: str
+    versioned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,13 @@ class ToStreamOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class TableOperator(Operator):
-    """Keeps rows, and makes changes of upserts."""
+    """Keeps rows, and makes changes of upserts; with a history also what was there before."""
 
     kind: ClassVar[str] = "table"
     store: str
     ttl_ms: int | None = None
+    history_ms: int | None = None
+    bucket_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,17 @@ class LookupOperator(Operator):
     values: Sequence[str]
     keys: Sequence[str] | None = None
     table_key_types: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WaitOperator(Operator):
+    """Lets records of a stream wait until stream time is beyond them by the grace period."""
+
+    kind: ClassVar[str] = "wait"
+    store: str
+    key_bytes: str
+    grace_ms: int
+    bucket_ms: int
 
 
 @dataclass(frozen=True, slots=True)

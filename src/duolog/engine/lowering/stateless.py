@@ -22,7 +22,9 @@ from duolog.plan.types import Array, Map
 
 def lower_filter(node: Filter, row: Row, _around: Surroundings) -> Lowered:
     predicate = lower_expression(node.predicate, row.naming(node.parent.schema))
-    return Lowered([row.entry(node.name, FilterOperator(predicate=predicate))], row)
+    versioned = row.changes and node.history_ms is not None
+    operator = FilterOperator(predicate=predicate, versioned=versioned)
+    return Lowered([row.entry(node.name, operator)], row)
 
 
 def lower_project(node: Project, row: Row, around: Surroundings) -> Lowered:

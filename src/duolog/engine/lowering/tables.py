@@ -9,12 +9,15 @@ Source: Kafka Streams `KTableValueGetter`.
 
 from dataclasses import dataclass
 
-from duolog.engine.expressions import Names, lower_as_declared
+from duolog.engine.expressions import Names, key_names, lower_as_declared
+from duolog.engine.formats import encode
+from duolog.engine.lowering.buckets import bucket_ms
 from duolog.engine.lowering.operators import (
     JoinOperator,
     LookupOperator,
     ProjectOperator,
     TableOperator,
+    WaitOperator,
 )
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
 from duolog.engine.lowering.stateless import lower_filter, lower_project
@@ -22,6 +25,7 @@ from duolog.engine.lowering.suppress import lower_suppress
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import Scope
+from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import (
     AggregateNode,
     Filter,
@@ -49,7 +53,10 @@ class Getter:
 
 def lower_table(table: TableSource | TableCopy, row: Row, _around: Surroundings) -> Lowered:
     """Turn upserts into changes: the old row beside the new one."""
-    entry = row.entry(table.name, TableOperator(store=table.store, ttl_ms=table.ttl_ms))
+    history = table.history_ms
+    bucket = None if history is None else bucket_ms(history)
+    operator = TableOperator(table.store, table.ttl_ms, history, bucket)
+    entry = row.entry(table.name, operator)
     return Lowered([entry], Row(row.key, row.value, row.names, changes=True))
 
 
@@ -130,7 +137,22 @@ def lower_join(node: StreamTableJoin | GlobalTableJoin, row: Row, around: Surrou
         ),
     )
     columns = tuple(types[name] for name, _ in computed)
-    return Lowered([entry], Row.of(node.schema.key, columns, changes=False))
+    waiting = [] if isinstance(node, GlobalTableJoin) else _waiting(node, row)
+    return Lowered([*waiting, entry], Row.of(node.schema.key, columns, changes=False))
+
+
+def _waiting(node: StreamTableJoin, row: Row) -> list[Json]:
+    """Return what lets records wait for the rows of their time, if they do."""
+    if node.grace_ms is None:
+        return []
+    key = node.stream.schema.key
+    operator = WaitOperator(
+        store=node.stores[0],
+        key_bytes=encode(internal_key_format(key), key, key_names(key), "key"),
+        grace_ms=node.grace_ms,
+        bucket_ms=bucket_ms(node.grace_ms),
+    )
+    return [row.entry(f"{node.name}-wait", operator)]
 
 
 def lower_join_side(node: JoinSide, row: Row, around: Surroundings) -> Lowered:

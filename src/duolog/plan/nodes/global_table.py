@@ -64,7 +64,7 @@ class GlobalTableJoin(Node):
     def __post_init__(self) -> None:
         ensure_stream(self.stream, "join, on the left side,")
         assert isinstance(self.table, GlobalTableSource), self.table
-        scope = Scope(self.stream.schema.columns)
+        scope = Scope(self.stream.schema.columns, of_record=True)
         given = [type_of(key, scope) for key in self.keys]
         if given != [column.type for column in self.table.schema.key]:
             raise InvalidPlan(
@@ -96,7 +96,7 @@ class GlobalTableJoin(Node):
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
         of = self.stream.schema
-        scope = Scope(of.columns, table_columns=self.table.schema.value)
+        scope = Scope(of.columns, table_columns=self.table.schema.value, of_record=True)
         return of.with_value(typed_columns(self.values, scope))
 
     @property

@@ -28,7 +28,10 @@ class StreamTableJoin(Node):
     Keys are matched by position, whatever their columns are called. `values` read the stream's
     columns by `ColumnRef` and the table's value columns by `TableColumnRef`. A null stream value
     is dropped. Without a match, "inner" drops the record and "left" sees nulls; "left" also lets
-    a null key through, with nulls.
+    a null key through, with nulls. In a versioned table the row of the record's time is found.
+
+    With `grace_ms` records wait, in a store, until stream time is beyond them by so much, and are then
+    joined in the order of their times. One that comes later than that is joined at once.
     """
 
     name: str
@@ -36,6 +39,7 @@ class StreamTableJoin(Node):
     table: Node
     kind: OneOf["inner", "left"]
     values: tuple[Named, ...]
+    grace_ms: int | None = None
     is_table: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +57,8 @@ class StreamTableJoin(Node):
                 f"table's ({render_columns(self.table.schema.key)}).",
                 hint="Give the stream the table's key with select_key(...).",
             )
+        if self.grace_ms is not None:
+            ensure_history(self.table, self.grace_ms)
         assert self.schema is not None
 
     @property
@@ -68,6 +74,14 @@ class StreamTableJoin(Node):
         return True
 
     @property
+    def stores(self) -> tuple[str, ...]:
+        return () if self.grace_ms is None else (f"{self.name}-buffer",)
+
+    @property
+    def expiry(self) -> str:
+        return "a record until stream time is beyond it by the grace period" if self.stores else ""
+
+    @property
     def may_drop(self) -> bool:
         return True
 
@@ -79,7 +93,8 @@ class StreamTableJoin(Node):
 
     @property
     def action(self) -> str:
-        return f"{self.kind} join with {self.table.name}"
+        waits = "" if self.grace_ms is None else f", each record after {self.grace_ms} ms"
+        return f"{self.kind} join with {self.table.name}{waits}"
 
     def reads(self, parent: Node, behind: Names) -> Names:
         read = needed_of(self.values, behind)
@@ -120,6 +135,19 @@ def ensure_same_windows(left: Node, right: Node) -> None:
         f"({render_columns(right.schema.key)}).",
         hint=hint,
     )
+
+
+def ensure_history(table: Node, grace_ms: int) -> None:
+    """Raise a StatementError where a table does not know its rows for as long as records wait."""
+    history_ms = table.history_ms
+    if history_ms is None or history_ms < grace_ms:
+        kept = "the last ones" if history_ms is None else f"those of the last {history_ms} ms"
+        raise InvalidPlan(
+            f'a join with table "{table}" cannot wait {grace_ms} ms',
+            detail=f"By then the row of a record's time may be gone: of its rows the table keeps {kept}.",
+            hint="Read its topic as a versioned table: table(..., history=...), at least as long as "
+            "grace. What is made of tables by an aggregate or a join has no versions.",
+        )
 
 
 def ensure_not_windowed(*nodes: Node) -> None:

@@ -8,6 +8,7 @@ may_drop           whether records may end here             levels: where one ed
 stores             what it keeps                            levels, checkpoint
 parts              what was made with it                    names
 expiry, modes      until when, and where it runs            explain
+history_ms         whether its rows are found by time       joins, levels
 reads              the columns that it needs                what is shuffled
 keeps_whole_rows   whether it needs all of its own columns  what is shuffled
 action             what it does, in a few words             describe
@@ -91,6 +92,11 @@ class Node:
     def parts(self) -> tuple["Node", ...]:
         """The nodes that were made with this one, for it alone, parents first."""
         return ()
+
+    @property
+    def history_ms(self) -> int | None:
+        """Of a versioned table: how long it knows what its rows were before."""
+        return None
 
     @property
     def keeps_whole_rows(self) -> bool:

@@ -46,6 +46,10 @@ class Filter(Node):
         return self.parent.is_table
 
     @property
+    def history_ms(self) -> int | None:
+        return self.parent.history_ms
+
+    @property
     def may_drop(self) -> bool:
         return True
 
@@ -80,6 +84,10 @@ class Project(Node):
     @property
     def is_table(self) -> bool:  # type: ignore[override]
         return self.parent.is_table
+
+    @property
+    def history_ms(self) -> int | None:
+        return self.parent.history_ms
 
     @property
     def action(self) -> str:

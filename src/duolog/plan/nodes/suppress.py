@@ -41,6 +41,12 @@ class Suppress(Node):
 
     def __post_init__(self) -> None:
         ensure_table(self.parent, "hold back")
+        if self.parent.history_ms is not None:
+            raise InvalidPlan(
+                f'cannot hold back changes of versioned table "{self.parent}"',
+                detail="Rows of an earlier time are among them, which no later change replaces.",
+                hint="Read its topic as a table without history=.",
+            )
         for name, limit in (("max_records", self.max_records), ("max_bytes", self.max_bytes)):
             if limit is not None and limit < 1:
                 raise InvalidPlan(f"{name} is {limit}: nothing could wait")

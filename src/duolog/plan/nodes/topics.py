@@ -73,7 +73,8 @@ class StreamSource(Source):
 class TableSource(Source):
     """A table: each record of a topic is the new row of its key; a null value deletes it.
 
-    Records with a null key are ignored. `store` keeps the rows.
+    Records with a null key are ignored. `store` keeps the rows. With `history_ms` the table is
+    versioned: it keeps what rows were before for so long, by the timestamps of records.
     """
 
     name: str
@@ -85,12 +86,23 @@ class TableSource(Source):
     times: SourceTimes = OWN_TIMES
     ttl_ms: int | None = None
     """How long a row lives that is not updated; None: until it is deleted."""
+    history_ms: int | None = None
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
+        if self.history_ms is not None and self.history_ms < 1:
+            raise InvalidPlan(
+                f'table "{self.topic}" has a history of nothing',
+                hint='Say how long, history="1 day", or leave it out.',
+            )
         if not self.schema.key:
             raise InvalidPlan(f'table "{self.topic}" has no key', hint='Declare one: key="...".')
         ensure_ttl(self.ttl_ms)
+        if self.history_ms is not None and self.ttl_ms is not None:
+            raise InvalidPlan(
+                f'table "{self.topic}" cannot have a history and a ttl',
+                detail="The latest row of a versioned table stays until it is deleted.",
+            )
         super().__post_init__()
 
     @property
@@ -104,7 +116,10 @@ class TableSource(Source):
     @property
     def expiry(self) -> str:
         or_old = f", or it was not updated for {self.ttl_ms} ms" if self.ttl_ms else ""
-        return f"a row for each key until a null value deletes it{or_old}"
+        versions = (
+            "" if self.history_ms is None else f"; what it was before for {self.history_ms} ms"
+        )
+        return f"a row for each key until a null value deletes it{or_old}{versions}"
 
     @property
     def keeps_whole_rows(self) -> bool:
@@ -112,7 +127,8 @@ class TableSource(Source):
 
     @property
     def action(self) -> str:
-        return f"table of topic {self.topic}, {self.topic_columns}{self.times}"
+        versions = "" if self.history_ms is None else f", versions of {self.history_ms} ms"
+        return f"table of topic {self.topic}, {self.topic_columns}{versions}{self.times}"
 
 
 @dataclass(frozen=True, eq=False)

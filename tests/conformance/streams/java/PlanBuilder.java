@@ -77,9 +77,7 @@ final class PlanBuilder {
       case "table" ->
           // Duolog's record cache holds aggregates only: a table's source hands each change on.
           builder.table(
-              topic(node),
-              Extractor.consumed(node),
-              uncached(keys(node)));
+              topic(node), Extractor.consumed(node), Tables.store(node, keys(node)));
       case "global_table" -> GlobalTables.read(builder, topic(node));
       case "filter" -> filter(node);
       case "project" -> project(node);
@@ -282,7 +280,7 @@ final class PlanBuilder {
               row.time());
         };
     Joined<Object, Json.Row, Json.Row> with =
-        Joined.with(Json.KEYS, Json.ROWS, Json.ROWS);
+        Tables.waiting(node, Joined.with(Json.KEYS, Json.ROWS, Json.ROWS));
     return node.get("left").asBoolean()
         ? stream.leftJoin(table, joiner, with)
         : stream.join(table, joiner, with);

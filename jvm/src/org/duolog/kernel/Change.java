@@ -20,9 +20,14 @@ final class Change {
 
   byte[] headers;
 
+  /** Of a table: whether there is no later row of the key. A versioned table tells of others, too. */
+  boolean latest = true;
+
   /** Fills all but the sides from the change that is handled: its timestamps and its headers. */
   Change set(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change cause) {
-    return set(key, value, old, cause.ts, cause.oldTs, cause.headers);
+    set(key, value, old, cause.ts, cause.oldTs, cause.headers);
+    latest = cause.latest;
+    return this;
   }
 
   Change set(
@@ -33,6 +38,7 @@ final class Change {
     this.ts = ts;
     this.oldTs = oldTs;
     this.headers = headers;
+    this.latest = true;
     return this;
   }
 }

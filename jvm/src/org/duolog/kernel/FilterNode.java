@@ -6,20 +6,25 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * Keeps the records for which the predicate holds; of a null value it sees null columns.
  *
  * <p>Of a table, both sides of a change are filtered; a change without sides goes no further, and
- * one that lost its new side is a deletion. Source: Kafka Streams KStreamFilter, KTableFilter.
+ * one that lost its new side is a deletion. Of a versioned table each version goes on, one that does not
+ * pass as a deletion: what it hides must not be found by its time. Source: Kafka Streams KStreamFilter,
+ * KTableFilter, KIP-914.
  */
 final class FilterNode extends Node {
   private static final long serialVersionUID = 1L;
 
   private final Program predicate;
   private final boolean table;
+  private final boolean versioned;
   private final int keyColumns;
   private final int valueColumns;
   private transient Operands operands;
 
-  FilterNode(Program predicate, boolean table, int keyColumns, int valueColumns) {
+  FilterNode(
+      Program predicate, boolean table, boolean versioned, int keyColumns, int valueColumns) {
     this.predicate = own(predicate);
     this.table = table;
+    this.versioned = versioned;
     this.keyColumns = keyColumns;
     this.valueColumns = valueColumns;
   }
@@ -53,7 +58,7 @@ final class FilterNode extends Node {
       var row = operands.of(change.key, old, null, change.oldTs);
       old = Program.holds(predicate.applyToOld(row)) ? old : null;
     }
-    if (value != null || old != null) {
+    if (versioned || value != null || old != null) {
       forward(out.set(change.key, value, old, change));
     }
   }

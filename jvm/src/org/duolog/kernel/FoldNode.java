@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *   table    old -> subtract, then new -> add, as one update
  * </pre>
  *
- * <p>Source: Kafka Streams KStreamAggregate, KTableAggregate.
+ * <p>A version that is not the latest of its key is left out. Source: Kafka Streams KStreamAggregate, KTableAggregate.
  */
 final class FoldNode extends AggregatingNode {
   private static final long serialVersionUID = 1L;
@@ -35,7 +35,8 @@ final class FoldNode extends AggregatingNode {
   @Override
   void process(Change change) {
     boolean takesBack = table && change.old != null;
-    if (change.key == null || (change.value == null && !takesBack)) {
+    boolean nothing = change.value == null && !takesBack;
+    if (change.key == null || nothing || !change.latest) {
       return;
     }
     store.seen(change.ts);

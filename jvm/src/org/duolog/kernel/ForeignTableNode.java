@@ -49,6 +49,10 @@ final class ForeignTableNode extends Node {
 
   @Override
   void process(Change change) {
+    if (!change.latest) {
+      scope.late(this);
+      return;
+    }
     UnsafeRow key = change.key.copy();
     UnsafeRow row = change.value == null ? null : change.value.copy();
     Outcome outcome = row == null ? Outcome.MISSING : Outcome.THERE;

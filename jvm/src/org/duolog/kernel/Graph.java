@@ -21,6 +21,7 @@ final class Graph {
   private final Map<Integer, Node> nodes = new HashMap<>();
   private final Map<String, KeyValueStore> stores = new HashMap<>();
   private final Map<String, WindowRows> windows = new HashMap<>();
+  private final Map<String, VersionRows> versions = new HashMap<>();
   private final Deque<Node> order = new ArrayDeque<>();
   private final Binding binding;
   private final Grouping grouping;
@@ -37,7 +38,7 @@ final class Graph {
     this.stateless = new StatelessNodes(binding);
     this.folds = new FoldNodes(binding, stores, windows);
     this.suppressed = new SuppressNodes(binding, folds, stores, windows);
-    this.joins = new JoinNodes(binding, stores, suppressed);
+    this.joins = new JoinNodes(binding, stores, versions, suppressed);
     this.foreign = new ForeignNodes(binding, grouping, joins, stores);
     this.streamJoins = new StreamJoinNodes(binding, grouping);
     Set<Integer> reached = new HashSet<>();
@@ -64,8 +65,7 @@ final class Graph {
     }
     Operator operator = binding.spec().node(id);
     if (operator instanceof Operator.Table table) {
-      StateRows rows = rows(table, table.store(), table.ttlMs());
-      declare(table.store(), table.valueTypes().size(), true, rows);
+      declare(table.store(), table.valueTypes().size(), true, rowsOf(table));
     } else if (operator instanceof Operator.Fold fold) {
       StateRows rows =
           fold.paged() ? new PagedRows() : rows(fold, fold.store(), fold.ttlMs());
@@ -136,6 +136,18 @@ final class Graph {
     }
   }
 
+  private StateRows rowsOf(Operator.Table table) {
+    if (table.historyMs() == null) {
+      return rows(table, table.store(), table.ttlMs());
+    }
+    int columns = table.valueTypes().size();
+    VersionRows rows =
+        new VersionRows(
+            table.store(), columns, grouping, table.historyMs(), table.bucketMs());
+    versions.put(table.store(), rows);
+    return rows;
+  }
+
   private Node build(int id) {
     Node built = nodes.get(id);
     if (built == null) {
@@ -153,7 +165,9 @@ final class Graph {
   private Node node(int id, Operator of) {
     String owner = Binding.owner(id, of);
     if (of instanceof Operator.Table table) {
-      return new TableNode(stores.get(table.store()));
+      KeyValueStore store = stores.get(table.store());
+      VersionRows rows = versions.get(table.store());
+      return rows == null ? new TableNode(store) : new VersionedTableNode(store, rows);
     }
     if (of instanceof Operator.Filter filter) {
       return stateless.filter(owner, filter);
@@ -184,6 +198,9 @@ final class Graph {
     }
     if (of instanceof Operator.Sink sink) {
       return stateless.sink(owner, sink);
+    }
+    if (of instanceof Operator.Wait wait) {
+      return joins.wait(owner, wait, grouping);
     }
     if (of instanceof Operator.Lookup lookup) {
       return joins.lookup(owner, lookup);

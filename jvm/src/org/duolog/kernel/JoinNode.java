@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * <p>A join has two of these, one for each table, which feed the same children. Without a row that is
  * needed there is no result; a side that is missing otherwise reads as nulls. A deletion is handed on
  * where the other side is there, even if nothing was deleted. The result's timestamp is the later one of
- * both sides. Source: Kafka Streams KTableKTableInnerJoin, KTableKTableLeftJoin,
+ * both sides. A version that is not the latest of its key is left out, and counted as late. Source: Kafka Streams KTableKTableInnerJoin, KTableKTableLeftJoin,
  * KTableKTableRightJoin, KTableKTableOuterJoin.
  */
 final class JoinNode extends Node {
@@ -57,6 +57,10 @@ final class JoinNode extends Node {
 
   @Override
   void process(Change change) {
+    if (!change.latest) {
+      scope.late(this);
+      return;
+    }
     UnsafeRow row = other.get(change.key);
     if (row == null && (joined.needsOther() || (change.value == null && change.old == null))) {
       return;

@@ -6,7 +6,10 @@ import org.apache.spark.sql.types.StructType;
 
 /** Builds the nodes that look into stores, which their tables fill. */
 record JoinNodes(
-    Binding binding, Map<String, KeyValueStore> stores, SuppressNodes suppressed) {
+    Binding binding,
+    Map<String, KeyValueStore> stores,
+    Map<String, VersionRows> versions,
+    SuppressNodes suppressed) {
   Node lookup(String owner, Operator.Lookup of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     Program keys =
@@ -21,6 +24,16 @@ record JoinNodes(
         of.keyTypes().size(),
         of.valueTypes().size(),
         of.rightTypes().size());
+  }
+
+  Node wait(String owner, Operator.Wait of, Grouping grouping) {
+    int keys = of.keyTypes().size();
+    int values = of.valueTypes().size();
+    return new WaitNode(
+        new WaitingRecords(of.store(), keys, values, grouping, of.bucketMs()),
+        of.graceMs(),
+        binding.bind(owner, Binder.withTs(Binding.key(of)), List.of(of.keyBytes())),
+        keys);
   }
 
   Node join(String owner, Operator.Join of) {
@@ -51,7 +64,8 @@ record JoinNodes(
       throw new IllegalArgumentException(
           owner + ": no table of its sub-topology fills the store " + storeName);
     }
-    ValueGetter getter = ValueGetter.of(store);
+    VersionRows rows = versions.get(storeName);
+    ValueGetter getter = rows == null ? ValueGetter.of(store) : ValueGetter.of(store, rows);
     for (int i = 0; i < steps.size(); i++) {
       boolean last = i == steps.size() - 1;
       List<String> types = last ? rightTypes : steps.get(i + 1).valueTypes();

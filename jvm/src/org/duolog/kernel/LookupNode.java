@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * Joins each record of a stream with the table's row of the same key, or of one that is computed, as it
- * is now.
+ * is now, or of a versioned table as it was at the record's time.
  *
  * <p>A null value is dropped. Without a row (or a key) an inner join drops the record and a left
  * join reads nulls. The result carries the stream record's timestamp. Source: Kafka Streams
@@ -64,7 +64,7 @@ final class LookupNode extends Node {
       return;
     }
     UnsafeRow key = keys == null ? change.key : computedKey(change);
-    UnsafeRow right = key == null ? null : table.get(key);
+    UnsafeRow right = key == null ? null : table.get(key, change.ts);
     if (right != null || left) {
       UnsafeRow joined =
           values.apply(operands.of(change.key, change.value, right, change.ts));

@@ -49,6 +49,10 @@ final class NumberNode extends Node {
 
   @Override
   void process(Change change) {
+    if (!change.latest) {
+      scope.late(this);
+      return;
+    }
     number.setLong(0, counter.next());
     UnsafeRow old = null;
     if (change.old != null) {

@@ -23,6 +23,7 @@ interface Operator {
           Map.entry("to_stream", ToStream.class),
           Map.entry("table", Table.class),
           Map.entry("lookup", Lookup.class),
+          Map.entry("wait", Wait.class),
           Map.entry("join", Join.class),
           Map.entry("number", ForeignOperators.Number.class),
           Map.entry("announce", ForeignOperators.Announce.class),
@@ -61,14 +62,15 @@ interface Operator {
         .getKey();
   }
 
-  /** Keeps the records for which the predicate holds. */
+  /** Keeps the records for which the predicate holds; of a versioned table each version goes on. */
   record Filter(
       String name,
       List<Integer> children,
       List<String> keyTypes,
       List<String> valueTypes,
       boolean table,
-      String predicate)
+      String predicate,
+      boolean versioned)
       implements Operator {
     public Filter {
       children = Spec.orEmpty(children);
@@ -167,7 +169,7 @@ interface Operator {
     }
   }
 
-  /** Keeps rows, and makes changes of upserts. */
+  /** Keeps rows, and makes changes of upserts; with a history also what was there before. */
   record Table(
       String name,
       List<Integer> children,
@@ -175,9 +177,30 @@ interface Operator {
       List<String> valueTypes,
       boolean table,
       String store,
-      Long ttlMs)
+      Long ttlMs,
+      Long historyMs,
+      Long bucketMs)
       implements Operator {
     public Table {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /** Lets records of a stream wait until stream time is beyond them by the grace period. */
+  record Wait(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String store,
+      String keyBytes,
+      long graceMs,
+      long bucketMs)
+      implements Operator {
+    public Wait {
       children = Spec.orEmpty(children);
       keyTypes = Spec.orEmpty(keyTypes);
       valueTypes = Spec.orEmpty(valueTypes);

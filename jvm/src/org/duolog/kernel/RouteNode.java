@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *
  * <p>Under a new key, a record without a value or with a null in its new key is dropped. Of a table,
  * the old value goes to its old key, then the new value to its new key; where both keys are equal,
- * one change carries both. Source: Kafka Streams KTableRepartitionMap, KIP-904.
+ * one change carries both. A version that is not the latest of its key is left out. Source: Kafka Streams KTableRepartitionMap, KIP-904.
  */
 final class RouteNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -77,6 +77,9 @@ final class RouteNode extends Node {
   }
 
   private void regroup(Change change) {
+    if (!change.latest) {
+      return;
+    }
     UnsafeRow oldKey = null;
     if (change.old != null) {
       var row = operands.of(change.key, change.old, null, change.oldTs);

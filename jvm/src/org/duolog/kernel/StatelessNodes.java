@@ -10,7 +10,8 @@ import org.apache.spark.sql.types.StructType;
 record StatelessNodes(Binding binding) {
   Node filter(String owner, Operator.Filter of) {
     Program predicate = binding.bind(owner, Binding.input(of), List.of(of.predicate()));
-    return new FilterNode(predicate, of.table(), of.keyTypes().size(), of.valueTypes().size());
+    return new FilterNode(
+        predicate, of.table(), of.versioned(), of.keyTypes().size(), of.valueTypes().size());
   }
 
   Node project(String owner, Operator.Project of) {

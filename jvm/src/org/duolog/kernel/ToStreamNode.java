@@ -11,6 +11,8 @@ final class ToStreamNode extends Node {
 
   @Override
   void process(Change change) {
-    forward(out.set(change.key, change.value, null, change));
+    out.set(change.key, change.value, null, change);
+    out.latest = true; // Each is a record of its own.
+    forward(out);
   }
 }

@@ -20,12 +20,31 @@ abstract class ValueGetter implements Serializable {
   /** The row of a key, or null. */
   abstract UnsafeRow get(UnsafeRow key);
 
+  /** The row that a key had at a time, or null; as it is now where the table keeps no versions. */
+  UnsafeRow get(UnsafeRow key, long time) {
+    return get(key);
+  }
+
   void open(int partition) {}
 
   void close() {}
 
   static ValueGetter of(KeyValueStore store) {
     return new Stored(store);
+  }
+
+  /** Of a versioned table: the latest rows, and by time those before. */
+  static ValueGetter of(KeyValueStore store, VersionRows versions) {
+    return new Stored(store) {
+      private static final long serialVersionUID = 1L;
+
+      @Override
+      UnsafeRow get(UnsafeRow key, long time) {
+        UnsafeRow row = versions.at(store.lookup(key), time);
+        ts = versions.foundTs();
+        return row;
+      }
+    };
   }
 
   /** The rows of {@code of} for which a predicate holds. */
@@ -57,7 +76,7 @@ abstract class ValueGetter implements Serializable {
     return new Joined(own, other, joined);
   }
 
-  private static final class Stored extends ValueGetter {
+  private static class Stored extends ValueGetter {
     private static final long serialVersionUID = 1L;
 
     private final KeyValueStore store;
@@ -132,7 +151,15 @@ abstract class ValueGetter implements Serializable {
 
     @Override
     UnsafeRow get(UnsafeRow key) {
-      UnsafeRow row = of.get(key);
+      return computedOf(key, of.get(key));
+    }
+
+    @Override
+    UnsafeRow get(UnsafeRow key, long time) {
+      return computedOf(key, of.get(key, time));
+    }
+
+    private UnsafeRow computedOf(UnsafeRow key, UnsafeRow row) {
       ts = of.ts;
       return row == null ? null : computed(key, row);
     }

@@ -1,0 +1,66 @@
+"""Versioned tables in plain Python.
+
+Beside the latest rows of a table stand all versions of each key, and stream time.
+
+Source: Kafka Streams `RocksDBVersionedStore`, `KTableSource`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from duolog.serde.row import Row
+from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null
+
+Version = tuple[int, Row | None]
+"""Since when a row is valid; None: since when there is none."""
+
+
+def versioned_table(store: str, history_ms: int) -> Run:
+    """Return the function that takes a new row, or a version of before, into the table."""
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        at = entry.timestamp_ms
+        if is_null(entry.key) or at < _stream_time(store, stores) - history_ms:
+            return []
+        _times(store, stores)[()] = Kept((), max(at, _stream_time(store, stores)))
+        others = [known for known in _versions(store, entry.key, stores) if known[0] != at]
+        versions = sorted([*others, (at, entry.value)], key=lambda version: version[0])
+        stores[_beside(store)][entry.key] = Kept(tuple(versions), at)
+        changed = replace(after(entry, stores[store].get(entry.key)), latest=versions[-1][0] == at)
+        if changed.latest:
+            stores[store].pop(entry.key, None)
+            if entry.value is not None:
+                stores[store][entry.key] = Kept(entry.value, at)
+        return [changed]
+
+    return run
+
+
+def version_at(store: str, history_ms: int, key: Row, time: int, stores: Stores) -> Kept | None:
+    """Return the row that a key had at a time; older than the history, only the latest is known."""
+    latest = stores[store].get(key)
+    if latest and latest.timestamp_ms <= time:
+        return latest
+    if time < _stream_time(store, stores) - history_ms:
+        return None
+    before = [version for version in _versions(store, key, stores) if version[0] <= time]
+    since, row = before[-1] if before else (0, None)
+    return None if row is None else Kept(row, since)
+
+
+def _beside(store: str) -> str:
+    return f"{store}, versions"
+
+
+def _versions(store: str, key: Row, stores: Stores) -> tuple[Version, ...]:
+    kept = stores.setdefault(_beside(store), {}).get(key)
+    return kept.row if kept else ()  # type: ignore[return-value]
+
+
+def _times(store: str, stores: Stores) -> dict[Row, Kept]:
+    return stores.setdefault(f"{store}, stream time", {})
+
+
+def _stream_time(store: str, stores: Stores) -> int:
+    kept = _times(store, stores).get(())
+    return kept.timestamp_ms if kept else -1

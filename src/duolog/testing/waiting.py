@@ -1,0 +1,37 @@
+"""Streams that wait for the rows of their time, in plain Python.
+
+What waits stands in the store of its join, in the order of time, under one key, with stream time.
+
+Source: Kafka Streams `KStreamKTableJoinProcessor`, `RocksDBTimeOrderedKeyValueBuffer`.
+"""
+
+from collections.abc import Sequence
+
+from duolog.plan.formats import internal_key_format
+from duolog.plan.nodes import StreamTableJoin
+from duolog.serde.serde import key_serde
+from duolog.testing.entries import Entry, Kept, Run, Stores, is_null
+
+
+def waiting(node: StreamTableJoin, grace_ms: int, join: Run) -> Run:
+    """Return the join of records that wait until stream time is beyond them by the grace period."""
+    (buffer,) = node.stores
+    key = node.stream.schema.key
+    key_bytes = key_serde(internal_key_format(key).name, key).serialize
+
+    def in_order(entry: Entry) -> tuple[int, bytes]:
+        return entry.timestamp_ms, key_bytes(entry.key) or b""
+
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if entry.value is None:
+            return []
+        kept = stores[buffer].get((), Kept((), -1))
+        if is_null(entry.key) or entry.timestamp_ms < kept.timestamp_ms - grace_ms:
+            return join(entry, stores)
+        now = max(entry.timestamp_ms, kept.timestamp_ms)
+        held: list[Entry] = sorted([*kept.row, entry], key=in_order)  # type: ignore[list-item]
+        due = [entry for entry in held if entry.timestamp_ms <= now - grace_ms]
+        stores[buffer][()] = Kept(tuple(held[len(due) :]), now)
+        return [result for waited in due for result in join(waited, stores)]
+
+    return run
