@@ -31,6 +31,7 @@ from duolog.dsl.columns import Expr
 from duolog.dsl.records import Records
 from duolog.dsl.streams import Grouped, Stream, Table
 from duolog.plan.nodes import AggregateNode, Node, Repartition, Source, ancestors
+from duolog.plan.nodes.aggregate import EMITS
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import BIGINT, STRING
 
@@ -122,6 +123,7 @@ class _Growth:
             self._project,
             self._aggregate,
             self._join_tables,
+            self._suppress,
             lambda table: table.to_stream(),
         ]
 
@@ -231,7 +233,8 @@ class _Growth:
                 [None, None, tumbling(ms(5), grace=grace), hopping(ms(7), ms(3), grace=grace)]
             )
         )
-        return grouped.windowed_by(windows) if windows else grouped
+        emit = self._draw(st.sampled_from(EMITS))
+        return grouped.windowed_by(windows, emit=emit) if windows else grouped
 
     def _join(self, stream: Stream) -> Stream | None:
         fitting = [
@@ -272,6 +275,8 @@ class _Growth:
         return join(other, **time, eager=self._draw(st.sampled_from([False, False, True])))  # type: ignore[arg-type]
 
     def _join_tables(self, table: Table) -> Table | None:
+        if _leaves_on_close(table):
+            return None
         prefix = f"j{self._made}_"
         texts = [name for name in _columns(table)[1] if name != table.schema.key[0].name]
         # A record that changes both: which change comes first in Kafka Streams is not told.
@@ -279,14 +284,36 @@ class _Growth:
         by_text = [
             other
             for other in self._tables
-            if [of.type for of in other.schema.key] == [STRING] and not sources & _topics(other)
+            if [of.type for of in other.schema.key] == [STRING]
+            and not sources & _topics(other)
+            and not _leaves_on_close(other)
         ]
         if texts and by_text and self._draw(st.booleans()):
             join = self._draw(st.sampled_from([table.join, table.left_join]))
             return join(self._of(by_text), on=self._draw(st.sampled_from(texts)), prefix=prefix)
-        fitting = [other for other in self._tables if other.schema.key == table.schema.key]
+        fitting = [
+            other
+            for other in self._tables
+            if other.schema.key == table.schema.key and not _leaves_on_close(other)
+        ]
         join = self._draw(st.sampled_from([table.join, table.left_join, table.outer_join]))
         return join(self._of(fitting), prefix=prefix)
+
+    def _suppress(self, table: Table) -> None:
+        """Hold changes back, for a topic: what Streams says of old rows behind it nobody was told."""
+        if table.schema.window and not _leaves_on_close(table) and self._draw(st.booleans()):
+            held = table.suppress(until="window close")
+        else:
+            limit = ms(self._draw(st.integers(0, 9)))
+            held = table.suppress(limit, max_records=self._draw(st.sampled_from((None, 1, 2))))
+        held.to(f"held{self._made}")
+
+
+def _leaves_on_close(records: Records) -> bool:
+    """Tell if rows are gone when they have left: nobody can look for them."""
+    return any(
+        isinstance(node, AggregateNode) and node.emits_on_close for node in ancestors(records.node)
+    )
 
 
 def _topics(records: Records) -> set[str]:

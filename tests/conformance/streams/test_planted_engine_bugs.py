@@ -36,9 +36,12 @@ from conformance.streams.judged_cases import (
     plan_of,
     regrouped_twice,
     split_into_branches,
+    suppressed_and_looked_up,
+    suppressed_for_a_time,
     tables_joined,
     tables_of_aggregates,
     times_of_old_rows,
+    windows_on_close,
     without_headers,
 )
 from conformance.streams.judged_shapes import merged, repartitioned
@@ -316,6 +319,38 @@ IN_KERNEL: Final = (
         "&& !predicates[branch].test",
         "&& predicates[branch].test",
         split_into_branches,
+    ),
+    InKernel(
+        "results on close leave in the order of keys turned round",
+        "DueOrder",
+        "return order != 0 ? order : Arrays.compareUnsigned(key, other.key);",
+        "return order != 0 ? order : Arrays.compareUnsigned(other.key, key);",
+        windows_on_close,
+        "late",
+    ),
+    InKernel(
+        "a window that ends now is open",
+        "WindowRows",
+        "return end <= task.streamTime - closing.delayMs();",
+        "return end < task.streamTime - closing.delayMs();",
+        windows_on_close,
+        "late",
+    ),
+    InKernel(
+        "a change that is held back begins to wait anew",
+        "SuppressNode",
+        "if (known.windows.isEmpty()) {",
+        "known.windows.clear();\n      if (known.windows.isEmpty()) {",
+        suppressed_for_a_time,
+        "micro-batch",
+    ),
+    InKernel(
+        "what is looked up is the row that waits",
+        "SuppressNode",
+        "return held.prior(waiting);",
+        "return held.value(waiting);",
+        suppressed_and_looked_up,
+        "micro-batch",
     ),
 )
 
