@@ -101,8 +101,7 @@ def run_streams(
     bootstrap_servers: str, events: int, warm_up: int, classes: Path
 ) -> dict[str, object]:
     """Run bench/kafka_streams/Flights.java over the same topic."""
-    libs = _libs()
-    command = ["java", "-Xmx2g", "-cp", f"{libs}/*:{classes}", "Flights"]
+    command = ["java", "-Xmx2g", "-cp", f"{libs()}/*:{classes}", "Flights"]
     command += [bootstrap_servers, str(events), str(warm_up), "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1000)
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
@@ -112,7 +111,7 @@ def run_streams(
 def compile_streams(classes: Path) -> None:
     """Compile the program of the peer."""
     source = HERE / "kafka_streams" / "Flights.java"
-    command = ["javac", "-proc:none", "-cp", f"{_libs()}/*", "-d", str(classes), str(source)]
+    command = ["javac", "-proc:none", "-cp", f"{libs()}/*", "-d", str(classes), str(source)]
     subprocess.run(command, check=True)
 
 
@@ -161,7 +160,7 @@ def main() -> None:
     )
 
 
-def _libs() -> str:
+def libs() -> str:
     found = subprocess.run([str(FETCH)], capture_output=True, text=True, check=True)
     return found.stdout.strip().splitlines()[-1]
 
