@@ -43,9 +43,9 @@ def test_joins_of_streams_find_each_partner_and_tell_who_has_none(
     expected: Found = Counter()
 
     for start in range(2):
-        query = engine.start(topology().build(), "ads", mode)
+        query = engine.start(topology().build(), f"ads-{mode}", mode)
         for batch in range(2):
-            minute = 10 * (2 * start + batch)
+            minute = 100 + 10 * (2 * start + batch)
             expected += click_and_view(client, minute)
             wait_for(client, expected)
             # Time goes on in all tasks, and closes the windows. In real time each topic is read at its own pace.
