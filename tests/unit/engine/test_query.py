@@ -83,6 +83,7 @@ class PlayedLauncher:
     directory: Path = Path("/checkpoints/flights")
     places: dict[str, str] = field(default_factory=dict)
     prints: bool = False
+    global_topics: frozenset[str] = frozenset()
     printed: list[dict[str, object]] = field(default_factory=list)
 
     @property
