@@ -68,6 +68,7 @@ class Records:
         partitions: int | None = None,
         retention: Duration | None = None,
         loop: bool = False,
+        partitioner: Expr | None = None,
         name: str | None = None,
     ) -> None:
         """Write the records to a topic.
@@ -91,6 +92,8 @@ class Records:
                 say more. Of a stream it is what the broker says, unless given.
             loop: say that the topic is meant to feed itself: what is written to it is read by
                 this topology and leads to it again.
+            partitioner: the partition of each record, an INT from 0 on, `col("region") % 4`; else, or where it
+                is null, the key chooses.
             name: what the step is called, as by `named`.
         """
         chosen = self._chosen_topic(topic, topics)
@@ -100,10 +103,11 @@ class Records:
         )
         value = Format(value_format.upper())
         kept_ms = None if retention is None else _retention_ms(retention)
+        by = None if partitioner is None else self._partition(partitioner)
         self.builder.add(
             "sink",
             lambda name: Sink(
-                name, self.node, first, key, value, partitions, kept_ms, *chosen, loop
+                name, self.node, first, key, value, partitions, kept_ms, *chosen, loop, by
             ),
             name,
         )
@@ -190,6 +194,15 @@ class Records:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.node}: {self.schema}>"
+
+    def _partition(self, partitioner: Expr) -> Expression:
+        if not isinstance(partitioner, Expr):
+            raise TypeMismatch(
+                f"{partitioner!r} is no expression over columns",
+                detail="Records are written by the JVM: a function of Python's is not called for each.",
+                hint='Write partitioner=col("region") % 4.',
+            )
+        return find_fields(partitioner.expression, self.schema.names)
 
     def _predicate(self, condition: Expr) -> Expression:
         return find_fields(_condition(condition).expression, self.schema.names)

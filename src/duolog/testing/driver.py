@@ -42,6 +42,8 @@ class WrittenRecord(_Row):
 
     headers: Headers = ()
     """Names and bytes, in their order; no part of the tuple."""
+    partition: int | None = None
+    """The one that the record has chosen (`partitioner=`); no part of the tuple."""
 
 
 class TopologyDriver:
@@ -191,7 +193,7 @@ class TopologyDriver:
         key = values.key(values.key_row(record.key))
         value = values.value(values.value_row(record.value))
         written = WrittenRecord(key, value, record.timestamp_ms)
-        written.headers = record.headers
+        written.headers, written.partition = record.headers, record.partition
         self._written[record.topic].append(written)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duolog.plan.expressions import Expression, Scope
-from duolog.plan.nodes import SetHeaders, SetTime, Source
+from duolog.plan.nodes import SetHeaders, SetTime, Sink, Source
 from duolog.plan.schema import Schema
 from duolog.testing.entries import Entry, Run, Stores, named
 from duolog.testing.evaluation import Headers, Values, compile_expression
@@ -86,6 +86,24 @@ def time_of(time: Expression, schema: Schema) -> Callable[[Values], int | None]:
         return found
 
     return milliseconds
+
+
+def partition_of_record(sink: Sink) -> Callable[[Entry], int | None]:
+    """Return the function that gives the partition that a record has chosen; None: that of its key."""
+    if sink.partitioner is None:
+        return lambda _entry: None
+    compute = compile_expression(
+        sink.partitioner, Scope(sink.schema.columns, of_record=not sink.is_table)
+    )
+
+    def chosen(entry: Entry) -> int | None:
+        found = compute(values_of(entry, sink.schema))
+        assert found is None or isinstance(found, int), found
+        if found is not None and found < 0:
+            raise RecordError(f"the partition is {found}")
+        return found
+
+    return chosen
 
 
 def values_of(entry: Entry, schema: Schema) -> Values:

@@ -44,7 +44,7 @@ from duolog.testing.chosen_topics import topic_chooser
 from duolog.testing.entries import Entry, NewRowFailed, Run, Stores, is_null
 from duolog.testing.evaluation import Headers, Place
 from duolog.testing.joining import PairsFailed
-from duolog.testing.metadata import SourceClock
+from duolog.testing.metadata import SourceClock, partition_of_record
 from duolog.testing.operators import compile_node, kept_by, without_failed_old
 from duolog.testing.scalars import RecordError
 from duolog.testing.suppressing import waiting_rows
@@ -73,6 +73,8 @@ class SinkRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+    partition: int | None = None
+    """The one that it has chosen; None: that of its key."""
 
 
 class _Queued(NamedTuple):
@@ -110,6 +112,7 @@ class _Compiled:
             if isinstance(node, Source | Sink)
         }
         self.topics = {sink: topic_chooser(sink) for sink in plan.sinks}
+        self.partitioners = {sink: partition_of_record(sink) for sink in plan.sinks}
         self.edge_keys = [
             key_serde(internal_key_format(edge.key).name, edge.key) for edge in self.levels.edges
         ]
@@ -253,7 +256,10 @@ class _Pass:
     def process(self, node: Node, entry: Entry, stores: Stores) -> None:
         """Run `node` on a record, and then what follows it."""
         if isinstance(node, Sink):
-            self._write(node, entry)
+            try:
+                self._write(node, entry)
+            except RecordError as error:
+                self._record_failed(error)
             return
         forwarded = self._run(node, entry, stores)
         if node in self.cached:
@@ -320,7 +326,8 @@ class _Pass:
         key = keys.serialize(None if is_null(entry.key) else entry.key)
         value = values.serialize(entry.value)
         topic = self._compiled.topics[sink](entry)
-        written = SinkRecord(topic, self._task, entry.timestamp_ms, key, value, entry.headers)
+        beside = entry.headers, self._compiled.partitioners[sink](entry)
+        written = SinkRecord(topic, self._task, entry.timestamp_ms, key, value, *beside)
         self._written.append(written)
 
 

@@ -123,3 +123,16 @@ def test_the_timestamp_of_a_source_is_checked_where_it_is_written() -> None:
     assert described.node.action.endswith(
         "value JSON (at BIGINT), timestamp at, invalid ones: skip"
     )
+
+
+def test_a_partition_is_a_number_that_an_expression_gives() -> None:
+    orders().to("out", partitioner=col("n") % 4)
+    totals().to("out", partitioner=col("n") % 4)
+
+    with pytest.raises(StatementError, match="user is no partition"):
+        orders().to("out", partitioner=col("user"))
+    with pytest.raises(StatementError, match="is no expression over columns") as error:
+        orders().to("out", partitioner=lambda key: hash(key) % 4)  # type: ignore[arg-type]
+    assert error.value.hint == 'Write partitioner=col("region") % 4.'
+    with pytest.raises(StatementError, match="is known of a stream's record only"):
+        totals().to("out", partitioner=partition())

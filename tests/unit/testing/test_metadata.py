@@ -141,3 +141,18 @@ def test_the_wall_clock_is_that_of_the_driver() -> None:
 
     found = driver.output_topic("out").read_records()
     assert [record.timestamp_ms for record in found] == [50, 1050]
+
+
+def test_a_record_chooses_its_partition() -> None:
+    topology = Topology("shop")
+    orders(topology).to("out", partitioner=col("n") % 4)
+    driver = TopologyDriver(topology)
+    pipe = driver.input_topic("orders").pipe_input
+
+    for number in (6, None, 3):
+        pipe("a", {"n": number})
+    chosen = [record.partition for record in driver.output_topic("out").read_records()]
+    assert chosen == [2, None, 3]
+    with pytest.raises(QueryError) as error:
+        pipe("a", {"n": -1})
+    assert error.value.detail == "the partition is -1"

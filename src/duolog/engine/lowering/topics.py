@@ -85,6 +85,9 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
     schema = sink.schema
     keys = [row.names[column.name] for column in schema.key]
     values = [row.names[column.name] for column in schema.value]
+    chosen = None
+    if sink.partitioner is not None:
+        chosen = lower_expression(sink.partitioner, row.naming(schema))
     entry = row.entry(
         sink.name,
         SinkOperator(
@@ -92,6 +95,7 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
             key_bytes=encode_key(sink.key_format, schema, keys),
             value_bytes=encode(sink.value_format, schema.value, values, "value"),
             topic=_chosen_topic(sink, row),
+            partition=chosen,
         ),
     )
     return Lowered([entry])

@@ -10,7 +10,7 @@ from duolog.plan.nodes.expiry import ensure_ttl
 from duolog.plan.nodes.node import Node, ensure_key, ensure_time, scope_of
 from duolog.plan.schema import Schema
 from duolog.plan.times import OWN_TIMES, SourceTimes
-from duolog.plan.types import STRING, quote, render_columns
+from duolog.plan.types import BIGINT, INT, NULL, STRING, quote, render_columns
 
 FOR_EVER: Final = -1
 """A retention without an end, as Kafka writes it."""
@@ -151,9 +151,17 @@ class Sink(_Topic):
     among: tuple[str, ...] = ()
     loop: bool = False
     """Whether the topic may feed itself."""
+    partitioner: Expression | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.partitioner is not None:
+            found = type_of(self.partitioner, scope_of(self.parent))
+            if found not in {INT, BIGINT, NULL}:
+                raise TypeMismatch(
+                    f"{self.partitioner} is no partition",
+                    detail=f"It is {found}; a partition is a number from 0 on.",
+                )
         if self.retention_ms not in {None, FOR_EVER} and self.is_table and not self.schema.window:
             raise InvalidPlan(
                 f'the rows of table "{self.parent}" do not go because they are old',
@@ -189,7 +197,8 @@ class Sink(_Topic):
         to = f"to topic {self.topic}"
         if self.topic_of is not None:
             to = f"to the topic named {self.topic_of}, of {', '.join(self.topics)}"
-        return f"{to}, {self.topic_columns}"
+        by = f", partition {self.partitioner}" if self.partitioner else ""
+        return f"{to}, {self.topic_columns}{by}"
 
     def _ensure_names_a_topic(self, topic_of: Expression) -> None:
         found = type_of(topic_of, scope_of(self.parent))

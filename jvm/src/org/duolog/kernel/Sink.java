@@ -10,6 +10,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.errors.InvalidPartitionsException;
 import org.apache.kafka.common.errors.RecordBatchTooLargeException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.RetriableException;
@@ -80,6 +81,12 @@ final class Sink extends ForeachWriter<Envelope> {
 
   private void send(Envelope record) {
     ProducerRecord<byte[], byte[]> produced = produced(record, topics, partition(record));
+    if (record.partition() != Envelope.ANY_PARTITION && !isThere(produced)) {
+      // The producer would wait a minute for it to come.
+      String what = "there is no partition " + produced.partition();
+      refused.add(new Refused(record, produced.topic(), new InvalidPartitionsException(what)));
+      return;
+    }
     shared.producer.send(
         produced,
         (metadata, error) -> {
@@ -88,6 +95,10 @@ final class Sink extends ForeachWriter<Envelope> {
           }
         });
     metrics.recordsOut.increment();
+  }
+
+  private boolean isThere(ProducerRecord<byte[], byte[]> record) {
+    return record.partition() < shared.producer.partitionsFor(record.topic()).size();
   }
 
   /** Fails, or passes the refused records over and writes their dead letters. */

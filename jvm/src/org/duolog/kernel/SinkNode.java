@@ -57,6 +57,15 @@ final class SinkNode extends Node {
     return false;
   }
 
+  /** The partition that was chosen; whether there is one that large, the producer knows. */
+  private static int partition(UnsafeRow aim) {
+    int chosen = aim.getInt(PARTITION);
+    if (chosen < 0) {
+      throw new RecordException(new IllegalArgumentException("the partition is " + chosen));
+    }
+    return chosen;
+  }
+
   @Override
   void process(Change change) {
     byte[] key =
@@ -72,7 +81,7 @@ final class SinkNode extends Node {
     if (target != null) {
       UnsafeRow aim = target.apply(operands.of(change.key, change.value, null, change.ts));
       topic = aim.isNullAt(TOPIC) ? null : aim.getUTF8String(TOPIC);
-      partition = aim.isNullAt(PARTITION) ? Envelope.ANY_PARTITION : aim.getInt(PARTITION);
+      partition = aim.isNullAt(PARTITION) ? Envelope.ANY_PARTITION : partition(aim);
     }
     scope.emitToSink(
         Envelope.toSink(

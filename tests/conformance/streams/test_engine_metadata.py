@@ -1,0 +1,99 @@
+"""What stands beside key and value, and rows that go, on Spark: in both modes and over two starts."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from duolog import Topology, col, header, offset, row_time, topic
+from duolog.engine import Engine, EngineConfig
+from duolog.engine.settings import Mode
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+WAIT_S: Final = 90
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_two_starts_know_what_stands_beside_and_forget_what_is_old(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("signals")
+    for result in ("placed", "counted"):
+        client.create_topic(result, partitions=4)
+    engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
+
+    query = engine.start(topology().build(), "beside", mode)
+    signal(client, "a", 1_000, 1)
+    signal(client, "b", 2_000, 2)
+    signal(client, "b", None, 3)
+    placed(client, 2)
+    query.stop()
+    query = engine.start(topology().build(), "beside", mode)
+    signal(client, "b", 61_000, 3)
+    signal(client, "a", 61_500, 0)
+    found = placed(client, 4)
+    counted = wait_for(client, "counted", 4)
+    query.stop()
+
+    assert found == {
+        0: ("signals", "a", 1_001, 1, [("seen", b"yes")]),
+        1: ("signals", "b", 2_001, 2, [("seen", b"yes")]),
+        3: ("signals", "b", 61_001, 3, [("seen", b"yes")]),
+        4: ("signals", "a", 61_501, 0, [("seen", b"yes")]),
+    }
+    # b was seen 59 seconds ago; a 60.5, which is too long.
+    counts = [(record.key_text, json.loads(str(record.value_text))["count"]) for record in counted]
+    assert sorted(counts) == [("a", 1), ("a", 1), ("b", 1), ("b", 2)]
+
+
+def topology() -> Topology:
+    found = Topology("beside")
+    signals = found.stream(
+        "signals",
+        key="id STRING",
+        value="at BIGINT, n INT",
+        timestamp="at",
+        invalid_timestamp="skip",
+    )
+    beside = signals.with_columns(topic(), offset(), who=header("who").cast(str))
+    written = beside.without_headers("who").with_headers(seen="yes").with_time(row_time() + 1)
+    written.to("placed", partitioner=col("n") % 4, name="result")
+    counted = signals.group_by_key().materialized("seen", ttl="60 seconds").count()
+    counted.named("seen-lately").to("counted")
+    return found
+
+
+def signal(client: Client, key: str, at: int | None, number: int) -> None:
+    value = json.dumps({"at": at, "n": number})
+    client.produce("signals", key, value, timestamp_ms=5, headers=[("who", key.encode())])
+
+
+def placed(client: Client, count: int) -> dict[int, tuple[Any, ...]]:
+    """Return by its offset what became of each signal, and where it was written."""
+    found = {}
+    for record in wait_for(client, "placed", count):
+        value = json.loads(str(record.value_text))
+        written = record.timestamp_ms, record.partition, list(record.headers)
+        found[value["offset"]] = (value["topic"], value["who"], *written)
+    return found
+
+
+def wait_for(client: Client, topic: str, count: int) -> list[Any]:
+    deadline = time.monotonic() + WAIT_S
+    while len(found := client.read(topic)) < count and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return list(found)
