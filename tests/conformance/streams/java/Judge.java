@@ -69,7 +69,7 @@ public final class Judge {
       if (test.has("batches")) {
         answer.set("batches", run(test));
       } else {
-        answer.put("text", PlanBuilder.build(test.get("plan")).describe().toString());
+        answer.put("text", PlanBuilder.build(test.get("plan"), new StreamJoins()).describe().toString());
       }
     } catch (Exception error) {
       StringWriter text = new StringWriter();
