@@ -381,7 +381,7 @@ class Grouped:
         return Grouped(self._builder, self._group, kept)
 
     def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "Grouped":
-        """Aggregate the records of each group in windows: `tumbling`, `hopping` or `session`.
+        """Aggregate the records of each group in windows of time.
 
         The table's key is the group's, then `window_start` and `window_end`, BIGINT milliseconds
         as `row_time()`; the end is the first millisecond behind the window. A record that comes

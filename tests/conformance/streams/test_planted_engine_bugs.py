@@ -46,6 +46,7 @@ from conformance.streams.judged_cases import (
 )
 from conformance.streams.judged_shapes import merged, repartitioned
 from conformance.streams.planted import planted_driver
+from conformance.streams.window_cases import in_sliding_windows
 from duolog.engine.lower import lower
 
 pytestmark = pytest.mark.spark
@@ -204,6 +205,27 @@ IN_KERNEL: Final = (
         "Math.max(0, since(ts) - sizeMs + advanceMs)",
         "Math.max(0, since(ts) - sizeMs + 2 * advanceMs)",
         in_hopping_windows,
+    ),
+    InKernel(
+        "a sliding window is made of one that holds too little",
+        "SlidingFoldNode",
+        "boolean holdsOthers = previous >= ts - windows.differenceMs();",
+        "boolean holdsOthers = previous > ts - windows.differenceMs();",
+        in_sliding_windows,
+    ),
+    InKernel(
+        "what begins behind a record is forgotten",
+        "SlidingFoldNode",
+        "right.ts > change.ts && !starts.contains(start)",
+        "right.ts > change.ts && false",
+        in_sliding_windows,
+    ),
+    InKernel(
+        "a sliding window closes a millisecond early",
+        "SlidingWindows",
+        "return graceMs + 1;",
+        "return graceMs;",
+        in_sliding_windows,
     ),
     InKernel(
         "stream time is forgotten",

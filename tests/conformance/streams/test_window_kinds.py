@@ -5,7 +5,7 @@ records, updates, keys, order) is its own. Where a window of the calendar begins
 zones and by DuckDB's, in `test_calendar_windows`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -19,86 +19,29 @@ from conformance.streams.judge import Given, KafkaStreams
 from conformance.streams.judged_cases import (
     MODES,
     SOME,
+    Define,
     Mode,
     batches_of,
     cache_of,
     plan_of,
     without_headers,
 )
-from duolog import (
-    Topology,
-    calendar,
-    col,
-    count,
-    hopping,
-    max_,
-    min_,
-    sliding,
-    sum_,
-    tumbling,
-    unlimited,
+from conformance.streams.window_cases import (
+    in_one_window,
+    in_sliding_windows,
+    in_windows_of_the_calendar,
+    in_windows_with_an_offset,
+    sliding_windows_counted_again,
 )
+from duolog import Topology, count, sliding, sum_
 from topologies import KEY, VALUE, RawRecord, ms, raw_records
 
 pytestmark = pytest.mark.spark
 
-Define = Callable[[Topology], None]
 EVERY_MODE: Final[tuple[Mode, ...]] = (*MODES, "late")
 AT_MS: Final = 1_774_000_000_000
 """In March 2026, before clocks are put forward."""
 HOUR_MS: Final = 3_600_000
-
-
-def in_sliding_windows(topology: Topology) -> None:
-    """Records out of order make windows of what others hold; early ones share one, late ones none."""
-    stream = topology.stream("s1", key=KEY, value=VALUE)
-    grouped = stream.group_by_key()
-    short = grouped.windowed_by(sliding(ms(3), grace=ms(2)))
-    short.aggregate(c=count(), total=sum_("n"), least=min_("a")).to("short")
-    grouped.windowed_by(sliding(ms(10), grace=ms(30))).aggregate(c=count(), m=max_("n")).to("long")
-    bounds = stream.group_by("a").windowed_by(sliding(ms(1))).count("c").to_stream()
-    bounds.select_key("a", "window_start", "window_end").to("bounds")
-
-
-def sliding_windows_counted_again(topology: Topology) -> None:
-    """What a window has told before is taken back."""
-    stream = topology.stream("s1", key=KEY, value=VALUE)
-    counted = stream.group_by_key().windowed_by(sliding(ms(4), grace=ms(10))).count("c")
-    counted.group_by("window_start").aggregate(keys=count(), total=sum_("c")).to("by_start")
-
-
-def in_windows_with_an_offset(topology: Topology) -> None:
-    """Windows that begin beside the multiples of their advance."""
-    stream = topology.stream("s1", key=KEY, value=VALUE)
-    grouped = stream.group_by_key()
-    grouped.windowed_by(tumbling(ms(5), offset=ms(2), grace=ms(2))).aggregate(
-        c=count(), total=sum_("n")
-    ).to("tumbling")
-    grouped.windowed_by(hopping(ms(7), ms(3), offset=ms(10))).count().to("hopping")
-
-
-def in_one_window(topology: Topology) -> None:
-    """A window that never closes; what is before it is in none."""
-    stream = topology.stream("s1", key=KEY, value=VALUE)
-    stream.group_by_key().windowed_by(unlimited()).count().to("all")
-    since = stream.group_by("a").windowed_by(unlimited("1970-01-01T00:00:00.105+00:00"))
-    since.aggregate(c=count(), total=sum_("n")).to("since")
-
-
-def in_windows_of_the_calendar(topology: Topology) -> None:
-    """Days with 23 hours, weeks from Sunday on, months, quarters and years."""
-    grouped = topology.stream("s1", key=KEY, value=VALUE).group_by_key()
-    berlin, new_york = "Europe/Berlin", "America/New_York"
-    for windows in (
-        calendar("day", time_zone=berlin, grace="7 hours"),
-        calendar("week", time_zone=new_york, first_day="sunday"),
-        calendar("month", time_zone=berlin, grace="1 day"),
-        calendar("quarter", time_zone=berlin),
-        calendar("year", time_zone="Asia/Kathmandu"),
-    ):
-        windowed = grouped.windowed_by(windows)
-        results = windowed.aggregate(c=count(), hours=(col("window_end") - col("window_start")))
-        results.to(windows.unit)
 
 
 class Court:

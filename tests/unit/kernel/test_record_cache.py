@@ -25,3 +25,8 @@ def test_a_row_that_grows_while_it_is_held_back_counts_as_large_as_it_is() -> No
 
 def test_what_was_told_early_no_longer_counts() -> None:
     assert told(1000, (3, 400), (1, 16), (2, 16)) == [2, 4, 4, 6]
+
+
+def test_an_entry_that_somebody_holds_is_changed_though_the_store_has_forgotten_it() -> None:
+    """A session looks up those that it joins before it is kept: in large micro-batches updates were lost."""
+    assert run_java("ForgottenEntry") == ["2", "2"]

@@ -1,6 +1,7 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
 import java.time.Instant;
+import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.kstream.KGroupedStream;
@@ -72,11 +73,7 @@ final class WindowedFolds {
         windowed.emitStrategy(emit(store)).aggregate(fold::initial, fold::add, store);
   }
 
-  /**
-   * Whatever a window can be made of is kept: Streams lets the last of it go a moment early. Its old value
-   * of a window's first result is that of the window that it was made of: a table of the results
-   * knows better.
-   */
+  /** Whatever a window can be made of is kept: Streams lets the last of it go a moment early. */
   @SuppressWarnings({"unchecked", "rawtypes"})
   private KTable<Object, Json.Row> sliding() {
     Duration difference = duration("difference_ms");
@@ -85,12 +82,20 @@ final class WindowedFolds {
         in(
             grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(difference, grace)),
             difference.multipliedBy(4).plus(grace).plusMillis(2));
+    return withOldValues(
+        kept, new WindowedSerdes.TimeWindowedSerde<>(Json.KEYS, difference.toMillis()));
+  }
+
+  /**
+   * Without a record cache Streams tells, as the old value of a window, that of another one which it was
+   * made of, and none of a session that stays within its bounds: a table of the results knows better.
+   */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private KTable<Object, Json.Row> withOldValues(KTable<Object, Json.Row> kept, Serde keys) {
     Materialized store =
         Materialized
             .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>as(node.get("store").asText() + "-2")
-            .withKeySerde(
-                (org.apache.kafka.common.serialization.Serde)
-                    new WindowedSerdes.TimeWindowedSerde<>(Json.KEYS, difference.toMillis()))
+            .withKeySerde(keys)
             .withValueSerde(Json.ROWS)
             .withCachingDisabled();
     return kept.toStream().toTable(store);
@@ -107,11 +112,13 @@ final class WindowedFolds {
             .withValueSerde(Json.ROWS)
             // In memory, what is open is then what is kept.
             .withRetention(gap.plus(grace).plusMillis(1));
-    return (KTable)
-        grouped
-            .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
-            .emitStrategy(emit(store))
-            .aggregate(fold::initial, fold::add, fold::merge, store);
+    KTable<Object, Json.Row> kept =
+        (KTable)
+            grouped
+                .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
+                .emitStrategy(emit(store))
+                .aggregate(fold::initial, fold::add, fold::merge, store);
+    return withOldValues(kept, new WindowedSerdes.SessionWindowedSerde<>(Json.KEYS));
   }
 
   /** Only the store that users get keeps results on close in the order in which they leave. */

@@ -214,6 +214,11 @@ final class KeyValueStore implements Store {
   }
 
   private void written(Entry entry) {
+    if (entry.forgotten) { // Who looked it up has looked up others since.
+      entry.forgotten = false;
+      entry.counted = 0;
+      task.entries.put(entry.key, entry);
+    }
     task.count(entry);
     if (writeThrough) {
       write(entry);
@@ -233,7 +238,7 @@ final class KeyValueStore implements Store {
 
   private void evict() {
     writeDirty();
-    task.entries.values().removeIf(entry -> entry.untold == null);
+    task.entries.values().removeIf(entry -> entry.forgotten = entry.untold == null);
     task.bytes = task.untoldBytes;
   }
 
@@ -267,6 +272,7 @@ final class KeyValueStore implements Store {
     long ts;
     private Untold untold;
     private boolean dirty;
+    private boolean forgotten;
     private long counted;
 
     private Entry(UnsafeRow key) {
