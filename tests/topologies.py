@@ -6,7 +6,7 @@ grows step by step: each takes a stream or a table that is there and makes anoth
 
 import datetime as dt
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
@@ -23,6 +23,8 @@ from duolog import (
     max_,
     min_,
     row_time,
+    session,
+    sliding,
     sum_,
     tumbling,
     when,
@@ -183,7 +185,9 @@ class _Growth:
         return stream.merge(*others)
 
     def _aggregate(self, handle: Stream | Table) -> Table:
-        grouped = self._windowed(handle, self._grouped(handle))
+        grouped = self._grouped(handle)
+        reduces = _keeps_number(handle) and self._draw(st.integers(0, 3)) == 0
+        grouped = self._windowed(handle, grouped, reduces=reduces)
         numbers, texts = _columns(handle)
         results = [count()]
         for name in numbers[:2]:
@@ -192,7 +196,7 @@ class _Growth:
             results += [min_(name) for name in numbers[:1]] + [max_(name) for name in texts[:1]]
         if _knows_time(handle):
             results.append(sum_(row_time()))
-        if _keeps_number(handle) and self._draw(st.integers(0, 3)) == 0:
+        if reduces:
             return self._reduce(grouped)
         chosen = self._draw(st.lists(st.sampled_from(results), min_size=1, max_size=2))
         return grouped.aggregate(
@@ -223,17 +227,17 @@ class _Growth:
             case _:
                 return handle.group_by(name)
 
-    def _windowed(self, handle: Stream | Table, grouped: Grouped) -> Grouped:
+    def _windowed(self, handle: Stream | Table, grouped: Grouped, *, reduces: bool) -> Grouped:
         names = grouped.schema.key
         if isinstance(handle, Table) or any(column in BOUNDS for column in names):
             return grouped
         grace = ms(self._draw(st.integers(0, 4)))
-        windows = self._draw(
-            st.sampled_from(
-                [None, None, tumbling(ms(5), grace=grace), hopping(ms(7), ms(3), grace=grace)]
-            )
-        )
-        emit = self._draw(st.sampled_from(EMITS))
+        kinds: list[Any] = [None, tumbling(ms(5), grace=grace), hopping(ms(7), ms(3), grace=grace)]
+        if not reduces:
+            # A reducer of sessions needs a merger, and the judge reduces in no sliding windows.
+            kinds += [session(ms(3), grace=grace), sliding(ms(6), grace=grace)]
+        windows = self._draw(st.sampled_from(kinds))
+        emit = "on update" if windows in kinds[3:] else self._draw(st.sampled_from(EMITS))
         return grouped.windowed_by(windows, emit=emit) if windows else grouped
 
     def _join(self, stream: Stream) -> Stream | None:
