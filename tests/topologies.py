@@ -55,7 +55,8 @@ def topologies(
 ) -> Topology:
     """A topology in which whatever nothing else reads goes to a topic, and some of the rest.
 
-    With `stream_joins` streams are joined with streams, too: then results depend on the stream time of a task.
+    With `stream_joins` streams are joined with streams, and wait for rows of versioned tables, too: then results
+    depend on the stream time of a task.
     """
     grown = _Growth(draw, stream_joins=stream_joins)
     for _ in range(draw(st.integers(1, steps_max))):
@@ -72,9 +73,16 @@ class _Growth:
         self.topology = Topology("random")
         self._draw = draw
         self._streams = [self.topology.stream(t, key=KEY, value=VALUE) for t in STREAMS]
-        self._tables = [self.topology.table(t, key=KEY, value=VALUE) for t in TABLES]
+        self._tables = [self._source(t) for t in TABLES]
+        self._global = self.topology.global_table(GLOBAL, key=KEY, value=VALUE)
         self._unread: dict[Stream | Table, str] = {}
         self._made = 0
+
+    def _source(self, topic: str) -> Table:
+        """A table, versioned or not: how late a version may be is a matter of stream time, too."""
+        histories = [None, None, ms(5)] if self._stream_joins else [None]
+        history = self._draw(st.sampled_from(histories))
+        return self.topology.table(topic, key=KEY, value=VALUE, history=history)
 
     def grow(self) -> None:
         """Make one more stream or table."""
@@ -116,6 +124,7 @@ class _Growth:
             self._repartition,
             self._aggregate,
             self._join,
+            self._join_global,
             *([self._join_streams] * 3 if self._stream_joins else []),
         ]
 
@@ -253,7 +262,14 @@ class _Growth:
         prefix = f"j{self._made}_"
         if self._draw(st.booleans()):
             return stream.left_join(table, prefix=prefix)
-        return stream.join(table, prefix=prefix)
+        waits = table.node.history_ms is not None and self._draw(st.booleans())
+        # Kafka Streams' left join fails for a null key that is to wait.
+        return stream.join(table, prefix=prefix, grace=ms(3) if waits else None)
+
+    def _join_global(self, stream: Stream) -> Stream:
+        on = self._draw(st.sampled_from(_columns(stream)[1]))
+        join = self._draw(st.sampled_from([stream.join, stream.left_join]))
+        return join(self._global, on=on, prefix=f"j{self._made}_")
 
     def _join_streams(self, stream: Stream) -> Stream | None:
         fitting = [
@@ -308,6 +324,8 @@ class _Growth:
 
     def _suppress(self, table: Table) -> None:
         """Hold changes back, for a topic: what Streams says of old rows behind it nobody was told."""
+        if table.node.history_ms is not None:
+            return
         if table.schema.window and not _leaves_on_close(table) and self._draw(st.booleans()):
             held = table.suppress(until="window close")
         else:
@@ -357,7 +375,7 @@ RawRecord = tuple[str, str | None, tuple[str | None, int | None] | None, int]
 """Topic, key, row, and a time: its own, or how long after the record before it."""
 
 raw_records: st.SearchStrategy[RawRecord] = st.tuples(
-    st.sampled_from((*STREAMS, *TABLES)),
+    st.sampled_from((*STREAMS, *TABLES, GLOBAL)),
     st.none() | st.sampled_from(TEXTS),
     st.one_of(_rows, _rows, _rows, st.none()),
     st.integers(0, 9),

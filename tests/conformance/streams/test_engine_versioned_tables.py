@@ -50,13 +50,11 @@ def test_orders_wait_over_a_stop_and_find_the_price_of_their_time(
     query = engine.start(topology().build(), "shop", mode)
     prices(client, {4: None})
     orders(client, 4)
-    wait_for(client, "at-once", {f"{item}@{at}": p for item in ITEMS for at, p in AT_ONCE.items()})
     orders(client, HOLDS_BACK)
     wait_for(client, "priced", {f"{item}@{at}": p for item in ITEMS for at, p in WAITED.items()})
     query.stop()
 
 
-AT_ONCE: Final = {6: 10, 4: None}
 WAITED: Final = {6: 50, 4: None}
 
 

@@ -67,7 +67,12 @@ from conformance.streams.judged_shapes import (
     SHAPES_IN_SESSIONS,
     SHAPES_IN_WINDOWS,
 )
-from conformance.streams.versioned_cases import OF_LATE_VERSIONS, OF_VERSIONS, VERSIONED
+from conformance.streams.versioned_cases import (
+    BY_A_FOREIGN_KEY,
+    OF_LATE_VERSIONS,
+    OF_VERSIONS,
+    VERSIONED,
+)
 from duolog import Topology
 from duolog.plan.describe import describe
 from duolog.plan.levels import find_levels
@@ -154,17 +159,23 @@ def test_kafka_streams_writes_the_same(
     court.ensure_same(plan_of(define), OF_BOTH_TABLES, mode, tasks=tasks)
 
 
-@pytest.mark.parametrize("tasks", [1, 2])
+@pytest.mark.parametrize("tasks", [1, 3])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", OF_GLOBAL_TABLES, ids=lambda define: define.__name__)
 def test_kafka_streams_finds_the_same_rows_of_global_tables(
     court: Court, define: Define, mode: Mode, tasks: int
 ) -> None:
+    """The keys go to three tasks, where all of them went to one of two."""
     court.ensure_same(plan_of(define), WITH_GLOBAL_ROWS, mode, tasks=tasks)
 
 
-@pytest.mark.parametrize("mode", ["each", "late"])
-@pytest.mark.parametrize("define", VERSIONED, ids=lambda define: define.__name__)
+@pytest.mark.parametrize(
+    ("define", "mode"),
+    [
+        *((define, mode) for define in VERSIONED for mode in ("each", "late")),
+        *((define, "each") for define in BY_A_FOREIGN_KEY),
+    ],
+)
 def test_kafka_streams_finds_the_same_versions(court: Court, define: Define, mode: Mode) -> None:
     records = OF_VERSIONS if mode == "each" else OF_LATE_VERSIONS
     court.ensure_same(plan_of(define), records, mode, tasks=1)

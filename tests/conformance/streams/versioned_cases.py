@@ -67,6 +67,13 @@ def waiting_for_rows(topology: Topology) -> None:
     some.left_join(table, prefix="t_", grace=ms(0)).to("none")
 
 
+def versioned_tables_joined_by_a_foreign_key(topology: Topology) -> None:
+    """A version that comes late asks nothing and answers nothing, on either side."""
+    _, table = _both(topology)
+    other = topology.table("t2", key=KEY, value=VALUE, history=ms(40))
+    table.left_join(other, on=col("a"), prefix="o_").to("left")
+
+
 def _both(topology: Topology, history: int = 40) -> tuple[Stream, Table]:
     table = topology.table("t1", key=KEY, value=VALUE, history=ms(history))
     return topology.stream("s1", key=KEY, value=VALUE), table
@@ -80,6 +87,8 @@ VERSIONED: Final[tuple[Define, ...]] = (
     looked_up_in_a_copy,
     waiting_for_rows,
 )
+BY_A_FOREIGN_KEY: Final[tuple[Define, ...]] = (versioned_tables_joined_by_a_foreign_key,)
+"""Record by record only: within a micro-batch Kafka Streams' answers come behind later changes."""
 
 OF_VERSIONS: Final[list[RawRecord]] = [
     (topic, key, row, (time * 7 + turn * 3) % 17)
