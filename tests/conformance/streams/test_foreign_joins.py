@@ -25,8 +25,8 @@ from conformance.streams.judged_cases import (
     plan_of,
 )
 from conformance.streams.planted import planted_driver
+from conformance.streams.planted_lines import InKernel
 from conformance.streams.test_kafka_streams import Court
-from conformance.streams.test_planted_engine_bugs import InKernel
 from duolog import Topology, coalesce, col, concat, count, sum_
 from duolog.dsl.streams import Table
 from topologies import KEY, VALUE, RawRecord

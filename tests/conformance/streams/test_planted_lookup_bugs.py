@@ -11,7 +11,7 @@ from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import KafkaStreams
 from conformance.streams.judged_cases import batches_of, by_key, plan_of
 from conformance.streams.planted import planted_driver
-from conformance.streams.test_planted_engine_bugs import InKernel
+from conformance.streams.planted_lines import InKernel
 from conformance.streams.versioned_cases import (
     OF_VERSIONS,
     looked_up_by_time,
