@@ -173,11 +173,12 @@ IN_KERNEL: Final = (
         in_hopping_windows,
     ),
     InKernel(
-        "a sliding window is made of one that holds too little",
+        "a sliding window holds the record that it ends with alone",
         "SlidingFoldNode",
         "boolean holdsOthers = previous >= ts - windows.differenceMs();",
-        "boolean holdsOthers = previous > ts - windows.differenceMs();",
+        "boolean holdsOthers = false;",
         in_sliding_windows,
+        "late",
     ),
     InKernel(
         "what begins behind a record is forgotten",
