@@ -153,6 +153,19 @@ class Levels:
             return ()
         return tuple(edge for edge in self.edges if edge.parent is node)
 
+    def task_key(self, edge: Edge) -> tuple[Column, ...]:
+        """Return an edge's key as it chooses a task: under the names that the first edge there has.
+
+        What meets in a task has keys of the same types, and maybe of other names. Names are part of
+        a key's bytes where a format writes them, so that equal keys would go to different tasks.
+        """
+        types = [column.type for column in edge.key]
+        return next(
+            other.key
+            for other in self.edges
+            if other.target == edge.target and [column.type for column in other.key] == types
+        )
+
     def looked_up(self, reader: Node, table: Node) -> Node:
         """Return where `reader` finds `table` and its rows: there, or in a copy."""
         return self.cut.copies.get((reader, table), table)

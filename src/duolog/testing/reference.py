@@ -114,7 +114,8 @@ class _Compiled:
         self.topics = {sink: topic_chooser(sink) for sink in plan.sinks}
         self.partitioners = {sink: partition_of_record(sink) for sink in plan.sinks}
         self.edge_keys = [
-            key_serde(internal_key_format(edge.key).name, edge.key) for edge in self.levels.edges
+            key_serde(internal_key_format(edge.key).name, self.levels.task_key(edge))
+            for edge in self.levels.edges
         ]
 
 

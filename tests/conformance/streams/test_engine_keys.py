@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.by_reference import run_by_reference
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.judge import Given
 from conformance.streams.test_engine_semantics import Define, drive, driver_of, plan_of
 from duolog import Topology
+from duolog.dsl.streams import Stream
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
 pytestmark = pytest.mark.spark
@@ -56,6 +60,43 @@ def test_keys_within_one_millisecond_are_two(spark: SparkSession) -> None:
         b'"2013-01-01T10:00:00.500Z"': b'{"n":1}',
         b'"2013-01-01T10:00:00.000Z"': b'{"n":1}',
     }
+
+
+def rows_found(topology: Topology) -> None:
+    here, there = _of_other_names(topology)
+    here.join(there.to_table(), on=["a", "b"]).to("out")
+
+
+def streams_met(topology: Topology) -> None:
+    here, there = _of_other_names(topology)
+    here.join(there, on=["a", "b"], within="1 hour").to("out")
+
+
+def tables_met(topology: Topology) -> None:
+    here, there = _of_other_names(topology)
+    here.to_table().join(there.to_table(), on=["a", "b"]).to("out")
+
+
+def _of_other_names(topology: Topology) -> tuple[Stream, Stream]:
+    return (
+        topology.stream("here", key="a STRING, b BIGINT", value="v BIGINT"),
+        topology.stream("there", key="x STRING, y BIGINT", value="w BIGINT"),
+    )
+
+
+@pytest.mark.parametrize("define", [rows_found, streams_met, tables_met])
+def test_columns_of_other_names_are_one_key(spark: SparkSession, define: Define) -> None:
+    """Their names were in the bytes that choose a task, so that equal keys did not meet."""
+    keys = [(f"key-{number}", number) for number in range(20)]
+    records = [Given("there", key, (1,), 1) for key in keys]
+    records += [Given("here", key, (2,), 2) for key in keys]
+    plan = plan_of(define)
+
+    (kernel,) = run_in_memory(spark, plan, [records], cache_bytes_max=0, tasks=4)
+    (reference,) = run_by_reference(plan, [records], cache_bytes_max=0, tasks=4)
+
+    assert sorted((w.key, w.value) for w in kernel["out"]) == sorted((k, (2, 1)) for k in keys)
+    assert sorted(kernel["out"]) == sorted(reference["out"])
 
 
 def _json(value: Any) -> bytes | None:

@@ -64,9 +64,7 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
             wanted = [c.name for c in parent.schema.value if c.name in needed]
             entries, narrow = reshape(row, parent.schema, wanted, f"{parent.name}-narrow")
         arriving = narrow
-    key = arriving.key
-    if not isinstance(parent, GroupBy):
-        key = edge.key
+    key = around.levels.task_key(edge)
     route = narrow.entry(
         f"{parent.name}-to-{edge.target}",
         RouteOperator(
