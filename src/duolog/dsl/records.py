@@ -75,8 +75,7 @@ class Records:
 
         A table is written as its changelog, with a null value for a deleted row, into a topic
         that is compacted. A windowed key is written as Kafka Streams does: the bytes of the
-        columns before the window, and the window's start in 8 bytes. From such a topic rows go, too,
-        when their windows are old.
+        columns before the window, and the window's start in 8 bytes.
 
         Args:
             topic: the topic's name; it is created if it does not exist. Or an expression that names one of
@@ -88,8 +87,8 @@ class Records:
             partitions: how many the topic gets where it is created; else one for each task.
             retention: how long the topic keeps records, where it is created: "30 days", a timedelta, or
                 "for ever". Of a windowed table it counts from the end of the grace period, by the rows'
-                timestamps, and is a day unless given, as in Kafka Streams: where old data is computed,
-                say more. Of a stream it is what the broker says, unless given.
+                timestamps: rows of old data go at once. Unless given a table's rows stay, and a
+                stream's as long as the broker says.
             loop: say that the topic is meant to feed itself: what is written to it is read by
                 this topology and leads to it again.
             partitioner: the partition of each record, an INT from 0 on, `col("region") % 4`; else, or where it

@@ -1,7 +1,7 @@
 """The topics that a plan writes: made before it starts.
 
-A table's topic is compacted: it holds the latest row of each key for ever. Of windows it is a day longer than
-a store of Kafka Streams keeps them, as for the changelog there. As many partitions as
+A table's topic is compacted: it holds the latest row of each key for ever, of windows too unless a retention is
+given: then rows go that much later than from a store of Kafka Streams. As many partitions as
 the plan says, else as many as the largest source topic, which is the number of tasks. Dead letters
 have one partition: they are few, and read by people.
 """
@@ -14,7 +14,6 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.core.errors import KafkaError
-from duolog.core.units import DAY_MS
 from duolog.plan.nodes import AggregateNode, Plan, Sink
 from duolog.plan.nodes.node import ancestors
 from duolog.plan.nodes.topics import FOR_EVER
@@ -62,10 +61,9 @@ def _config(sink: Sink) -> dict[str, str]:
     if not sink.is_table:
         return {} if retention_ms is None else {"retention.ms": str(retention_ms)}
     kept_ms = _kept_ms(sink) if sink.schema.window else None
-    if kept_ms is None or retention_ms == FOR_EVER:
+    if kept_ms is None or retention_ms is None or retention_ms == FOR_EVER:
         return dict(TABLE_CONFIG)
-    more_ms = DAY_MS if retention_ms is None else retention_ms
-    return {"cleanup.policy": "compact,delete", "retention.ms": str(kept_ms + more_ms)}
+    return {"cleanup.policy": "compact,delete", "retention.ms": str(kept_ms + retention_ms)}
 
 
 def _kept_ms(sink: Sink) -> int | None:

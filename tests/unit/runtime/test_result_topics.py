@@ -41,7 +41,7 @@ def configs(define: Callable[[Stream, Topology], None]) -> dict[str, str]:
         (sliding("10 minutes"), 20 * MINUTE_MS),
     ],
 )
-def test_rows_of_windows_go_from_their_topic_as_from_a_changelog(
+def test_rows_of_windows_go_from_their_topic_where_a_retention_is_given(
     windows: Windows, kept_ms: int
 ) -> None:
     def counted(**more: Any) -> dict[str, str]:
@@ -52,7 +52,11 @@ def test_rows_of_windows_go_from_their_topic_as_from_a_changelog(
         )
 
     both = "compact,delete"
-    assert counted() == {"cleanup.policy": both, "retention.ms": str(kept_ms + DAY_MS)}
+    assert counted() == {"cleanup.policy": "compact"}
+    assert counted(retention="1 day") == {
+        "cleanup.policy": both,
+        "retention.ms": str(kept_ms + DAY_MS),
+    }
     assert counted(retention="0 s") == {"cleanup.policy": both, "retention.ms": str(kept_ms)}
     assert counted(retention="for ever") == {"cleanup.policy": "compact"}
 

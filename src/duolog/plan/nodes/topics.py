@@ -136,7 +136,7 @@ class Sink(_Topic):
     """Writes records to a topic; a table's new rows, with a null value for a deleted one.
 
     `partitions` and `retention_ms` are for the topic's creation. None leaves the partitions to the number
-    of tasks. Of a windowed table `retention_ms` counts from the end of what windows keep; `FOR_EVER` keeps all.
+    of tasks, and keeps all rows of a table. Of a windowed table `retention_ms` counts from the end of what windows keep.
     """
 
     name: str
