@@ -35,16 +35,13 @@ def in_sliding_windows(
             return []
         found = _Found(windows, store, entry, add, closed)
         changed = list(found.early() if entry.timestamp_ms < windows.difference_ms else found.all())
-        told = [
-            after(
-                made(entry, results(key, now), now.timestamp_ms, key),
-                store[key] and Kept(results(key, store[key]), store[key].timestamp_ms)
-                if key in store
-                else None,
-            )
-            for key, now in changed
-        ]
-        store.update(changed)
+        told = []
+        # A window may change twice: it begins right behind the record before, and ends with this one.
+        for key, now, row in [(key, now, results(key, now)) for key, now in changed]:
+            kept = store.get(key)
+            before = kept and Kept(results(key, kept), kept.timestamp_ms)
+            told.append(after(made(entry, row, now.timestamp_ms, key), before))
+            store[key] = now
         return told
 
     return run

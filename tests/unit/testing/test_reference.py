@@ -3,7 +3,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from duolog import Topology, acc, avg, col, concat, count, lit, max_, min_, sum_
+from duolog import Topology, acc, avg, col, concat, count, lit, max_, min_, sliding, sum_
 from duolog.plan.partitioner import partition_of
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord, latest
 
@@ -302,3 +302,17 @@ def test_a_deleted_key_is_not_in_the_latest_table() -> None:
     ]
 
     assert latest(written, "t") == {b"b": b"2"}
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_sliding_window_that_one_record_changes_twice_is_one(*, cache: bool) -> None:
+    """It begins right behind the record before, and ends with this one."""
+    topology = Topology("windows")
+    stream = topology.stream("in", key="k STRING", value="n BIGINT")
+    windowed = stream.group_by_key().windowed_by(sliding("12 ms", grace="0 ms"))
+    windowed.count("c").group_by("window_start").count("keys").to("out")
+
+    found = evaluate(topology, *(("in", at, "y", {"n": 1}) for at in (46, 51, 64)), cache=cache)
+
+    assert found
+    assert all(row in ({"keys": 0}, {"keys": 1}) for _, row in found), found
