@@ -33,15 +33,21 @@ final class Reduced {
     }
     JsonNode of = node.get("windows");
     if (of.has("gap_ms")) {
+      var store = Cogroup.sessionStore(node);
       return kept(
           (KTable)
               stream
                   .windowedBy(Cogroup.sessions(of))
-                  .reduce(step("add"), Cogroup.sessionStore(node)));
+                  .emitStrategy(WindowedFolds.emit(node, store))
+                  .reduce(step("add"), store));
     }
+    var store = Cogroup.windowStore(node);
     return kept(
         (KTable)
-            stream.windowedBy(Cogroup.windows(of)).reduce(step("add"), Cogroup.windowStore(node)));
+            stream
+                .windowedBy(Cogroup.windows(of))
+                .emitStrategy(WindowedFolds.emitInWindows(node, store))
+                .reduce(step("add"), store));
   }
 
   /** The columns that Duolog keeps. */

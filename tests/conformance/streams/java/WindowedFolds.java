@@ -65,12 +65,8 @@ final class WindowedFolds {
     if (retention != null) {
       store = store.withRetention(retention);
     }
-    if (node.get("on_close").asBoolean()) {
-      // Or Streams loses what closes when time jumps on by more than size and grace period.
-      store = store.withRetention(Duration.ofDays(1));
-    }
     return (KTable)
-        windowed.emitStrategy(emit(store)).aggregate(fold::initial, fold::add, store);
+        windowed.emitStrategy(emitInWindows(node, store)).aggregate(fold::initial, fold::add, store);
   }
 
   /** Whatever a window can be made of is kept: Streams lets the last of it go a moment early. */
@@ -116,13 +112,21 @@ final class WindowedFolds {
         (KTable)
             grouped
                 .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
-                .emitStrategy(emit(store))
+                .emitStrategy(emit(node, store))
                 .aggregate(fold::initial, fold::add, fold::merge, store);
     return withOldValues(kept, new WindowedSerdes.SessionWindowedSerde<>(Json.KEYS));
   }
 
+  /** As {@link #emit}; Streams loses what closes when time jumps on by more than size and grace period. */
+  static EmitStrategy emitInWindows(JsonNode node, Materialized<?, ?, ?> store) {
+    if (node.get("on_close").asBoolean()) {
+      store.withRetention(Duration.ofDays(1));
+    }
+    return emit(node, store);
+  }
+
   /** Only the store that users get keeps results on close in the order in which they leave. */
-  private EmitStrategy emit(Materialized<?, ?, ?> store) {
+  static EmitStrategy emit(JsonNode node, Materialized<?, ?, ?> store) {
     if (!node.get("on_close").asBoolean()) {
       return EmitStrategy.onWindowUpdate();
     }
