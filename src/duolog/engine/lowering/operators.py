@@ -1,7 +1,7 @@
 """The kernel's operators: one class for each kind, with the fields that it has beside its input.
 
-The kernel's side is `Operator.java`, with the same kinds and fields; `jvm/README.md` says what they
-mean.
+The kernel's side is `Operator.java`, with `JoinOperators` and `ForeignOperators` beside it, of the same kinds and
+fields; `jvm/README.md` says what they mean.
 """
 
 from collections.abc import Sequence

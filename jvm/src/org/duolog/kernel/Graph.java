@@ -87,7 +87,7 @@ final class Graph {
       WindowRows rows =
           indexed(id, fold, fold.store(), fold.windows(), List.of(span), null);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
-    } else if (operator instanceof StreamJoinOperator join) {
+    } else if (operator instanceof JoinOperators.StreamJoin join) {
       streamJoins.declare(join);
     } else {
       foreign.declareStore(operator);
@@ -199,16 +199,16 @@ final class Graph {
     if (of instanceof Operator.Sink sink) {
       return stateless.sink(owner, sink);
     }
-    if (of instanceof Operator.Wait wait) {
+    if (of instanceof JoinOperators.Wait wait) {
       return joins.wait(owner, wait, grouping);
     }
-    if (of instanceof Operator.Lookup lookup) {
+    if (of instanceof JoinOperators.Lookup lookup) {
       return joins.lookup(owner, lookup);
     }
-    if (of instanceof Operator.Join join) {
+    if (of instanceof JoinOperators.Join join) {
       return joins.join(owner, join);
     }
-    if (of instanceof StreamJoinOperator join) {
+    if (of instanceof JoinOperators.StreamJoin join) {
       return streamJoins.side(owner, join);
     }
     if (of instanceof Operator.Fold fold) {

@@ -10,7 +10,7 @@ record JoinNodes(
     Map<String, KeyValueStore> stores,
     Map<String, VersionRows> versions,
     SuppressNodes suppressed) {
-  Node lookup(String owner, Operator.Lookup of) {
+  Node lookup(String owner, JoinOperators.Lookup of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     Program keys =
         of.keys() == null
@@ -26,7 +26,7 @@ record JoinNodes(
         of.rightTypes().size());
   }
 
-  Node wait(String owner, Operator.Wait of, Grouping grouping) {
+  Node wait(String owner, JoinOperators.Wait of, Grouping grouping) {
     int keys = of.keyTypes().size();
     int values = of.valueTypes().size();
     return new WaitNode(
@@ -36,17 +36,17 @@ record JoinNodes(
         keys);
   }
 
-  Node join(String owner, Operator.Join of) {
+  Node join(String owner, JoinOperators.Join of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     Program values = binding.computed(owner, layout, of.values(), of);
     return new JoinNode(otherSide(owner, of), joined(of, values));
   }
 
-  private ValueGetter otherSide(String owner, Operator.Join of) {
+  private ValueGetter otherSide(String owner, JoinOperators.Join of) {
     return getter(owner, of.store(), of.getter(), of.rightTypes());
   }
 
-  private static JoinedRow joined(Operator.Join of, Program values) {
+  private static JoinedRow joined(JoinOperators.Join of, Program values) {
     return new JoinedRow(
         of.needsOwn(),
         of.needsOther(),
@@ -86,7 +86,7 @@ record JoinNodes(
       Program computed = binding.typed(owner, Binding.input(of), project.values(), types);
       return ValueGetter.projected(parent, computed, keys, values);
     }
-    if (of instanceof Operator.Join join) {
+    if (of instanceof JoinOperators.Join join) {
       StructType both = Binder.withTs(Binder.with(Binding.record(of), "r", join.rightTypes()));
       Program computed = binding.typed(owner, both, join.values(), types);
       return ValueGetter.joined(parent, otherSide(owner, join), joined(join, computed));

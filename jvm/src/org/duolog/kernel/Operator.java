@@ -22,9 +22,9 @@ interface Operator {
           Map.entry("split", Split.class),
           Map.entry("to_stream", ToStream.class),
           Map.entry("table", Table.class),
-          Map.entry("lookup", Lookup.class),
-          Map.entry("wait", Wait.class),
-          Map.entry("join", Join.class),
+          Map.entry("lookup", JoinOperators.Lookup.class),
+          Map.entry("wait", JoinOperators.Wait.class),
+          Map.entry("join", JoinOperators.Join.class),
           Map.entry("number", ForeignOperators.Number.class),
           Map.entry("announce", ForeignOperators.Announce.class),
           Map.entry("subscribe", ForeignOperators.Subscribe.class),
@@ -32,7 +32,7 @@ interface Operator {
           Map.entry("foreign_table", ForeignOperators.ForeignTable.class),
           Map.entry("newest", ForeignOperators.Newest.class),
           Map.entry("foreign_join", ForeignOperators.ForeignJoin.class),
-          Map.entry("stream_join", StreamJoinOperator.class),
+          Map.entry("stream_join", JoinOperators.StreamJoin.class),
           Map.entry("fold", Fold.class),
           Map.entry("headers", Headers.class),
           Map.entry("time", Time.class),
@@ -185,77 +185,6 @@ interface Operator {
       children = Spec.orEmpty(children);
       keyTypes = Spec.orEmpty(keyTypes);
       valueTypes = Spec.orEmpty(valueTypes);
-    }
-  }
-
-  /** Lets records of a stream wait until stream time is beyond them by the grace period. */
-  record Wait(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
-      String store,
-      String keyBytes,
-      long graceMs,
-      long bucketMs)
-      implements Operator {
-    public Wait {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
-    }
-  }
-
-  /**
-   * Joins a stream with the rows of a table: those of a store, through the steps of its
-   * getter. They are looked up by keys, or where there are none by the record's own key.
-   */
-  record Lookup(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
-      String store,
-      List<Operator> getter,
-      boolean left,
-      List<String> rightTypes,
-      List<String> values,
-      List<String> keys,
-      List<String> tableKeyTypes)
-      implements Operator {
-    public Lookup {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
-      getter = Spec.orEmpty(getter);
-      rightTypes = Spec.orEmpty(rightTypes);
-      values = Spec.orEmpty(values);
-    }
-  }
-
-  /** Joins the changes of a table with the rows of another, found as a lookup finds them. */
-  record Join(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
-      String store,
-      List<Operator> getter,
-      boolean needsOwn,
-      boolean needsOther,
-      List<String> rightTypes,
-      List<String> values)
-      implements Operator {
-    public Join {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
-      getter = Spec.orEmpty(getter);
-      rightTypes = Spec.orEmpty(rightTypes);
-      values = Spec.orEmpty(values);
     }
   }
 

@@ -24,7 +24,7 @@ final class StreamJoinNode extends Node {
   private static final long serialVersionUID = 1L;
 
   private final Stores stores;
-  private final StreamJoinOperator of;
+  private final JoinOperators.StreamJoin of;
   private final Program values;
   private final Program keyBytes;
   private final Unmatched clock;
@@ -40,7 +40,7 @@ final class StreamJoinNode extends Node {
       implements java.io.Serializable {}
 
   /** @param keyBytes computes the bytes by which keys that wait are in order */
-  StreamJoinNode(StreamJoinOperator of, Stores stores, Program values, Program keyBytes) {
+  StreamJoinNode(JoinOperators.StreamJoin of, Stores stores, Program values, Program keyBytes) {
     this.of = of;
     this.stores = stores;
     this.values = own(values);

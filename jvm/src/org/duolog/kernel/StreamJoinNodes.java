@@ -22,7 +22,7 @@ final class StreamJoinNodes {
   }
 
   /** A side may be reached before the other one. */
-  void declare(StreamJoinOperator of) {
+  void declare(JoinOperators.StreamJoin of) {
     int columns = of.valueTypes().size();
     long windowMs = of.beforeMs() + of.afterMs();
     if (of.fills()) {
@@ -36,7 +36,7 @@ final class StreamJoinNodes {
     }
   }
 
-  Node side(String owner, StreamJoinOperator of) {
+  Node side(String owner, JoinOperators.StreamJoin of) {
     StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", of.rightTypes()));
     StreamJoinNode.Stores stores =
         new StreamJoinNode.Stores(
