@@ -71,13 +71,8 @@ abstract class AggregatingNode extends Node {
     boolean isRead = children().length > 0; // Or only looked up.
     store.tell(isRead ? this::updated : (entry, old, oldTs, headers) -> {});
     if (due != null) {
-      due.open(() -> false, isRead ? this::closed : (key, acc, ts) -> {});
+      due.open(scope, () -> false, isRead ? this::closed : (key, acc, ts) -> {});
     }
-  }
-
-  @Override
-  final DueRows due() {
-    return due;
   }
 
   @Override

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * Lets the rows of a store go when their time has come, in the order of {@link WindowRows}: first the row, then
  * the word of it to who hands it on.
  *
- * <p>With one record so many rows leave at most. In a micro-batch the task goes on before it takes its next
+ * <p>With one record so many rows leave at most. In a micro-batch the others leave later, before its next
  * record, so that what leaves is not held in memory; in real time the next records go on, so that a million
  * rows hold none of them up. Threads: one at a time.
  */
@@ -18,6 +18,7 @@ final class DueRows implements Serializable {
 
   private final KeyValueStore store;
   private final WindowRows rows;
+  private transient Scope scope;
   private transient Leaving leaving;
   private transient BooleanSupplier early;
   private transient boolean more;
@@ -33,7 +34,8 @@ final class DueRows implements Serializable {
   }
 
   /** @param early whether one more row leaves before its time */
-  void open(BooleanSupplier early, Leaving leaving) {
+  void open(Scope scope, BooleanSupplier early, Leaving leaving) {
+    this.scope = scope;
     this.early = early;
     this.leaving = leaving;
     more = false;
@@ -50,8 +52,12 @@ final class DueRows implements Serializable {
 
   /** A record was seen: lets go of what is due by now. */
   void look() {
+    boolean isLeftForLater = more;
     more = true;
     goOn();
+    if (more && !isLeftForLater && !scope.realTime) {
+      scope.later(this::goOn);
+    }
   }
 
   /** Whether more is due than has left. */
@@ -60,7 +66,7 @@ final class DueRows implements Serializable {
   }
 
   /** Lets go of more; returns whether there was something to do. */
-  boolean goOn() {
+  private boolean goOn() {
     if (!more) {
       return false;
     }

@@ -102,6 +102,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     private final Iterator<Envelope> unordered;
     private final Scope.Task task;
     private Iterator<Envelope> records;
+    private int finishing;
     private boolean finished;
 
     Run(SubTopology subtopology, Scope.Task task, Iterator<Envelope> unordered) {
@@ -116,7 +117,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
         start();
       }
       while (scope.outputs.isEmpty()) {
-        if (scope.goOn() || (!finished && !realTime && subtopology.goOn())) {
+        if (scope.goOn()) {
           scope.release();
         } else if (finished) {
           break;
@@ -145,11 +146,8 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     }
 
     private void finish() {
-      finished = true;
-      if (!realTime) {
-        subtopology.finish();
-        scope.release();
-      }
+      finished = realTime || !subtopology.finish(finishing++);
+      scope.release();
     }
   }
 }

@@ -36,11 +36,6 @@ abstract class Node implements Serializable {
     return null;
   }
 
-  /** What lets rows of this node's store go when their time has come; null for most. */
-  DueRows due() {
-    return null;
-  }
-
   /** The stores that this node fills. */
   List<Store> stores() {
     Store own = store();

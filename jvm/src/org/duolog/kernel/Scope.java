@@ -24,6 +24,7 @@ final class Scope {
   final ArrayDeque<Envelope> outputs = new ArrayDeque<>();
   private final ArrayDeque<Envelope> rekeyed = new ArrayDeque<>();
   private final ArrayDeque<Later> later = new ArrayDeque<>();
+  private final ArrayDeque<Later> newer = new ArrayDeque<>();
   final boolean realTime;
   final long cacheBytesMax;
 
@@ -158,13 +159,21 @@ final class Scope {
     }
   }
 
-  /** Leaves work of many outputs for later: it goes on step by step, until a step finds nothing to do. */
+  /**
+   * Leaves work of many outputs for later: it goes on step by step, until a step finds nothing to do.
+   *
+   * <p>What a step leaves in its turn goes before what is left of that step's own work: as if nothing
+   * had waited.
+   */
   void later(BooleanSupplier steps) {
-    later.add(new Later(steps, origin));
+    newer.add(new Later(steps, origin));
   }
 
   /** Goes on with what was left for later, by a step; false if there is nothing. */
   boolean goOn() {
+    for (Later last; (last = newer.pollLast()) != null; ) {
+      later.addFirst(last);
+    }
     Later first = later.peek();
     if (first == null) {
       return false;

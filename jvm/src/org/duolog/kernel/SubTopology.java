@@ -4,7 +4,6 @@ import java.io.Serializable;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -20,9 +19,6 @@ final class SubTopology implements Serializable {
 
   private final Node[] nodes;
   private final Store[] stores;
-
-  /** What lets rows go when their time has come, in the order of their stores. */
-  private final DueRows[] due;
 
   /**
    * Nodes come parents first, and so do the stores that they fill.
@@ -40,8 +36,6 @@ final class SubTopology implements Serializable {
             .flatMap(node -> node.stores().stream())
             .sorted(Comparator.comparingInt(store -> place(store.name(), flushed)))
             .toArray(Store[]::new);
-    this.due =
-        nodes.stream().map(Node::due).filter(Objects::nonNull).toArray(DueRows[]::new);
   }
 
   private static int place(String store, List<String> flushed) {
@@ -87,30 +81,21 @@ final class SubTopology implements Serializable {
     inputs[record.edge()].process(record);
   }
 
-  /** Lets go of more rows whose time has come; returns whether there was something to do. */
-  boolean goOn() {
-    for (DueRows rows : due) {
-      if (rows.goOn()) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /** Ends a task's micro-batch: what a store held back goes on to the stores behind it. */
-  void finish() {
-    for (Store store : stores) {
-      while (goOn()) {
-        // Before a store hands on, all that is due there has left.
-      }
-      store.handOn();
-    }
-    while (goOn()) {
-      // What stores have handed on may have closed windows.
+  /**
+   * Ends a task's micro-batch, by a step: what a store held back goes on to the stores behind it. Each
+   * step waits for what the one before has left for later.
+   *
+   * @return whether there are more steps
+   */
+  boolean finish(int step) {
+    if (step < stores.length) {
+      stores[step].handOn();
+      return true;
     }
     for (Store store : stores) {
       store.flush();
     }
+    return false;
   }
 
   void close() {

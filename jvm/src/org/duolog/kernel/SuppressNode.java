@@ -69,7 +69,7 @@ final class SuppressNode extends Node {
       timed.open(partition);
     }
     held = new HeldBack(valueColumns);
-    due.open(() -> !limits.shutDown && isFull(), this::left);
+    due.open(scope, () -> !limits.shutDown && isFull(), this::left);
   }
 
   @Override
@@ -90,11 +90,6 @@ final class SuppressNode extends Node {
   @Override
   Store store() {
     return store;
-  }
-
-  @Override
-  DueRows due() {
-    return due;
   }
 
   @Override
