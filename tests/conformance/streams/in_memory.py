@@ -13,6 +13,7 @@ from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan, Sink, Source
 from duolog.serde.serde import Serde, key_serde, value_serde
 from unit.kernel.driver import java_session, kernel_package
+from unit.kernel.packed import Sent, Sunk, pack, unpack
 
 OpenDriver = Callable[[Any, str], Any]
 """Makes a driver of Java's Spark session and a spec."""
@@ -35,13 +36,14 @@ def run_in_memory(
     offsets: dict[tuple[str, int], int] = defaultdict(int)
     found: list[ByTopic] = []
     for batch in batches:
+        sent: list[Sent] = []
         for record in batch:
             offset = offsets[record.topic, record.partition]
             offsets[record.topic, record.partition] += 1
-            _add(spark, driver, record, offset, sources[record.topic])
+            sent.append(_sent(record, offset, sources[record.topic]))
         found.append({topic: [] for topic in sinks})
-        for out in driver.run():
-            found[-1][out.topic()].append(_written(out, sinks[out.topic()]))
+        for out in unpack(driver.runPacked(pack(sent))):
+            found[-1][out.topic].append(_written(out, sinks[out.topic]))
     return found
 
 
@@ -52,28 +54,12 @@ def serdes_of(node: Source | Sink) -> tuple[Serde, Serde]:
     )
 
 
-def _add(
-    spark: SparkSession, driver: Any, record: Given, offset: int, serdes: tuple[Serde, Serde]
-) -> None:
-    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no other way to the JVM
-    headers = java.java.util.ArrayList()
-    for name, data in record.headers:
-        header = java.org.apache.kafka.common.header.internals.RecordHeader
-        headers.add(header(name, None if data is None else bytearray(data)))
-    key, value = (
-        None if data is None else bytearray(data)
-        for data in (serdes[0].serialize(record.key), serdes[1].serialize(record.value))
-    )
-    driver.add(record.topic, record.partition, offset, record.time, key, value, headers)
+def _sent(record: Given, offset: int, serdes: tuple[Serde, Serde]) -> Sent:
+    key, value = serdes[0].serialize(record.key), serdes[1].serialize(record.value)
+    topic, partition = record.topic, record.partition
+    return Sent(topic, partition, offset, record.time, key, value, record.headers)
 
 
-def _written(out: Any, serdes: tuple[Serde, Serde]) -> Written:
-    key, value = (
-        serde.deserialize(None if data is None else bytes(data))
-        for serde, data in zip(serdes, (out.key(), out.value()), strict=True)
-    )
-    headers = tuple(
-        (header.key(), None if header.value() is None else bytes(header.value()))
-        for header in out.headers()
-    )
-    return Written(key, value, out.ts(), headers)
+def _written(out: Sunk, serdes: tuple[Serde, Serde]) -> Written:
+    key, value = serdes[0].deserialize(out.key), serdes[1].deserialize(out.value)
+    return Written(key, value, out.ts, out.headers)

@@ -51,16 +51,12 @@ class _Reflected:
     def __init__(self, spark: SparkSession, target: Any) -> None:
         self._spark = spark
         self._target = target
+        self._methods = list(target.getClass().getMethods())
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
-            method = next(
-                method
-                for method in self._target.getClass().getMethods()
-                if method.getName() == name and method.getParameterCount() == len(arguments)
-            )
-            found = method.invoke(self._target, _array(self._spark, "Object", list(arguments)))
-            return [_Reflected(self._spark, out) for out in found] if name == "run" else found
+            method = next(method for method in self._methods if method.getName() == name)
+            return method.invoke(self._target, _array(self._spark, "Object", list(arguments)))
 
         return call
 

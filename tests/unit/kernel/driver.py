@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
+from unit.kernel.packed import Sent, pack, unpack
 from unit.kernel.specs import Spec
 
 
@@ -48,7 +49,6 @@ class KernelDriver:
 
     def __init__(self, spark: SparkSession, spec: Spec) -> None:
         driver = kernel_package(spark).Driver
-        self._header: Any = spark._jvm.org.apache.kafka.common.header.internals.RecordHeader  # type: ignore[union-attr] # noqa: SLF001
         self._driver: Any = driver(java_session(spark), json.dumps(spec))
 
     def pipe(self, record: In) -> list[Out]:
@@ -57,26 +57,21 @@ class KernelDriver:
 
     def batch(self, records: Iterable[In]) -> list[Out]:
         """Several records as one micro-batch."""
-        for record in records:
-            self._driver.add(
+        packed = pack(
+            Sent(
                 record.topic,
                 record.partition,
                 record.offset,
                 record.ts,
                 _bytes(record.key),
                 _bytes(record.value),
-                [self._header(key, value) for key, value in record.headers],
+                record.headers,
             )
+            for record in records
+        )
         return [
-            Out(
-                out.topic(),
-                _text(out.key()),
-                _text(out.value()),
-                out.ts(),
-                tuple((header.key(), header.value()) for header in out.headers()),
-                out.partition(),
-            )
-            for out in self._driver.run()
+            Out(out.topic, _text(out.key), _text(out.value), out.ts, out.headers, out.partition)
+            for out in unpack(self._driver.runPacked(packed))
         ]
 
     def entries(self, store: str) -> int:
@@ -88,9 +83,9 @@ class KernelDriver:
         return int(self._driver.corruptRecords())
 
 
-def _bytes(text: str | None) -> bytearray | None:
-    return None if text is None else bytearray(text, "utf-8")
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
 
 
 def _text(data: bytes | None) -> str | None:
-    return None if data is None else bytes(data).decode()
+    return None if data is None else data.decode()

@@ -1,8 +1,11 @@
 package org.duolog.kernel;
 
 import java.util.ArrayDeque;
+import java.util.Collections;
 import java.util.Deque;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -32,7 +35,27 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Threads: the driver's, one at a time.
  */
 final class Binder {
+  private static final int BOUND_MAX = 1024;
+
+  /**
+   * What was bound in this JVM: a query is built anew when it changes its mode or starts again, and
+   * to analyse and compile its expressions takes seconds. Those used longest ago are forgotten.
+   */
+  private static final Map<Text, Program> BOUND =
+      Collections.synchronizedMap(
+          new LinkedHashMap<>(16, 0.75f, true) {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            protected boolean removeEldestEntry(Map.Entry<Text, Program> eldest) {
+              return size() > BOUND_MAX;
+            }
+          });
+
   private final SparkSession spark;
+
+  /** Expressions over a layout: what they compute follows from nothing else. */
+  private record Text(StructType layout, List<String> expressions) {}
 
   Binder(SparkSession spark) {
     this.spark = spark;
@@ -61,6 +84,16 @@ final class Binder {
     if (expressions.isEmpty()) {
       return new Program(new Expression[0][], new DataType[0]);
     }
+    Text text = new Text(layout, List.copyOf(expressions));
+    Program known = BOUND.get(text);
+    if (known == null) {
+      known = program(owner, layout, expressions);
+      BOUND.put(text, known);
+    }
+    return known.twin();
+  }
+
+  private Program program(String owner, StructType layout, List<String> expressions) {
     LogicalPlan plan = optimised(owner, layout, expressions);
     DataType[] types =
         CollectionConverters.asJava(plan.output()).stream()

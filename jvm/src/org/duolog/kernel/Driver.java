@@ -106,6 +106,12 @@ public final class Driver {
     return records.stream().map(this::output).toList();
   }
 
+  /** {@link #add} and {@link #run} of many records in one call of another process. */
+  public byte[] runPacked(byte[] records) {
+    PackedRecords.unpack(records, this::add);
+    return PackedRecords.pack(run());
+  }
+
   /** How many entries the state of a store has, in all tasks. */
   public int entries(String store) {
     return handles.stream().mapToInt(handle -> handle.size(store)).sum();

@@ -1,0 +1,75 @@
+"""Records to the kernel's driver and back, many in one call: the layout is that of `PackedRecords.java`."""
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+_NONE: Final = -1
+_LENGTH: Final = struct.Struct(">i")
+_PLACE: Final = struct.Struct(">iqq")
+_WRITTEN: Final = struct.Struct(">iq")
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Sent(NamedTuple):
+    """A record of a source."""
+
+    topic: str
+    partition: int
+    offset: int
+    ts: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+class Sunk(NamedTuple):
+    """A record that a sink got; its partition where that does not follow from the key."""
+
+    topic: str
+    partition: int | None
+    ts: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def pack(records: Iterable[Sent]) -> bytearray:
+    """Return records as the driver reads them."""
+    packed = bytearray()
+    for record in records:
+        packed += _bytes(record.topic.encode())
+        packed += _PLACE.pack(record.partition, record.offset, record.ts)
+        packed += _bytes(record.key) + _bytes(record.value) + _LENGTH.pack(len(record.headers))
+        for name, data in record.headers:
+            packed += _bytes(name.encode()) + _bytes(data)
+    return packed
+
+
+def unpack(packed: bytes) -> Iterator[Sunk]:
+    """Yield the records that the driver wrote."""
+    at = 0
+
+    def take() -> bytes | None:
+        nonlocal at
+        (length,) = _LENGTH.unpack_from(packed, at)
+        at += _LENGTH.size + max(length, 0)
+        return None if length == _NONE else packed[at - length : at]
+
+    def text() -> str:
+        return (take() or b"").decode()
+
+    while at < len(packed):
+        topic = text()
+        partition, ts = _WRITTEN.unpack_from(packed, at)
+        at += _WRITTEN.size
+        key, value = take(), take()
+        (count,) = _LENGTH.unpack_from(packed, at)
+        at += _LENGTH.size
+        headers = tuple((text(), take()) for _ in range(count))
+        yield Sunk(topic, None if partition == _NONE else partition, ts, key, value, headers)
+
+
+def _bytes(data: bytes | None) -> bytes:
+    return _LENGTH.pack(_NONE) if data is None else _LENGTH.pack(len(data)) + data
