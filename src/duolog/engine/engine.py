@@ -27,7 +27,8 @@ from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.session import Session, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
-from duolog.engine.store_layouts import Names, shape_of
+from duolog.engine.store_layouts import shape_of
+from duolog.engine.store_names import Names
 from duolog.engine.timestamps import with_default_extractor
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import TopicReader

@@ -19,30 +19,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from graphlib import TopologicalSorter
 from typing import Any, Final
 
-from duolog.engine.lowering.required import needed_values, required_columns
 from duolog.engine.lowering.windows import laid_out
-from duolog.plan.cuts import TableCopy
-from duolog.plan.expressions import AccumulatorRef, Expression, walk
-from duolog.plan.levels import Levels
-from duolog.plan.nodes import (
-    AggregateNode,
-    Filter,
-    Newest,
-    Node,
-    Numbered,
-    Plan,
-    Project,
-    Sink,
-    Source,
-    StreamJoinSide,
-    StreamTableJoin,
-    Subscriptions,
-    Suppress,
-    ToStream,
-    ToTable,
-)
+from duolog.engine.store_names import Names
 
 Json = dict[str, Any]
 
@@ -50,91 +32,10 @@ Json = dict[str, Any]
 _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\b([kvrx])(\d+)\b")
 _TEXT_MAX: Final = 300
 _EVERYTHING: Final = "true"
+# So many ways to a node are told one by one. Ways that part and merge again are chained exponentially.
+_WAYS_MAX: Final = 64
 FOR_PEOPLE: Final = ("names", "called", "results")
 """What a layout says in words; it binds nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What people call the columns of each source and the accumulators of each store."""
-
-    sources: Sequence[tuple[Sequence[str], Sequence[str]]]
-    accumulators: Mapping[str, Sequence[str]]
-    stores: Mapping[str, str] = field(default_factory=dict)
-    """What a store is the store of: `aggregate of topic "totals"`."""
-    results: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    """Of an aggregate's store: each result, and the accumulators that it is made of."""
-
-    @classmethod
-    def of(cls, levels: Levels) -> "Names":
-        required = required_columns(levels.plan)
-        sources = [ingress.source for ingress in levels.ingresses]
-        aggregates = [node for node in levels.plan.nodes if isinstance(node, AggregateNode)]
-        return cls(
-            [
-                (
-                    [column.name for column in source.schema.key],
-                    [column.name for column in needed_values(source, required)],
-                )
-                for source in sources
-            ],
-            {node.store: [kept.name for kept in node.accumulators] for node in aggregates},
-            {store: _called(node, levels.plan) for node in levels.nodes for store in node.stores},
-            {
-                node.store: {name: _accumulators_in(of) for name, of in node.results}
-                for node in aggregates
-            },
-        )
-
-
-def _called(node: Node, plan: Plan) -> str:  # noqa: PLR0911 - a table of cases
-    """Return what people call what a store is of: by the topic that they know it by, if any."""
-    match node:
-        case TableCopy(table=table):
-            return f"copy of the {_called(table, plan)}"
-        case Source(topic=topic):
-            return f'table of topic "{topic}"'
-        case ToTable(stream=stream):
-            return f"table of stream {stream}"
-        case AggregateNode() if topic := _written_to(node, plan):
-            return f'aggregate of topic "{topic}"'
-        case Suppress(parent=parent):
-            return f"suppressed {_called(parent, plan)}"
-        case AggregateNode():
-            return f"aggregate {node.group.action}"
-        case Numbered() | Newest() | Subscriptions():
-            return _called_for_a_join(node, plan)
-        case StreamJoinSide(of_left=of_left):
-            return (
-                f"{'left' if of_left else 'right'} side of the join of {node.left} and {node.right}"
-            )
-        case _:
-            return f"{'buffer of' if isinstance(node, StreamTableJoin) else 'table'} {node}"
-
-
-def _called_for_a_join(node: Numbered | Newest | Subscriptions, plan: Plan) -> str:
-    """Return what a foreign-key join keeps for itself."""
-    match node:
-        case Numbered():
-            return f"numbers of the {_called(node.left, plan)}"
-        case Newest():
-            return f"newest numbers of the {_called(node.announce.numbered.left, plan)}"
-        case Subscriptions():
-            return f"subscriptions to the {_called(node.right, plan)}"
-
-
-def _written_to(node: Node, plan: Plan) -> str:
-    """Return the first topic that shows the rows of `node`, or an empty text."""
-    for child in plan.children(node):
-        if isinstance(child, Sink):
-            return child.topic
-        if isinstance(child, ToStream | Filter | Project) and (topic := _written_to(child, plan)):
-            return topic
-    return ""
-
-
-def _accumulators_in(result: Expression) -> list[str]:
-    return sorted({part.name for part in walk(result) if isinstance(part, AccumulatorRef)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +76,13 @@ class _Record:
 def shape_of(spec: Json, names: Names) -> Json:
     """Return the part of `spec` that state depends on; two that are equal read each other's."""
     walk = _Walk(spec, names)
-    for source, (keys, values) in zip(spec["sources"], names.sources, strict=True):
+    for place, (source, (keys, values)) in enumerate(
+        zip(spec["sources"], names.sources, strict=True)
+    ):
         topic = source["topic"]
         key, value = (tuple(f"{topic}.{name}" for name in part) for part in (keys, values))
-        walk.follow_all(source, _Record(key, value), None)
+        walk.leave(source, (place,), _Record(key, value))
+    walk.follow()
     return {
         "tasks": spec["tasks"],
         # Spark knows a topic by its place among those it reads.
@@ -188,36 +92,43 @@ def shape_of(spec: Json, names: Names) -> Json:
     }
 
 
+_Way = tuple[int, ...]
+"""Which source a record comes from, and which child of each node it went to."""
+
+
 @dataclass(slots=True)
 class _Walk:
+    """Goes from node to node, parents first, with all records that come to each."""
+
     spec: Json
     names: Names
     stores: dict[str, Json] = field(default_factory=dict)
     by_place: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Stores over streams that are named after their place, and the filters in front of them."""
-    followed: set[tuple[int, _Record]] = field(default_factory=set)
+    coming: dict[int, dict[_Record, _Way]] = field(default_factory=dict)
+    """What comes to each node, and the first way on which it does."""
 
-    def follow_all(self, parent: Json, record: _Record, edge: Json | None) -> None:
-        for place, child in enumerate(parent["children"]):
-            self._follow(child, _branched(parent, place, record), edge)
+    def leave(self, parent: Json, way: _Way, record: _Record) -> None:
+        for place, child in enumerate(_children(parent, self.spec)):
+            coming = self.coming.setdefault(child, {})
+            branched = _branched(parent, place, record)
+            coming[branched] = min((*way, place), coming.get(branched, (*way, place)))
 
-    def _follow(self, node_id: int, record: _Record, edge: Json | None) -> None:
-        if (node_id, record) in self.followed:
-            return
-        self.followed.add((node_id, record))
-        node = self.spec["nodes"][str(node_id)]
-        leaving = _LEAVING[node["kind"]](node, record)
-        if node["kind"] == "route":
-            across = self.spec["edges"][node["edge"]]
-            self._follow(across["node"], leaving, across)
-            return
-        if node["kind"] in _ROWS and node.get("fills", True):
-            assert edge is not None, f"store {node['store']} stands in front of the first cut"
-            self._keep(node, record, edge)
-        self.follow_all(node, leaving, edge)
+    def follow(self) -> None:
+        subtopologies = _subtopologies(self.spec)
+        kept: list[tuple[_Way, Json, _Record, int]] = []
+        for node_id in _parents_first(self.spec):
+            node = self.spec["nodes"][str(node_id)]
+            for record, way in _ways(self.coming.pop(node_id, {})):
+                if node["kind"] in _ROWS and node.get("fills", True):
+                    assert node_id in subtopologies, f"{node['store']} is in front of the first cut"
+                    kept.append((way, node, record, subtopologies[node_id]))
+                self.leave(node, way, _LEAVING[node["kind"]](node, record))
+        for _, node, record, subtopology in sorted(kept, key=lambda one: one[0]):
+            self._keep(node, record, subtopology)
 
-    def _keep(self, node: Json, record: _Record, edge: Json) -> None:
-        store, subtopology = node["store"], edge["subtopology"]
+    def _keep(self, node: Json, record: _Record, subtopology: int) -> None:
+        store = node["store"]
         level = next(n for n, ids in enumerate(self.spec["levels"]) if subtopology in ids)
         layout = {
             "place": f"sub-topology {subtopology} of level {level}",
@@ -270,6 +181,59 @@ class _Walk:
         return repr([layout["key"], layout["row"]])
 
 
+def _children(parent: Json, spec: Json) -> list[int]:
+    """Return the nodes that follow one, over an edge too."""
+    if parent.get("kind") == "route":
+        return [spec["edges"][parent["edge"]]["node"]]
+    children: list[int] = parent["children"]
+    return children
+
+
+def _parents_first(spec: Json) -> list[int]:
+    sorter = TopologicalSorter[int]()
+    for node_id, node in spec["nodes"].items():
+        sorter.add(int(node_id))
+        for child in _children(node, spec):
+            sorter.add(child, int(node_id))
+    return list(sorter.static_order())
+
+
+def _subtopologies(spec: Json) -> dict[int, int]:
+    """Return the sub-topology of each node; those in front of the first cut have none."""
+    found: dict[int, int] = {}
+    for edge in spec["edges"]:
+        inside = [edge["node"]]
+        for node_id in inside:
+            node = spec["nodes"][str(node_id)]
+            if node_id not in found:
+                found[node_id] = edge["subtopology"]
+                inside += node["children"]
+    return found
+
+
+def _ways(coming: Mapping[_Record, _Way]) -> list[tuple[_Record, _Way]]:
+    """Return what comes to a node in the order of its ways; where these are very many, as one."""
+    records = sorted(coming.items(), key=lambda item: item[1])
+    if len(records) <= _WAYS_MAX:
+        return records
+    return [(reduce(_united, (record for record, _ in records)), records[0][1])]
+
+
+def _united(one: _Record, other: _Record) -> _Record:
+    filters = [" and ".join(record.filters) for record in (one, other)]
+    return _Record(
+        _one_or_other(one.keys, other.keys),
+        _one_or_other(one.values, other.values),
+        one.filters if one.filters == other.filters else (_bounded(", or ".join(filters)),),
+        *_one_or_other([one.task], [other.task]),
+    )
+
+
+def _one_or_other(texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    both = zip(texts, others, strict=True)
+    return tuple(text if text == also else _bounded(f"{text}, or {also}") for text, also in both)
+
+
 def _waiting(node: Json) -> str:
     """Return how long rows are held back, and so where they lie."""
     if node["until_close"]:
@@ -279,12 +243,7 @@ def _waiting(node: Json) -> str:
 
 def _either(one: Json, other: Json) -> Json:
     """Return the layout of a store that is filled in two ways, as behind a join of two tables."""
-
-    def columns(part: str) -> list[str]:
-        both = zip(one[part], other[part], strict=True)
-        return [text if text == also else _bounded(f"{text}, or {also}") for text, also in both]
-
-    layout = one | {"key": columns("key"), "row": columns("row")}
+    layout = one | {part: list(_one_or_other(one[part], other[part])) for part in ("key", "row")}
     if one.get("filters") != other.get("filters"):
         layout["filters"] = [*one["filters"], "or", *other["filters"]]
     return layout

@@ -51,6 +51,7 @@ from duolog.plan.nodes import (
     Subscriptions,
     Suppress,
     TableJoin,
+    driving,
 )
 from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.schema import Schema
@@ -291,16 +292,13 @@ class _Cutter:
 
 def _kept_above(table: Node) -> frozenset[Node]:
     """Return the nodes in whose stores the rows of `table` stand, or what they are computed from."""
-    kept = frozenset({table} if table.stores else ())
-    if kept and not isinstance(table, Suppress):
-        return kept
-    return kept | {one for above in table.drivers for one in _kept_above(above)}
+    above = driving(table, lambda one: bool(one.stores) and not isinstance(one, Suppress))
+    return frozenset(one for one in above if one.stores)
 
 
 def _has_new_key(node: Node, crossing: Container[Node]) -> bool:
-    if node.rekeys or node in crossing:
-        return node.rekeys
-    return any(_has_new_key(driver, crossing) for driver in node.drivers)
+    above = driving(node, lambda one: one.rekeys or one in crossing)
+    return any(one.rekeys for one in above)
 
 
 def _merges_apart(plan: Plan) -> list[Merge]:
@@ -358,10 +356,20 @@ def _way(above: Node | None, merges_apart: Collection[Node]) -> tuple[Node, ...]
         if above.by_key or above in merges_apart:
             return None
         if isinstance(above, Merge):
-            ways = [_way(stream, merges_apart) for stream in above.drivers]
-            return tuple(way) if any(one is not None for one in ways) else None
+            return tuple(way) if _is_unshuffled(above, merges_apart) else None
         above = above.driver
     return tuple(way)
+
+
+def _is_unshuffled(node: Node, merges_apart: Collection[Node]) -> bool:
+    """Tell if a record of `node` may have come all the way without a shuffle since its key was set."""
+
+    def ends(above: Node) -> bool:
+        return above.rekeys or above.by_key or above in merges_apart
+
+    return any(
+        above.rekeys or (not ends(above) and not above.drivers) for above in driving(node, ends)
+    )
 
 
 def _top(way: tuple[Node, ...]) -> Node:

@@ -13,8 +13,11 @@ _STEP: Final = "  "
 
 
 def describe(levels: Levels) -> str:
-    """Return the levels of a plan as text. A record flows from a line to those indented below."""
-    return "\n".join(_lines(levels))
+    """Return the levels of a plan as text. A record flows from a line to those indented below.
+
+    Where several ways come together, what follows is told once.
+    """
+    return "\n".join(_lines(levels, set()))
 
 
 def describe_node(node: Node) -> str:
@@ -22,39 +25,42 @@ def describe_node(node: Node) -> str:
     return f"{node.name}: {node.action}"
 
 
-def _lines(levels: Levels) -> Iterator[str]:
+def _lines(levels: Levels, told: set[Node]) -> Iterator[str]:
     yield "Ingress"
     for ingress in levels.ingresses:
         source = ingress.source
         yield f"{_STEP}{describe_node(source)}"
         feeds = levels.feeds(source)
         if not feeds:
-            yield from _below(levels, source, 2)
+            yield from _below(levels, source, 2, told)
         for edge in feeds:
             yield f"{_STEP * 2}→ edge {edge.id}"
     for number, level in enumerate(levels.levels):
         yield f"Level {number}"
         for part in level.subtopologies:
-            yield from _subtopology(levels, part)
+            yield from _subtopology(levels, part, told)
 
 
-def _subtopology(levels: Levels, part: SubTopology) -> Iterator[str]:
+def _subtopology(levels: Levels, part: SubTopology, told: set[Node]) -> Iterator[str]:
     stores = f", stores {', '.join(part.stores)}" if part.stores else ""
     yield f"{_STEP}Sub-topology {part.id}{stores}"
     for edge in part.inputs:
         yield f"{_STEP * 2}edge {edge.id} from {edge.parent.name}"
         for consumer in edge.consumers:
             yield f"{_STEP * 3}{_consumer(consumer)}"
-            yield from _below(levels, consumer, 4)
+            yield from _below(levels, consumer, 4, told)
 
 
-def _below(levels: Levels, node: Node, depth: int) -> Iterator[str]:
+def _below(levels: Levels, node: Node, depth: int, told: set[Node]) -> Iterator[str]:
     for successor in levels.successors(node):
         if isinstance(successor, Edge):
             yield f"{_STEP * depth}→ edge {successor.id}"
+        elif successor in told and levels.successors(successor):
+            yield f"{_STEP * depth}{successor.name}, as above"
         else:
+            told.add(successor)
             yield f"{_STEP * depth}{describe_node(successor)}"
-            yield from _below(levels, successor, depth + 1)
+            yield from _below(levels, successor, depth + 1, told)
 
 
 def _consumer(node: Node) -> str:

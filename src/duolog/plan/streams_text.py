@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.plan.nodes import GroupBy, Node, Plan, Sink, Source
+from duolog.plan.nodes import GroupBy, Node, Plan, Sink, Source, driving
 
 _NOTHING: Final = "none"
 
@@ -119,9 +119,8 @@ def _stores(node: Node) -> tuple[str, ...]:
 
 def _kept_by(table: Node) -> list[str]:
     """Return the stores from which a row of `table` is found."""
-    if table.stores:
-        return list(table.stores)
-    return [store for above in table.drivers for store in _kept_by(above)]
+    above = driving(table, lambda one: bool(one.stores))
+    return [store for one in above for store in one.stores]
 
 
 def _kept(stores: tuple[str, ...]) -> str:
@@ -130,9 +129,7 @@ def _kept(stores: tuple[str, ...]) -> str:
 
 def _has_new_key(node: Node) -> bool:
     """Tell if Kafka Streams would repartition the records of `node` before it needs them by key."""
-    if node.rekeys or node.by_key:
-        return node.rekeys
-    return any(map(_has_new_key, node.drivers))
+    return any(one.rekeys for one in driving(node, lambda one: one.rekeys or one.by_key))
 
 
 def _subtopologies(boxes: list[_Box]) -> list[list[_Box]]:

@@ -1,6 +1,7 @@
 from duolog import Topology
 from duolog.engine.lower import lower
-from duolog.engine.store_layouts import Json, Names, shape_of
+from duolog.engine.store_layouts import Json, shape_of
+from duolog.engine.store_names import Names
 from duolog.plan.levels import find_levels
 
 

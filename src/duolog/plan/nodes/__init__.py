@@ -58,7 +58,7 @@ from duolog.plan.nodes.join import StreamTableJoin
 from duolog.plan.nodes.keyed import GroupBy, SelectKey
 from duolog.plan.nodes.merge import Merge
 from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names
-from duolog.plan.nodes.node import Node, ancestors, scope_of
+from duolog.plan.nodes.node import Node, ancestors, driving, scope_of
 from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.repartition import Repartition
@@ -110,6 +110,7 @@ __all__ = [
     "ToStream",
     "ToTable",
     "ancestors",
+    "driving",
     "ensure_header_names",
     "plan_of",
     "scope_of",

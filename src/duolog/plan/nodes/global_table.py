@@ -20,6 +20,7 @@ from duolog.plan.nodes.join import table_names_in
 from duolog.plan.nodes.node import (
     Names,
     Node,
+    driving,
     ensure_stream,
     key_behind,
     names_in,
@@ -126,4 +127,5 @@ def ensure_read_once(sources: Iterable[Source]) -> None:
 
 def _is_in_task(node: Node) -> bool:
     """Tell if records of `node` are in a task of a sub-topology, whichever."""
-    return node.by_key or (bool(node.drivers) and all(map(_is_in_task, node.drivers)))
+    above = driving(node, lambda one: one.by_key)
+    return all(one.by_key or one.drivers for one in above)

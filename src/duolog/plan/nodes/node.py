@@ -14,7 +14,7 @@ keeps_whole_rows   whether it needs all of its own columns  what is shuffled
 action             what it does, in a few words             describe
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, Named, Scope, column_names, type_of
@@ -129,6 +129,22 @@ def ancestors(node: Node) -> Iterator[Node]:
         yield current
         waiting.extend(parent for parent in current.parents if parent not in seen)
         seen.update(current.parents)
+
+
+def driving(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:
+    """Yield `node` and what drives it, each way up to where it `ends`; each node once.
+
+    Ways that part and merge again are many: chained, more than could be gone one by one.
+    """
+    seen: set[Node] = set()
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            yield current
+            if not ends(current):
+                waiting.extend(reversed(current.drivers))
 
 
 def typed_columns(named: tuple[Named, ...], scope: Scope) -> tuple[Column, ...]:
