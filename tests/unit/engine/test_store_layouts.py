@@ -21,6 +21,7 @@ from duolog.dsl.columns import Expr
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.shape_difference import first_difference
 from duolog.engine.store_layouts import Json
+from duolog.plan.levels import Levels
 from duolog.plan.windows import Windows
 from unit.engine.shapes import shape_of_topology
 
@@ -66,6 +67,34 @@ def test_windows_of_another_size_are_other_state_and_grace_may_change() -> None:
     assert "window" in difference(hours, windowed(hopping("1 hour", "1 minute")))
     assert "window" in difference(hours, windowed(tumbling("1 hour", offset="1 minute")))
     assert difference(hours, windowed(tumbling("1 hour", grace="1 day"))) == ""
+
+
+def of_other_names(join: Callable[[Stream, Stream], Stream | Table]) -> Json:
+    topology = Topology("app")
+    here = topology.stream("here", key="a STRING, b BIGINT", value="v BIGINT")
+    there = topology.stream("there", key="x STRING, y BIGINT", value="w BIGINT")
+    join(here, there).to("out")
+    return shape_of_topology(topology)
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda here, there: here.join(there.to_table(), on=["a", "b"]),
+        lambda here, there: here.join(there, on=["a", "b"], within="1 hour"),
+        lambda here, there: here.to_table().join(there.to_table(), on=["a", "b"]),
+    ],
+)
+def test_rows_that_lie_in_tasks_of_their_own_names_are_not_read_as_if_they_met(
+    join: Callable[[Stream, Stream], Stream | Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As checkpoints were before keys of other names met in one task: the second side's rows lie elsewhere."""
+    now = of_other_names(join)
+
+    monkeypatch.setattr(Levels, "task_key", lambda _levels, edge: edge.key)
+    before = of_other_names(join)
+
+    assert "what chooses the task of a key" in first_difference(before, now)
 
 
 def living(ttl: str | None) -> Build:
