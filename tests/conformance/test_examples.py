@@ -13,7 +13,17 @@ import pytest
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 PROGRAMS: Final = sorted(path.name for path in EXAMPLES.glob("[0-9]*.py"))
-ON_ONE_JVM: Final = ("02_ledger_and_total.py", "04_duality.py", "05_visited_places.py")
+ON_ONE_JVM: Final = (
+    "02_ledger_and_total.py",
+    "03_chess.py",
+    "04_duality.py",
+    "05_visited_places.py",
+    "06_last_known_place.py",
+    "07_enrichment.py",
+    "08_alert.py",
+    "13_skew_and_compaction.py",
+    "14_exactly_once.py",
+)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,93 @@
+"""An alert: what matters is that a row changed its state, not that another event came.
+
+A truck's temperature is a table. Each event above the line is no news; that the truck became too
+warm is. So its row keeps the state that it is in and the one before: an alert is a change of the
+table in which the two differ.
+"""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from duolog import Application, Topology, acc, col, lit, when
+from duolog.testing import Client, EmbeddedCluster
+
+TOO_WARM, COOL_AGAIN = 8, 6
+READINGS = [
+    ("HH-1", 5),
+    ("HH-1", 9),
+    ("B-7", 4),
+    ("HH-1", 10),
+    ("HH-1", 7),  # below the line, but not cool yet
+    ("HH-1", 9),
+    ("B-7", 12),
+    ("HH-1", 5),  # cool
+    ("HH-1", 8),
+    ("HH-1", 11),  # and warm once more
+]
+
+
+def topology() -> Topology:
+    topology = Topology("alerts")
+    readings = topology.stream("readings", key="truck STRING", value="celsius BIGINT")
+    celsius = col("celsius")
+    # Between the lines it stays what it was: a truck that wavers at one line is one alert.
+    state = when(celsius > TOO_WARM, "warm").when(celsius < COOL_AGAIN, "cool")
+    trucks = readings.group_by_key().aggregate(
+        initializer={"celsius": lit(0), "state": lit("cool"), "before": lit("cool")},
+        adder={
+            "celsius": celsius,
+            "state": state.otherwise(acc("state")),
+            "before": acc("state"),
+        },
+    )
+    trucks.to("trucks")
+    became_warm = (col("state") == "warm") & (col("before") == "cool")
+    trucks.to_stream().filter(became_warm).map_values("celsius").to("alerts")
+    readings.filter(celsius > TOO_WARM).to("every-event")
+    return topology
+
+
+def main() -> None:
+    with TemporaryDirectory() as directory, EmbeddedCluster() as cluster:
+        client = Client(cluster.bootstrap_servers)
+        client.create_topic("readings")
+        for truck, celsius in READINGS:
+            client.produce("readings", truck, json.dumps({"celsius": celsius}))
+        application = Application(
+            topology(),
+            bootstrap_servers=cluster.bootstrap_servers,
+            data_dir=Path(directory),
+            mode="micro-batch",
+            # Every change of the table is wanted here: a record cache tells the last one of many.
+            settings={"statestore.cache.max.bytes": "0"},
+        )
+        with application:
+            assert application.start().wait_until_caught_up(60)
+        changes, alerts, events = (
+            [(record.key_text, json.loads(record.value or b"")) for record in client.read(topic)]
+            for topic in ("trucks", "alerts", "every-event")
+        )
+
+    print(f"The line is {TOO_WARM} degrees; below {COOL_AGAIN} a truck is cool again.\n")
+    print("reading     the truck's row           alert")
+    raised = []
+    for (truck, celsius), (of, row) in zip(READINGS, changes, strict=True):
+        assert (truck, celsius) == (of, row["celsius"])
+        alert = ""
+        if (row["state"], row["before"]) == ("warm", "cool"):
+            raised.append((truck, celsius))
+            alert = f"{truck} is too warm"
+        state = f"{row['state']}, before {row['before']}"
+        print(f"{truck:5} {celsius:3}   {state:26}{alert}".rstrip())
+    assert [(truck, row["celsius"]) for truck, row in alerts] == raised
+    assert raised == [("HH-1", 9), ("B-7", 12), ("HH-1", 11)]
+    print(f"\n{len(events)} events were above the line, {len(alerts)} alerts were written.")
+    assert len(events) == 5
+    print("\nNotice: who reacts to events is told again and again; who reacts to the changes of a")
+    print("table is told when something has changed. The row itself remembers what was before. A")
+    print("crash writes the last results once more, so that an alert may come twice after one.")
+
+
+if __name__ == "__main__":
+    main()
