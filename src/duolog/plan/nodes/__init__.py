@@ -66,9 +66,10 @@ from duolog.plan.nodes.split import Branch, Split
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
 from duolog.plan.nodes.stream_join import StreamJoin, StreamJoinSide
 from duolog.plan.nodes.suppress import Suppress
-from duolog.plan.nodes.table_join import JoinKind, JoinSide, TableJoin
+from duolog.plan.nodes.table_join import JoinSide, TableJoin
 from duolog.plan.nodes.to_table import ToTable
 from duolog.plan.nodes.topics import Sink, Source, StreamSource, TableSource
+from duolog.plan.nodes.two_sides import JoinKind
 
 __all__ = [
     "AggregateNode",

@@ -14,34 +14,18 @@ Source: Kafka Streams `KStreamKStreamJoin`, `KStreamJoinWindow`.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import Named, Scope
+from duolog.plan.expressions import Named
 from duolog.plan.join_window import JoinWindow
-from duolog.plan.nodes.join import table_names_in
-from duolog.plan.nodes.node import (
-    Names,
-    Node,
-    ensure_stream,
-    key_behind,
-    names_in,
-    needed_of,
-    typed_columns,
-)
-from duolog.plan.nodes.table_join import JoinKind
-from duolog.plan.schema import Schema
+from duolog.plan.nodes.node import Node, ensure_stream
+from duolog.plan.nodes.two_sides import JoinKind, JoinOfSides, SideOfJoin
 from duolog.plan.types import Column, render_columns
 
 
 @dataclass(frozen=True, eq=False)
-class StreamJoinSide(Node):
-    """Joins each record of one stream with the records of the other that came before it.
-
-    `values` read the left stream's columns by `ColumnRef` and the right one's value columns by
-    `TableColumnRef`, whichever record comes. A partner that is missing reads as nulls. Keys are
-    matched by position. The result's timestamp is the later one of both records.
-    """
+class StreamJoinSide(SideOfJoin):
+    """Joins each record of one stream with the records of the other that came before it."""
 
     name: str
     left: Node
@@ -49,7 +33,6 @@ class StreamJoinSide(Node):
     kind: JoinKind
     values: tuple[Named, ...]
     of_left: bool
-    """Whether it is the left stream whose records it joins."""
     window: JoinWindow
     """As a left record sees it."""
     eager: bool
@@ -78,11 +61,6 @@ class StreamJoinSide(Node):
         assert self.schema is not None
 
     @property
-    def own(self) -> Node:
-        """The stream whose records it joins."""
-        return self.left if self.of_left else self.right
-
-    @property
     def own_window(self) -> JoinWindow:
         """The window as a record of its own stream sees it."""
         return self.window if self.of_left else self.window.reversed
@@ -90,14 +68,6 @@ class StreamJoinSide(Node):
     @property
     def parents(self) -> tuple[Node, ...]:
         return (self.own,)
-
-    @property
-    def by_key(self) -> bool:
-        return True
-
-    @property
-    def may_drop(self) -> bool:
-        return True
 
     @property
     def keeps_whole_rows(self) -> bool:
@@ -156,26 +126,10 @@ class StreamJoinSide(Node):
         read = self.reads(stream, frozenset(self.schema.names))
         return tuple(column for column in stream.schema.value if column.name in read)
 
-    @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
-        of = self.left.schema
-        scope = Scope(of.columns, table_columns=self.right.schema.value)
-        return Schema(of.key, typed_columns(self.values, scope))
-
     @property
     def action(self) -> str:
-        other = self.right if self.of_left else self.left
         kept = f", kept in {self.store}" if self.fills else ""
-        return f"{self.kind} join with {other.name} {self.own_window}{kept}"
-
-    def reads(self, parent: Node, behind: Names) -> Names:
-        read = needed_of(self.values, behind)
-        names: Names = frozenset()
-        if parent is self.left:
-            names |= names_in(read) | key_behind(self, behind)
-        if parent is self.right:
-            names |= table_names_in(read)
-        return names
+        return f"{self.kind} join with {self.other.name} {self.own_window}{kept}"
 
     def _store(self, of_left: bool) -> str:  # noqa: FBT001
         return f"{self.called}-{'this' if of_left or self.of_itself else 'other'}"
@@ -190,36 +144,14 @@ class StreamJoinSide(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class StreamJoin(Node):
+class StreamJoin(JoinOfSides[StreamJoinSide]):
     """The stream that both sides of a join make."""
 
     name: str
     sides: tuple[StreamJoinSide, StreamJoinSide]
-    """The left stream's, and the right stream's."""
     is_table: bool = field(default=False, init=False)
-
-    @property
-    def left(self) -> Node:
-        return self.sides[0].left
-
-    @property
-    def right(self) -> Node:
-        return self.sides[0].right
-
-    @property
-    def parents(self) -> tuple[Node, ...]:
-        return self.sides
-
-    @property
-    def drivers(self) -> tuple[Node, ...]:
-        return self.sides
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
-        return self.sides[0].schema
 
     @property
     def action(self) -> str:
         side = self.sides[0]
-        eagerly = ", eagerly" if side.eager else ""
-        return f"{side.kind} join of {self.left.name} and {self.right.name} {side.window}{eagerly}"
+        return f"{super().action} {side.window}{', eagerly' if side.eager else ''}"
