@@ -101,7 +101,10 @@ def growth_moves_keys(bootstrap_servers: str) -> None:
 
 
 def a_copy_mends_it(bootstrap_servers: str) -> None:
-    """Copy all into a new topic with the wanted number of partitions, in the order of rounds."""
+    """Copy all into a new topic with the wanted number of partitions, in the order of rounds.
+
+    A topology does so in one line: `topology.stream(...).to("positions-by-six", partitions=6)`.
+    """
     create(bootstrap_servers, "positions-by-six", 6)
     total = 2 * ROUNDS * len(TRUCKS)
     events = read(bootstrap_servers, "positions", total)
@@ -117,7 +120,10 @@ def a_copy_mends_it(bootstrap_servers: str) -> None:
 
 
 def a_partitioner_of_ones_own(bootstrap_servers: str) -> None:
-    """Keep all trucks of a region together: the partition is a function of part of the key."""
+    """Keep all trucks of a region together: the partition is a function of part of the key.
+
+    Here a producer chooses it; a topology does with `to("...", partitioner=an expression)`.
+    """
     regions = sorted({truck.split("-")[0] for truck in TRUCKS})
     create(bootstrap_servers, "positions-by-region", len(regions))
     producer = Producer({"bootstrap.servers": bootstrap_servers})

@@ -4,6 +4,7 @@ operators     ◄── public methods of `Topology` and of every class that one
 expressions   ◄── what `duolog` exports, and the methods of a column; types by asking the plan
 aggregates    ◄── the same, folded over a stream and over a table
 types, limits ◄── the plan's types and the serdes' bounds
+what shows it ◄── `operator_evidence`, whose tests are looked up
 """
 
 import datetime as dt
@@ -18,6 +19,7 @@ from itertools import combinations_with_replacement
 from typing import Any, Final
 
 from kafka_streams_names import counterparts, names_there
+from operator_evidence import SHOWN, ensure_shown, evidence_table
 
 import duolog
 import duolog.dsl
@@ -124,6 +126,10 @@ LIMITS: Final = f"""\
 - The number of tasks is the number of partitions of the largest source topic at the first start, for good.
 - A real-time query holds a slot for each source partition and for each task of each level, as long as it runs (the
   setting `master`, [settings](config.md#engine))."""
+EVIDENCE_INTRO: Final = """\
+In which modes an operator runs, with the test that runs it so; the test that says whether its results are right, and by whom; its rate
+at full speed in times that of Kafka Streams, where one is kept (that of `throughput` is a join and an aggregate together); what
+differs from Kafka Streams on purpose."""
 NAMES_INTRO: Final = """\
 All operators of Kafka Streams 4.1, and what does the same here."""
 
@@ -145,6 +151,8 @@ def streams_page() -> str:
     parts += ["### Numbers together", _arithmetic_table(), "### Casts", _casts_table()]
     parts += ["## Aggregates", AGGREGATES_INTRO, _aggregates_table()]
     parts += ["## Types", TYPES_INTRO, _types_table(), "## Limits", LIMITS]
+    ensure_shown(SHOWN, ours)
+    parts += ["## What shows it", EVIDENCE_INTRO, evidence_table(SHOWN)]
     parts += ["## Names of Kafka Streams", NAMES_INTRO, _names_table(ours)]
     return "\n\n".join(parts)
 

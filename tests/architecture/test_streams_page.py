@@ -1,7 +1,11 @@
 """The page of the DSL knows what every operator is called in Kafka Streams, and names nothing that has gone."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from kafka_streams_names import OTHERWISE, OURS_ALONE, THEIRS, counterparts, names_there
+from operator_evidence import SHOWN, ensure_shown, evidence_table, find_test
 from streams_page import operator_classes, operator_names
 
 
@@ -38,3 +42,44 @@ def test_the_table_names_no_operator_that_has_gone() -> None:
     assert set(OTHERWISE) <= theirs
     assert {here for here, _ in OTHERWISE.values()} <= set(ours())
     assert set(OURS_ALONE) <= set(ours())
+
+
+def test_every_operator_has_tests_that_are_there_and_call_it() -> None:
+    ensure_shown(SHOWN, ours())
+
+    assert all(find_test(row.runs).modes for row in SHOWN if "Stream.merge" in row.operators)
+    assert "| `merge` | [micro-batch, real time](../../tests/" in evidence_table(SHOWN)
+
+
+def test_an_operator_that_nothing_shows_and_a_row_of_none_are_named() -> None:
+    with pytest.raises(LookupError, match=r"^Stream\.twist: say in scripts/lib"):
+        ensure_shown(SHOWN, [*ours(), "Stream.twist"])
+    with pytest.raises(LookupError, match=r"^Stream\.merge: there is no such operator"):
+        ensure_shown(SHOWN, [name for name in ours() if name != "Stream.merge"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"judged": "conformance/streams/test_gone.py::test_it"}, r"test_gone\.py::test_it is not"),
+        ({"runs": "unit/test_x.py::test_it"}, r"tests/unit/test_x\.py::test_it is not there"),
+        ({"judged": "architecture/test_size.py::test_no_file_grows_beyond"}, r"is not there: say"),
+        (
+            {"judged": "architecture/test_docs.py::test_every_link_of_a_page_leads_to_a_file"},
+            r"has no Stream\.merge: it cannot judge",
+        ),
+        (
+            {"runs": "architecture/test_docs.py::test_every_link_of_a_page_leads_to_a_file"},
+            r"has none of Stream\.merge: it cannot run",
+        ),
+    ],
+)
+def test_a_test_that_is_gone_or_calls_no_such_operator_shows_nothing(
+    changes: dict[str, Any], message: str
+) -> None:
+    (merge,) = (row for row in SHOWN if row.operators == "Stream.merge")
+
+    with pytest.raises(LookupError, match=message):
+        ensure_shown(
+            [*(row for row in SHOWN if row is not merge), replace(merge, **changes)], ours()
+        )

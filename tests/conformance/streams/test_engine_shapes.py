@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from duolog import Topology, acc, col, concat, lit
+from duolog import Topology, acc, array, col, concat, greatest, lit
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
@@ -19,8 +19,12 @@ from duolog.testing import Client, EmbeddedCluster
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
 WAIT_S: Final = 90
+DEAR: Final = 50
 SOURCES: Final = ("web", "shop", "back")
-RESULTS: Final = ("all", "balance", "last", "spread", "a-orders", "b-orders")
+RESULTS: Final = (
+    *("all", "balance", "last", "spread", "a-orders", "b-orders"),
+    *("odd-twice", "even", "dearest"),
+)
 Order = tuple[str, str, str, int]
 """Topic, key, customer and amount."""
 
@@ -64,6 +68,11 @@ def topology() -> Topology:
     added = sold.group_by("customer").cogroup({"n": acc("n") + col("n")})
     added = added.cogroup(back.group_by("customer"), {"n": acc("n") - col("n")})
     added.aggregate(initializer={"n": lit(0)}).to("balance")
+    parts = sold.split(odd=col("n") % 2 == 1, default="even")
+    parts["odd"].flat_map_values(n=array(col("n"), -col("n"))).to("odd-twice")
+    parts["even"].to("even")
+    dear = sold.filter_not(col("n") < DEAR).group_by("customer")
+    dear.reduce({"n": greatest(acc("n"), col("n"))}).to("dearest")
     return found
 
 
@@ -87,6 +96,9 @@ def expected(orders: list[Order]) -> dict[str, Any]:
         "balance": {who: sum(n for _, of, n in signed if of == who) for who in "ab"},
         "a-orders": Counter(n for who, n in sold if who == "a"),
         "b-orders": Counter(n for who, n in sold if who == "b"),
+        "odd-twice": Counter(part for _, n in sold if n % 2 == 1 for part in (n, -n)),
+        "even": Counter(n for _, n in sold if n % 2 == 0),
+        "dearest": {who: max(n for of, n in sold if of == who and n >= DEAR) for who in "ab"},
     }
 
 
@@ -119,6 +131,9 @@ def results(client: Client) -> dict[str, Any]:
         "balance": {key: row["n"] for key, row in rows["balance"]},
         "a-orders": Counter(row["n"] for _, row in rows["a-orders"]),
         "b-orders": Counter(row["n"] for _, row in rows["b-orders"]),
+        "odd-twice": Counter(row["n"] for _, row in rows["odd-twice"]),
+        "even": Counter(row["n"] for _, row in rows["even"]),
+        "dearest": {key: row["n"] for key, row in rows["dearest"]},
     }
 
 

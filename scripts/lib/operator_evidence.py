@@ -1,0 +1,411 @@
+"""What shows each operator of the DSL: the test that judges it, the one that runs it, its figure.
+
+    SHOWN  ── a row for each thing that an operator does ──►  the table of docs/reference/streams.md
+
+A row's tests must be there and must call its operators, in their own text or in that of the test modules
+that they import: the one that judges all of them, the one that runs them one at least. In which modes an operator runs is read off the test that runs it. A figure appears
+when `bench/results/` keeps it. An operator that stands in no row is an error.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+TESTS: Final = ROOT / "tests"
+RESULTS: Final = ROOT / "bench/results"
+
+_KAFKA_STREAMS: Final = re.compile(r"\bkafka_streams\b|\bcourt\b")
+_REFERENCE: Final = re.compile(r"(?i)\breference|_reference_")
+_MODES: Final = {
+    "micro-batch": re.compile(r"micro-batch|record cache"),
+    "real time": re.compile(r"real-time|real time"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One thing that operators do, and what shows it.
+
+    Attributes:
+        what: as a user writes it.
+        operators: those that do it, `Stream.join`.
+        judged: the test that says whether results are right, `file::test` below `tests/`.
+        runs: the test that runs it in its modes.
+        figures: files of `bench/results/` with its rate beside that of Kafka Streams.
+        differs: from Kafka Streams, if it does.
+    """
+
+    what: str
+    operators: str
+    judged: str
+    runs: str
+    figures: tuple[str, ...] = ()
+    differs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test that a row names."""
+
+    file: Path
+    name: str
+    source: str
+    """Its decorators and its text."""
+
+    def link(self, text: str) -> str:
+        return f"[{text}](../../{self.file.relative_to(ROOT)})"
+
+    @property
+    def judge(self) -> str:
+        """Who says what is right."""
+        if _KAFKA_STREAMS.search(self.source):
+            return "Kafka Streams: "
+        return "reference evaluator: " if _REFERENCE.search(self.source) else ""
+
+    @property
+    def modes(self) -> str:
+        return ", ".join(name for name, words in _MODES.items() if words.search(self.source))
+
+
+def find_test(named: str) -> Test:
+    """Return the test of a name, `conformance/test_x.py::test_y`.
+
+    Raises:
+        LookupError: there is none.
+    """
+    path, _, name = named.partition("::")
+    file = TESTS / path
+    if file.is_file():
+        text = file.read_text()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+                lines = text.splitlines()[first - 1 : node.end_lineno]
+                return Test(file, name, "\n".join(lines))
+    raise LookupError(
+        f"tests/{named} is not there: say in scripts/lib/operator_evidence.py which test it is now"
+    )
+
+
+def ensure_shown(rows: Iterable[Shown], ours: Iterable[str]) -> None:
+    """Raise a LookupError where an operator of `ours` stands in no row, or a test does not know it."""
+    shown = list(rows)
+    known = {operator for row in shown for operator in row.operators.split()} | set(NO_RESULT)
+    wanted = set(ours)
+    if missing := sorted(wanted - known):
+        raise LookupError(
+            f"{', '.join(missing)}: say in scripts/lib/operator_evidence.py which test judges it (SHOWN)"
+        )
+    if gone := sorted(known - wanted):
+        raise LookupError(f"{', '.join(gone)}: there is no such operator (SHOWN)")
+    for row in shown:
+        unknown = _unknown_to(row.judged, row)
+        if unknown:
+            raise LookupError(f"tests/{row.judged} has no {', '.join(unknown)}: it cannot judge it")
+        if len(_unknown_to(row.runs, row)) == len(row.operators.split()):
+            raise LookupError(f"tests/{row.runs} has none of {row.operators}: it cannot run it")
+
+
+def evidence_table(rows: Iterable[Shown]) -> str:
+    """Return the rows as a table for a page below `docs/`."""
+    lines = [
+        "| operator | mode | judged by | figure | different from Kafka Streams |",
+        "|---" * 5 + "|",
+    ]
+    for row in rows:
+        judged, runs = find_test(row.judged), find_test(row.runs)
+        mode = runs.link(runs.modes) if runs.modes else ""
+        judge = judged.judge + judged.link(judged.name.removeprefix("test_").replace("_", " "))
+        figure = "; ".join(_figures(row.figures))
+        lines.append(f"| {row.what} | {mode} | {judge} | {figure} | {row.differs} |")
+    return "\n".join(lines)
+
+
+def _figures(names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        file = RESULTS / f"{name}.json"
+        if file.is_file():
+            kept = json.loads(file.read_text())
+            low, high = kept["ratio_min_max"]
+            yield f"{kept['ratio_median']} ({low} to {high}), `{kept['command']}`"
+
+
+def _unknown_to(named: str, row: Shown) -> list[str]:
+    """Return the operators of a row that a test does not call."""
+    text = _text_around(find_test(named).file)
+    return [
+        operator
+        for operator in row.operators.split()
+        if not re.search(rf"\.{operator.partition('.')[2]}\b", text)
+    ]
+
+
+@cache
+def _text_around(file: Path) -> str:
+    """Return the text of a test file, and of the test modules that it imports."""
+    seen: dict[Path, str] = {}
+    waiting = [file]
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen[path] = path.read_text()
+        for module in re.findall(r"^from ([\w.]+) import", seen[path], re.MULTILINE):
+            imported = TESTS / f"{module.replace('.', '/')}.py"
+            waiting += [imported] if imported.is_file() else []
+    return "\n".join(seen.values())
+
+
+NO_RESULT: Final = ("Topology.build",)
+"""Operators that make no records."""
+
+_S: Final = "conformance/streams/"
+_JUDGED: Final = f"{_S}test_kafka_streams.py::test_kafka_streams_writes_the_same"
+_KERNEL: Final = (
+    f"{_S}test_engine_semantics.py::test_the_kernel_writes_what_the_reference_evaluator_writes"
+)
+_BESIDE: Final = (
+    f"{_S}test_engine_metadata.py::test_two_starts_know_what_stands_beside_and_forget_what_is_old"
+)
+_SHAPES: Final = (
+    f"{_S}test_engine_shapes.py::test_streams_that_come_together_say_what_all_records_say"
+)
+_TABLES: Final = f"{_S}test_engine_table_joins.py::test_joins_of_tables_say_what_the_tables_say"
+_EXPLODED: Final = f"{_S}test_engine_explode.py::test_what_is_exploded_is_that_of_the_reference"
+_PRINTS: Final = (
+    f"{_S}test_engine_prints.py::test_a_topology_that_only_prints_runs_and_prints_while_it_runs"
+)
+_UNDONE: Final = (
+    f"{_S}test_engine_aggregates_streaming.py::test_values_are_taken_back_over_two_starts"
+)
+_WINDOWS: Final = (
+    f"{_S}test_engine_window_kinds.py::test_all_kinds_of_windows_say_what_the_reference_says"
+)
+_CLOSED: Final = (
+    f"{_S}test_engine_on_close.py::test_each_window_leaves_when_it_closes_over_two_starts"
+)
+
+_TEXT: Final = f"{_S}test_streams_text.py::test_kafka_streams_describes_the_same"
+
+SHOWN: Final = (
+    Shown(
+        "`topology.stream`",
+        "Topology.stream",
+        _JUDGED,
+        _SHAPES,
+        differs="several topics as a list; `timestamp=` in place of an extractor",
+    ),
+    Shown("`topology.table`", "Topology.table", _JUDGED, _TABLES, differs="is in no record cache"),
+    Shown(
+        "`filter`, `filter_not`, `map_values`, `with_columns` of streams",
+        "Stream.filter Stream.filter_not Stream.map_values Stream.with_columns",
+        _JUDGED,
+        _SHAPES,
+        ("operators_stateless",),
+    ),
+    Shown(
+        "the same of tables",
+        "Table.filter Table.filter_not Table.map_values Table.with_columns",
+        _JUDGED,
+        _KERNEL,
+        differs="a filtered table is silent about rows that never passed",
+    ),
+    Shown("`select_key`", "Stream.select_key", _JUDGED, _KERNEL, differs="no topic in between"),
+    Shown("`map`", "Stream.map", _KERNEL, _KERNEL),
+    Shown(
+        "`explode`",
+        "Stream.explode",
+        _JUDGED,
+        _PRINTS,
+        differs="an expression gives the elements",
+    ),
+    Shown(
+        "`flat_map_values`, `flat_map`",
+        "Stream.flat_map_values Stream.flat_map",
+        _EXPLODED,
+        _SHAPES,
+        differs="an expression gives the elements",
+    ),
+    Shown("`split`", "Stream.split", _JUDGED, _SHAPES),
+    Shown("`merge`", "Stream.merge", _JUDGED, _SHAPES),
+    Shown(
+        "`repartition`",
+        "Stream.repartition",
+        _JUDGED,
+        _SHAPES,
+        differs="no topic in between; records without a key stay",
+    ),
+    Shown(
+        "`to`",
+        "Stream.to Table.to",
+        _JUDGED,
+        _SHAPES,
+        differs="at least once; topics that records choose are all said",
+    ),
+    Shown("`to_table`", "Stream.to_table", _JUDGED, _SHAPES),
+    Shown("`to_stream`", "Table.to_stream", _JUDGED, _CLOSED),
+    Shown(
+        "`with_headers`, `without_headers`, `with_time`",
+        "Stream.with_headers Stream.without_headers Stream.with_time",
+        f"{_S}test_judged_metadata.py::test_kafka_streams_says_the_same",
+        _BESIDE,
+    ),
+    Shown(
+        "`named`, `materialized(…, ttl=…)`",
+        "Stream.named Table.named Grouped.materialized CoGrouped.materialized",
+        _BESIDE,
+        _BESIDE,
+        differs="there is no time to live there",
+    ),
+    Shown(
+        "`print`, `peek`",
+        "Stream.print Table.print Stream.peek Table.peek",
+        _PRINTS,
+        _PRINTS,
+        differs="show records, and run no code of yours",
+    ),
+    Shown(
+        "`join`, `left_join` of a stream with a table",
+        "Stream.join Stream.left_join",
+        _JUDGED,
+        _KERNEL,
+        ("operators_stream-table", "throughput"),
+        "partitions need not be as many; `on=` re-keys",
+    ),
+    Shown(
+        "the same with a global table",
+        "Topology.global_table Stream.join Stream.left_join",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_finds_the_same_rows_of_global_tables",
+        f"{_S}test_engine_global_tables.py::"
+        "test_every_task_finds_the_rows_that_were_there_at_a_start_and_those_that_came_since",
+        differs="its rows are in the checkpoint, once for each task",
+    ),
+    Shown(
+        "the same with a versioned table, and with `grace=`",
+        "Stream.left_join",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_finds_the_same_versions",
+        f"{_S}test_engine_versioned_tables.py::"
+        "test_orders_wait_over_a_stop_and_find_the_price_of_their_time",
+        differs="tables of topics alone",
+    ),
+    Shown(
+        "`join`, `left_join`, `outer_join` of a stream with a stream",
+        "Stream.join Stream.left_join Stream.outer_join",
+        f"{_S}test_stream_joins.py::test_kafka_streams_joins_the_same",
+        f"{_S}test_engine_stream_joins.py::"
+        "test_joins_of_streams_find_each_partner_and_tell_who_has_none",
+        ("operators_stream-stream",),
+        "who has no partner is told by the next record, and not once in a second",
+    ),
+    Shown(
+        "`join`, `left_join`, `outer_join` of tables",
+        "Table.join Table.left_join Table.outer_join",
+        _JUDGED,
+        _TABLES,
+        ("operators_table-table",),
+    ),
+    Shown(
+        "`join`, `left_join` of tables by a foreign key",
+        "Table.join Table.left_join",
+        f"{_S}test_foreign_joins.py::test_kafka_streams_writes_the_same",
+        f"{_S}test_engine_foreign_joins.py::test_joins_by_a_foreign_key_say_what_the_tables_say",
+        ("operators_foreign-key",),
+        "an answer is matched by a number, and not by a hash",
+    ),
+    Shown(
+        "`count`, `aggregate` of groups of a stream",
+        "Stream.group_by Stream.group_by_key Grouped.count Grouped.aggregate",
+        _JUDGED,
+        _KERNEL,
+        ("operators_aggregate-100k", "operators_aggregate-1m", "throughput"),
+        "the old value of a group's first result is null",
+    ),
+    Shown(
+        "the same of groups of a table",
+        "Table.group_by Grouped.aggregate",
+        _JUDGED,
+        _UNDONE,
+    ),
+    Shown("`reduce`", "Grouped.reduce", _JUDGED, _SHAPES),
+    Shown(
+        "`cogroup`",
+        "Grouped.cogroup CoGrouped.cogroup CoGrouped.aggregate",
+        _JUDGED,
+        _SHAPES,
+        differs="its streams have one stream time",
+    ),
+    Shown(
+        "`windowed_by(tumbling(…))`, `hopping`",
+        "Grouped.windowed_by",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_leaves_out_the_same_late_records",
+        f"{_S}test_engine_streaming.py::"
+        "test_windows_stay_closed_over_a_start_and_those_of_a_key_are_in_one_partition",
+        ("operators_tumbling", "operators_hopping"),
+        "time is kept over a start; a record without a value is dropped",
+    ),
+    Shown(
+        "`windowed_by(session(…))`",
+        "Grouped.windowed_by",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_makes_the_same_sessions",
+        _WINDOWS,
+        ("operators_session",),
+        "what has closed is not opened again; results keep headers",
+    ),
+    Shown(
+        "`windowed_by(sliding(…))`",
+        "Grouped.windowed_by",
+        f"{_S}test_window_kinds.py::test_kafka_streams_makes_the_same_sliding_windows",
+        _WINDOWS,
+        differs="a first result has no old value",
+    ),
+    Shown(
+        "`windowed_by(calendar(…))`",
+        "Grouped.windowed_by",
+        f"{_S}test_window_kinds.py::test_kafka_streams_fills_the_same_windows_of_the_calendar",
+        _WINDOWS,
+        differs="there a class of one's own",
+    ),
+    Shown(
+        "`windowed_by(unlimited(…))`, `offset=`",
+        "Grouped.windowed_by",
+        f"{_S}test_window_kinds.py::test_kafka_streams_fills_the_same_windows",
+        _WINDOWS,
+    ),
+    Shown(
+        "`cogroup(…).windowed_by`",
+        "CoGrouped.windowed_by",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_makes_the_same_windows_of_several_streams",
+        _WINDOWS,
+        differs="its streams have one stream time",
+    ),
+    Shown(
+        '`windowed_by(…, emit="on close")`',
+        "Grouped.windowed_by",
+        f"{_S}test_on_close.py::test_kafka_streams_lets_the_same_results_go",
+        _CLOSED,
+        ("operators_tumbling-on-close", "operators_session-on-close"),
+        "none is lost where time jumps",
+    ),
+    Shown(
+        "`suppress`",
+        "Table.suppress",
+        f"{_S}test_on_close.py::test_kafka_streams_holds_the_same_changes_back",
+        _CLOSED,
+        differs="what is taken back behind it is what was told",
+    ),
+    Shown('`describe("kafka-streams")`', "Topology.describe", _TEXT, _TEXT),
+    Shown(
+        "`to_dicts`, `to_pandas`, `to_arrow`, `to_polars`, `live`",
+        "Table.to_dicts Table.to_pandas Table.to_arrow Table.to_polars Table.live Stream.live",
+        "conformance/test_present_rows.py::test_the_last_record_of_each_key_is_its_row",
+        "conformance/test_present_rows.py::"
+        "test_a_table_of_a_running_application_has_the_rows_that_it_has_written",
+        differs="read from the table's topic, and not from the store",
+    ),
+)
