@@ -10,6 +10,10 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 TIMEOUT_S: Final = 15.0
+_CONSUMED_MAX: Final = 1000
+
+# A fetch at the end of a partition waits for more, and what is read next waits behind it.
+_READ: Final = {"group.id": "duolog-testing", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -87,7 +91,7 @@ class Client:
         Raises:
             KafkaException: there is no such topic, or no broker.
         """
-        consumer = Consumer(self._config | {"group.id": "duolog-testing"})
+        consumer = Consumer(self._config | _READ)
         try:
             numbers = sorted(consumer.list_topics(topic, TIMEOUT_S).topics[topic].partitions)
             return [r for number in numbers for r in _read(consumer, TopicPartition(topic, number))]
@@ -101,7 +105,7 @@ def _read(consumer: Consumer, partition: TopicPartition) -> list[Record]:
     records: list[Record] = []
     at = start
     while at < end:
-        for message in consumer.consume(1000, 0.2):
+        for message in consumer.consume(min(end - at, _CONSUMED_MAX), 0.2):
             if (error := message.error()) is not None:
                 raise KafkaException(error)
             records.append(
