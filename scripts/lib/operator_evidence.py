@@ -23,8 +23,8 @@ RESULTS: Final = ROOT / "bench/results"
 _KAFKA_STREAMS: Final = re.compile(r"\bkafka_streams\b|\bcourt\b")
 _REFERENCE: Final = re.compile(r"(?i)\breference|_reference_")
 _MODES: Final = {
-    "micro-batch": re.compile(r"micro-batch|record cache"),
-    "real time": re.compile(r"real-time|real time"),
+    "micro-batch": re.compile(r"micro-batch|record cache|TWO_STARTS"),
+    "real time": re.compile(r"real-time|real time|TWO_STARTS"),
 }
 
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, count_distinct, first, last, max_, min_, percentile, top_k
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -27,9 +27,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_values_are_taken_back_over_two_starts(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
@@ -39,7 +39,7 @@ def test_values_are_taken_back_over_two_starts(
     rows: Rows = {}
     drawn = random.Random(7)  # noqa: S311 - the same records each time
 
-    for _ in range(2):
+    for mode in modes:
         query = engine.start(topology().build(), "shops", mode)
         for _ in range(2):
             change(drawn, client, rows)

@@ -113,16 +113,25 @@ def shop() -> Iterator[tuple[Shop, str]]:
         yield Shop(cluster.bootstrap_servers), cluster.bootstrap_servers
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "auto"])
+@pytest.mark.parametrize(
+    "modes",
+    [
+        ("micro-batch", "auto"),
+        pytest.param(("micro-batch", "micro-batch"), marks=pytest.mark.deep),
+        pytest.param(("auto", "auto"), marks=pytest.mark.deep),
+    ],
+    ids=" and ".join,
+)
 def test_a_backlog_of_many_micro_batches_is_joined_as_one_would_be(
-    spark: SparkSession, shop: tuple[Shop, str], tmp_path: Path, mode: Mode
+    spark: SparkSession, shop: tuple[Shop, str], tmp_path: Path, modes: tuple[Mode, Mode]
 ) -> None:
     """A table longer than a micro-batch once came behind orders that were made long after it."""
     assert spark is not None, "the engine finds the session of this run"
     made, servers = shop
     config = EngineConfig(servers, tmp_path, offsets_per_trigger_max=RECORDS_MAX)
 
-    for versions in (range(3), range(3, 5)):  # A second start goes on from offsets of its own.
+    # A second start goes on from offsets of its own.
+    for versions, mode in zip((range(3), range(3, 5)), modes, strict=True):
         made.produce(versions)
         query = Engine(config).start(Shop.topology().build(), "shop", mode)
         assert query.wait_until_caught_up(WAIT_S)

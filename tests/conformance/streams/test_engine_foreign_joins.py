@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -30,9 +30,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_joins_by_a_foreign_key_say_what_the_tables_say(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
@@ -42,7 +42,7 @@ def test_joins_by_a_foreign_key_say_what_the_tables_say(
     rows: Tables = {"orders": {}, "customers": {}}
     drawn = random.Random(7)  # noqa: S311 - the same records each time
 
-    for _ in range(2):
+    for mode in modes:
         query = engine.start(topology().build(), "shop", mode)
         for _ in range(3):
             change(drawn, client, rows)

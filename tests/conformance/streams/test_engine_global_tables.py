@@ -9,16 +9,16 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, col
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
 WAIT_S: Final = 90
-CURRENCIES: Final = 500
-MICRO_BATCH: Final = 200
+CURRENCIES: Final = 100
+MICRO_BATCH: Final = 40
 LATER_MS: Final = 1_000_000_000
 
 
@@ -28,9 +28,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_every_task_finds_the_rows_that_were_there_at_a_start_and_those_that_came_since(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     """They have later timestamps than the orders, and do not fit one micro-batch."""
     assert spark is not None, "the engine finds the session of this run"
@@ -52,7 +52,7 @@ def test_every_task_finds_the_rows_that_were_there_at_a_start_and_those_that_cam
             client.produce("orders", f"{name}{number}", paid, timestamp_ms=number)
             expected[f"{name}{number}"] = number * factor
 
-    for factor in (1, 2):
+    for factor, mode in enumerate(modes, 1):
         write_rates(factor)
         order(f"at start {factor}-", factor)
         query = engine.start(topology().build(), "shop", mode)

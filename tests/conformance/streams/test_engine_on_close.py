@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, session, tumbling
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -30,9 +30,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_each_window_leaves_when_it_closes_over_two_starts(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
@@ -41,7 +41,7 @@ def test_each_window_leaves_when_it_closes_over_two_starts(
     engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
     wanted: Counts = {}
 
-    for start in range(2):
+    for start, mode in enumerate(modes):
         query = engine.start(topology().build(), "closing", mode)
         for window in (2 * start, 2 * start + 1):
             visit(client, window, wanted)
@@ -49,9 +49,10 @@ def test_each_window_leaves_when_it_closes_over_two_starts(
         open_from = BEGIN_MS + (2 * start + 1) * WINDOW_MS
         closed = {at: n for at, n in wanted.items() if at[1] < open_from}
         wait_for(client, closed)
+        assert query.wait_until_caught_up(WAIT_S), "what was written is committed"
         query.stop()
 
-    if mode == "micro-batch":
+    if modes[0] == "micro-batch":
         keys = [record.key_text for record in client.read("closed")]
         assert len(keys) == len(set(keys)), "a result leaves once"
 

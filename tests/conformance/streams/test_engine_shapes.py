@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, acc, array, col, concat, greatest, lit
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -35,9 +35,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_streams_that_come_together_say_what_all_records_say(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
@@ -47,7 +47,7 @@ def test_streams_that_come_together_say_what_all_records_say(
     drawn = random.Random(11)  # noqa: S311 - the same records each time
     orders: list[Order] = []
 
-    for _ in range(2):
+    for mode in modes:
         query = engine.start(topology().build(), "orders", mode)
         for _ in range(2):
             orders += produce(drawn, client)

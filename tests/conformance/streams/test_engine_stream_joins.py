@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -30,9 +30,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_joins_of_streams_find_each_partner_and_tell_who_has_none(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
@@ -42,18 +42,20 @@ def test_joins_of_streams_find_each_partner_and_tell_who_has_none(
     engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
     expected: Found = Counter()
 
-    for start in range(2):
-        query = engine.start(topology().build(), f"ads-{mode}", mode)
+    once = modes[0] == "micro-batch"
+    for start, mode in enumerate(modes):
+        query = engine.start(topology().build(), "ads", mode)
         for batch in range(2):
             minute = 100 + 10 * (2 * start + batch)
             expected += click_and_view(client, minute)
-            wait_for(client, expected, mode)
+            wait_for(client, expected, once=once)
             # Time goes on in all tasks, and closes the windows. In real time each topic is read at its own pace.
             for number in range(40):
                 close = json.dumps({"c": -1})
                 client.produce("clicks", f"t{number}", close, timestamp_ms=(minute + 5) * MINUTE)
             expected += Counter({(key, minute, None): 1 for key in ALONE})
-            wait_for(client, expected, mode)
+            wait_for(client, expected, once=once)
+        assert query.wait_until_caught_up(WAIT_S), "what was written is committed"
         query.stop()
 
 
@@ -71,16 +73,16 @@ def click_and_view(client: Client, minute: int) -> Found:
     return pairs
 
 
-def wait_for(client: Client, expected: Found, mode: Mode) -> None:
+def wait_for(client: Client, expected: Found, *, once: bool) -> None:
     """Wait for these results; a real-time epoch that a stop has cut short is written once more."""
     deadline = time.monotonic() + WAIT_S
-    while not is_found(now := found(client), expected, mode) and time.monotonic() < deadline:
+    while not is_found(now := found(client), expected, once=once) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert is_found(now, expected, mode), (now, expected)
+    assert is_found(now, expected, once=once), (now, expected)
 
 
-def is_found(now: Found, expected: Found, mode: Mode) -> bool:
-    return now == expected if mode == "micro-batch" else set(now) == set(expected)
+def is_found(now: Found, expected: Found, *, once: bool) -> bool:
+    return now == expected if once else set(now) == set(expected)
 
 
 def topology() -> Topology:

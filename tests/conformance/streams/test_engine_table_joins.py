@@ -10,9 +10,9 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, count
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -28,9 +28,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_joins_of_tables_say_what_the_tables_say(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
@@ -40,7 +40,7 @@ def test_joins_of_tables_say_what_the_tables_say(
     rows: dict[str, Rows] = {topic: {} for topic in TOPICS}
     drawn = random.Random(7)  # noqa: S311 - the same records each time
 
-    for _ in range(2):
+    for mode in modes:
         query = engine.start(topology().build(), "shop", mode)
         for _ in range(3):
             change(drawn, client, rows)

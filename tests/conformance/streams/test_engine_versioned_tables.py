@@ -9,10 +9,10 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.core.units import MINUTE_MS
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -29,9 +29,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_orders_wait_over_a_stop_and_find_the_price_of_their_time(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
@@ -41,13 +41,13 @@ def test_orders_wait_over_a_stop_and_find_the_price_of_their_time(
 
     prices(client, {1: 10, 8: 80})
     orders(client, 6)
-    query = engine.start(topology().build(), "shop", mode)
+    query = engine.start(topology().build(), "shop", modes[0])
     wait_for(client, "at-once", {f"{item}@6": 10 for item in ITEMS})
     query.stop()
     assert found(client, "priced") == {}
 
     prices(client, {5: 50})
-    query = engine.start(topology().build(), "shop", mode)
+    query = engine.start(topology().build(), "shop", modes[1])
     prices(client, {4: None})
     orders(client, 4)
     orders(client, HOLDS_BACK)

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import (
     Topology,
     avg,
@@ -24,7 +25,6 @@ from duolog import (
     unlimited,
 )
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import Mode
 from duolog.testing import Client, EmbeddedCluster
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord, latest
 
@@ -70,9 +70,9 @@ def records(first: int, count: int) -> list[SourceRecord]:
     return found
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_all_kinds_of_windows_say_what_the_reference_says(
-    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
@@ -84,7 +84,7 @@ def test_all_kinds_of_windows_say_what_the_reference_says(
     written: list[SinkRecord] = []
     late = 0
 
-    for first in (0, 150):
+    for first, mode in zip((0, 150), modes, strict=True):
         given = records(first, 150)
         for record in given:
             client.produce("visits", record.key, record.value, timestamp_ms=record.timestamp_ms)
