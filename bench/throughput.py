@@ -2,21 +2,15 @@
 
     flights (written before) ─▶ one broker ─▶ Duolog, micro-batches │ Kafka Streams, in turns
 
-Both read the same topic of the same broker of Duolog's on the same machine, one after the other,
-`--rounds` times. Duolog's rate counts from the start of its second micro-batch to the end of its
-last one, when all results are acknowledged. Kafka Streams' rate counts from the moment at which
-both aggregates have seen as many events as one micro-batch holds, to the one at which both have
-seen all. Settings that matter are those of each system's defaults, but for two stream threads.
+Rates count as `beside_streams.py` says; an event is done in Kafka Streams when both aggregates have seen it.
 """
 
 import argparse
-import json
-import statistics
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
+from beside_streams import compile_streams, in_turns, run_duolog, run_streams
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from results_file import write_result
@@ -25,11 +19,7 @@ from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, TABLES_AT_MS, Dataset
 from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.topics import FLIGHTS_PARTITIONS, DemoTopics
 from duolog.cli.demo.topology import flights_topology
-from duolog.runtime.application import Application
 from duolog.runtime.supervisor import BrokerProcess
-
-HERE = Path(__file__).parent
-FETCH = HERE.parent / "tests" / "conformance" / "kafka" / "fetch"
 
 
 def write_flights(bootstrap_servers: str, dataset: Dataset, events: int) -> float:
@@ -69,52 +59,6 @@ def write_streams_tables(bootstrap_servers: str, dataset: Dataset) -> None:
         raise SystemExit("the tables of Kafka Streams were not written in 30 s")
 
 
-def run_duolog(
-    bootstrap_servers: str, data_dir: Path, settings: dict[str, str]
-) -> dict[str, object]:
-    """Run the demo's topology from the beginning to the end of the topic."""
-    with Application(
-        flights_topology(),
-        bootstrap_servers=bootstrap_servers,
-        data_dir=data_dir,
-        mode="micro-batch",
-        settings=settings,
-    ) as application:
-        query = application.start()
-        if not query.wait_until_caught_up(900):
-            raise SystemExit("the query did not catch up in 15 minutes")
-        time.sleep(1)  # the last report comes just after the last commit
-        reports = [report for report in query.reports() if report.records_in]
-    measured = reports[1:]
-    events = sum(report.records_in for report in measured)
-    last = measured[-1]
-    took_ms = last.started_at_ms + last.duration_ms - measured[0].started_at_ms
-    return {
-        "events_measured": events,
-        "micro_batches": len(reports),
-        "events_per_second": round(events / took_ms * 1000),
-        "first_micro_batch_ms": reports[0].duration_ms,
-    }
-
-
-def run_streams(
-    bootstrap_servers: str, events: int, warm_up: int, classes: Path
-) -> dict[str, object]:
-    """Run bench/kafka_streams/Flights.java over the same topic."""
-    command = ["java", "-Xmx2g", "-cp", f"{libs()}/*:{classes}", "Flights"]
-    command += [bootstrap_servers, str(events), str(warm_up), "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1000)
-    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def compile_streams(classes: Path) -> None:
-    """Compile the program of the peer."""
-    source = HERE / "kafka_streams" / "Flights.java"
-    command = ["javac", "-proc:none", "-cp", f"{libs()}/*", "-d", str(classes), str(source)]
-    subprocess.run(command, check=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -136,33 +80,28 @@ def main() -> None:
             dataset = Dataset(work / "dataset")
             written = write_flights(servers, dataset, options.events)
             write_streams_tables(servers, dataset)
-            duolog, streams = [], []
-            for number in range(options.rounds):
-                duolog.append(run_duolog(servers, work / f"duolog-{number}", settings))
-                streams.append(
-                    run_streams(servers, options.events, options.micro_batch, work / "classes")
-                )
-                print(json.dumps({"duolog": duolog[-1], "kafka_streams": streams[-1]}), flush=True)
-    ratios = [
-        float(str(ours["events_per_second"])) / float(str(theirs["events_per_second"]))
-        for ours, theirs in zip(duolog, streams, strict=True)
-    ]
+            found = in_turns(
+                options.rounds,
+                lambda number: run_duolog(
+                    flights_topology(), servers, work / f"duolog-{number}", settings
+                ),
+                lambda _number: run_streams(
+                    work / "classes",
+                    "Flights",
+                    bootstrap=servers,
+                    work=work,
+                    events=options.events,
+                    warm_up=min(options.micro_batch, options.events // 2),
+                ),
+            )
     write_result(
         "throughput" if options.cache_bytes is None else "throughput_every_update",
         {
             "events": options.events,
             "produced_per_second": round(written),
-            "duolog": duolog,
-            "kafka_streams": streams,
-            "ratio_median": round(statistics.median(ratios), 2),
-            "ratio_min_max": [round(min(ratios), 2), round(max(ratios), 2)],
+            **found,
         },
     )
-
-
-def libs() -> str:
-    found = subprocess.run([str(FETCH)], capture_output=True, text=True, check=True)
-    return found.stdout.strip().splitlines()[-1]
 
 
 if __name__ == "__main__":

@@ -1,16 +1,8 @@
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.ObjectReader;
-import com.fasterxml.jackson.databind.ObjectWriter;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Properties;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
-import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
-import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Joined;
@@ -23,13 +15,10 @@ import org.apache.kafka.streams.kstream.Produced;
  * The demo's topology written for Kafka Streams, to measure Duolog against: flights joined with
  * their airline and their destination airport, aggregated by destination and by airline.
  *
- * <p>Usage: {@code Flights BOOTSTRAP EVENTS WARM_UP THREADS}. Prints one JSON line: the rate from
- * the moment at which both aggregates had seen WARM_UP events to the one at which both had seen
- * them all.
+ * <p>Usage: {@code Flights NAME=VALUE…}, with the options of {@link Run}. The rate counts from the
+ * moment at which both aggregates had seen warm_up events to the one at which both had seen them all.
  */
 public final class Flights {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   /** A flight, and what the joins add to it. */
   @JsonIgnoreProperties(ignoreUnknown = true)
   public static final class Flight {
@@ -85,31 +74,11 @@ public final class Flights {
 
   private Flights() {}
 
-  private static <T> Serde<T> json(Class<T> type) {
-    ObjectReader reader = JSON.readerFor(type);
-    ObjectWriter writer = JSON.writerFor(type);
-    return Serdes.serdeFrom(
-        (topic, value) -> {
-          try {
-            return value == null ? null : writer.writeValueAsBytes(value);
-          } catch (java.io.IOException error) {
-            throw new java.io.UncheckedIOException(error);
-          }
-        },
-        (topic, bytes) -> {
-          try {
-            return bytes == null ? null : reader.readValue(bytes);
-          } catch (java.io.IOException error) {
-            throw new java.io.UncheckedIOException(error);
-          }
-        });
-  }
-
   private static StreamsBuilder topology(LongAdder byDest, LongAdder byAirline) {
     Serde<String> text = Serdes.String();
-    Serde<Flight> flight = json(Flight.class);
-    Serde<Named> named = json(Named.class);
-    Serde<Delays> delays = json(Delays.class);
+    Serde<Flight> flight = Json.of(Flight.class);
+    Serde<Named> named = Json.of(Named.class);
+    Serde<Delays> delays = Json.of(Delays.class);
 
     StreamsBuilder builder = new StreamsBuilder();
     KTable<String, Named> airlines = builder.table("streams-airlines", Consumed.with(text, named));
@@ -158,43 +127,10 @@ public final class Flights {
 
   /** Runs the topology until both aggregates have seen all events. */
   public static void main(String[] args) throws Exception {
-    long events = Long.parseLong(args[1]);
-    long warmUp = Long.parseLong(args[2]);
-    Path state = Files.createTempDirectory("flights-streams");
-    Properties settings = new Properties();
-    settings.put("application.id", "flights-streams-" + System.currentTimeMillis());
-    settings.put("bootstrap.servers", args[0]);
-    settings.put("num.stream.threads", args[3]);
-    settings.put("auto.offset.reset", "earliest");
-    settings.put("state.dir", state.toString());
     LongAdder byDest = new LongAdder();
     LongAdder byAirline = new LongAdder();
-
-    KafkaStreams streams = new KafkaStreams(topology(byDest, byAirline).build(), settings);
-    streams.setUncaughtExceptionHandler(
-        error -> {
-          error.printStackTrace();
-          Runtime.getRuntime().halt(2);
-          return StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
-        });
-    long started = System.nanoTime();
-    long deadline = started + 900_000_000_000L;
-    long warm = 0;
-    streams.start();
-    long seen = 0;
-    while (seen < events && System.nanoTime() < deadline) {
-      Thread.sleep(10);
-      seen = Math.min(byDest.sum(), byAirline.sum());
-      if (warm == 0 && seen >= warmUp) {
-        warm = System.nanoTime();
-        warmUp = seen;
-      }
-    }
-    long ended = System.nanoTime();
-    System.out.printf(
-        "{\"events\": %d, \"seconds\": %.3f, \"events_per_second\": %.0f}%n",
-        seen, (ended - started) / 1e9, (seen - warmUp) / ((ended - warm) / 1e9));
-    streams.close();
-    Runtime.getRuntime().halt(seen >= events ? 0 : 1);
+    new Run(args, 0)
+        .until(
+            topology(byDest, byAirline), () -> Math.min(byDest.sum(), byAirline.sum()));
   }
 }
