@@ -12,8 +12,9 @@ from duolog.engine.lower import lower
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan, Sink, Source
 from duolog.serde.serde import Serde, key_serde, value_serde
+from duolog.testing.reference import SourceRecord
 from unit.kernel.driver import java_session, kernel_package
-from unit.kernel.packed import Sent, Sunk, pack, unpack
+from unit.kernel.packed import Sunk, pack, unpack
 
 OpenDriver = Callable[[Any, str], Any]
 """Makes a driver of Java's Spark session and a spec."""
@@ -36,7 +37,7 @@ def run_in_memory(
     offsets: dict[tuple[str, int], int] = defaultdict(int)
     found: list[ByTopic] = []
     for batch in batches:
-        sent: list[Sent] = []
+        sent: list[SourceRecord] = []
         for record in batch:
             offset = offsets[record.topic, record.partition]
             offsets[record.topic, record.partition] += 1
@@ -54,10 +55,10 @@ def serdes_of(node: Source | Sink) -> tuple[Serde, Serde]:
     )
 
 
-def _sent(record: Given, offset: int, serdes: tuple[Serde, Serde]) -> Sent:
+def _sent(record: Given, offset: int, serdes: tuple[Serde, Serde]) -> SourceRecord:
     key, value = serdes[0].serialize(record.key), serdes[1].serialize(record.value)
     topic, partition = record.topic, record.partition
-    return Sent(topic, partition, offset, record.time, key, value, record.headers)
+    return SourceRecord(topic, partition, offset, record.time, key, value, record.headers)
 
 
 def _written(out: Sunk, serdes: tuple[Serde, Serde]) -> Written:

@@ -18,6 +18,7 @@ from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
+from unit.kernel.packed import pack, unpack
 
 pytestmark = pytest.mark.spark
 
@@ -174,15 +175,5 @@ def driver_of(
 
 
 def drive(driver: Any, records: list[SourceRecord]) -> list[tuple[Any, ...]]:
-    for record in records:
-        given = (record.key, record.value)
-        key, value = (None if part is None else bytearray(part) for part in given)
-        driver.add(record.topic, record.partition, record.offset, record.timestamp_ms, key, value)
-    written = [
-        (out.topic(), _bytes(out.key()), _bytes(out.value()), out.ts()) for out in driver.run()
-    ]
-    return sorted(written, key=repr)
-
-
-def _bytes(data: Any) -> bytes | None:
-    return None if data is None else bytes(data)
+    written = unpack(driver.runPacked(pack(records)))
+    return sorted(((out.topic, out.key, out.value, out.ts) for out in written), key=repr)

@@ -41,6 +41,7 @@ from duolog.plan.nodes import Plan
 from duolog.plan.partitioner import partition_of
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
 from topologies import ms
+from unit.kernel.packed import pack, unpack
 
 pytestmark = pytest.mark.spark
 
@@ -258,18 +259,10 @@ def driver_of_plan(
 
 
 def drive(driver: Any, records: Iterable[SourceRecord]) -> list[SinkRecord]:
-    for record in records:
-        given = (record.key, record.value)
-        key, value = (None if part is None else bytearray(part) for part in given)
-        driver.add(record.topic, record.partition, record.offset, record.timestamp_ms, key, value)
     return [
-        SinkRecord(out.topic(), -1, out.ts(), _bytes(out.key()), _bytes(out.value()))
-        for out in driver.run()
+        SinkRecord(out.topic, -1, out.ts, out.key, out.value)
+        for out in unpack(driver.runPacked(pack(records)))
     ]
-
-
-def _bytes(data: Any) -> bytes | None:
-    return None if data is None else bytes(data)
 
 
 def by_topic_and_partition(records: Iterable[SinkRecord]) -> dict[tuple[str, int], list[Any]]:

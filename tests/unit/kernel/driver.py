@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from unit.kernel.packed import Sent, pack, unpack
+from duolog.testing.reference import SourceRecord
+from unit.kernel.packed import pack, unpack
 from unit.kernel.specs import Spec
 
 
@@ -58,7 +59,7 @@ class KernelDriver:
     def batch(self, records: Iterable[In]) -> list[Out]:
         """Several records as one micro-batch."""
         packed = pack(
-            Sent(
+            SourceRecord(
                 record.topic,
                 record.partition,
                 record.offset,

@@ -1,27 +1,15 @@
 """Records to the kernel's driver and back, many in one call: the layout is that of `PackedRecords.java`."""
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
+
+from duolog.testing.reference import SourceRecord
 
 _NONE: Final = -1
 _LENGTH: Final = struct.Struct(">i")
 _PLACE: Final = struct.Struct(">iqq")
 _WRITTEN: Final = struct.Struct(">iq")
-
-Headers = Sequence[tuple[str, bytes | None]]
-
-
-class Sent(NamedTuple):
-    """A record of a source."""
-
-    topic: str
-    partition: int
-    offset: int
-    ts: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
 
 
 class Sunk(NamedTuple):
@@ -35,12 +23,12 @@ class Sunk(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-def pack(records: Iterable[Sent]) -> bytearray:
+def pack(records: Iterable[SourceRecord]) -> bytearray:
     """Return records as the driver reads them."""
     packed = bytearray()
     for record in records:
         packed += _bytes(record.topic.encode())
-        packed += _PLACE.pack(record.partition, record.offset, record.ts)
+        packed += _PLACE.pack(record.partition, record.offset, record.timestamp_ms)
         packed += _bytes(record.key) + _bytes(record.value) + _LENGTH.pack(len(record.headers))
         for name, data in record.headers:
             packed += _bytes(name.encode()) + _bytes(data)
