@@ -62,12 +62,11 @@ KILLS: dict[str, Sequence[Kill]] = {
         Kill("auto", is_live, 1, 2 * EPOCH_S),
     ],
 }
-# Each start of an engine takes long: one checkpoint goes through all modes.
+# Each start of an engine takes long: one checkpoint goes through all modes. A start in real time
+# catches up first, as `auto` does; the moments in between are left to the long form.
 IN_EACH_MODE: Sequence[Kill] = [
     KILLS["micro-batch"][0],
     KILLS["real-time"][0],
-    KILLS["auto"][0],
-    KILLS["auto"][1],
     KILLS["micro-batch"][2],
 ]
 

@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology, avg, col, count, max_, sum_, tumbling
 from duolog.core.windowed_key import WindowedKey
 from duolog.engine import Engine, EngineConfig
@@ -179,7 +180,7 @@ def bench_with_each_cache(request: pytest.FixtureRequest, bench: Bench) -> Bench
     return bench
 
 
-@pytest.fixture(params=["Duolog", "Apache Kafka"])
+@pytest.fixture(params=["Duolog", pytest.param("Apache Kafka", marks=pytest.mark.deep)])
 def bench_on_each_broker(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> Bench:
@@ -298,9 +299,8 @@ def test_a_stream_joins_a_count_as_it_is_now_whatever_the_mode(bench: Bench, mod
     ]
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "auto"])
 def test_each_record_finds_a_count_that_it_is_part_of_also_after_a_second_start(
-    bench: Bench, mode: Mode
+    bench: Bench,
 ) -> None:
     """Several records of one timestamp, in two partitions: joined and counted one by one."""
     bench.create(visits=2, numbered=TASKS)
@@ -310,7 +310,8 @@ def test_each_record_finds_a_count_that_it_is_part_of_also_after_a_second_start(
     visits.join(counts).to(bench.topic("numbered"))
     expected: dict[str, list[tuple[int, int]]] = {"ann": [], "bob": []}
 
-    for start in (0, 3):
+    modes: tuple[Mode, Mode] = ("micro-batch", "auto")
+    for start, mode in zip((0, 3), modes, strict=True):
         numbers = range(start, start + 3)
         users = enumerate(expected)
         bench.produce([("visits", at, 7, user, {"x": x}) for at, user in users for x in numbers])
@@ -327,9 +328,9 @@ def test_each_record_finds_a_count_that_it_is_part_of_also_after_a_second_start(
         assert [(row["x"], row["n"]) for row in of_user] == found
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+@TWO_STARTS
 def test_windows_stay_closed_over_a_start_and_those_of_a_key_are_in_one_partition(
-    bench: Bench, mode: Mode
+    bench: Bench, modes: Modes
 ) -> None:
     bench.create(visits=2, hourly=3)
     topology = Topology("windowed")
@@ -339,7 +340,7 @@ def test_windows_stay_closed_over_a_start_and_those_of_a_key_are_in_one_partitio
     users = [f"user{number}" for number in range(8)]
     late = 0
 
-    for times in ((1100, 1200, 4100), (1200, 4200)):
+    for times, mode in zip(((1100, 1200, 4100), (1200, 4200)), modes, strict=True):
         for at in times:
             bench.produce([("visits", 0, at, user, {"x": 1}) for user in users])
         query = Engine(bench.config).start(topology.build(), f"windowed-{bench.prefix}", mode)
