@@ -207,6 +207,12 @@ def open_session(
         return share
 
 
+def running_config() -> EngineConfig | None:
+    """Return what the JVM of this process was started with; None where there is none."""
+    with _lock:
+        return None if _running is None or _running.has_ended else _running.config
+
+
 def _stop_at_exit() -> None:
     global _running
     with _lock:

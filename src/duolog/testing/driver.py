@@ -1,30 +1,37 @@
-"""A topology, driven record by record in a test: no broker, no JVM, milliseconds.
+"""A topology, driven record by record in a test: no broker, milliseconds.
 
     driver = TopologyDriver(topology)
     driver.input_topic("visits").pipe_input("bob", {"place": "park"})
     driver.output_topic("visits-by-name").read_key_values()      [("bob", {"visits": 1})]
     driver.store("visits-store")                                 {"bob": {"visits": 1}}
 
-Each record goes all the way before the next one, so that every update is written. How keys and
-values are written in Python, `TopicValues` says.
+Each record goes all the way before the next one, and is committed, so that every update is written. With a
+record cache records wait for `commit`. How keys and values are written in Python, `TopicValues` says.
 
-It runs on the reference evaluator, which the engine is held against by tests. What belongs to a
-cluster it does not know: several partitions, the record cache, restarts. Those are for
-`EmbeddedCluster` and an `Application`.
+It runs on the reference evaluator, in plain Python, or with `engine="kernel"` on the operators that run in
+production, in a JVM that all drivers of a process share. Tests hold the one against the other. What belongs to a
+cluster neither knows: modes, restarts, checkpoints. Those are for `EmbeddedCluster` and an `Application`.
 
 Source: Kafka Streams `TopologyTestDriver`, `TestInputTopic`, `TestOutputTopic`.
 """
 
-from collections import deque
-from collections.abc import Iterable
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from duolog.core.errors import QueryError
 from duolog.dsl.topology import Topology
 from duolog.plan.errors import unknown_name
-from duolog.plan.nodes import Sink, Source
+from duolog.plan.nodes import Node, Plan, Sink, Source
+from duolog.runtime.store_rows import (
+    StoredRow,
+    StoreRows,
+    hashable,
+    table_of_store,
+    tables_by_store,
+)
 from duolog.runtime.topic_values import TopicValues
 from duolog.testing.evaluation import Headers
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
@@ -46,6 +53,24 @@ class WrittenRecord(_Row):
     """The one that the record has chosen (`partitioner=`); no part of the tuple."""
 
 
+class Evaluator(Protocol):
+    """What runs a plan for a driver: micro-batch by micro-batch, with its state in between."""
+
+    wall_clock_ms: int
+
+    @property
+    def dropped(self) -> int: ...
+
+    @property
+    def failed(self) -> int: ...
+
+    def run(self, records: Iterable[SourceRecord]) -> list[SinkRecord]: ...
+
+    def rows(self, table: Node) -> list[StoredRow]: ...
+
+    def close(self) -> None: ...
+
+
 class TopologyDriver:
     """Runs a topology on records that a test pipes in.
 
@@ -54,6 +79,15 @@ class TopologyDriver:
         wall_clock_ms: the time of records that are piped in without one.
         processing_exception_handler: whether a record that cannot be processed fails the test, or
             is passed over, as the engine's setting `processing.exception.handler` says.
+        engine: `reference` runs in plain Python; `kernel` runs what production runs, in memory. The first such
+            driver starts a JVM, in seconds, which stays until the process ends.
+        tasks: how many tasks share the keys.
+        cache_bytes_max: the record cache of aggregates, as the setting `statestore.cache.max.bytes`. Above 0
+            records wait for `commit`, which takes them as one micro-batch, merged by time, and tells the last
+            update of each key. The reference has no bound for it.
+
+    Raises:
+        ConfigError: the kernel is asked for, and there is no Java that it can run on.
     """
 
     def __init__(
@@ -62,19 +96,22 @@ class TopologyDriver:
         *,
         wall_clock_ms: int = 0,
         processing_exception_handler: Literal["log_and_fail", "log_and_continue"] = "log_and_fail",
+        engine: Literal["reference", "kernel"] = "reference",
+        tasks: int = 1,
+        cache_bytes_max: int = 0,
     ) -> None:
-        plan = topology.build()
+        self._plan = topology.build()
         self.wall_clock_ms = wall_clock_ms
-        self._evaluator = ReferenceEvaluator(
-            plan, passes_over=processing_exception_handler == "log_and_continue"
+        passes_over = processing_exception_handler == "log_and_continue"
+        self._evaluator = _evaluator(
+            self._plan, engine, tasks, cache_bytes_max, passes_over=passes_over
         )
-        self._inputs = _by_topic(plan.sources)
-        self._outputs = _by_topic(plan.sinks)
+        self._inputs = _by_topic(self._plan.sources)
+        self._outputs = _by_topic(self._plan.sinks)
         self._written: dict[str, deque[WrittenRecord]] = {topic: deque() for topic in self._outputs}
-        self._offsets = dict.fromkeys(self._inputs, 0)
-        self._tables = {
-            store: node for node in plan.nodes if node.is_table for store in node.stores
-        }
+        self._offsets: dict[tuple[str, int], int] = defaultdict(int)
+        self._commits_each = cache_bytes_max == 0
+        self._waiting: deque[SourceRecord] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -88,12 +125,18 @@ class TopologyDriver:
         self.close()
 
     def close(self) -> None:
-        """End the driver. There is nothing to give back yet."""
+        """End the driver. The JVM of the kernel stays for the next one, until the process ends."""
+        self._evaluator.close()
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """The names of the stores."""
-        return tuple(self._tables)
+        """The names of the stores that can be looked into."""
+        return tuple(tables_by_store(self._plan))
+
+    @property
+    def output_topics(self) -> tuple[str, ...]:
+        """The names of the topics that the topology writes."""
+        return tuple(self._outputs)
 
     @property
     def skipped(self) -> int:
@@ -127,20 +170,14 @@ class TopologyDriver:
             raise unknown_name("result topic", topic, self._outputs)
         return OutputTopic(topic, self._written[topic])
 
-    def store(self, name: str) -> dict[Any, dict[str, Any]]:
-        """Return the rows of a store as they are now, by key.
+    def store(self, name: str) -> StoreRows:
+        """Return the rows of a store as they are now: a dict by key, with ranges and windows to ask for.
 
         Raises:
-            StatementError: there is no such store among those of tables that results need.
+            StatementError: there is no such store of a table.
         """
-        if name not in self._tables:
-            raise unknown_name("store", name, self._tables)
-        table = self._tables[name]
-        names = [column.name for column in table.schema.value]
-        return {
-            _hashable(key[0] if len(key) == 1 else key): dict(zip(names, row, strict=True))
-            for key, row in self._evaluator.rows(table).items()
-        }
+        table = table_of_store(self._plan, name)
+        return StoreRows(table, self._evaluator.rows(table))
 
     def advance_wall_clock_time(self, by: timedelta) -> None:
         """Move the wall clock on."""
@@ -153,38 +190,47 @@ class TopologyDriver:
         value: bytes | None,
         timestamp_ms: int,
         headers: Headers = (),
+        *,
+        partition: int = 0,
     ) -> None:
-        """Run a record of bytes, and all that it causes.
+        """Run a record of bytes, and all that it causes; with a record cache, keep it for the next commit.
 
         Raises:
             QueryError: it cannot be processed.
         """
-        waiting = deque([SinkRecord(topic, 0, timestamp_ms, key, value, tuple(headers))])
-        while waiting:
-            written = self._run(waiting.popleft())
-            for record in written:
-                self._keep(record)
-            # A topic may be written and read by one topology.
-            waiting.extend(record for record in written if record.topic in self._inputs)
+        self._pipe(SinkRecord(topic, 0, timestamp_ms, key, value, tuple(headers), partition))
+        if self._commits_each:
+            self.commit()
 
-    def _run(self, record: SinkRecord) -> list[SinkRecord]:
-        offset = self._offsets[record.topic]
-        self._offsets[record.topic] += 1
-        piped = SourceRecord(
-            record.topic,
-            0,
-            offset,
-            record.timestamp_ms,
-            record.key,
-            record.value,
-            record.headers,
-        )
+    def commit(self) -> None:
+        """Run what waits, and all that it causes, as micro-batches; without a record cache nothing does.
+
+        Raises:
+            QueryError: a record cannot be processed.
+        """
+        while self._waiting:
+            taken = 1 if self._commits_each else len(self._waiting)
+            for record in self._run([self._waiting.popleft() for _ in range(taken)]):
+                self._keep(record)
+                if record.topic in self._inputs:  # A topic may be written and read by one topology.
+                    self._pipe(record)
+
+    def _pipe(self, record: SinkRecord) -> None:
+        at = topic, partition = record.topic, record.partition or 0
+        place = topic, partition, self._offsets[at], record.timestamp_ms
+        self._waiting.append(SourceRecord(*place, record.key, record.value, record.headers))
+        self._offsets[at] += 1
+
+    def _run(self, records: Sequence[SourceRecord]) -> list[SinkRecord]:
         self._evaluator.wall_clock_ms = self.wall_clock_ms
         try:
-            return self._evaluator.run([piped])
+            return self._evaluator.run(records)
         except RecordError as error:
+            first = records[0]
             raise QueryError(
-                f'cannot process the record of topic "{record.topic}", offset {offset}',
+                f'cannot process the record of topic "{first.topic}", offset {first.offset}'
+                if len(records) == 1
+                else f"cannot process one of {len(records)} records",
                 detail=str(error),
             ) from error
 
@@ -219,6 +265,7 @@ class InputTopic:
         timestamp_ms: int | None = None,
         *,
         headers: Headers = (),
+        partition: int = 0,
     ) -> None:
         """Write one record, and run all that it causes. None is a null key, or a null value.
 
@@ -228,7 +275,7 @@ class InputTopic:
             QueryError: the record cannot be processed.
         """
         data = self._values.key_bytes(key), self._values.value_bytes(value)
-        self.pipe_bytes(*data, timestamp_ms=timestamp_ms, headers=headers)
+        self.pipe_bytes(*data, timestamp_ms=timestamp_ms, headers=headers, partition=partition)
 
     def pipe_inputs(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Write records of these keys and values, one after the other."""
@@ -242,6 +289,7 @@ class InputTopic:
         timestamp_ms: int | None = None,
         *,
         headers: Headers = (),
+        partition: int = 0,
     ) -> None:
         """Write one record as it would stand in the topic, one that cannot be read, say."""
         if timestamp_ms is None:
@@ -250,7 +298,8 @@ class InputTopic:
                 self._next_ms += self._advance_ms
         if timestamp_ms is None:
             timestamp_ms = self._driver.wall_clock_ms
-        self._driver.pipe_bytes(self._values.topic, key, value, timestamp_ms, headers)
+        record = self._values.topic, key, value, timestamp_ms, headers
+        self._driver.pipe_bytes(*record, partition=partition)
 
 
 class OutputTopic:
@@ -288,7 +337,7 @@ class OutputTopic:
 
     def read_table(self) -> dict[Any, Any]:
         """Return the last value of each key in what is left; without keys whose last one is null."""
-        last = {_hashable(record.key): record.value for record in self.read_records()}
+        last = {hashable(record.key): record.value for record in self.read_records()}
         return {key: value for key, value in last.items() if value is not None}
 
 
@@ -300,11 +349,17 @@ def _by_topic(nodes: Iterable[Source | Sink]) -> dict[str, TopicValues]:
     return {topic: TopicValues(of_topic) for topic, of_topic in found.items()}
 
 
-def _hashable(key: Any) -> Any:
-    match key:
-        case list() | tuple():
-            return tuple(_hashable(item) for item in key)
-        case dict():
-            return tuple((name, _hashable(item)) for name, item in key.items())
-        case _:
-            return key
+def _evaluator(
+    plan: Plan, engine: str, tasks: int, cache_bytes_max: int, *, passes_over: bool
+) -> Evaluator:
+    if engine == "reference":
+        cache = cache_bytes_max > 0
+        return ReferenceEvaluator(plan, tasks=tasks, cache=cache, passes_over=passes_over)
+    if engine != "kernel":
+        raise unknown_name("engine", engine, ("reference", "kernel"))
+    # Imported here: pyspark takes half a second, which a test in plain Python need not wait for.
+    from duolog.testing.kernel_evaluator import KernelEvaluator  # noqa: PLC0415
+
+    return KernelEvaluator(
+        plan, tasks=tasks, cache_bytes_max=cache_bytes_max, passes_over=passes_over
+    )

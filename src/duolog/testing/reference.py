@@ -38,6 +38,7 @@ from duolog.plan.nodes import (
     Suppress,
 )
 from duolog.plan.partitioner import partition_of
+from duolog.runtime.store_rows import StoredRow
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.chosen_topics import topic_chooser
@@ -172,7 +173,7 @@ class ReferenceEvaluator:
                 self._run_task(part, task, queues[part.id, task], pass_on)
         return written
 
-    def rows(self, table: Node) -> dict[Row, Row]:
+    def rows(self, table: Node) -> list[StoredRow]:
         """Return the rows that the store of `table` holds, in all tasks; of one that holds back, those that wait."""
         (store,) = table.stores
         if isinstance(table, Suppress):
@@ -183,7 +184,12 @@ class ReferenceEvaluator:
             for task in self._stores.values()
             for key in task.get(store, ())
         )
-        return {key: kept.row for key, kept in found if kept is not None}
+        return [
+            StoredRow(key, kept.row, kept.timestamp_ms) for key, kept in found if kept is not None
+        ]
+
+    def close(self) -> None:
+        """End the evaluator. There is nothing to give back."""
 
     def _record_failed(self, error: RecordError) -> None:
         if not self._passes_over:

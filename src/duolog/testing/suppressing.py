@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import Suppress
+from duolog.runtime.store_rows import StoredRow
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
 from duolog.testing.entries import Entry, Kept, Run, Store, Stores, after, made
@@ -79,14 +80,14 @@ def _seen(node: Suppress, entry: Entry, stores: Stores) -> int:
     return now
 
 
-def waiting_rows(stores: Iterable[Store]) -> dict[Row, Row]:
+def waiting_rows(stores: Iterable[Store]) -> list[StoredRow]:
     """Return the new rows that wait in a store, of all tasks; without deletions."""
     changes = ((key, change) for store in stores for key, change in store.items())
-    return {
-        key: change.last.value
+    return [
+        StoredRow(key, change.last.value, change.timestamp_ms)
         for key, change in changes
         if isinstance(change, Waiting) and change.last.value is not None
-    }
+    ]
 
 
 def told_by(node: Suppress, table: LookUp) -> LookUp:

@@ -12,9 +12,9 @@ from duolog.engine.lower import lower
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan, Sink, Source
 from duolog.serde.serde import Serde, key_serde, value_serde
+from duolog.testing.packed_records import Sunk, pack, unpack
 from duolog.testing.reference import SourceRecord
 from unit.kernel.driver import java_session, kernel_package
-from unit.kernel.packed import Sunk, pack, unpack
 
 OpenDriver = Callable[[Any, str], Any]
 """Makes a driver of Java's Spark session and a spec."""

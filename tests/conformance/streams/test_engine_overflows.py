@@ -17,8 +17,8 @@ from duolog.engine.lower import lower
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
+from duolog.testing.packed_records import pack, unpack
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
-from unit.kernel.packed import pack, unpack
 
 pytestmark = pytest.mark.spark
 

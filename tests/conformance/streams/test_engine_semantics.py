@@ -39,9 +39,9 @@ from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
 from duolog.plan.partitioner import partition_of
+from duolog.testing.packed_records import pack, unpack
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
 from topologies import ms
-from unit.kernel.packed import pack, unpack
 
 pytestmark = pytest.mark.spark
 

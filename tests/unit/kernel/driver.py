@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
+from duolog.testing.packed_records import pack, unpack
 from duolog.testing.reference import SourceRecord
-from unit.kernel.packed import pack, unpack
 from unit.kernel.specs import Spec
 
 

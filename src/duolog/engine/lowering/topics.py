@@ -119,14 +119,15 @@ def lower_print(node: Print, row: Row, _around: Surroundings) -> Lowered:
         PrintOperator(
             label=node.label,
             limit=node.limit,
-            key_text=_as_json(node.schema.key, row, "key"),
-            value_text=_as_json(node.schema.value, row, "value"),
+            key_text=json_text(node.schema.key, row, "key"),
+            value_text=json_text(node.schema.value, row, "value"),
         ),
     )
     return Lowered([entry])
 
 
-def _as_json(columns: tuple[Column, ...], row: Row, part: Part) -> str:
+def json_text(columns: tuple[Column, ...], row: Row, part: Part) -> str:
+    """Return the expression of these columns of a row as JSON."""
     if not columns:
         return f"CAST({text('{}')} AS BINARY)"
     return encode(JSON, columns, [row.names[column.name] for column in columns], part)

@@ -1,6 +1,7 @@
 package org.duolog.kernel;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -21,6 +22,7 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class Driver {
   private final SparkSession spark;
+  private final Spec spec;
   private final List<TopicReader> topics;
   private final List<Level> levels;
   private final List<MemoryHandle> handles = new ArrayList<>();
@@ -29,6 +31,8 @@ public final class Driver {
   private final String applicationId;
   private final LongAccumulator corruptRecords;
   private final Map<String, List<SourceRecord>> waiting = new TreeMap<>();
+  private final Map<String, StoreReader> readers = new HashMap<>();
+  private Long wallClockMs;
 
   /** A record of a sink topic. */
   public record Output(
@@ -36,7 +40,7 @@ public final class Driver {
 
   public Driver(SparkSession spark, String specJson) {
     this.spark = spark;
-    Spec spec = Spec.parse(specJson);
+    spec = Spec.parse(specJson);
     Topology topology = new Topology(spec, spark);
     topics = topology.topics();
     levels = topology.levels();
@@ -93,17 +97,54 @@ public final class Driver {
   /** The micro-batch of what was added; in real time, one record after the other. */
   public List<Output> run() {
     SparkSession.setActiveSession(spark);
-    List<Envelope> records = new ArrayList<>();
-    for (TopicReader topic : topics) {
-      List<SourceRecord> input = waiting.getOrDefault(topic.topic(), List.of());
-      topic.call(input.iterator()).forEachRemaining(records::add);
+    KafkaBytes.DRIVEN_CLOCK.set(wallClockMs);
+    try {
+      List<Envelope> records = new ArrayList<>();
+      for (TopicReader topic : topics) {
+        List<SourceRecord> input = waiting.getOrDefault(topic.topic(), List.of());
+        topic.call(input.iterator()).forEachRemaining(records::add);
+      }
+      for (int i = 0; i < levels.size(); i++) {
+        records = through(levels.get(i), handles.get(i), records);
+      }
+      return records.stream().map(this::output).toList();
+    } finally {
+      waiting.clear();
+      levels.forEach(Level::close); // As in Spark, where a processor knows only what is in the state.
+      KafkaBytes.DRIVEN_CLOCK.remove();
     }
-    waiting.clear();
-    for (int i = 0; i < levels.size(); i++) {
-      records = through(levels.get(i), handles.get(i), records);
+  }
+
+  /** From here on records are processed at this time, and not at the system's. */
+  public void setWallClock(long ms) {
+    wallClockMs = ms;
+  }
+
+  /**
+   * The rows of a table's store, in all tasks, packed as records of a topic with the store's name.
+   *
+   * @param lookJson a {@link StoreReader.Look}
+   */
+  public byte[] rows(String lookJson) {
+    StoreReader.Look look = Spec.parse(lookJson, StoreReader.Look.class);
+    StoreReader reader =
+        readers.computeIfAbsent(lookJson, unused -> new StoreReader(spec, spark, look));
+    handles.forEach(handle -> handle.visit(look.store(), reader::sees));
+    reader.open(0);
+    List<Output> rows = new ArrayList<>();
+    for (MemoryHandle handle : handles) {
+      handle.visit(
+          look.store(),
+          (number, key, value) -> {
+            StoreReader.Found row = reader.row(number, key, value);
+            if (row != null) {
+              rows.add(
+                  new Output(look.store(), null, row.key(), row.value(), row.ts(), List.of()));
+            }
+          });
     }
-    levels.forEach(Level::close); // As in Spark, where a processor knows only what is in the state.
-    return records.stream().map(this::output).toList();
+    reader.close();
+    return PackedRecords.pack(rows);
   }
 
   /** {@link #add} and {@link #run} of many records in one call of another process. */

@@ -79,6 +79,11 @@ final class Grouping implements Serializable {
     return Long.MIN_VALUE | (grouping >>> SALT_BITS) << BUCKET_BITS | place;
   }
 
+  /** Which of all tasks a number belongs to that Spark keeps state under: its own, or that of a bucket. */
+  static long owner(long number) {
+    return number < 0 ? (number & Long.MAX_VALUE) >>> BUCKET_BITS : number >>> SALT_BITS;
+  }
+
   /** The task of a record key in its internal format, as Kafka's partitioner counts. */
   int taskOfKey(byte[] keyBytes) {
     return Utils.toPositive(Utils.murmur2(keyBytes)) % tasks;

@@ -9,11 +9,15 @@ import java.nio.ByteBuffer;
  * DoubleSerializer and their deserializers.
  */
 public final class KafkaBytes {
+  /** The time of a {@link Driver} that has a clock of its own, in its thread. */
+  static final ThreadLocal<Long> DRIVEN_CLOCK = new ThreadLocal<>();
+
   private KafkaBytes() {}
 
   /** The time now, in milliseconds; it is told apart for each record. */
   public static long wallClock(long unused) {
-    return System.currentTimeMillis();
+    Long driven = DRIVEN_CLOCK.get();
+    return driven == null ? System.currentTimeMillis() : driven;
   }
 
   public static byte[] ofInt(int value) {

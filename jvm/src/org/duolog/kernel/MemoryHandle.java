@@ -37,6 +37,21 @@ final class MemoryHandle implements StatefulProcessorHandle {
     return state == null ? 0 : state.tasks.values().stream().mapToInt(Map::size).sum();
   }
 
+  /** Takes an entry: the number that it is kept under, its key and its value. */
+  interface Visitor {
+    void visit(long grouping, byte[] key, byte[] value);
+  }
+
+  /** Visits all entries of a state. */
+  void visit(String name, Visitor visitor) {
+    Bytes state = states.get(name);
+    if (state != null) {
+      state.tasks.forEach(
+          (grouping, entries) ->
+              entries.forEach((key, value) -> visitor.visit((Long) grouping, key.array(), value)));
+    }
+  }
+
   @Override
   @SuppressWarnings("unchecked")
   public <K, V> MapState<K, V> getMapState(

@@ -48,8 +48,12 @@ record Spec(
   }
 
   static Spec parse(String json) {
+    return parse(json, Spec.class);
+  }
+
+  static <T> T parse(String json, Class<T> type) {
     try {
-      return MAPPER.readValue(json, Spec.class);
+      return MAPPER.readValue(json, type);
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("the kernel's spec is not valid: " + e.getMessage(), e);
     }

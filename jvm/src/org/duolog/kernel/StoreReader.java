@@ -1,0 +1,276 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Reads the rows of a table's store from the entries of its state: those that a lookup would find, as JSON.
+ *
+ * <pre>  number that Spark keeps an entry under, key bytes, value bytes  ->  key, row, timestamp; or nothing
+ * </pre>
+ *
+ * <p>What else lies in a store's map is told apart by its length (a key is a whole number of eights)
+ * and by its number (that of a task, or of a bucket). Rows that have gone are left out, wherever they
+ * still are: so the stream times of the tasks are read first.
+ *
+ * <p>Threads: one at a time between open and close.
+ */
+public final class StoreReader implements Serializable, MapPartitionsFunction<Row, Row> {
+  private static final long serialVersionUID = 1L;
+  private static final String STREAM_TIME = "X'00'";
+  private static final StructType RESULT =
+      new StructType()
+          .add("key", DataTypes.BinaryType)
+          .add("value", DataTypes.BinaryType)
+          .add("ts", DataTypes.LongType);
+
+  private final Layout layout;
+  private final int valueColumns;
+  private final Program values;
+  private final Program texts;
+  private final Map<Long, Long> streamTimes = new HashMap<>();
+  private transient HeldBack held;
+  private transient Operands kept;
+  private transient Operands shown;
+
+  /**
+   * Which store is read, and what is made of its rows.
+   *
+   * @param values over key, {@code v0…} as they are kept, and {@code ts}
+   * @param keyText over the key and these values, as is {@code valueText}: JSON as BINARY
+   * @param condition over the same; null: all rows
+   */
+  record Look(
+      String store,
+      List<String> values,
+      List<String> valueTypes,
+      String keyText,
+      String valueText,
+      String condition) {
+    Look {
+      values = Spec.orEmpty(values);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /** A row of a store; key and value are JSON. */
+  record Found(byte[] key, byte[] value, long ts) {}
+
+  /**
+   * How an operator keeps its rows.
+   *
+   * @param closing of rows that go with their windows; else null
+   * @param ttlMs of rows that go when they were not updated for so long; else null
+   * @param heldBack whether they are changes that wait
+   */
+  private record Layout(
+      List<String> keyTypes,
+      List<String> keptTypes,
+      boolean inBuckets,
+      Closing closing,
+      Long ttlMs,
+      boolean heldBack)
+      implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    static Layout of(Operator of) {
+      if (of instanceof Operator.Table table) {
+        return byKey(of, table.valueTypes(), table.ttlMs());
+      }
+      if (of instanceof Operator.Fold fold) {
+        return byKey(of, fold.accTypes(), fold.ttlMs());
+      }
+      if (of instanceof Operator.WindowFold fold) {
+        return windowed(of, fold.accTypes(), fold.onClose(), fold.windows());
+      }
+      if (of instanceof Operator.SessionFold fold) {
+        return windowed(of, fold.accTypes(), fold.onClose(), fold.sessions());
+      }
+      if (of instanceof Operator.SlidingFold fold) {
+        return windowed(of, fold.accTypes(), null, fold.windows());
+      }
+      if (of instanceof Operator.Suppress held) {
+        List<String> keys = held.untilClose() ? of.keyTypes() : Closing.keyTypes(of);
+        return new Layout(keys, of.valueTypes(), true, null, null, true);
+      }
+      throw new IllegalArgumentException("a " + of.kind() + " keeps no rows to be looked at");
+    }
+
+    private static Layout byKey(Operator of, List<String> keptTypes, Long ttlMs) {
+      return new Layout(of.keyTypes(), keptTypes, false, null, ttlMs, false);
+    }
+
+    /** Rows that leave when their windows close are there until they do. */
+    private static Layout windowed(
+        Operator of, List<String> accTypes, String onClose, Closing closing) {
+      Closing goes = onClose == null ? closing : null;
+      return new Layout(Closing.keyTypes(of), accTypes, true, goes, null, false);
+    }
+
+    boolean isOfTime() {
+      return closing != null || ttlMs != null;
+    }
+
+    /** Whether a row has gone by this stream time. */
+    boolean hasGone(UnsafeRow key, long ts, long streamTime) {
+      return closing != null
+          ? key.getLong(keyTypes.size() - 1) <= closing.letGoUntil(streamTime)
+          : ttlMs != null && streamTime - ts >= ttlMs;
+    }
+  }
+
+  StoreReader(Spec spec, SparkSession spark, Look look) {
+    Operator of =
+        spec.nodes().values().stream()
+            .filter(node -> look.store().equals(storeOf(node)))
+            .findFirst()
+            .orElseThrow(() -> new IllegalArgumentException("no table fills " + look.store()));
+    Binding binding = new Binding(spec, new Binder(spark));
+    String owner = "store " + look.store();
+    layout = Layout.of(of);
+    valueColumns = look.valueTypes().size();
+    StructType key = Binder.with(new StructType(), "k", layout.keyTypes);
+    StructType inStore = Binder.withTs(Binder.with(key, "v", layout.keptTypes));
+    values = binding.typed(owner, inStore, look.values(), look.valueTypes());
+    String condition = Binding.orElse(look.condition(), "true");
+    texts =
+        binding.bind(
+            owner,
+            Binder.withTs(Binder.with(key, "v", look.valueTypes())),
+            List.of(look.keyText(), look.valueText(), condition));
+  }
+
+  /** The store that a table's operator fills; null of others, whose stores have no rows of a table. */
+  private static String storeOf(Operator of) {
+    return of instanceof Operator.Table table
+        ? table.store()
+        : of instanceof Operator.Fold fold
+            ? fold.store()
+            : of instanceof Operator.WindowFold fold
+                ? fold.store()
+                : of instanceof Operator.SessionFold fold
+                    ? fold.store()
+                    : of instanceof Operator.SlidingFold fold
+                        ? fold.store()
+                        : of instanceof Operator.Suppress held ? held.store() : null;
+  }
+
+  /**
+   * The rows of a store in a checkpoint, as a commit has left them: key and value as JSON, and ts.
+   *
+   * @param operator the level that has the store
+   * @param commit the number of the micro-batch or epoch
+   */
+  public static Dataset<Row> read(
+      SparkSession spark,
+      String checkpoint,
+      int operator,
+      long commit,
+      String specJson,
+      String lookJson) {
+    Look look = Spec.parse(lookJson, Look.class);
+    StoreReader reader = new StoreReader(Spec.parse(specJson), spark, look);
+    Dataset<Row> entries =
+        spark
+            .read()
+            .format("statestore")
+            .option("operatorId", operator)
+            .option("batchId", commit)
+            .option("stateVarName", look.store())
+            .load(checkpoint)
+            .selectExpr(
+                "key.value AS number",
+                "user_map_key.value AS entry_key",
+                "user_map_value.value AS entry_value");
+    if (reader.layout.isOfTime()) {
+      entries
+          .where("entry_key = " + STREAM_TIME)
+          .collectAsList()
+          .forEach(row -> reader.sees(row.getLong(0), row.getAs(1), row.getAs(2)));
+    }
+    return entries.mapPartitions(reader, Encoders.row(RESULT));
+  }
+
+  /** Takes an entry that may be a task's stream time; to be called with all of them before the rows are read. */
+  void sees(long number, byte[] key, byte[] value) {
+    if (layout.isOfTime() && number >= 0 && key.length == 1 && key[0] == 0) {
+      streamTimes.put(Grouping.owner(number), ByteBuffer.wrap(value).getLong());
+    }
+  }
+
+  void open(int partition) {
+    values.open(partition);
+    texts.open(partition);
+    held = new HeldBack(valueColumns);
+    kept = new Operands(layout.keyTypes.size(), layout.keptTypes.size(), 0);
+    shown = new Operands(layout.keyTypes.size(), valueColumns, 0);
+  }
+
+  void close() {
+    values.close();
+    texts.close();
+    streamTimes.clear();
+  }
+
+  /** The row that an entry is; null where it is none, where it has gone, and where it is not asked for. */
+  Found row(long number, byte[] keyBytes, byte[] valueBytes) {
+    if (keyBytes.length % Long.BYTES != 0 || layout.inBuckets != number < 0) {
+      return null;
+    }
+    UnsafeRow key = new UnsafeRow(layout.keyTypes.size());
+    key.pointTo(keyBytes, keyBytes.length);
+    long ts = StoredRow.ts(valueBytes);
+    Long streamTime = streamTimes.get(Grouping.owner(number));
+    if (streamTime != null && layout.hasGone(key, ts, streamTime)) {
+      return null;
+    }
+    UnsafeRow value = kept(valueBytes);
+    // A row without a value counts as deleted, as it does for lookups.
+    UnsafeRow row = value == null ? null : values.applyToOld(kept.of(key, value, null, ts));
+    return row == null ? null : found(shown.of(key, row, null, ts), ts);
+  }
+
+  private UnsafeRow kept(byte[] bytes) {
+    return layout.heldBack
+        ? held.value(StoredRow.row(bytes, HeldBack.COLUMNS))
+        : StoredRow.row(bytes, layout.keptTypes.size());
+  }
+
+  private Found found(InternalRow row, long ts) {
+    UnsafeRow found = texts.apply(row);
+    boolean isAskedFor = !found.isNullAt(2) && found.getBoolean(2);
+    byte[] key = found.isNullAt(0) ? null : found.getBinary(0);
+    return isAskedFor ? new Found(key, found.getBinary(1), ts) : null;
+  }
+
+  @Override
+  public Iterator<Row> call(Iterator<Row> entries) {
+    open(TaskContext.getPartitionId());
+    List<Row> rows = new ArrayList<>();
+    while (entries.hasNext()) {
+      Row entry = entries.next();
+      Found found = row(entry.getLong(0), entry.getAs(1), entry.getAs(2));
+      if (found != null) {
+        rows.add(RowFactory.create(found.key(), found.value(), found.ts()));
+      }
+    }
+    close();
+    return rows.iterator();
+  }
+}

@@ -1,0 +1,94 @@
+"""The kernel without Spark's queries: a chain of levels in memory, for tests of topologies.
+
+Records go in and out as bytes, many in one call (`duolog.testing.packed_records`). All share one JVM, that of this process,
+which stays until the process ends.
+
+Source: the kernel's `Driver`, `jvm/README.md`.
+"""
+
+import json
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError
+
+from duolog.core.errors import QueryError
+from duolog.engine.failures import causes_of
+from duolog.engine.lowering.rows import Json
+from duolog.engine.printing import write_printed
+from duolog.engine.session import Session, open_session, running_config
+from duolog.engine.settings import EngineConfig
+
+_IN_WORDS: Final = {"RecordFailed", "StoreFull"}
+"""Exceptions of the kernel that say all there is to say."""
+
+_lock = threading.Lock()
+_session: Session | None = None
+
+
+def shared_session() -> Session:
+    """Return the share that all in-memory chains have in the JVM of this process; the first call starts it.
+
+    Raises:
+        ConfigError: there is no Java that Spark can run on.
+    """
+    global _session  # noqa: PLW0603 - as the JVM, one for the process
+    with _lock:
+        if _session is None or _session.has_ended:
+            directory = Path(tempfile.mkdtemp(prefix="duolog-driver-"))
+            config = EngineConfig("", directory, log_path=directory / "engine.log")
+            # A JVM that runs already has what is needed, whatever it was started with.
+            _session = open_session(running_config() or config)
+        return _session
+
+
+class MemoryChain:
+    """A plan that was lowered, with its state between micro-batches. Threads: one at a time."""
+
+    def __init__(self, spec: Json) -> None:
+        self._id: str = spec["application_id"]
+        self._prints = any(node["kind"] == "print" for node in spec["nodes"].values())
+        spark = shared_session().spark
+        jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java
+        self._kernel: Any = jvm.org.duolog.kernel
+        self._driver: Any = self._kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
+
+    def run(self, packed: bytearray, wall_clock_ms: int) -> bytes:
+        """Process records as one micro-batch; return what sinks write, in order.
+
+        Raises:
+            QueryError: one cannot be processed.
+        """
+        self._driver.setWallClock(wall_clock_ms)
+        try:
+            written: bytes = self._driver.runPacked(packed)
+        except Py4JJavaError as error:
+            raise _failed(error) from error
+        finally:
+            if self._prints:
+                write_printed(self._kernel.Prints.take(self._id))
+        return written
+
+    def rows(self, look: Json) -> bytes:
+        """Return the rows of a store, in all tasks: key and value as JSON (`lower_look`)."""
+        found: bytes = self._driver.rows(json.dumps(look))
+        return found
+
+    def skipped(self, stage: str) -> int:
+        """Return how many records were passed over, as a stage of their way counts them."""
+        counted = json.loads(self._kernel.Metrics.snapshot(self._id))["skipped"]
+        return int(counted.get(stage, 0))
+
+    def close(self) -> None:
+        """Forget what the JVM has counted."""
+        self._kernel.Metrics.reset(self._id)
+        self._kernel.Prints.reset(self._id)
+
+
+def _failed(error: Py4JJavaError) -> QueryError:
+    """Return what the kernel says of a record, or what was thrown."""
+    told = [cause.message for cause in causes_of(error) if cause.class_name in _IN_WORDS]
+    what, _, why = (told or [str(error)])[-1].partition(": ")
+    return QueryError(what, detail=why)

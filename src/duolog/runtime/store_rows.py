@@ -1,0 +1,198 @@
+"""The rows of a store, as they were when somebody looked: by key, range and window.
+
+    rows = driver.store("totals")            a read-only dict, in the order of the keys
+    rows["ann"], rows.get("ann")             one row: by name, or as it is of one column without a name
+    rows.range("a", "b")                     the keys from "a" to "b", both ends with them
+    rows.fetch("ann", from_ms=0)             of windows: those of a key, by their start and end
+    rows.find_sessions("ann", earliest_end_ms=500, latest_start_ms=900)
+
+A key of one column is the value itself, one of several a tuple; that of a window ends with its start and end.
+
+Source: Kafka Streams `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore`, `ReadOnlySessionStore`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, Self
+
+from duolog.plan.errors import InvalidPlan, unknown_name
+from duolog.plan.nodes import AggregateNode, ForeignJoin, Node, Plan, Source, Suppress, ToTable
+from duolog.plan.schema import BOUNDS
+from duolog.serde.row import Row
+
+_WITH_ROWS: Final = (Source, ToTable, AggregateNode, ForeignJoin, Suppress)
+
+Bounds = dict[str, tuple[object, object]]
+"""Of key columns, by name: the least and the greatest value that is asked for; None: no bound."""
+
+
+Windows = dict[tuple[int, int], dict[str, Any]]
+"""Rows by the start and end of their windows, in milliseconds, the earliest first."""
+
+
+class StoredRow(NamedTuple):
+    """Key and value columns of a row, and the row's timestamp."""
+
+    key: Row
+    value: Row
+    timestamp_ms: int
+
+
+def tables_by_store(plan: Plan) -> dict[str, Node]:
+    """Return the tables of a plan whose rows are kept, by the names of their stores."""
+    kept = (node for node in plan.nodes if node.is_table and isinstance(node, _WITH_ROWS))
+    return {store: node for node in kept for store in node.stores}
+
+
+def table_of_store(plan: Plan, name: str) -> Node:
+    """Return the table that fills the store of this name.
+
+    Raises:
+        StatementError: there is none.
+    """
+    tables = tables_by_store(plan)
+    if name in tables:
+        return tables[name]
+    for node in plan.nodes:
+        if name in node.stores:
+            raise InvalidPlan(
+                f'store "{name}" holds what {node} waits for, and no rows of a table',
+                hint=f"Look into one of {', '.join(tables)}." if tables else "",
+                place=plan.places.get(node.name, ""),
+            )
+    raise unknown_name("store", name, tables)
+
+
+class StoreRows(Mapping[Any, dict[str, Any]]):
+    """What a store held: equal to a dict of rows by key."""
+
+    def __init__(self, table: Node, rows: Iterable[StoredRow]) -> None:
+        self._table = table
+        self._rows = {as_key(row.key): row for row in sorted(rows, key=lambda row: _order(row.key))}
+
+    def __getitem__(self, key: Any) -> dict[str, Any]:
+        return self._row(self._rows[key])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def timestamp_ms(self, key: Any) -> int:
+        """Return the timestamp of a row: that of the record, or the greatest of an aggregate's records.
+
+        Raises:
+            KeyError: there is no such row.
+        """
+        return self._rows[key].timestamp_ms
+
+    def all(self) -> Self:
+        """Return all rows."""
+        return self
+
+    def range(self, low: Any = None, high: Any = None) -> Self:
+        """Return the rows from one key to another, both with them; None is no bound."""
+        first, last = _order(whole_key(low)), _order(whole_key(high))
+
+        def fits(key: Any) -> bool:
+            at = _order(whole_key(key))
+            return (low is None or first <= at) and (high is None or at <= last)
+
+        return self._where(fits)
+
+    def fetch(self, key: Any, *, from_ms: int | None = None, to_ms: int | None = None) -> Windows:
+        """Return the windows of a key that begin in a span of time, both ends with it.
+
+        They are dicts of rows by (start, end), in milliseconds, the earliest first.
+
+        Raises:
+            StatementError: the store has no windows.
+        """
+        return self._windows(key, lambda start, _end: _is_within(start, from_ms, to_ms))
+
+    def fetch_all(self, *, from_ms: int | None = None, to_ms: int | None = None) -> Self:
+        """Return the windows of all keys that begin in a span of time, both ends with it.
+
+        Raises:
+            StatementError: the store has no windows.
+        """
+        self._ensure_windowed()
+        return self._where(lambda key: _is_within(key[-2], from_ms, to_ms))
+
+    def find_sessions(
+        self, key: Any, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
+    ) -> Windows:
+        """Return the sessions of a key that end at a time or behind it, and begin at one or before it.
+
+        As `fetch`; a session ends with its last record. Other windows are found in the same way.
+        """
+        return self._windows(
+            key,
+            lambda start, end: (
+                _is_within(end, earliest_end_ms, None) and _is_within(start, None, latest_start_ms)
+            ),
+        )
+
+    def _windows(self, key: Any, fits: Callable[[int, int], bool]) -> Windows:
+        self._ensure_windowed()
+        wanted = whole_key(key)
+        return {
+            at[-2:]: self._row(row)
+            for at, row in self._rows.items()
+            if at[:-2] == wanted and fits(*at[-2:])
+        }
+
+    def _row(self, row: StoredRow) -> dict[str, Any]:
+        names = (column.name for column in self._table.schema.value)
+        return dict(zip(names, row.value, strict=True))
+
+    def _where(self, fits: Callable[[Any], bool]) -> Self:
+        return type(self)(self._table, (row for key, row in self._rows.items() if fits(key)))
+
+    def _ensure_windowed(self) -> None:
+        ensure_windowed(self._table)
+
+
+def ensure_windowed(table: Node) -> None:
+    """Raise a StatementError unless the keys of a table end with a window."""
+    if table.schema.key[-len(BOUNDS) :] != BOUNDS:
+        raise InvalidPlan(
+            f'the store of "{table}" has no windows',
+            hint="Ask for rows by key: get(key), range(low, high), all().",
+        )
+
+
+def as_key(row: Row) -> Any:
+    """Return a key as a person writes it; lists in it become tuples, as keys of a dict must be."""
+    return hashable(row[0] if len(row) == 1 else row)
+
+
+def hashable(key: Any) -> Any:
+    """Return a key that a dict may have."""
+    match key:
+        case list() | tuple():
+            return tuple(hashable(item) for item in key)
+        case dict():
+            return tuple((name, hashable(item)) for name, item in key.items())
+        case _:
+            return key
+
+
+def whole_key(key: Any) -> tuple[Any, ...]:
+    """Return the columns of a key as a person writes it."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _order(key: Iterable[Any]) -> tuple[Any, ...]:
+    """Return what keys are ordered by: nulls last, and what has no order of its own by its text."""
+    return tuple(
+        (value is None, str(value) if isinstance(value, dict | list | tuple) else value)
+        for value in key
+    )
+
+
+def _is_within(at: int, first: int | None, last: int | None) -> bool:
+    return (first is None or at >= first) and (last is None or at <= last)

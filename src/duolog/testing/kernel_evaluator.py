@@ -1,0 +1,69 @@
+"""A plan, run by the kernel in memory: the engine's own operators, without Spark's queries around them.
+
+first driver of the process ─▶ starts the JVM, which all share until the process ends
+each driver                 ─▶ compiles its expressions
+each record                 ─▶ one micro-batch: in, through all levels, out
+"""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from duolog.engine.in_memory import MemoryChain
+from duolog.engine.lower import lower
+from duolog.engine.lowering.looks import lower_look
+from duolog.engine.settings import LOG_AND_CONTINUE, LOG_AND_FAIL, ErrorHandling
+from duolog.engine.stores import RowReader
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import Node, Plan
+from duolog.runtime.store_rows import StoredRow
+from duolog.testing.packed_records import Sunk, pack, unpack
+from duolog.testing.reference import SinkRecord, SourceRecord
+
+
+class KernelEvaluator:
+    """Runs a plan over records in the kernel, keeping its state from one `run` to the next."""
+
+    def __init__(
+        self, plan: Plan, *, tasks: int, cache_bytes_max: int, passes_over: bool = False
+    ) -> None:
+        self.wall_clock_ms = 0
+        self._levels = find_levels(plan, tasks)
+        # What the JVM counts, it counts by this name.
+        name = f"topology-driver-{uuid.uuid4().hex}"
+        spec = lower(self._levels, name, cache_bytes_max=cache_bytes_max)
+        errors = ErrorHandling(processing=LOG_AND_CONTINUE if passes_over else LOG_AND_FAIL)
+        self._chain = MemoryChain(spec | {"errors": asdict(errors)})
+
+    @property
+    def dropped(self) -> int:
+        """Records that were dropped because they could not be read."""
+        return self._chain.skipped("deserialization")
+
+    @property
+    def failed(self) -> int:
+        """Records that were passed over because they could not be processed."""
+        return self._chain.skipped("processing")
+
+    def run(self, records: Iterable[SourceRecord]) -> list[SinkRecord]:
+        """Process records as one micro-batch; return what sinks write, in order.
+
+        Raises:
+            QueryError: one cannot be processed.
+        """
+        written = self._chain.run(pack(records), self.wall_clock_ms)
+        return [_sink_record(out) for out in unpack(written)]
+
+    def rows(self, table: Node) -> list[StoredRow]:
+        """Return the rows that the store of `table` holds, in all tasks; of one that holds back, those that wait."""
+        packed = self._chain.rows(lower_look(table, self._levels))
+        row_of = RowReader(table, self._levels).row
+        return [StoredRow(*row_of(row.key, row.value, row.ts)) for row in unpack(packed)]
+
+    def close(self) -> None:
+        """Forget what the JVM has counted; the JVM stays for the next driver."""
+        self._chain.close()
+
+
+def _sink_record(out: Sunk) -> SinkRecord:
+    return SinkRecord(out.topic, 0, out.ts, out.key, out.value, out.headers, out.partition)

@@ -1,0 +1,80 @@
+"""What can be asked of a store, by the driver that needs no JVM, and what is refused in words."""
+
+import pytest
+
+from duolog import Topology, tumbling
+from duolog.core.errors import StatementError
+from duolog.testing import TopologyDriver
+
+
+def visits() -> Topology:
+    topology = Topology("visits")
+    read = topology.stream("visits", key="name STRING", value="place STRING, n BIGINT")
+    read.group_by("place", "name").materialized("by-place").count("n").to("places")
+    by_name = read.group_by_key()
+    by_name.windowed_by(tumbling("10 s", grace="1 day")).materialized("windows").count("n").to("w")
+    read.join(read, within="1 minute", grace="1 minute", prefix="o_").to("pairs")
+    return topology
+
+
+@pytest.fixture
+def driver() -> TopologyDriver:
+    driver = TopologyDriver(visits())
+    for name, place, time in [
+        ("bob", "zoo", 1_000),
+        ("amy", "park", 12_000),
+        ("bob", "park", 15_000),
+        ("bob", None, 31_000),
+    ]:
+        driver.input_topic("visits").pipe_input(name, {"place": place}, time)
+    return driver
+
+
+def test_rows_are_a_dict_in_the_order_of_keys_that_nobody_can_change(
+    driver: TopologyDriver,
+) -> None:
+    rows = driver.store("by-place")
+
+    assert list(rows) == [("park", "amy"), ("park", "bob"), ("zoo", "bob")]
+    assert rows.all() == dict(rows)
+    assert rows.timestamp_ms(("park", "bob")) == 15_000
+    assert not hasattr(rows, "__setitem__")
+    assert repr(rows.range(("z", ""))) == "{('zoo', 'bob'): {'n': 1}}"
+
+
+def test_a_range_has_both_its_ends_and_may_be_open(driver: TopologyDriver) -> None:
+    rows = driver.store("by-place")
+
+    assert list(rows.range(("park", "amy"), ("park", "bob"))) == [("park", "amy"), ("park", "bob")]
+    assert list(rows.range(high=("park", "amy"))) == [("park", "amy")]
+    assert list(rows.range(("park", "bob"))) == [("park", "bob"), ("zoo", "bob")]
+
+
+def test_windows_are_found_by_key_and_by_the_time_when_they_begin(driver: TopologyDriver) -> None:
+    rows = driver.store("windows")
+
+    assert rows.fetch("bob") == {
+        (0, 10_000): {"n": 1},
+        (10_000, 20_000): {"n": 1},
+        (30_000, 40_000): {"n": 1},
+    }
+    assert list(rows.fetch("bob", from_ms=10_000, to_ms=29_999)) == [(10_000, 20_000)]
+    assert list(rows.fetch_all(to_ms=10_000)) == [
+        ("amy", 10_000, 20_000),
+        ("bob", 0, 10_000),
+        ("bob", 10_000, 20_000),
+    ]
+    found = rows.find_sessions("bob", earliest_end_ms=20_000, latest_start_ms=29_999)
+    assert list(found) == [(10_000, 20_000)]
+
+
+def test_what_a_store_has_not_is_refused_with_what_to_do(driver: TopologyDriver) -> None:
+    waits = next(
+        store for node in visits().build().nodes for store in node.stores if "join" in store
+    )
+
+    with pytest.raises(StatementError, match=r'the store of ".*" has no windows'):
+        driver.store("by-place").fetch("bob")
+    with pytest.raises(StatementError, match="no rows of a table") as caught:
+        driver.store(waits)
+    assert "Look into one of by-place, windows" in caught.value.hint
