@@ -1,7 +1,8 @@
 """Which tests stay together when processes share them, and which begin first.
 
-    a JVM with a broker beside it          what uses one stays in one process, which starts it once
-    a JVM alone                            so do these, in a JVM of their own: both take minutes
+    Kafka Streams as the judge             what uses it stays in one process, which starts its JVM once
+    a JVM with a broker beside it          so do these, in a JVM of their own
+    a JVM alone                            so do these: each takes minutes, and none a third of the whole
     a real Kafka                           so do these
     a fixture of a file                    the file stays together
     programs of a test's own, a minute each    every test for itself
@@ -21,7 +22,9 @@ _ROOT: Final = Path(__file__).parents[1]
 _JVM: Final = re.compile(r"\bSparkSession\b|\bOpenDriver\b")
 _KAFKA: Final = re.compile(r"\bKafkaPeer\b|\bkafka_peer\b")
 _BROKER: Final = re.compile(_KAFKA.pattern + r"|\bEmbeddedCluster\b")
+_JUDGE: Final = re.compile(r"\bKafkaStreams\b|\bkafka_streams\b|\bcourt\b")
 _SHARED: Final = {
+    "judge": (_JUDGE,),
     "jvm and broker": (_JVM, _BROKER),
     "jvm": (_JVM,),
     "kafka": (_KAFKA,),
