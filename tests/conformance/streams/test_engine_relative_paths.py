@@ -41,6 +41,7 @@ def cluster(tmp_path: Path) -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
+@pytest.mark.deep
 def test_a_second_start_on_a_relative_data_directory_finds_its_state(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
