@@ -51,6 +51,7 @@ from duolog.plan.nodes import (
     Subscriptions,
     Suppress,
     TableJoin,
+    ancestors,
     driving,
 )
 from duolog.plan.nodes.expiry import ttl_of
@@ -329,6 +330,7 @@ def _first_crossing(plan: Plan, merges_apart: Collection[Node]) -> set[Node]:
     crossing = {node for node, way in ways.items() if not way}.union(merges_apart)
     crossing |= {node for node in plan.nodes if node.reshuffles}
     tops = {_top(way) for way in ways.values() if way}
+    merges = [n for n in plan.nodes if isinstance(n, Merge) and n not in merges_apart]
     consumers: dict[Node, list[Node]] = {}
     for node, way in ways.items():
         if way:
@@ -339,8 +341,16 @@ def _first_crossing(plan: Plan, merges_apart: Collection[Node]) -> set[Node]:
         leaving = next(above for above in first if all(above in ways[node] for node in together))
         for node in together:
             way = (node, *ways[node])
-            crossing.add(way[way.index(leaving) - 1])
+            behind = way[: way.index(leaving)]
+            # What stands behind an edge comes to no merge that is in the ingress.
+            parted = any(_parts_streams(one, merges) for one in behind[1:])
+            crossing.add(node if parted else behind[-1])
     return crossing
+
+
+def _parts_streams(node: Node, merges: Iterable[Merge]) -> bool:
+    """Tell if of the streams of a merge one comes over `node`, and another does not."""
+    return any(len({node in ancestors(stream) for stream in merge.drivers}) > 1 for merge in merges)
 
 
 def _way(above: Node | None, merges_apart: Collection[Node]) -> tuple[Node, ...] | None:
@@ -381,10 +391,13 @@ def _depths(
     parts: Mapping[Node, Part], links: Iterable[tuple[Part, Part]], crossing: Iterable[Node]
 ) -> dict[Part, int]:
     depths = {parts[node]: 0 for node in crossing}
-    while deeper := {
-        to: depths[start] + 1
-        for start, to in links
-        if start in depths and depths[start] >= depths[to]
-    }:
+    for _ in range(len(depths) + 1):
+        deeper = {
+            to: depths[start] + 1
+            for start, to in links
+            if start in depths and depths[start] >= depths[to]
+        }
+        if not deeper:
+            return depths
         depths |= deeper
-    return depths
+    raise AssertionError("parts of the plan are in a circle")

@@ -1,4 +1,4 @@
-from duolog import Topology, avg, col, count, max_
+from duolog import Topology, avg, col, count, max_, row_time
 from duolog.plan.levels import Edge, Levels, find_levels
 from duolog.plan.nodes import GroupBy, StreamTableJoin
 
@@ -294,3 +294,18 @@ def test_an_edge_is_not_shared_where_sharing_would_close_a_circle() -> None:
         ("stream-2", 1),
         ("group-by-4", 1),
     ]
+
+
+def test_what_feeds_a_merge_in_the_ingress_stays_in_front_of_an_edge() -> None:
+    """Two joins share an edge no further than up to what the merge reads, or the plan would be in a circle."""
+    topology = Topology("merged")
+    stream = topology.stream(["one", "two"], key="k STRING", value="n BIGINT")
+    now = stream.with_columns(at=row_time())
+    later = now.with_time(row_time() + 1)
+    joined = now.join(now.merge(later), within="1 minute", prefix="both_")
+    later.left_join(joined, within="1 minute", prefix="joined_").to("out")
+
+    levels = levels_of(topology)
+
+    found = [node.name for node in levels.ingresses[0].nodes]
+    assert found == ["merge-3", "map-values-4", "with-time-5", "merge-6"]
