@@ -125,16 +125,15 @@ class Launcher:
         try:
             # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
             self.session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-            kernel = self._java().org.duolog.kernel
             sources = self._java().java.util.ArrayList()
             horizon = uuid.uuid4().hex
             for topic in dict.fromkeys(source["topic"] for source in self.spec["sources"]):
                 sources.add(self._read(topic, trigger, records_max, horizon))
             if trigger == "real-time" and self.config.master.startswith("local"):
-                self._open_gate(kernel)
-            envelopes = kernel.Kernel.apply(sources, spec)
+                self._open_gate()
+            envelopes = self.session.kernel("Kernel").apply(sources, spec)
             options = self._options(trigger, record_batch_bytes_max)
-            started = kernel.Launcher.start(envelopes, spec, options)
+            started = self.session.kernel("Launcher").start(envelopes, spec, options)
         except (Py4JError, ConnectionError, PySparkException) as error:
             raise to_query_failed(error, self.application_id, self.log_path, self.places) from error
         return StreamingQuery(started)
@@ -150,11 +149,11 @@ class Launcher:
 
     def counters(self) -> Counters:
         """Return what the kernel has counted in this JVM since `reset_counters`."""
-        return Counters.parse(self._java().org.duolog.kernel.Metrics.snapshot(self.application_id))
+        return Counters.parse(self.session.kernel("Metrics").snapshot(self.application_id))
 
     def reset_counters(self) -> None:
-        self._java().org.duolog.kernel.Metrics.reset(self.application_id)
-        self._java().org.duolog.kernel.Prints.reset(self.application_id)
+        self.session.kernel("Metrics").reset(self.application_id)
+        self.session.kernel("Prints").reset(self.application_id)
 
     @property
     def prints(self) -> bool:
@@ -163,14 +162,14 @@ class Launcher:
 
     def take_printed(self) -> str:
         """Return what was printed in this JVM since the last call, as `printing` reads it."""
-        taken: str = self._java().org.duolog.kernel.Prints.take(self.application_id)
+        taken: str = self.session.kernel("Prints").take(self.application_id)
         return taken
 
     def release(self) -> None:
         """Let another process run the application."""
         # Of a JVM that has gone the system has freed the lock.
         with contextlib.suppress(OSError, Py4JError):
-            self._java().org.duolog.kernel.TableGate.close(self.application_id)
+            self.session.kernel("TableGate").close(self.application_id)
             release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
 
     def _read(
@@ -195,11 +194,11 @@ class Launcher:
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
 
-    def _open_gate(self, kernel: Any) -> None:
+    def _open_gate(self) -> None:
         """Let records of streams wait for rows of tables, which only tasks of one JVM can do."""
         topics = dict.fromkeys(source["topic"] for source in self.spec["sources"])
         tables = [topic for topic in topics if self._is_table(topic)]
-        java, gate = self._java().java.util, kernel.TableGate
+        java, gate = self._java().java.util, self.session.kernel("TableGate")
         if tables and len(tables) < len(topics):
             given = [java.ArrayList(), java.ArrayList(), java.HashMap()]
             for topic in topics:

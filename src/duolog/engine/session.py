@@ -105,6 +105,8 @@ class _Running:
     config: EngineConfig
     end: "JavaEnd"
     owners: set["Session"] = field(default_factory=set)
+    kernel: dict[str, Any] = field(default_factory=dict)
+    """Classes of the kernel, by name."""
 
     @property
     def has_ended(self) -> bool:
@@ -130,9 +132,16 @@ class Session:
     @property
     def holder(self) -> Holder:
         """The JVM as what holds checkpoints."""
-        jvm: Any = self.spark.sparkContext._jvm  # noqa: SLF001 - as in _register_kernel
-        holder: Holder = jvm.org.duolog.kernel.Checkpoint
+        holder: Holder = self.kernel("Checkpoint")
         return holder
+
+    def kernel(self, name: str) -> Any:
+        """Return a class of the kernel, looked up once: the JVM looks for each part of its name in all jars."""
+        known = self._running.kernel
+        if name not in known:
+            jvm: Any = self.spark.sparkContext._jvm  # noqa: SLF001 - as in _register_kernel
+            known[name] = getattr(jvm.org.duolog.kernel, name)
+        return known[name]
 
     @property
     def log_path(self) -> Path | None:

@@ -35,7 +35,7 @@ def test_applications_that_start_at_once_do_not_get_each_others_shuffle_partitio
         found[int(spec.partition('"shuffle_partitions": ')[2].partition(",")[0])] = session[SETTING]
         return MagicMock()
 
-    spark.sparkContext._jvm.org.duolog.kernel.Launcher.start = started  # noqa: SLF001
+    share.kernel.return_value.start = started
     threads = [threading.Thread(target=start, args=(tasks,)) for tasks in (1, 2, 3, 7)]
     for thread in threads:
         thread.start()

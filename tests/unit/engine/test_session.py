@@ -4,8 +4,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, NoReturn
+from unittest.mock import MagicMock
 
 import pytest
 from pyspark import SparkConf
@@ -93,3 +95,22 @@ def test_a_jvm_whose_start_was_interrupted_ends_at_once(busy: subprocess.Popen[b
     end(KeyboardInterrupt, KeyboardInterrupt(), None)
 
     assert busy.returncode == -signal.SIGKILL
+
+
+def test_a_class_of_the_kernel_is_looked_up_once() -> None:
+    """Each part of its name was looked for in all jars, whenever a query was asked how far it is."""
+    looked_up: list[str] = []
+
+    class Package:
+        def __getattr__(self, name: str) -> object:
+            looked_up.append(name)
+            return object()
+
+    spark = MagicMock()
+    spark.sparkContext._jvm.org.duolog.kernel = Package()  # noqa: SLF001
+    running = session._Running(spark, ExitStack(), None, EngineConfig("", Path()), MagicMock())  # noqa: SLF001
+    first, second = session.Session(running), session.Session(running)
+
+    assert first.kernel("Metrics") is second.kernel("Metrics")
+    assert first.kernel("Prints") is not first.kernel("Metrics")
+    assert looked_up == ["Metrics", "Prints"]
