@@ -105,6 +105,8 @@ class Report:
     durations_ms: Mapping[str, int]
     """By phase, under Spark's names: `addBatch`, `queryPlanning`, `triggerExecution` (all of it), …"""
     positions: EndOffsets
+    state_commit_ms: int = 0
+    """How long stores took to commit, summed over the tasks of all levels, which run side by side."""
 
     @property
     def duration_ms(self) -> int:
@@ -130,6 +132,10 @@ class Report:
             records_per_second=float(report.get("processedRowsPerSecond") or 0.0),
             durations_ms={phase: int(spent) for phase, spent in durations.items()},
             positions=positions,
+            state_commit_ms=sum(
+                int(operator.get("commitTimeMs") or 0)
+                for operator in report.get("stateOperators", ())
+            ),
         )
 
 

@@ -13,6 +13,7 @@ REPORT = {
         {"endOffset": json.dumps({"airlines": {"0": 16}})},
         {"endOffset": None},
     ],
+    "stateOperators": [{"commitTimeMs": 40}, {"commitTimeMs": 2}, {}],
 }
 
 
@@ -22,6 +23,7 @@ def test_a_report_of_spark_is_read_whether_its_offsets_are_json_or_text() -> Non
     assert (report.epoch_id, report.started_at_ms) == (7, 1_356_998_400_500)
     assert (report.records_in, report.records_per_second, report.duration_ms) == (100, 50.0, 2000)
     assert report.positions == {"flights": {0: 90, 1: 10}, "airlines": {0: 16}}
+    assert report.state_commit_ms == 42
 
 
 def test_a_report_without_numbers_reads_as_zeros() -> None:
