@@ -1,6 +1,6 @@
 """Events at a steady rate that carry the time at which they were handed to the producer.
 
-    {"id": "key-0000042", "place": "place-2", "n": 17, "at": 1700000000123, "sent_at": 1700000000123.4}
+    {"user": "key-0000042", "place": "place-2", "n": 17, "at": 1700000000123, "sent_at": 1700000000123.4}
 
 Thread: `SteadyLoad` is a thread of its own; its attributes are read by others.
 """
@@ -52,13 +52,15 @@ class SteadyLoad(threading.Thread):
     def _send(self, key: int) -> None:
         sent_at = time.time() * 1000
         event = event_of(key, self.produced, int(sent_at), sent_at)
-        self._producer.produce(self._topic, json.dumps(event), event["id"], timestamp=int(sent_at))
+        self._producer.produce(
+            self._topic, json.dumps(event), event["user"], timestamp=int(sent_at)
+        )
 
 
 def event_of(key: int, number: int, at_ms: int, sent_at: float) -> dict[str, str | float]:
     """Return an event; `at` is its time, `sent_at` when it was handed to the producer."""
     return {
-        "id": f"key-{key:07}",
+        "user": f"key-{key:07}",
         "place": f"place-{key % PLACES}",
         "n": number % 100,
         "at": at_ms,
