@@ -41,10 +41,12 @@ class Cluster:
 
     def __init__(self, servers: str) -> None:
         self.servers = servers
-        self._admin = AdminClient({"bootstrap.servers": servers})
+        # Nobody wants to read that the broker has gone at the end.
+        settings = {"bootstrap.servers": servers, "log_level": 0}
+        self._admin = AdminClient(settings)
         self._producer = Producer(
-            {
-                "bootstrap.servers": servers,
+            settings
+            | {
                 "partitioner": "murmur2_random",
                 "linger.ms": 20,
                 "queue.buffering.max.messages": 1_000_000,

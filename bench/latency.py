@@ -209,6 +209,7 @@ def reader(servers: str, *topics: str) -> Consumer:
         {
             "bootstrap.servers": servers,
             "group.id": "latency",
+            "log_level": 0,
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 500,
         }

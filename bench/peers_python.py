@@ -123,7 +123,8 @@ class Results:
     def __init__(self, servers: str, topic: str) -> None:
         self._servers = servers
         self._topic = topic
-        self._consumer = Consumer({"bootstrap.servers": servers, "group.id": "peers"})
+        settings = {"bootstrap.servers": servers, "group.id": "peers", "log_level": 0}
+        self._consumer = Consumer(settings)
 
     def count(self) -> int:
         """Return how many records the topic holds."""

@@ -31,6 +31,7 @@ class SteadyLoad(threading.Thread):
         self._producer = Producer(
             {
                 "bootstrap.servers": servers,
+                "log_level": 0,
                 "partitioner": "murmur2_random",
                 "linger.ms": 0 if rate <= _SLOW_RATE else 5,
             }
