@@ -56,7 +56,8 @@ class _Side:
     def __init__(self, node: StreamJoinSide) -> None:
         self._node = node
         self._window = node.own_window
-        self._keys = key_serde(internal_key_format(node.schema.key).name, node.schema.key)
+        of = node.schema
+        self._keys = key_serde(internal_key_format(of.inner_key).name, of.key, of.window)
         scope = Scope(node.left.schema.columns, node.right.schema.value)
         self._values = [compile_expression(expression, scope) for _, expression in node.values]
 

@@ -5,7 +5,7 @@ side are r0… of the other.
 """
 
 from duolog.engine.expressions import Names, key_names, lower_as_declared
-from duolog.engine.formats import encode
+from duolog.engine.formats import encode_key
 from duolog.engine.lowering.operators import StreamJoinOperator
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.engine.sql import spark_types
@@ -21,7 +21,7 @@ def lower_stream_join_side(node: StreamJoinSide, row: Row, _around: Surroundings
     entries, kept = reshape(row, node.own.schema, own, f"{node.name}-kept")
     naming = _names(node, own, [column.name for column in other])
     window = node.own_window
-    key = node.left.schema.key  # Both sides find each other's records by the same bytes.
+    left = node.left.schema  # Both sides find each other's records by the same bytes.
     operator = StreamJoinOperator(
         store=node.store,
         other_store=node.other_store,
@@ -33,7 +33,7 @@ def lower_stream_join_side(node: StreamJoinSide, row: Row, _around: Surroundings
         before_ms=window.before_ms,
         after_ms=window.after_ms,
         grace_ms=window.grace_ms,
-        key_bytes=encode(internal_key_format(key), key, key_names(key), "key"),
+        key_bytes=encode_key(internal_key_format(left.inner_key), left, key_names(left.key)),
         right_types=spark_types(other),
         values=[lower_as_declared(expression, naming) for _, expression in node.values],
     )

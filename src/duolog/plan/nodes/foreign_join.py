@@ -21,7 +21,7 @@ from typing import Literal as OneOf
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named, Scope
 from duolog.plan.nodes.expiry import ensure_stays
-from duolog.plan.nodes.join import ensure_not_windowed, table_names_in
+from duolog.plan.nodes.join import table_names_in
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -67,7 +67,6 @@ class Numbered(Node):
     def __post_init__(self) -> None:
         ensure_table(self.left, "join, on the left side,")
         ensure_table(self.right, "join, on the right side,")
-        ensure_not_windowed(self.left, self.right)
         found, wanted = self.foreign_key, self.right.schema.key
         if [column.type for column in found] != [column.type for column in wanted]:
             raise InvalidPlan(
@@ -139,7 +138,8 @@ class Subscribe(Node):
         left = self.numbered.left.schema
         primary, columns = (map(left_column, part) for part in (left.key, left.value))
         value = (*primary, NUMBER, INSTRUCTION, *columns)
-        return Schema(self.numbered.right.schema.key, value)
+        right = self.numbered.right.schema
+        return Schema(right.key, value, right.window)
 
     @property
     def action(self) -> str:
@@ -179,7 +179,7 @@ class _Answering(Node):
     def schema(self) -> Schema:  # type: ignore[override]
         left, right = self.numbered.left.schema, self.right.schema
         columns = (*map(left_column, left.value), *map(right_column, right.value))
-        return Schema(left.key, (NUMBER, OUTCOME, *columns))
+        return Schema(left.key, (NUMBER, OUTCOME, *columns), left.window)
 
     def reads(self, parent: Node, behind: Names) -> Names:
         if parent is not self.right:

@@ -148,15 +148,3 @@ def ensure_history(table: Node, grace_ms: int) -> None:
             hint="Read its topic as a versioned table: table(..., history=...), at least as long as "
             "grace. What is made of tables by an aggregate or a join has no versions.",
         )
-
-
-def ensure_not_windowed(*nodes: Node) -> None:
-    """Raise a StatementError where the key of one has the bounds of windows."""
-    for node in nodes:
-        if node.schema.window is not None:
-            raise InvalidPlan(
-                f'cannot join table "{node}" by a foreign key: its key is windowed',
-                detail=f"Its key is ({render_columns(node.schema.key)}).",
-                hint="Write the table to a topic under a key of plain columns, and read it again: "
-                'to_stream().select_key(...).to("topic").',
-            )

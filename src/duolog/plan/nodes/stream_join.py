@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named
 from duolog.plan.join_window import JoinWindow
+from duolog.plan.nodes.join import ensure_same_windows
 from duolog.plan.nodes.node import Node, ensure_stream
 from duolog.plan.nodes.two_sides import JoinKind, JoinOfSides, SideOfJoin
 from duolog.plan.types import Column, render_columns
@@ -44,13 +45,7 @@ class StreamJoinSide(SideOfJoin):
     def __post_init__(self) -> None:
         ensure_stream(self.left, "join, on the left side,")
         ensure_stream(self.right, "join, on the right side,")
-        for stream in (self.left, self.right):
-            if stream.schema.window is not None:
-                raise InvalidPlan(
-                    f'cannot join stream "{stream}" with a stream: its key is windowed',
-                    detail=f"Its key is ({render_columns(stream.schema.key)}).",
-                    hint="Give it a key of plain columns with select_key(...).",
-                )
+        ensure_same_windows(self.left, self.right)
         keys = self.left.schema.key, self.right.schema.key
         if not keys[0] or [c.type for c in keys[0]] != [c.type for c in keys[1]]:
             raise InvalidPlan(
