@@ -9,6 +9,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from duolog.dsl.builder import Builder
 from duolog.dsl.cogroup_nodes import Side, cogrouping_fold, common_group, ensure_same_groups
 from duolog.dsl.columns import Columns, Expr, named
+from duolog.dsl.windows import Duration
 from duolog.plan.aggregates import Fold
 from duolog.plan.expressions import PlainValue
 from duolog.plan.nodes import GroupBy
@@ -24,7 +25,7 @@ class InGroups(Protocol[TableT_co]):
 
     _group: GroupBy
 
-    def materialized(self, store: str) -> Self: ...
+    def materialized(self, store: str | None, *, retention: Duration | None) -> Self: ...
 
     def windowed_by(self, windows: Windows, *, emit: Emit) -> Self: ...
 
@@ -54,9 +55,12 @@ class CoGrouped(Generic[TableT]):
         side = Side.of(grouped._group, adder)  # noqa: SLF001 - as the Protocol says
         return CoGrouped(self._builder, self._first, (*self._sides, side))
 
-    def materialized(self, store: str) -> "CoGrouped[TableT]":
-        """Name the store of the table that follows. Else it is named after its place."""
-        return CoGrouped(self._builder, self._first.materialized(store), self._sides)
+    def materialized(
+        self, store: str | None = None, *, retention: Duration | None = None
+    ) -> "CoGrouped[TableT]":
+        """Name the store of the table that follows, and say how long it keeps rows: as `Grouped.materialized`."""
+        kept = self._first.materialized(store, retention=retention)
+        return CoGrouped(self._builder, kept, self._sides)
 
     def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "CoGrouped[TableT]":
         """Aggregate in windows, as `Grouped.windowed_by`. All streams have one stream time."""

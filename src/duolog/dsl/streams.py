@@ -348,6 +348,7 @@ class _Kept:
     windows: Windows | None = None
     emit: Emit = "on update"
     ttl_ms: int | None = None
+    retention_ms: int | None = None
 
 
 class Grouped:
@@ -368,16 +369,28 @@ class Grouped:
         """The columns that the records of a group have: the group's key, and the others."""
         return self._group.schema
 
-    def materialized(self, store: str | None = None, *, ttl: Duration | None = None) -> "Grouped":
+    def materialized(
+        self,
+        store: str | None = None,
+        *,
+        ttl: Duration | None = None,
+        retention: Duration | None = None,
+    ) -> "Grouped":
         """Name the store of the table that follows, and say how long it keeps rows.
 
         Args:
             store: its name. Else it is named after the step, or its place.
             ttl: how long a row is kept that is not updated, `"7 days"`: by the timestamps of the
                 records, and without a word. A group that comes again begins anew.
+            retention: how long a window's row is found in joins, by stream time, from the window's start on, of
+                a session from its end; not less than its size and grace period, which it is unless given.
         """
-        ttl_ms = None if ttl is None else milliseconds(ttl, "ttl")
-        kept = replace(self._kept, store=store or self._kept.store, ttl_ms=ttl_ms)
+        kept = replace(
+            self._kept,
+            store=store or self._kept.store,
+            ttl_ms=None if ttl is None else milliseconds(ttl, "ttl"),
+            retention_ms=None if retention is None else milliseconds(retention, "retention"),
+        )
         return Grouped(self._builder, self._group, kept)
 
     def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "Grouped":
@@ -390,7 +403,7 @@ class Grouped:
         Args:
             windows: what they are. For results on close they say their grace period.
             emit: when a result leaves: with each update, or once, when the window has closed. Then
-                nothing is told of it before, and its row is gone.
+                nothing is told of it before; whoever looks its row up finds it as it is.
 
         Raises:
             StatementError: results are wanted on close, and the windows do not say a grace period.
@@ -491,6 +504,7 @@ class Grouped:
                 self._kept.windows,
                 self._kept.emit,
                 self._kept.ttl_ms,
+                self._kept.retention_ms,
             ),
         )
         return Table(self._builder, node)

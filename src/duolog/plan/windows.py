@@ -236,5 +236,25 @@ def ensure_grace(grace_ms: int) -> None:
         raise InvalidPlan("the grace period is negative")
 
 
+def ensure_retention(windows: Windows | None, retention_ms: int) -> None:
+    """Raise a StatementError where rows of windows cannot be kept for a time."""
+    if windows is None:
+        raise InvalidPlan(
+            "a retention is for rows of windows",
+            detail="Other rows are kept for good.",
+            hint="Say how long a row lives that is not updated: ttl=.",
+        )
+    if windows.kept_ms is None:
+        raise InvalidPlan(
+            "a window without an end has no retention", detail="Its rows are kept for good."
+        )
+    if retention_ms < windows.kept_ms:
+        raise InvalidPlan(
+            f"rows of windows cannot go after {retention_ms} ms",
+            detail=f"They are needed for {windows.kept_ms} ms: {windows}.",
+            hint=f'Give them a longer retention: retention="{windows.kept_ms} ms", or more.',
+        )
+
+
 def render_grace(grace_ms: int) -> str:
     return f", grace {grace_ms} ms" if grace_ms else ""

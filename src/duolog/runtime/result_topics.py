@@ -68,10 +68,13 @@ def _config(sink: Sink) -> dict[str, str]:
 
 def _kept_ms(sink: Sink) -> int | None:
     """Return how long the windows of a table's rows keep them; None where that has no end or is not known."""
-    windows = [
-        node.windows for node in ancestors(sink) if isinstance(node, AggregateNode) and node.windows
+    kept = [
+        node.kept_ms
+        for node in ancestors(sink)
+        if isinstance(node, AggregateNode)
+        and node.windows
+        and node.windows.key == sink.schema.window
     ]
-    kept = [of.kept_ms for of in windows if of.key == sink.schema.window]
     return None if None in kept else max(filter(None, kept), default=None)
 
 

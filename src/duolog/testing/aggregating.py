@@ -29,29 +29,28 @@ def fold_of(node: AggregateNode) -> Run:
             return _in_sessions(node, windows)
         case SlidingWindows() as windows:
             stream_time = partial(_stream_time, node)
-            return in_sliding_windows(node, windows, _adder(node), results_of(node), stream_time)
+            run = in_sliding_windows(node, windows, _adder(node), results_of(node), stream_time)
+            return _told_on_close(node, run, windows.grace_ms) if node.emits_on_close else run
         case windows:
             return _in_fixed_windows(node, windows)
 
 
 def _in_fixed_windows(node: AggregateNode, windows: FixedWindows) -> Run:
     add = _add_to_row(node)
-    leaving = _leaving(node)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
             return []
         closed = _stream_time(node, entry, stores) - windows.grace_ms
         bounds = [(start, windows.end(start)) for start in windows.starts(entry.timestamp_ms)]
-        updates = [
+        return [
             result
             for start, end in bounds
             if end > closed
             for result in add(replace(entry, key=(*entry.key, start, end)), stores)
         ]
-        return leaving(entry, stores, closed + 1) if node.emits_on_close else updates
 
-    return run
+    return _told_on_close(node, run, windows.grace_ms - 1) if node.emits_on_close else run
 
 
 def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
@@ -59,7 +58,6 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
     initial = [compile_expression(kept.initial, Scope(())) for kept in node.accumulators]
     results = results_of(node)
     merge = _merge(node)
-    leaving = _leaving(node)
 
     def joined(entry: Entry, touched: Sequence[Row], stores: Stores) -> tuple[Row, Kept]:
         assert entry.value is not None
@@ -76,17 +74,13 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
             return []
-        updates = updated(entry, stores)
-        closed = _stream_time(node, entry, stores) - windows.gap_ms - windows.grace_ms
-        return leaving(entry, stores, closed) if node.emits_on_close else updates
-
-    def updated(entry: Entry, stores: Stores) -> Sequence[Entry]:
         store, at, gap = stores[node.store], entry.timestamp_ms, windows.gap_ms
-        closed = _stream_time(node, entry, stores) - gap - windows.grace_ms
+        stream_time = _stream_time(node, entry, stores)
+        closed, over = stream_time - gap - windows.grace_ms, node.let_go_until(stream_time)
         touched = sorted(
             key
             for key in store
-            if key[:-2] == entry.key and key[-1] >= max(closed, at - gap) and key[-2] <= at + gap  # type: ignore[operator]
+            if key[:-2] == entry.key and key[-1] >= max(over + 1, at - gap) and key[-2] <= at + gap  # type: ignore[operator]
         )
         if max([at, *(key[-1] for key in touched)]) < closed:  # type: ignore[type-var, operator]
             return []
@@ -105,11 +99,15 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
         store[key] = now
         return found
 
-    return run
+    waits_ms = windows.gap_ms + windows.grace_ms
+    return _told_on_close(node, run, waits_ms) if node.emits_on_close else run
 
 
-def _leaving(node: AggregateNode) -> Callable[[Entry, Stores, int], list[Entry]]:
-    """Return the function that takes the rows of windows that end before a time out of the store."""
+def _told_on_close(node: AggregateNode, update: Run, waits_ms: int) -> Run:
+    """Return the function that updates rows, and tells those that end more than a time before stream time.
+
+    They stay behind their results. How far they were told is kept beside them: now, and before this record.
+    """
     results = results_of(node)
     inner = node.schema.inner_key
     keys = key_serde(internal_key_format(inner).name, inner)
@@ -117,13 +115,25 @@ def _leaving(node: AggregateNode) -> Callable[[Entry, Stores, int], list[Entry]]
     def place(key: Row) -> tuple[object, object, bytes]:
         return key[-1], key[-2], keys.serialize(key[:-2]) or b""
 
-    def leave(entry: Entry, stores: Stores, before: int) -> list[Entry]:
+    def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if is_null(entry.key) or entry.value is None:
+            return []
+        told = stores.setdefault(_told(node), {}).get((), Kept((), -1)).timestamp_ms
+        update(entry, stores)
         store = stores[node.store]
-        closed = sorted((key for key in store if key[-1] < before), key=place)  # type: ignore[operator]
-        gone = [(key, store.pop(key)) for key in closed]
-        return [made(entry, results(key, row), row.timestamp_ms, key) for key, row in gone]
+        closed = _stream_time(node, entry, stores) - waits_ms
+        stores[_told(node)] = {(): Kept((told,), max(told, closed - 1))}
+        leaving = sorted((key for key in store if told < key[-1] < closed), key=place)  # type: ignore[operator]
+        return [
+            made(entry, results(key, store[key]), store[key].timestamp_ms, key) for key in leaving
+        ]
 
-    return leave
+    return run
+
+
+def _told(node: AggregateNode) -> str:
+    """Return where it is kept up to which end rows were told, and before the last record."""
+    return f"{node.store}, told"
 
 
 def _merge(node: AggregateNode) -> Callable[[Row, Row], Row]:
@@ -161,7 +171,12 @@ def is_over(node: AggregateNode, key: Row, stores: Stores) -> bool:
     if node.windows is None or not times:
         return False
     assert isinstance(end, int)
-    return end <= node.windows.let_go_until(times[()].timestamp_ms)
+    over = node.let_go_until(times[()].timestamp_ms)
+    if node.emits_on_close:
+        (told,) = stores[_told(node)][()].row
+        assert isinstance(told, int)
+        over = min(over, told)
+    return end <= over
 
 
 def _add_to_row(node: AggregateNode) -> Run:

@@ -314,6 +314,7 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
                 "results": _values(node.results),
                 **({"windows": _windows(node.windows)} if node.windows else {}),
                 "on_close": node.emits_on_close,
+                "retention": node.retention_ms,
             }
         case Suppress():
             return {

@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from conformance.streams.closed_window_cases import hops_told_once, sliding_windows_on_close
 from conformance.streams.judged_cases import (
     Define,
     Mode,
@@ -196,7 +197,7 @@ IN_KERNEL: Final = (
     ),
     InKernel(
         "stream time is forgotten",
-        "WindowRows",
+        "WindowTask",
         "state.updateValue(TIME, ",
         "state.updateValue(BUCKETS, ",
         in_tumbling_windows,
@@ -308,6 +309,22 @@ IN_KERNEL: Final = (
         "&& !predicates[branch].test",
         "&& predicates[branch].test",
         split_into_branches,
+    ),
+    InKernel(
+        "what stays is told again in the next micro-batch",
+        "DueOrder",
+        "if (rows.hasLeft(place)) {",
+        "if (false) {",
+        hops_told_once,
+        "late",
+    ),
+    InKernel(
+        "what is over when it is told is lost",
+        "WindowRows",
+        "Math.min(task.over, task.told.before())",
+        "task.over",
+        sliding_windows_on_close,
+        "late",
     ),
     InKernel(
         "results on close leave in the order of keys turned round",

@@ -96,6 +96,8 @@ def stores_of_all_kinds() -> Topology:
     by_name.materialized("sums").aggregate(total=sum_("n"), mean=sum_("n") / count()).to("sums")
     by_name.windowed_by(tumbling("10 s")).materialized("windows").count("n").to("windowed")
     by_name.windowed_by(session("5 s")).materialized("sessions").count("n").to("sessions")
+    closed = by_name.windowed_by(tumbling("10 s", grace="0 s"), emit="on close")
+    closed.materialized("closed", retention="30 s").count("n").to("closed")
     ranks = topology.table("ranks", key="name STRING", value="n INT")
     ranks.group_by("n").materialized("top").aggregate(top=top_k("name", 2)).to("top")
     held = visits.group_by("place", "name").count("n").suppress("1 minute")
@@ -134,6 +136,8 @@ def test_stores_of_all_kinds_are_looked_into(engine: Form) -> None:
         assert list(sums.range("b")) == ["bob"]
         assert list(sums.range(high="b")) == ["amy"]
         assert driver.store("windows").fetch("bob") == {(20_000, 30_000): {"n": 1}}
+        both = {(0, 10_000): {"n": 2}, (20_000, 30_000): {"n": 1}}
+        assert driver.store("closed").fetch("bob") == both
         sessions = driver.store("sessions")
         assert list(sessions.fetch_all(from_ms=21_000)) == [("bob", 21_000, 21_000)]
         assert sessions.find_sessions("bob", earliest_end_ms=9_000) == {(21_000, 21_000): {"n": 1}}

@@ -24,9 +24,11 @@ What is different on purpose:
     a windowed aggregate drops records       Streams says so in its documentation, and counts them
     without a value                          all the same. The judge's groups drop them
     the streams of a cogroup have one        Streams' processors have one each: a record may be late
-    stream time                              for its own stream alone. Judged where none is late
-    a repartitioned stream keeps records     Streams drops them, but where a left join follows. Judged
-    without a key                            with keys alone
+    stream time                              for its own stream alone. The store has one time: what is late
+                                             there is not kept and told all the same, a 1 in the place of
+                                             the window's count. Judged where none is late
+    a repartitioned stream keeps records     Streams drops them and does not count them, but where a left join
+    without a key                            follows. Judged with keys alone
     what a suppressed table takes back is    Streams hands on the row before the last change as the old one, which
     what it has told                         nobody was told. Nothing judged here is behind one
     a filtered table is silent about rows    Streams' filter is too where somebody reads old values;

@@ -76,26 +76,7 @@ def test_what_cannot_be_held_back_is_refused_with_what_to_write(
     assert hint in caught.value.hint
 
 
-def test_results_on_close_need_not_be_held_back() -> None:
-    visits = Topology("t").stream("visits", key="user STRING", value="n INT")
-    windows = visits.group_by_key().windowed_by(tumbling("1 s", grace="0 s"), emit="on close")
-
-    with pytest.raises(StatementError, match="leave when their windows close"):
-        windows.count().suppress(until="window close")
-
-
 def test_its_store_has_a_name_of_the_user() -> None:
     held = users(Topology("t")).suppress("1 s", store="held")
 
     assert held.node.stores == ("held",)
-
-
-def test_rows_that_go_when_their_windows_close_are_not_joined() -> None:
-    visits = Topology("t").stream("visits", key="user STRING", value="n INT")
-    windowed = visits.group_by_key().windowed_by(tumbling("1 s", grace="0 s"), emit="on close")
-    table = windowed.count()
-
-    with pytest.raises(StatementError, match="its rows go") as caught:
-        table.filter(col("count") > 1).left_join(table, prefix="all_")
-
-    assert 'emit="on update"' in caught.value.hint

@@ -219,3 +219,49 @@ def test_a_result_leaves_on_update_or_on_close() -> None:
         visits(Topology("t")).group_by("place").windowed_by(tumbling("1 hour"), emit="final")  # type: ignore[arg-type]
 
     assert 'emit="on close"' in caught.value.hint
+
+
+def test_rows_of_windows_are_kept_as_long_as_they_are_needed_or_longer() -> None:
+    windowed = visits(Topology("t")).group_by("place").windowed_by(tumbling("1 h", grace="5 m"))
+
+    table = windowed.materialized(retention="1 day").count()
+
+    assert "kept in aggregate-3-store for 86400000 ms" in table.node.action
+    with pytest.raises(StatementError, match="cannot go after 3600000 ms") as caught:
+        windowed.materialized(retention="1 h").count()
+    assert 'retention="3900000 ms"' in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("windowed", "match"), [(False, "for rows of windows"), (True, "without an end")]
+)
+def test_what_is_kept_for_good_has_no_retention(windowed: bool, match: str) -> None:  # noqa: FBT001
+    grouped = visits(Topology("t")).group_by("place").materialized(retention="1 day")
+
+    with pytest.raises(StatementError, match=match):
+        (grouped.windowed_by(unlimited()) if windowed else grouped).count()
+
+
+def test_windows_are_columns_of_a_foreign_key_like_others() -> None:
+    topology = Topology("t")
+    hours = hourly(topology)
+    cities = topology.table("cities", key="city STRING", value="hour BIGINT, place STRING")
+
+    bounds = [col("hour"), col("hour") + 3_600_000]
+    found = cities.join(hours, on=["place", *bounds])
+    back = hours.left_join(cities, on="place", prefix="c_")
+
+    assert str(found.schema.key[0]) == "city STRING"
+    assert back.schema.window == WindowedKey(3_600_000)
+
+
+def test_streams_with_windows_in_their_keys_join_where_these_are_of_one_size() -> None:
+    topology = Topology("t")
+    hours = hourly(topology).to_stream()
+    days = visits(topology).group_by("place").windowed_by(tumbling("1 day")).count().to_stream()
+
+    joined = hours.join(hours, within="1 h", prefix="again_")
+
+    assert joined.schema.window == WindowedKey(3_600_000)
+    with pytest.raises(StatementError, match="different sizes"):
+        hours.join(days, within="1 h", prefix="d_")

@@ -1,12 +1,13 @@
-"""What leaves on close leaves the store, in order and by parts: windows and sessions."""
+"""What leaves on close is gone from the store with the next records, in order and by parts: windows of each kind."""
 
 import json
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
 
-from duolog import Topology, session, tumbling
+from duolog import Topology, session, sliding, tumbling
 from duolog.core.units import SECOND_MS
 from duolog.dsl.streams import Grouped, Table
 from duolog.engine.lower import lower
@@ -28,6 +29,13 @@ def in_sessions(grouped: Grouped) -> Table:
     return grouped.windowed_by(session("1 s", grace="0 s"), emit="on close").count()
 
 
+def in_sliding_windows(grouped: Grouped) -> Table:
+    return grouped.windowed_by(sliding("1 s", grace="0 s"), emit="on close").count()
+
+
+KINDS: Final = [in_windows, in_sessions, in_sliding_windows]
+
+
 def driver_of(
     spark: SparkSession, count: Callable[[Grouped], Table], *, real_time: bool
 ) -> KernelDriver:
@@ -43,7 +51,7 @@ def clicks_of(users: int, second: int) -> list[In]:
     return [In("clicks", f"{user:05}", value, second * SECOND_MS) for user in range(users)]
 
 
-@pytest.mark.parametrize("count", [in_windows, in_sessions])
+@pytest.mark.parametrize("count", KINDS)
 def test_in_a_micro_batch_all_that_has_closed_leaves_in_order(
     spark: SparkSession, count: Callable[[Grouped], Table]
 ) -> None:
@@ -58,11 +66,12 @@ def test_in_a_micro_batch_all_that_has_closed_leaves_in_order(
     assert {out.value for out in found if out.value} == {found[0].value}, (
         "each has counted one record"
     )
-    # Of the one that is open: its row, and of a session what finds it.
+    driver.batch(clicks_of(1, 10))
+    # Of the one that is open: its row, and what finds it.
     assert driver.entries("counts") <= OF_THE_TASK + 2
 
 
-@pytest.mark.parametrize("count", [in_windows, in_sessions])
+@pytest.mark.parametrize("count", KINDS)
 def test_what_opens_and_closes_in_one_micro_batch_leaves_in_it(
     spark: SparkSession, count: Callable[[Grouped], Table]
 ) -> None:
@@ -79,7 +88,7 @@ def test_what_opens_and_closes_in_one_micro_batch_leaves_in_it(
     ]
 
 
-@pytest.mark.parametrize("count", [in_windows, in_sessions])
+@pytest.mark.parametrize("count", KINDS)
 def test_in_real_time_a_record_lets_so_many_go_and_the_next_one_goes_on(
     spark: SparkSession, count: Callable[[Grouped], Table]
 ) -> None:
@@ -91,4 +100,5 @@ def test_in_real_time_a_record_lets_so_many_go_and_the_next_one_goes_on(
 
     assert [len(part) for part in parts] == [AT_ONCE, 200, 0]
     assert [out.key for part in parts for out in part] == [f"{user:05}" for user in range(users)]
+    driver.batch(clicks_of(1, 10) * 20)
     assert driver.entries("counts") <= OF_THE_TASK + 2

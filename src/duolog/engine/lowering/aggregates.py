@@ -48,20 +48,19 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
         "results": [lower_as_declared(result, result_naming) for _, result in node.results],
         "told_at_once": node in around.levels.cut.copied,
     }
+    if node.windows is None:
+        paged = any(accumulator.paged for accumulator in kept)
+        back = _subtract(node, naming)
+        return FoldOperator(**shared, subtract=back, paged=paged, ttl_ms=node.ttl_ms)
+    shared |= {"on_close": _order_on_close(node), "longer_ms": node.longer_ms}
     match node.windows:
-        case None:
-            paged = any(accumulator.paged for accumulator in kept)
-            back = _subtract(node, naming)
-            return FoldOperator(**shared, subtract=back, paged=paged, ttl_ms=node.ttl_ms)
         case SlidingWindows(difference_ms=difference, grace_ms=grace):
             return SlidingFoldOperator(**shared, difference_ms=difference, grace_ms=grace)
         case SessionWindows(gap_ms=gap, grace_ms=grace):
-            shared["merge"] = _merge(node, accumulators)
-            order = _order_on_close(node)
-            return SessionFoldOperator(**shared, on_close=order, gap_ms=gap, grace_ms=grace)
+            merge = _merge(node, accumulators)
+            return SessionFoldOperator(**shared, merge=merge, gap_ms=gap, grace_ms=grace)
         case windows:
-            order = _order_on_close(node)
-            return WindowFoldOperator(**shared, on_close=order, windows=lower_windows(windows))
+            return WindowFoldOperator(**shared, windows=lower_windows(windows))
 
 
 def _order_on_close(node: AggregateNode) -> str | None:

@@ -198,6 +198,7 @@ class WindowFoldOperator(Operator):
     results: Sequence[str]
     told_at_once: bool
     on_close: str | None
+    longer_ms: int
     windows: dict[str, Any]
 
 
@@ -214,6 +215,7 @@ class SessionFoldOperator(Operator):
     results: Sequence[str]
     told_at_once: bool
     on_close: str | None
+    longer_ms: int
     gap_ms: int
     grace_ms: int
 
@@ -229,6 +231,8 @@ class SlidingFoldOperator(Operator):
     add: Sequence[str]
     results: Sequence[str]
     told_at_once: bool
+    on_close: str | None
+    longer_ms: int
     difference_ms: int
     grace_ms: int
 

@@ -22,10 +22,10 @@ from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.types import NULL, Column
 from duolog.plan.windows import (
     SessionWindows,
-    SlidingWindows,
     UnlimitedWindows,
     Windows,
     ensure_closing,
+    ensure_retention,
 )
 
 Emit = OneOf["on update", "on close"]
@@ -44,7 +44,8 @@ class AggregateNode(Node):
 
     With `windows` each record of a stream goes into the rows of the windows that it is in and that
     are open; the key is the group's and then the window's bounds. With `emit` on close a row leaves
-    when its window has closed, in the order of time and then of the group's key, and is gone.
+    when its window has closed, in the order of time and then of the group's key. Rows of windows that have
+    closed are found for as long as the windows, or `retention_ms`, say.
     """
 
     name: str
@@ -56,11 +57,15 @@ class AggregateNode(Node):
     emit: Emit = "on update"
     ttl_ms: int | None = None
     """How long a row lives that is not updated; None: for good, or as long as its window."""
+    retention_ms: int | None = None
+    """How long a window's row is kept from its start on, a session's from its end; None: as its windows say."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         ensure_some(self.results, "an aggregate")
         ensure_ttl(self.ttl_ms)
+        if self.retention_ms is not None:
+            ensure_retention(self.windows, self.retention_ms)
         if self.ttl_ms is not None and (
             self.group.is_table or any(kept.paged for kept in self.accumulators)
         ):
@@ -73,7 +78,8 @@ class AggregateNode(Node):
             raise InvalidPlan(
                 "rows of windows have no time to live of their own",
                 detail="They go when their windows have closed.",
-                hint="Leave ttl= out; grace= says how long windows take late records.",
+                hint="Leave ttl= out; grace= says how long windows take late records, and retention= how "
+                "long their rows are kept.",
             )
         if self.windows and self.group.is_table:
             raise InvalidPlan(
@@ -82,7 +88,7 @@ class AggregateNode(Node):
                 hint="Aggregate the table's changes: to_stream().",
             )
         if self.windows and self.emits_on_close:
-            _ensure_on_close(self.windows)
+            ensure_closing(self.windows)
         scope = Scope(
             self.group.schema.columns,
             accumulators=self.accumulator_columns,
@@ -129,12 +135,35 @@ class AggregateNode(Node):
             return "a row for each group for good: groups have no end"
         if isinstance(self.windows, UnlimitedWindows):
             return "a row for each group for good: its window has no end"
-        until = "its result leaves, as " if self.emits_on_close else ""
-        return f"a row for each group and window until {until}stream time has closed it: {self.windows}"
+        kept = f", and for {self.retention_ms} ms at least" if self.retention_ms else ""
+        return (
+            f"a row for each group and window until stream time has closed it: {self.windows}{kept}"
+        )
 
     @property
     def emits_on_close(self) -> bool:
         return self.emit == "on close"
+
+    @property
+    def kept_ms(self) -> int | None:
+        """How long a window's row is kept at least, as the windows count it; None: for good."""
+        assert self.windows is not None
+        kept_ms = self.windows.kept_ms
+        return None if kept_ms is None else max(kept_ms, self.retention_ms or 0)
+
+    @property
+    def longer_ms(self) -> int:
+        """How much longer rows of windows are kept than others need them."""
+        if self.windows is None or self.retention_ms is None:
+            return 0
+        # What is open of sessions are those up to the last millisecond: Streams keeps one less.
+        own = isinstance(self.windows, SessionWindows)
+        return max(0, self.retention_ms - (self.windows.kept_ms or 0) - own)
+
+    def let_go_until(self, stream_time: int) -> int:
+        """Return the end up to which rows of windows are kept no more."""
+        assert self.windows is not None
+        return self.windows.let_go_until(stream_time) - self.longer_ms
 
     @property
     def accumulator_columns(self) -> tuple[Column, ...]:
@@ -159,7 +188,8 @@ class AggregateNode(Node):
         by = "" if self.group.rekeys else f"{self.group.action}: "
         within = f" in {self.windows}" if self.windows else ""
         within += ", emitted on close" if self.emits_on_close else ""
-        return f"{by}{render_named(self.results)}{within}, kept in {self.store}{render_ttl(self.ttl_ms)}"
+        kept = render_ttl(self.ttl_ms if self.windows is None else self.retention_ms)
+        return f"{by}{render_named(self.results)}{within}, kept in {self.store}{kept}"
 
     def reads(self, parent: Node, behind: Names) -> Names:
         steps: list[Expression] = []
@@ -169,15 +199,6 @@ class AggregateNode(Node):
                 steps.append(accumulator.subtract)
         read = names_in(steps)
         return read if parent is self.group else self.group.reads(parent, read)
-
-
-def _ensure_on_close(windows: Windows) -> None:
-    ensure_closing(windows)
-    if isinstance(windows, SlidingWindows):
-        raise InvalidPlan(
-            "sliding windows do not go when they close: others are made of them",
-            hint='Hold their changes back: suppress(until="window close").',
-        )
 
 
 def _of_two(scope: Scope) -> Scope:

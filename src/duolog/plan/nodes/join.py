@@ -7,7 +7,6 @@ from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Expression, Named, Scope, TableColumnRef, walk
-from duolog.plan.nodes.lookup import ensure_rows_stay
 from duolog.plan.nodes.node import (
     Names,
     Node,
@@ -46,7 +45,6 @@ class StreamTableJoin(Node):
         ensure_stream(self.stream, "join, on the left side,")
         if not self.table.is_table:
             raise InvalidPlan(f'"{self.table}" is a stream', hint="Join a stream with a table.")
-        ensure_rows_stay(self.table)
         ensure_same_windows(self.stream, self.table)
         left = [column.type for column in self.stream.schema.key]
         right = [column.type for column in self.table.schema.key]

@@ -149,11 +149,6 @@ def _windows_of(table: Node) -> tuple[Windows, ...]:
             hint='Say for how long its changes wait: suppress("10 minutes").',
         )
     if isinstance(table, AggregateNode) and table.windows:
-        if table.emits_on_close:
-            raise InvalidPlan(
-                f'the results of "{table}" leave when their windows close, as they are',
-                hint="Leave out suppress().",
-            )
         return (table.windows,)
     if not table.drivers:
         raise InvalidPlan(

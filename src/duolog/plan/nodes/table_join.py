@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named
 from duolog.plan.nodes.join import ensure_same_windows
-from duolog.plan.nodes.lookup import ensure_rows_stay
 from duolog.plan.nodes.node import Node, ensure_table
 from duolog.plan.nodes.two_sides import JoinKind, JoinOfSides, SideOfJoin
 from duolog.plan.types import render_columns
@@ -37,7 +36,6 @@ class JoinSide(SideOfJoin):
     def __post_init__(self) -> None:
         ensure_table(self.left, "join, on the left side,")
         ensure_table(self.right, "join, on the right side,")
-        ensure_rows_stay(self.left, self.right)
         ensure_same_windows(self.left, self.right)
         left = [column.type for column in self.left.schema.key]
         if left != [column.type for column in self.right.schema.key]:

@@ -54,7 +54,11 @@ final class Json {
   }
 
   private static Object windowed(JsonNode array) {
-    List<Object> cells = list(array);
+    return windowed(list(array));
+  }
+
+  /** The key that ends with the bounds of a window. */
+  static Windowed<Object> windowed(List<Object> cells) {
     int inner = cells.size() - 2;
     TimeWindow window = new TimeWindow((long) cells.get(inner), (long) cells.get(inner + 1));
     return new Windowed<Object>(new ArrayList<>(cells.subList(0, inner)), window);

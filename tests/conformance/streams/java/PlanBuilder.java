@@ -319,12 +319,17 @@ final class PlanBuilder {
     // Foreign-key joins read left values with their serde, which mapValues and filter do not hand on.
     KTable<Object, Json.Row> table = parent(node, 0);
     KTable<Object, Json.Row> other = parent(node, 1);
+    boolean windowed = above(node, 1).get("windowed").asBoolean();
     BiFunction<Object, Json.Row, Object> foreignKey =
-        (key, row) -> left.group(keys, key, row);
+        (key, row) -> {
+          List<Object> found = left.group(keys, key, row);
+          return found != null && windowed ? Json.windowed(found) : found;
+        };
     ValueJoiner<Json.Row, Json.Row, Json.Row> joiner = joiner(node.get("values"), left, right);
     Materialized<Object, Json.Row, KeyValueStore<Bytes, byte[]>> kept =
         Materialized
-            .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(Json.KEYS, Json.ROWS)
+            .<Object, Json.Row, KeyValueStore<Bytes, byte[]>>with(
+                node.get("windowed").asBoolean() ? Json.WINDOWED : Json.KEYS, Json.ROWS)
             .withCachingDisabled();
     return node.get("left").asBoolean()
         ? table.leftJoin(other, foreignKey, joiner, kept)

@@ -65,8 +65,9 @@ final class WindowedFolds {
     if (retention != null) {
       store = store.withRetention(retention);
     }
-    return (KTable)
-        windowed.emitStrategy(emitInWindows(node, store)).aggregate(fold::initial, fold::add, store);
+    var emitted = windowed.emitStrategy(emitInWindows(node, store));
+    retain(node, store);
+    return (KTable) emitted.aggregate(fold::initial, fold::add, store);
   }
 
   /** Whatever a window can be made of is kept: Streams lets the last of it go a moment early. */
@@ -78,8 +79,10 @@ final class WindowedFolds {
         in(
             grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(difference, grace)),
             difference.multipliedBy(4).plus(grace).plusMillis(2));
-    return withOldValues(
-        kept, new WindowedSerdes.TimeWindowedSerde<>(Json.KEYS, difference.toMillis()));
+    return node.get("on_close").asBoolean()
+        ? kept
+        : withOldValues(
+            kept, new WindowedSerdes.TimeWindowedSerde<>(Json.KEYS, difference.toMillis()));
   }
 
   /**
@@ -108,13 +111,23 @@ final class WindowedFolds {
             .withValueSerde(Json.ROWS)
             // In memory, what is open is then what is kept.
             .withRetention(gap.plus(grace).plusMillis(1));
+    retain(node, store);
     KTable<Object, Json.Row> kept =
         (KTable)
             grouped
                 .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
                 .emitStrategy(emit(node, store))
                 .aggregate(fold::initial, fold::add, fold::merge, store);
-    return withOldValues(kept, new WindowedSerdes.SessionWindowedSerde<>(Json.KEYS));
+    return node.get("on_close").asBoolean()
+        ? kept
+        : withOldValues(kept, new WindowedSerdes.SessionWindowedSerde<>(Json.KEYS));
+  }
+
+  /** As long as the plan says, where it does. */
+  static void retain(JsonNode node, Materialized<?, ?, ?> store) {
+    if (!node.get("retention").isNull()) {
+      store.withRetention(Duration.ofMillis(node.get("retention").asLong()));
+    }
   }
 
   /** As {@link #emit}; Streams loses what closes when time jumps on by more than size and grace period. */

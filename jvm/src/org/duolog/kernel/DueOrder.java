@@ -20,7 +20,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *
  * <p>Only keys are kept, and only as many as fit: what does not is left out, and the bucket is read again when
  * those have left. In real time so many keys are read with each record. A row may be gone when its
- * turn comes: whoever asks looks it up. Threads: one at a time.
+ * turn comes: whoever asks looks it up. Where rows stay behind their results, who has the rows knows how far
+ * they have left. Threads: one at a time.
  */
 final class DueOrder {
   private static final long BYTES_MAX = 64L << 20;
@@ -57,8 +58,24 @@ final class DueOrder {
     /** Brings everything into the state. */
     void write();
 
-    /** A bucket has no row any more. */
+    /** A bucket has no row any more, or none that has not left. */
     void emptied(long bucket);
+
+    /** Whether rows stay and a bucket has others to come: then it is not told that it is emptied. */
+    default boolean mayGrow(long bucket) {
+      return false;
+    }
+
+    /** Whether the row of a place stays, and has left before. */
+    default boolean hasLeft(Place place) {
+      return false;
+    }
+
+    /** The row of a place leaves. */
+    default void leaves(Place place) {}
+
+    /** All that is due has left. */
+    default void noneIsDue() {}
   }
 
   /** When a row leaves. */
@@ -110,22 +127,29 @@ final class DueOrder {
   UnsafeRow poll(boolean early) {
     for (Long bucket; (bucket = firstBucket()) != null; ) {
       if (!early && !rows.mayBeDue(bucket)) {
-        return null;
+        break;
       }
       Sorted first = sorted.computeIfAbsent(bucket, this::begin);
       if (!first.read()) {
         return null;
       }
       if (!first.keys.isEmpty()) {
-        return early || rows.isClosed(first.keys.firstKey().end) ? first.poll() : null;
+        if (early || rows.isClosed(first.keys.firstKey().end)) {
+          return first.poll();
+        }
+        break;
       }
-      sorted.remove(bucket);
       if (first.leftOut) {
+        sorted.remove(bucket);
         rows.write();
+      } else if (rows.mayGrow(bucket)) {
+        break;
       } else {
+        sorted.remove(bucket);
         rows.emptied(bucket);
       }
     }
+    rows.noneIsDue();
     return null;
   }
 
@@ -181,6 +205,9 @@ final class DueOrder {
 
     void add(UnsafeRow key) {
       Place place = rows.place(key);
+      if (rows.hasLeft(place)) {
+        return;
+      }
       if (leftOut && (keys.isEmpty() || place.compareTo(keys.lastKey()) > 0)) {
         return;
       }
@@ -197,6 +224,7 @@ final class DueOrder {
     UnsafeRow poll() {
       Map.Entry<Place, UnsafeRow> first = keys.pollFirstEntry();
       bytes -= bytes(first.getKey(), first.getValue());
+      rows.leaves(first.getKey());
       return first.getValue();
     }
 

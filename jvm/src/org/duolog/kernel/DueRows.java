@@ -5,8 +5,8 @@ import java.util.function.BooleanSupplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Lets the rows of a store go when their time has come, in the order of {@link WindowRows}: first the row, then
- * the word of it to who hands it on.
+ * Lets the rows of a store go when their time has come, in the order of {@link WindowRows}: first the row, unless
+ * it stays for who looks it up, then the word of it to who hands it on.
  *
  * <p>With one record so many rows leave at most. In a micro-batch the others leave later, before its next
  * record, so that what leaves is not held in memory; in real time the next records go on, so that a million
@@ -70,24 +70,27 @@ final class DueRows implements Serializable {
     if (!more) {
       return false;
     }
-    for (int left = AT_ONCE; left > 0; left--) {
+    for (int left = AT_ONCE; more && left > 0; left--) {
       UnsafeRow key = rows.pollDue(early.getAsBoolean());
-      if (key == null) {
-        more = false;
-        return true;
-      }
-      KeyValueStore.Entry entry = store.lookup(key);
-      if (entry.row != null) {
-        leave(entry);
+      more = key != null;
+      if (more) {
+        leave(key);
       }
     }
+    rows.polled();
     return true;
   }
 
-  private void leave(KeyValueStore.Entry entry) {
+  private void leave(UnsafeRow key) {
+    KeyValueStore.Entry entry = store.lookup(key);
     UnsafeRow row = entry.row;
-    store.delete(entry);
-    rows.left(entry.key);
+    if (row == null) {
+      return;
+    }
+    if (!rows.stay()) {
+      store.delete(entry);
+      rows.left(entry.key);
+    }
     leaving.left(entry.key, row, entry.ts);
   }
 }

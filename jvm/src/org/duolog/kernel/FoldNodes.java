@@ -31,7 +31,7 @@ record FoldNodes(
     return keyBytes == null
         ? null
         : new WindowRows.Order(
-            binding.bind(owner, Binder.withTs(key), List.of(keyBytes)), true);
+            binding.bind(owner, Binder.withTs(key), List.of(keyBytes)), true, true);
   }
 
   private DueRows due(String store, String onClose) {
@@ -84,6 +84,7 @@ record FoldNodes(
             binding.typed(owner, layout, of.init(), of.accTypes()),
             binding.typed(owner, layout, of.add(), of.accTypes()),
             binding.computed(owner, windowed(of, of.accTypes()), of.results(), of)),
+        due(of.store(), of.onClose()),
         windows.get(of.store()),
         of.windows(),
         windowedKey(owner, of),
@@ -92,7 +93,7 @@ record FoldNodes(
 
   /** The span of time that a start lies in: windows of one span are found together. */
   static String span(SlidingWindows windows, String start) {
-    return start + " DIV " + windows.bucketMs();
+    return start + " DIV " + windows.spanMs();
   }
 
   /** What the results of a window are computed from. */

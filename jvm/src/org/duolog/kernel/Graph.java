@@ -74,18 +74,19 @@ final class Graph {
       WindowRows.Order order = folds.order(Binding.owner(id, fold), fold, fold.onClose());
       int keys = Closing.keyTypes(fold).size();
       WindowRows rows =
-          new WindowRows(fold.store(), keys, grouping, fold.windows(), null, order);
+          new WindowRows(fold.store(), keys, grouping, fold.closing(), null, order);
       windows.put(fold.store(), rows);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     } else if (operator instanceof Operator.SessionFold fold) {
       WindowRows.Order order = folds.order(Binding.owner(id, fold), fold, fold.onClose());
       WindowRows rows =
-          indexed(id, fold, fold.store(), fold.sessions(), List.of(), order);
+          indexed(id, fold, fold.store(), fold.closing(), List.of(), order);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     } else if (operator instanceof Operator.SlidingFold fold) {
+      WindowRows.Order order = folds.order(Binding.owner(id, fold), fold, fold.onClose());
       String span = FoldNodes.span(fold.windows(), "k" + fold.keyTypes().size());
       WindowRows rows =
-          indexed(id, fold, fold.store(), fold.windows(), List.of(span), null);
+          indexed(id, fold, fold.store(), fold.closing(), List.of(span), order);
       declare(fold.store(), fold.accTypes().size(), fold.toldAtOnce(), rows);
     } else if (operator instanceof JoinOperators.StreamJoin join) {
       streamJoins.declare(join);

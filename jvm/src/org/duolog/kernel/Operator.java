@@ -287,6 +287,7 @@ interface Operator {
       List<String> results,
       boolean toldAtOnce,
       String onClose,
+      long longerMs,
       Windows windows)
       implements Operator {
     public WindowFold {
@@ -297,6 +298,10 @@ interface Operator {
       init = Spec.orEmpty(init);
       add = Spec.orEmpty(add);
       results = Spec.orEmpty(results);
+    }
+
+    Closing closing() {
+      return Retained.of(windows, longerMs);
     }
   }
 
@@ -315,6 +320,7 @@ interface Operator {
       List<String> results,
       boolean toldAtOnce,
       String onClose,
+      long longerMs,
       long gapMs,
       long graceMs)
       implements Operator {
@@ -332,6 +338,10 @@ interface Operator {
     Sessions sessions() {
       return new Sessions(gapMs, graceMs);
     }
+
+    Closing closing() {
+      return Retained.of(sessions(), longerMs);
+    }
   }
 
   /** Aggregates the records of a stream by key and sliding window. */
@@ -347,6 +357,8 @@ interface Operator {
       List<String> add,
       List<String> results,
       boolean toldAtOnce,
+      String onClose,
+      long longerMs,
       long differenceMs,
       long graceMs)
       implements Operator {
@@ -361,7 +373,11 @@ interface Operator {
     }
 
     SlidingWindows windows() {
-      return new SlidingWindows(differenceMs, graceMs);
+      return new SlidingWindows(differenceMs, graceMs, onClose != null);
+    }
+
+    Closing closing() {
+      return Retained.of(windows(), longerMs);
     }
   }
 

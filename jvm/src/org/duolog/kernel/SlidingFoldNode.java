@@ -20,7 +20,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * <p>A record is added to the windows that hold it, the latest first; then come the ones that it makes,
  * of what others hold already. What would begin before 1970 is one window from there on. A record is late
  * where a window has closed, and counted. A record for which a window has no value changes none. Null
- * keys and values are dropped. Source: Kafka Streams KStreamSlidingWindowAggregate.
+ * keys and values are dropped. Results are told with each update, or once, when the record that moves time
+ * on is done. Source: Kafka Streams KStreamSlidingWindowAggregate.
  */
 final class SlidingFoldNode extends AggregatingNode {
   private static final long serialVersionUID = 1L;
@@ -42,11 +43,12 @@ final class SlidingFoldNode extends AggregatingNode {
       KeyValueStore store,
       Layout layout,
       Steps steps,
+      DueRows due,
       WindowRows rows,
       SlidingWindows windows,
       Program windowedKey,
       Program indexKey) {
-    super(store, layout, steps);
+    super(store, layout, steps, due);
     this.rows = rows;
     this.windows = windows;
     this.layout = layout;
@@ -86,15 +88,16 @@ final class SlidingFoldNode extends AggregatingNode {
     rows.observe(change.ts);
     if (rows.isClosed(windows.end(change.ts))) {
       scope.late(this);
-      return;
-    }
-    updates.clear();
-    if (change.ts < windows.differenceMs()) {
-      findEarly(change);
     } else {
-      find(change);
+      updates.clear();
+      if (change.ts < windows.differenceMs()) {
+        findEarly(change);
+      } else {
+        find(change);
+      }
+      updates.forEach(updated -> keep(updated, change));
     }
-    updates.forEach(updated -> keep(updated, change));
+    lookAtClosed(change);
   }
 
   /** Finds what changes where all windows of a record begin in 1970 or later. */
@@ -159,8 +162,8 @@ final class SlidingFoldNode extends AggregatingNode {
     TreeSet<Long> found = new TreeSet<>();
     long first = Math.max(0, from);
     long last = Math.max(change.ts, change.ts + 1);
-    for (long at = first / windows.bucketMs(); at <= last / windows.bucketMs(); at++) {
-      WindowIndex.Entry known = index(change, at * windows.bucketMs());
+    for (long at = first / windows.spanMs(); at <= last / windows.spanMs(); at++) {
+      WindowIndex.Entry known = index(change, at * windows.spanMs());
       if (known.forgetOver(rows)) {
         rows.index().changed(known);
       }
@@ -209,7 +212,7 @@ final class SlidingFoldNode extends AggregatingNode {
       rows.index().changed(known);
     }
     // Looked up anew: meanwhile the store may have forgotten what it had read.
-    store.update(store.lookup(updated.entry.key), updated.acc, updated.ts, change.headers);
+    keep(store.lookup(updated.entry.key), updated.acc, updated.ts, change);
   }
 
   private KeyValueStore.Entry entry(Change change, long start) {

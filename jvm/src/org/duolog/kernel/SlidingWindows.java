@@ -5,9 +5,12 @@ package org.duolog.kernel;
  * holds a record. Both ends are in a window.
  *
  * <p>Source: Kafka Streams SlidingWindows.
+ *
+ * @param onClose whether rows leave when they close: then buckets are shorter, as the first one is sorted
  */
-record SlidingWindows(long differenceMs, long graceMs) implements Closing {
+record SlidingWindows(long differenceMs, long graceMs, boolean onClose) implements Closing {
   private static final long serialVersionUID = 1L;
+  private static final int SORTED_PER_SPAN = 16;
 
   long end(long start) {
     return Windows.end(start, differenceMs);
@@ -30,9 +33,19 @@ record SlidingWindows(long differenceMs, long graceMs) implements Closing {
     return false;
   }
 
+  /** Windows that begin in one span are found together. */
+  long spanMs() {
+    return differenceMs;
+  }
+
   @Override
   public long bucketMs() {
-    return Math.max(1, differenceMs);
+    return Math.max(1, onClose ? differenceMs / SORTED_PER_SPAN : differenceMs);
+  }
+
+  @Override
+  public long firstEnd(long firstMs) {
+    return end(firstMs);
   }
 
   @Override

@@ -44,7 +44,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   private final int valueColumns;
   private final Program values;
   private final Program texts;
-  private final Map<Long, Long> streamTimes = new HashMap<>();
+  private final Map<Long, Long> goneBy = new HashMap<>();
   private transient HeldBack held;
   private transient Operands kept;
   private transient Operands shown;
@@ -76,6 +76,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
    * How an operator keeps its rows.
    *
    * @param closing of rows that go with their windows; else null
+   * @param onlyTold whether none of these goes with the record that it was told with
    * @param ttlMs of rows that go when they were not updated for so long; else null
    * @param heldBack whether they are changes that wait
    */
@@ -84,6 +85,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       List<String> keptTypes,
       boolean inBuckets,
       Closing closing,
+      boolean onlyTold,
       Long ttlMs,
       boolean heldBack)
       implements Serializable {
@@ -97,41 +99,46 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
         return byKey(of, fold.accTypes(), fold.ttlMs());
       }
       if (of instanceof Operator.WindowFold fold) {
-        return windowed(of, fold.accTypes(), fold.onClose(), fold.windows());
+        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
       }
       if (of instanceof Operator.SessionFold fold) {
-        return windowed(of, fold.accTypes(), fold.onClose(), fold.sessions());
+        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
       }
       if (of instanceof Operator.SlidingFold fold) {
-        return windowed(of, fold.accTypes(), null, fold.windows());
+        return windowed(of, fold.accTypes(), fold.onClose(), fold.closing());
       }
       if (of instanceof Operator.Suppress held) {
         List<String> keys = held.untilClose() ? of.keyTypes() : Closing.keyTypes(of);
-        return new Layout(keys, of.valueTypes(), true, null, null, true);
+        return new Layout(keys, of.valueTypes(), true, null, false, null, true);
       }
       throw new IllegalArgumentException("a " + of.kind() + " keeps no rows to be looked at");
     }
 
     private static Layout byKey(Operator of, List<String> keptTypes, Long ttlMs) {
-      return new Layout(of.keyTypes(), keptTypes, false, null, ttlMs, false);
+      return new Layout(of.keyTypes(), keptTypes, false, null, false, ttlMs, false);
     }
 
-    /** Rows that leave when their windows close are there until they do. */
     private static Layout windowed(
         Operator of, List<String> accTypes, String onClose, Closing closing) {
-      Closing goes = onClose == null ? closing : null;
-      return new Layout(Closing.keyTypes(of), accTypes, true, goes, null, false);
+      boolean onlyTold = onClose != null;
+      return new Layout(Closing.keyTypes(of), accTypes, true, closing, onlyTold, null, false);
     }
 
     boolean isOfTime() {
       return closing != null || ttlMs != null;
     }
 
-    /** Whether a row has gone by this stream time. */
-    boolean hasGone(UnsafeRow key, long ts, long streamTime) {
+    /** By when rows have gone, of what a task keeps of its time: the end of a window, or stream time. */
+    long goneBy(ByteBuffer time) {
+      long streamTime = time.getLong();
+      long over = closing == null ? streamTime : closing.letGoUntil(streamTime);
+      return onlyTold ? Math.min(over, new Told(time).before()) : over;
+    }
+
+    boolean hasGone(UnsafeRow key, long ts, long goneBy) {
       return closing != null
-          ? key.getLong(keyTypes.size() - 1) <= closing.letGoUntil(streamTime)
-          : ttlMs != null && streamTime - ts >= ttlMs;
+          ? key.getLong(keyTypes.size() - 1) <= goneBy
+          : ttlMs != null && goneBy - ts >= ttlMs;
     }
   }
 
@@ -210,7 +217,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   /** Takes an entry that may be a task's stream time; to be called with all of them before the rows are read. */
   void sees(long number, byte[] key, byte[] value) {
     if (layout.isOfTime() && number >= 0 && key.length == 1 && key[0] == 0) {
-      streamTimes.put(Grouping.owner(number), ByteBuffer.wrap(value).getLong());
+      goneBy.put(Grouping.owner(number), layout.goneBy(ByteBuffer.wrap(value)));
     }
   }
 
@@ -225,7 +232,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   void close() {
     values.close();
     texts.close();
-    streamTimes.clear();
+    goneBy.clear();
   }
 
   /** The row that an entry is; null where it is none, where it has gone, and where it is not asked for. */
@@ -236,8 +243,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     UnsafeRow key = new UnsafeRow(layout.keyTypes.size());
     key.pointTo(keyBytes, keyBytes.length);
     long ts = StoredRow.ts(valueBytes);
-    Long streamTime = streamTimes.get(Grouping.owner(number));
-    if (streamTime != null && layout.hasGone(key, ts, streamTime)) {
+    Long by = goneBy.get(Grouping.owner(number));
+    if (by != null && layout.hasGone(key, ts, by)) {
       return null;
     }
     UnsafeRow value = kept(valueBytes);

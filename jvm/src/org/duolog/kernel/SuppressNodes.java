@@ -19,6 +19,7 @@ record SuppressNodes(
                 owner,
                 of.untilClose() ? Binder.withTs(Binding.key(of)) : timedKey(of),
                 List.of(of.keyBytes())),
+            false,
             false);
     return of.untilClose()
         ? new WindowRows(of.store(), of.keyTypes().size(), grouping, closing, null, order)

@@ -1,13 +1,9 @@
 package org.duolog.kernel;
 
 import java.io.Serializable;
-import java.nio.ByteBuffer;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Map;
-import java.util.Set;
-import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
@@ -16,9 +12,7 @@ import org.apache.spark.sql.streaming.MapState;
  *
  * <pre>
  *   (task, bucket), key bytes  ->  {@link StoredRow}     bucket = window start / interval
- *   task, 0  ->  stream time                       8 bytes, big-endian
- *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending
- *   task, 2  ->  how many rows there are, and of how many bytes, if that is counted      8 bytes each
+ *   task, 0, 1, 2  ->  {@link WindowTask}
  * </pre>
  *
  * <p>The last two columns of a key are its window's start and end. Stream time is the greatest timestamp
@@ -27,18 +21,14 @@ import org.apache.spark.sql.streaming.MapState;
  * nor found any more. A bucket all of whose windows are over is scanned and emptied: at the end of a micro-batch, or in real time a few rows with each record, so
  * that a million windows that close at once hold nobody up.
  *
- * <p>With an order, rows leave when their windows close ({@link DueRows}): none is let go of before, and
- * none stays behind.
+ * <p>With an order, rows leave when their windows close ({@link DueRows}): none is let go of before. Where they
+ * stay behind their results, they are over like others, but not with the record that they were told with.
  *
  * <p>Threads: one at a time. Source: Kafka Streams AbstractRocksDBSegmentedBytesStore, which keeps no
  * stream time over a restart.
  */
 final class WindowRows implements StateRows {
   private static final long serialVersionUID = 1L;
-  private static final byte[] TIME = {0};
-  private static final byte[] BUCKETS = {1};
-  private static final byte[] COUNTS = {2};
-  private static final long NO_TIME = -1;
   private static final int EXPIRED_PER_RECORD = 64;
   private static final int READ_PER_RECORD = 10_000;
 
@@ -55,8 +45,8 @@ final class WindowRows implements StateRows {
   private transient boolean writeThrough;
   private transient boolean cached;
   private transient Runnable write;
-  private transient Map<Long, Task> tasks;
-  private transient Task task;
+  private transient Map<Long, WindowTask> tasks;
+  private transient WindowTask task;
 
   /** @param keyColumns of a key with its window */
   WindowRows(String name, int keyColumns, Grouping grouping, Closing closing) {
@@ -88,8 +78,9 @@ final class WindowRows implements StateRows {
    * Rows of one end leave in the order of these bytes of their keys.
    *
    * @param byStart whether the start of their windows goes before
+   * @param stays whether rows are kept behind their results
    */
-  record Order(Program keyBytes, boolean byStart) implements Serializable {
+  record Order(Program keyBytes, boolean byStart, boolean stays) implements Serializable {
     private static final long serialVersionUID = 1L;
   }
 
@@ -120,12 +111,22 @@ final class WindowRows implements StateRows {
       task.over = closing.letGoUntil(ts);
       task.moved = true;
     }
+    task.told.next();
     if (writeThrough) {
-      if (order == null) {
+      if (expires()) {
         expire(EXPIRED_PER_RECORD);
       }
-      writeTask();
+      task.write(state);
     }
+  }
+
+  /** Whether rows stay when they have left. */
+  boolean stay() {
+    return order != null && order.stays;
+  }
+
+  private boolean expires() {
+    return order == null || order.stays;
   }
 
   /** A row was made, of a key that its maker keeps: it leaves in its turn. */
@@ -139,11 +140,14 @@ final class WindowRows implements StateRows {
    * @param early whether one leaves that is not due
    */
   UnsafeRow pollDue(boolean early) {
-    UnsafeRow key = task.due.poll(early);
+    return task.due.poll(early);
+  }
+
+  /** Some rows have left, or none was due: in real time that is written now. */
+  void polled() {
     if (writeThrough) {
-      writeTask();
+      task.write(state);
     }
-    return key;
   }
 
   boolean isClosed(long end) {
@@ -158,7 +162,14 @@ final class WindowRows implements StateRows {
   /** With a record cache it is found until the micro-batch ends, as in Kafka Streams. */
   @Override
   public boolean isOver(UnsafeRow key) {
-    return order == null && end(key) <= (cached ? task.overAtFirst : task.over);
+    return expires() && end(key) <= goneUntil();
+  }
+
+  private long goneUntil() {
+    if (stay()) {
+      return Math.min(task.over, task.told.before());
+    }
+    return cached ? task.overAtFirst : task.over;
   }
 
   /** Counts rows that have come or gone. */
@@ -218,7 +229,7 @@ final class WindowRows implements StateRows {
     if (task.buckets.add(bucket)) {
       task.changed = true;
       if (writeThrough) {
-        writeTask();
+        task.write(state);
       }
     }
     rows.putBytes(bucket, key, row);
@@ -240,13 +251,13 @@ final class WindowRows implements StateRows {
   @Override
   public void flush() {
     task.emptied.clear();
-    if (order == null) {
+    if (expires()) {
       expire(Integer.MAX_VALUE);
     }
     if (indexKey != null) {
       task.index.flush();
     }
-    writeTask();
+    task.write(state);
   }
 
   private long bucket(UnsafeRow key) {
@@ -262,8 +273,11 @@ final class WindowRows implements StateRows {
   }
 
   private boolean hasExpired(long bucket) {
-    long next = Windows.end(bucket * intervalMs, intervalMs);
-    return isOver(closing.lastEnd(next - 1));
+    return lastEnd(bucket) <= (stay() ? goneUntil() : task.over);
+  }
+
+  private long lastEnd(long bucket) {
+    return closing.lastEnd(Windows.end(bucket * intervalMs, intervalMs) - 1);
   }
 
   /** Deletes up to so many rows of buckets that have expired. */
@@ -315,80 +329,28 @@ final class WindowRows implements StateRows {
     }
   }
 
-  private Task load() {
+  private WindowTask load() {
     DueOrder due = new DueOrder(new Due(), writeThrough ? READ_PER_RECORD : Integer.MAX_VALUE);
-    Task loaded = new Task(new WindowIndex(state, writeThrough), due);
-    byte[] time = state.getValue(TIME);
-    loaded.streamTime = time == null ? NO_TIME : ByteBuffer.wrap(time).getLong();
-    loaded.over = time == null ? Long.MIN_VALUE : closing.letGoUntil(loaded.streamTime);
-    loaded.overAtFirst = loaded.over;
-    byte[] buckets = state.getValue(BUCKETS);
-    if (buckets != null) {
-      for (ByteBuffer left = ByteBuffer.wrap(buckets); left.hasRemaining(); ) {
-        loaded.buckets.add(left.getLong());
+    WindowTask loaded = new WindowTask(state, stay(), new WindowIndex(state, writeThrough), due);
+    if (loaded.streamTime != WindowTask.NO_TIME) {
+      loaded.over = closing.letGoUntil(loaded.streamTime);
+      loaded.overAtFirst = loaded.over;
+      loaded.told.openFrom(loaded.streamTime - closing.delayMs());
+      for (Long bucket : loaded.buckets) {
+        if (lastEnd(bucket) > loaded.told.until()) {
+          break;
+        }
+        loaded.firstUntold = bucket + 1;
       }
     }
-    byte[] counts = state.getValue(COUNTS);
-    if (counts != null) {
-      loaded.rows = ByteBuffer.wrap(counts).getLong();
-      loaded.bytes = ByteBuffer.wrap(counts).getLong(Long.BYTES);
-    }
     return loaded;
-  }
-
-  private void writeTask() {
-    if (task.moved) {
-      state.updateValue(TIME, ByteBuffer.allocate(Long.BYTES).putLong(task.streamTime).array());
-      task.moved = false;
-    }
-    if (task.changed) {
-      ByteBuffer buckets = ByteBuffer.allocate(task.buckets.size() * Long.BYTES);
-      task.buckets.forEach(buckets::putLong);
-      state.updateValue(BUCKETS, buckets.array());
-      task.changed = false;
-    }
-    if (task.counted) {
-      ByteBuffer counts = ByteBuffer.allocate(2 * Long.BYTES);
-      state.updateValue(COUNTS, counts.putLong(task.rows).putLong(task.bytes).array());
-      task.counted = false;
-    }
-  }
-
-  /** What is known of a task; what differs from the state is written with a record, or at the end. */
-  private static final class Task {
-    final TreeSet<Long> buckets = new TreeSet<>();
-    final WindowIndex index;
-    final DueOrder due;
-
-    /** Buckets whose rows have left in memory, and are not yet deleted from the state. */
-    final Set<Long> emptied = new HashSet<>();
-
-    long streamTime;
-
-    /** Up to which end rows of windows are let go: now, and at the micro-batch's start. */
-    long over;
-
-    long overAtFirst;
-    long rows;
-    long bytes;
-    boolean moved;
-    boolean changed;
-    boolean counted;
-
-    /** What is left of the scan of the first bucket; null before it. */
-    Iterator<UnsafeRow> expiring;
-
-    Task(WindowIndex index, DueOrder due) {
-      this.index = index;
-      this.due = due;
-    }
   }
 
   /** What the order of leaving asks of the running task's rows. */
   private final class Due implements DueOrder.Rows {
     @Override
     public Long firstBucket() {
-      return task.buckets.isEmpty() ? null : task.buckets.first();
+      return task.buckets.ceiling(task.firstUntold);
     }
 
     @Override
@@ -428,8 +390,34 @@ final class WindowRows implements StateRows {
     }
 
     @Override
+    public boolean mayGrow(long bucket) {
+      return stay() && !WindowRows.this.isClosed(lastEnd(bucket));
+    }
+
+    @Override
+    public boolean hasLeft(DueOrder.Place place) {
+      return stay() && task.told.has(place);
+    }
+
+    @Override
+    public void leaves(DueOrder.Place place) {
+      if (stay()) {
+        task.told.tell(place);
+      }
+    }
+
+    @Override
+    public void noneIsDue() {
+      if (stay()) {
+        task.told.tellUntil(task.streamTime - closing.delayMs());
+      }
+    }
+
+    @Override
     public void emptied(long bucket) {
-      if (task.buckets.remove(bucket)) {
+      if (stay()) {
+        task.firstUntold = bucket + 1;
+      } else if (task.buckets.remove(bucket)) {
         task.changed = true;
         if (!writeThrough) {
           task.emptied.add(bucket);
