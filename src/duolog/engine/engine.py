@@ -21,6 +21,7 @@ from duolog.engine.errors import CheckpointInUse
 from duolog.engine.explain import explain
 from duolog.engine.launch import Launcher
 from duolog.engine.lower import lower
+from duolog.engine.lowering.looks import Bounds
 from duolog.engine.modes import ChosenMode, choose_mode
 from duolog.engine.owner import claim, ensure_no_live_owner, release
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
@@ -29,11 +30,12 @@ from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
 from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names
+from duolog.engine.stores import KeptRow, Look, read_committed
 from duolog.engine.timestamps import with_default_extractor
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import TopicReader
 from duolog.plan.levels import Levels, find_levels
-from duolog.plan.nodes import Plan
+from duolog.plan.nodes import Node, Plan
 
 _APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _PACKAGES: Final = ("duolog", "pyspark")
@@ -144,6 +146,26 @@ class Engine:
             tasks_pinned=checkpoint.pinned_tasks() is not None,
             cache_bytes_max=self.config.cache_bytes_max,
         )
+
+    def committed_rows(
+        self, plan: Plan, application_id: str, table: Node, bounds: Bounds | None = None
+    ) -> list[KeptRow]:
+        """Return the rows of the store of `table` as the last commit has left them.
+
+        Raises:
+            CheckpointMismatch: the application's state belongs to another plan.
+            CheckpointDamaged: a file of the checkpoint cannot be read.
+            QueryFailed: Spark cannot read the state.
+        """
+        checkpoint = self._checkpoint(application_id)
+        tasks = checkpoint.pinned_tasks()
+        if tasks is None:
+            return []
+        levels = find_levels(plan, tasks)
+        spec = self._spec(levels, application_id)
+        checkpoint.ensure_fits(application_id, shape_of(spec, Names.of(levels)), {})
+        look = Look(levels, spec, table, bounds or {})
+        return read_committed(self._session(), checkpoint.spark_dir, look)
 
     def close(self) -> None:
         """Stop all queries of this engine; the last engine of this process ends the JVM."""

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Literal, Self
 from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.source_topics import create_source_topics
+from duolog.runtime.store_rows import Bounds, table_of_store
+from duolog.runtime.store_view import StoreView
 from duolog.runtime.table_topics import table_named, topic_of
 from duolog.runtime.topic_values import TopicValues
 from duolog.runtime.views import LiveView, TableRows, TopicView
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
     from duolog.engine import Engine, EngineConfig
     from duolog.engine.query import RunningQuery
+    from duolog.engine.stores import KeptRow
     from duolog.plan.nodes import Node
 
 Mode = Literal["auto", "micro-batch", "real-time"]
@@ -148,6 +151,25 @@ class Application:
         """Return the table that a node of the plan makes; as `table`."""
         values = TopicValues([topic_of(self.plan, node)])
         return TableRows(values, self._client_options(), self._live.append)
+
+    def store(self, name: str) -> StoreView:
+        """Return a look into the store of this name: its rows by key, range and window, read-only.
+
+        What is read is the checkpoint, as the last commit has left it, whether or not the application runs now. In
+        micro-batches that is a moment old, in real time as old as the epoch that runs (`epoch.ms`, a minute at
+        most by default). `table(name)` reads newer rows of a table that is written to a topic. Each look takes a
+        second or more and needs the JVM, which it starts if there is none.
+
+        Raises:
+            StatementError: there is no such store, or it holds no rows of a table.
+        """
+        table = table_of_store(self.plan, name)
+
+        def read(bounds: Bounds) -> "list[KeptRow]":
+            engine = self._engine_of_this()
+            return engine.committed_rows(self.plan, self.application_id, table, bounds)
+
+        return StoreView(table, read)
 
     def view_of(self, node: "Node") -> TopicView:
         """Return what a node of the plan makes, as its topic has it: a table or a stream.

@@ -6,7 +6,7 @@ What is compared is the table that each topic leads to, and how many records cam
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,6 +25,9 @@ from duolog import (
     unlimited,
 )
 from duolog.engine import Engine, EngineConfig
+from duolog.plan.nodes import Plan
+from duolog.runtime.store_rows import StoreRows, tables_by_store
+from duolog.runtime.store_view import StoreView
 from duolog.testing import Client, EmbeddedCluster
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord, latest
 
@@ -35,6 +38,7 @@ AT_MS: Final = 1_774_739_000_000  # the evening before clocks are put forward
 MINUTE_MS: Final = 60_000
 USERS: Final = ("ann", "bob", "cat")
 SINKS: Final = ("sessions", "bursts", "days", "shifts", "ever", "both")
+LOOKED_INTO: Final = ("session-rows", "day-rows")
 
 
 @pytest.fixture
@@ -47,10 +51,12 @@ def topology() -> Topology:
     found = Topology("kinds")
     grouped = found.stream("visits", key="user STRING", value="n BIGINT").group_by_key()
     of_sessions = grouped.windowed_by(session("25 minutes", grace="1 hour"))
-    of_sessions.aggregate(c=count(), mean=avg("n"), most=max_("n")).to("sessions")
+    of_sessions.materialized("session-rows").aggregate(c=count(), mean=avg("n"), most=max_("n")).to(
+        "sessions"
+    )
     grouped.windowed_by(sliding("30 minutes", grace="2 hours")).count("c").to("bursts")
     days = calendar("day", time_zone="Europe/Berlin", grace="1 hour")
-    per_day = grouped.windowed_by(days).count("c")
+    per_day = grouped.windowed_by(days).materialized("day-rows").count("c")
     per_day.to("days")
     grouped.windowed_by(tumbling("8 hours", offset="6 hours")).count("c").to("shifts")
     grouped.windowed_by(unlimited()).aggregate(total=sum_("n")).to("ever")
@@ -98,6 +104,24 @@ def test_all_kinds_of_windows_say_what_the_reference_says(
     assert late > 20
     for topic in SINKS:
         assert table(client, topic) == latest(written, topic), topic
+    for store in LOOKED_INTO:
+        ensure_same_rows(engine, plan, reference, store)
+
+
+def ensure_same_rows(engine: Engine, plan: Plan, reference: ReferenceEvaluator, store: str) -> None:
+    """Look into a store as a user does, whole and by key and time: what the last commit has left."""
+    of = tables_by_store(plan)[store]
+    view = StoreView(of, lambda bounds: engine.committed_rows(plan, "kinds", of, bounds))
+    expected = StoreRows(of, reference.rows(of))
+
+    found = view.all()
+
+    assert len(found) > 0
+    assert found == expected
+    key: Any = list(found)[-1]
+    assert found.timestamp_ms(key) == expected.timestamp_ms(key)
+    user, start, _ = key
+    assert view.fetch(user, from_ms=start) == expected.fetch(user, from_ms=start)
 
 
 def table(client: Client, topic: str) -> dict[bytes | None, bytes]:

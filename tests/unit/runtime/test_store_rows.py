@@ -1,8 +1,10 @@
 """What can be asked of a store, by the driver that needs no JVM, and what is refused in words."""
 
+from pathlib import Path
+
 import pytest
 
-from duolog import Topology, tumbling
+from duolog import Application, Topology, tumbling
 from duolog.core.errors import StatementError
 from duolog.testing import TopologyDriver
 
@@ -78,3 +80,17 @@ def test_what_a_store_has_not_is_refused_with_what_to_do(driver: TopologyDriver)
     with pytest.raises(StatementError, match="no rows of a table") as caught:
         driver.store(waits)
     assert "Look into one of by-place, windows" in caught.value.hint
+
+
+def test_an_application_that_never_ran_has_no_rows_and_starts_no_jvm(tmp_path: Path) -> None:
+    application = Application(visits(), bootstrap_servers="127.0.0.1:1", data_dir=tmp_path)
+
+    store = application.store("by-place")
+
+    assert store.get(("park", "bob")) is None
+    assert store.all() == {}
+    assert application.store("windows").fetch("bob", from_ms=0) == {}
+    with pytest.raises(StatementError, match='unknown store "by-plaec"'):
+        application.store("by-plaec")
+    with pytest.raises(StatementError, match="has no windows"):
+        store.fetch("bob")

@@ -193,18 +193,19 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       String lookJson) {
     Look look = Spec.parse(lookJson, Look.class);
     StoreReader reader = new StoreReader(Spec.parse(specJson), spark, look);
-    Dataset<Row> entries =
+    Dataset<Row> state =
         spark
             .read()
             .format("statestore")
             .option("operatorId", operator)
             .option("batchId", commit)
             .option("stateVarName", look.store())
-            .load(checkpoint)
-            .selectExpr(
-                "key.value AS number",
-                "user_map_key.value AS entry_key",
-                "user_map_value.value AS entry_value");
+            .load(checkpoint);
+    Dataset<Row> entries =
+        state.selectExpr(
+            inside(state, "key") + " AS number",
+            inside(state, "user_map_key") + " AS entry_key",
+            inside(state, "user_map_value") + " AS entry_value");
     if (reader.layout.isOfTime()) {
       entries
           .where("entry_key = " + STREAM_TIME)
@@ -212,6 +213,12 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
           .forEach(row -> reader.sees(row.getLong(0), row.getAs(1), row.getAs(2)));
     }
     return entries.mapPartitions(reader, Encoders.row(RESULT));
+  }
+
+  /** The one field of a column of the state: Spark names it after what the level was grouped by, or by itself. */
+  private static String inside(Dataset<Row> state, String column) {
+    StructType type = (StructType) state.schema().apply(column).dataType();
+    return column + ".`" + type.fieldNames()[0] + "`";
   }
 
   /** Takes an entry that may be a task's stream time; to be called with all of them before the rows are read. */
