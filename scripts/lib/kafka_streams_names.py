@@ -47,11 +47,8 @@ HOMES: Final[Mapping[str, str]] = {
 """Which of our classes stands for an interface of theirs. For others a name alone decides."""
 
 OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
-    "KStream.foreach": (
-        "Stream.to",
-        "and a consumer of that topic, at least once; no code of yours runs inside",
-    ),
-    "KStream.peek": ("Stream.peek", "shows records; runs no code of yours"),
+    "KStream.foreach": ("Stream.for_each", "of a record; at least once, beside the tasks"),
+    "KStream.peek": ("Stream.peek", "a function is called beside what goes on"),
     "KStream.flatMap": ("Stream.flat_map", "an expression gives the elements"),
     "KStream.flatMapValues": ("Stream.flat_map_values", "an expression gives the elements"),
     "BranchedKStream.branch": ("Stream.split", "a condition by the branch's name"),
@@ -73,6 +70,8 @@ OURS_ALONE: Final[Mapping[str, str]] = {
     "Stream.explode": "KStream.flatMapValues, with the columns that there are",
     "Stream.with_columns": "KStream.mapValues, with the columns that there are",
     "Table.with_columns": "KTable.mapValues, with the columns that there are",
+    "Stream.for_each": "KStream.foreach",
+    "Table.for_each": "KTable.toStream().foreach",
     "Table.print": "KTable.toStream().print",
     "Table.peek": "KTable.toStream().peek",
     "Table.to": "KTable.toStream().to",

@@ -177,6 +177,10 @@ _SHAPES: Final = (
     f"{_S}test_engine_shapes.py::test_streams_that_come_together_say_what_all_records_say"
 )
 _TABLES: Final = f"{_S}test_engine_table_joins.py::test_joins_of_tables_say_what_the_tables_say"
+_SOURCES: Final = (
+    f"{_S}test_engine_sources.py::"
+    "test_an_application_begins_where_it_was_told_and_calls_each_record"
+)
 _EXPLODED: Final = f"{_S}test_engine_explode.py::test_what_is_exploded_is_that_of_the_reference"
 _PRINTS: Final = (
     f"{_S}test_engine_prints.py::test_a_topology_that_only_prints_runs_and_prints_while_it_runs"
@@ -200,6 +204,13 @@ SHOWN: Final = (
         _JUDGED,
         _SHAPES,
         differs="several topics as a list; `timestamp=` in place of an extractor",
+    ),
+    Shown(
+        "`topology.stream(pattern=…)`, `start=`",
+        "Topology.stream",
+        _SOURCES,
+        _SOURCES,
+        differs="a new topic joins at the next start; a start is kept as offsets",
     ),
     Shown("`topology.table`", "Topology.table", _JUDGED, _TABLES, differs="is in no record cache"),
     Shown(
@@ -242,6 +253,20 @@ SHOWN: Final = (
         differs="no topic in between; records without a key stay",
     ),
     Shown(
+        "`repartition(partitions=…, partitioner=…)`",
+        "Stream.repartition",
+        f"{_S}test_engine_sources.py::test_records_go_to_the_tasks_that_are_chosen",
+        _SOURCES,
+        differs="tasks and no partitions; joins and split keys behind it are refused",
+    ),
+    Shown(
+        "`for_each`, `peek(function)`",
+        "Stream.for_each Table.for_each Stream.peek Table.peek",
+        "unit/dsl/test_for_each.py::test_a_function_is_called_with_each_record_and_what_stands_beside",
+        _SOURCES,
+        differs="called beside the tasks, in the process that started the application",
+    ),
+    Shown(
         "`to`",
         "Stream.to Table.to",
         _JUDGED,
@@ -268,7 +293,7 @@ SHOWN: Final = (
         "Stream.print Table.print Stream.peek Table.peek",
         _PRINTS,
         _PRINTS,
-        differs="show records, and run no code of yours",
+        differs="show records",
     ),
     Shown(
         "`join`, `left_join` of a stream with a table",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from duolog.core.places import calling_place
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.nodes import Node, Plan, Print, Sink, ancestors
+from duolog.plan.nodes import ForEach, Node, Plan, Print, Sink, ancestors
 
 if TYPE_CHECKING:
     from duolog.dsl.running import Running
@@ -114,9 +114,10 @@ class Builder:
             )
 
     def build(self) -> Plan:
-        """Return the plan of all that is written or printed. What neither needs is left out."""
+        """Return the plan of all that is written, printed or called. What none needs is left out."""
         sinks = tuple(self.nodes(Sink))
-        needed = {node for end in (*sinks, *self.nodes(Print)) for node in ancestors(end)}
+        ends = (*sinks, *self.nodes(Print), *self.nodes(ForEach))
+        needed = {node for end in ends for node in ancestors(end)}
         nodes = tuple(node for node in self._nodes if node in needed)
         return Plan(sinks, nodes, self._places, self._place)
 

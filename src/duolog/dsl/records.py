@@ -12,9 +12,10 @@ from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, PlainValue
 from duolog.plan.formats import Format, internal_key_format
-from duolog.plan.nodes import Filter, Node, Print, Project, Sink, Source
+from duolog.plan.nodes import Filter, ForEach, Node, Print, Project, Sink, Source
 from duolog.plan.nodes.topics import FOR_EVER
 from duolog.plan.schema import Schema
+from duolog.serde.called_record import CalledRecord
 
 
 class Records:
@@ -158,10 +159,44 @@ class Records:
         said = label or (here.topic if isinstance(here, Source) else here.name)
         self.builder.add("print", lambda name: Print(name, self.node, said, limit))
 
-    def peek(self, label: str | None = None, *, limit: int | None = None) -> Self:
-        """Show records as `print` does, and go on: `stream.peek().filter(...)`."""
-        self.print(label, limit=limit)
+    def peek(
+        self,
+        label: str | Callable[[CalledRecord], object] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> Self:
+        """Show records as `print` does, or call a function as `for_each` does, and go on: `stream.peek().filter(...)`.
+
+        Who reads what goes on may see it before the function was called.
+        """
+        if callable(label):
+            self.for_each(label)
+        else:
+            self.print(label, limit=limit)
         return self
+
+    def for_each(self, function: Callable[[CalledRecord], object]) -> None:
+        """Call a function with each record, in the process that started the application.
+
+        The function gets a record with `key`, `value` (a dict by column), `timestamp_ms` and `headers`, and with the
+        `topic`, `partition` and `offset` of the record that set it off; of a table its new rows, and None for a
+        deleted one. What it returns is not looked at.
+
+        - At least once: a micro-batch, or an epoch of real time, is committed when all its records were called, and
+          those of one that was not are called again. A function that must not do a thing twice looks whether it did.
+        - In order by key: one thread calls all functions of the application, one record after the other. A slow
+          function slows the application down, and a stop waits for it.
+        - One that raises ends the query, which names the record, before any other is called; or the record is
+          passed over and counted, as the setting `processing.exception.handler` says.
+        - It runs where the application was started, so the master must be local. Much work is better done by a
+          consumer of a topic (`to`).
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> orders = Topology("shop").stream("orders", key="id BIGINT", value="amount BIGINT")
+            >>> orders.filter(col("amount") > 100).for_each(lambda record: print(record.key))
+        """
+        self.builder.add("for-each", lambda name: ForEach(name, self.node, function))
 
     def live(self, every_s: float = 1.0) -> Any:
         """Show in a notebook what the running application writes here, until `stop()` of what is returned.

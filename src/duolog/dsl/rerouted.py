@@ -5,6 +5,7 @@ Source: Kafka Streams `KStream`.
 
 from typing import Self
 
+from duolog.dsl.columns import Expr
 from duolog.dsl.merges import merged
 from duolog.dsl.records import Records
 from duolog.plan.nodes import Repartition
@@ -33,12 +34,26 @@ class Rerouted(Records):
         streams = (self.node, *(other.node for other in others))
         return type(self)(self.builder, merged(self.builder, streams))
 
-    def repartition(self) -> Self:
-        """Shuffle the records to the tasks of their keys here; `named` gives the shuffle a name.
+    def repartition(
+        self, *, partitions: int | None = None, partitioner: Expr | None = None
+    ) -> Self:
+        """Shuffle the records to the tasks of their keys here, or to others; `named` gives the shuffle a name.
 
         What needs a key in one task is shuffled without being told so: this spreads work that does not,
-        such as a costly expression over a topic of few partitions. Records without a key stay. There is no topic in between, and no other
-        number of tasks: that is the application's, and fixed by its checkpoint.
+        such as a costly expression over a topic of few partitions. Records without a key stay. There is no topic in
+        between, and no other number of tasks: that is the application's, and fixed by its checkpoint.
+
+        Behind a repartition with `partitions` or `partitioner` keys are in other tasks than theirs. So nothing is
+        joined there but global tables, and an aggregate or table needs a partitioner that reads the key alone.
+
+        Args:
+            partitions: how many partitions there are, as of a topic: a record goes to task p modulo the number of tasks,
+                where p is its partition. With 1, one task sees all records, in the order of time.
+            partitioner: the partition of each record, `col("region") % 4`: a number from 0 on, taken modulo
+                `partitions`; else, or where it is null, the key chooses.
+
+        Raises:
+            StatementError: `partitioner` is no expression of a number, or `partitions` is below 1.
 
         Example:
             >>> from duolog import Topology, col
@@ -47,5 +62,8 @@ class Rerouted(Records):
             >>> texts.repartition().named("spread").filter(col("text").like("%needle%")).to("found")
             >>> "edge 0 from stream-1" in topology.describe()
             True
+            >>> print(texts.repartition(partitioner=col("id") % 4).node.action)
+            to the task of partition (id % 4)
         """
-        return self._then("repartition", lambda name: Repartition(name, self.node))
+        by = None if partitioner is None else self._partition(partitioner)
+        return self._then("repartition", lambda name: Repartition(name, self.node, by, partitions))

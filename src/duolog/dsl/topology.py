@@ -4,6 +4,7 @@ Source: Kafka Streams `StreamsBuilder`, `Topology`.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from duolog.dsl.builder import Builder
@@ -13,6 +14,7 @@ from duolog.dsl.merges import merged
 from duolog.dsl.metadata import source_times
 from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
+from duolog.dsl.starting import Begin, read_topics, start_of
 from duolog.dsl.streams import Stream, Table
 from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.describe import describe
@@ -52,20 +54,25 @@ class Topology:
 
     def stream(
         self,
-        topic: str | Sequence[str],
+        topic: str | Sequence[str] = (),
         *,
         value: Declared,
+        pattern: str | None = None,
         key: Declared | None = None,
         key_format: str | None = None,
         value_format: str | None = None,
         windowed: Windows | None = None,
         timestamp: str | Expr | None = None,
         invalid_timestamp: Invalid | None = None,
+        start: Begin | None = None,
     ) -> Stream:
         """Read a topic as a stream: each record is an event.
 
         Args:
             topic: the topic's name; or those of several with the same columns, which are merged.
+            pattern: in its place a regular expression, `"orders-.*"`: all topics are read whose whole name it matches
+                when the application starts, as one stream; `topic()` tells them apart. A topic that is made later
+                joins at the next start, from its first record on; one that is deleted ends the application.
             value: columns of the value: `"dest STRING, dep_delay BIGINT"`, or a dict
                 `{"dest": str, "dep_delay": int}`, or a dataclass. A type alone, `str`, is one
                 column that is called `value`.
@@ -80,6 +87,10 @@ class Topology:
             invalid_timestamp: what becomes of a record whose timestamp is null or below 0: `fail`, `skip`, or
                 it gets the latest before it in its partition, `partition_time`. None: what the setting
                 `default.timestamp.extractor` says, else as with records that cannot be read.
+            start: where reading begins at the application's first start: "earliest", unless another is given, or
+                "latest", how long ago ("2 hours", a timedelta), or a time (a datetime, its text, or
+                milliseconds since 1970): then with the first record in each partition whose timestamp in the
+                topic is not before it. It is kept with the checkpoint, and later starts go on behind what was read.
 
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
@@ -87,14 +98,22 @@ class Topology:
         of_topic = _topic_form(key, value, key_format, value_format, windowed)
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
 
-        def source_of(one: str) -> StreamSource:
-            return self._builder.add(
-                "stream", lambda name: StreamSource(name, one, *of_topic, times)
-            )
+        begin = start_of(start)
+        topics = read_topics(topic, pattern)
 
-        topics = [topic] if isinstance(topic, str) else list(dict.fromkeys(topic))
-        if not topics:
-            raise InvalidPlan("a stream needs a topic", hint='Write stream("orders", ...).')
+        def source_of(one: str) -> StreamSource:
+            source = partial(
+                StreamSource,
+                topic=one,
+                schema=of_topic[0],
+                key_format=of_topic[1],
+                value_format=of_topic[2],
+                times=times,
+                start=begin,
+                is_pattern=pattern is not None,
+            )
+            return self._builder.add("stream", source)
+
         sources = [source_of(one) for one in topics]
         node = sources[0] if len(sources) == 1 else merged(self._builder, sources)
         return Stream(self._builder, node)
@@ -113,6 +132,7 @@ class Topology:
         timestamp: str | Expr | None = None,
         invalid_timestamp: Invalid | None = None,
         history: Duration | None = None,
+        start: Begin | None = None,
     ) -> Table:
         """Read a topic as a table: each record is the new row of its key.
 
@@ -134,6 +154,7 @@ class Topology:
                 that look it up find the row of their records' time, even where it came out of
                 order. What comes later than that is dropped and counted. Each version is kept on
                 disk until then; a lookup reads the versions that are newer than the record.
+            start: as for `stream`. Rows that were written before it are not in the table.
 
         Raises:
             StatementError: the columns cannot be read, or do not fit the format.
@@ -142,12 +163,13 @@ class Topology:
         times = source_times(of_topic[0], timestamp, invalid_timestamp)
         ttl_ms = None if ttl is None else milliseconds(ttl, "ttl")
         kept_ms = None if history is None else milliseconds(history, "history")
+        kept = ttl_ms, kept_ms, start_of(start)
         return Table(
             self._builder,
             self._builder.add(
                 "table",
                 lambda name: TableSource(
-                    name, topic, *of_topic, store or f"{name}-store", times, ttl_ms, kept_ms
+                    name, topic, *of_topic, store or f"{name}-store", times, *kept
                 ),
             ),
         )

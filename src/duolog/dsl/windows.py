@@ -107,7 +107,7 @@ def unlimited(start: dt.datetime | str | None = None) -> UnlimitedWindows:
         >>> print(unlimited("2026-01-01T00:00+01:00"))
         one window from 1767222000000 on without an end
     """
-    return UnlimitedWindows(0 if start is None else _instant_ms(start))
+    return UnlimitedWindows(0 if start is None else instant_ms(start))
 
 
 def session(gap: Duration, *, grace: Duration | None = None) -> SessionWindows:
@@ -153,7 +153,8 @@ def milliseconds(duration: Duration, what: str) -> int:
     return sum(int(count) * _MILLISECONDS[unit] for count, unit in parts)
 
 
-def _instant_ms(instant: dt.datetime | str) -> int:
+def instant_ms(instant: dt.datetime | str) -> int:
+    """Return a time in milliseconds since 1970; it says its time zone."""
     try:
         at = dt.datetime.fromisoformat(instant) if isinstance(instant, str) else instant
     except ValueError as error:

@@ -1,6 +1,6 @@
 """What the first start fixes for an application, kept beside Spark's checkpoint.
 
-    CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, topics, versions
+    CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, topics, versions, where it began
     CHECKPOINTS/<application id>/spark/             Spark's: offsets, commits, state
 
 The number of tasks decides where a key's state lies, and the layouts of the stores decide what the
@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from duolog.engine.checkpoint_files import (
@@ -55,14 +56,23 @@ class Checkpoint:
         """Return the ids of the source topics that were read first."""
         return dict((self._read() or {"topics": {}})["topics"])
 
+    def starts(self) -> dict[str, dict[int, int]]:
+        """Return where the first start began, of topics that it did not read from their first record on."""
+        kept = (self._read() or {}).get("starts", {})
+        return {
+            topic: {int(partition): offset for partition, offset in offsets.items()}
+            for topic, offsets in kept.items()
+        }
+
     def pin(
         self,
         application_id: str,
         shape: Json,
         versions: Mapping[str, str],
         topic_ids: Mapping[str, str],
+        starts: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
     ) -> None:
-        """Fix `shape` and topics at the first start; compare them at each later one.
+        """Fix `shape`, topics and where they begin at the first start; compare shape and topics at each later one.
 
         Raises:
             CheckpointNotWritable: this user may not write there, or there is no space.
@@ -72,7 +82,9 @@ class Checkpoint:
         pinned = self._read()
         if pinned is None:
             pin = {"tasks": shape["tasks"], "shape": shape, "versions": dict(versions)}
-            self._write(pin | {"topics": dict(topic_ids)})
+            # As it is read again: the fingerprint is one of texts.
+            begins = {topic: {str(n): at for n, at in of.items()} for topic, of in starts.items()}
+            self._write(pin | {"topics": dict(topic_ids), "starts": begins})
         elif not topic_ids.keys() <= pinned["topics"].keys():
             self._write(pinned | {"topics": dict(topic_ids) | pinned["topics"]})
 
@@ -130,14 +142,14 @@ class Checkpoint:
     def committed_positions(self) -> dict[str, dict[int, int]]:
         """Return the offset that each source partition is to be read from, as Spark has committed it.
 
-        Empty before the first commit, and where Spark's log cannot be read: it is for showing only.
+        Before the first commit, and where Spark's log cannot be read, where it began: it is for showing only.
         """
         return self._positions_of_last("commits")
 
     def planned_positions(self) -> dict[str, dict[int, int]]:
         """Return where the next micro-batch begins that Spark has not planned yet.
 
-        Empty before the first one. A micro-batch that was planned and not committed is run again as it was.
+        Before the first one, where it began. A micro-batch that was planned and not committed is run again as it was.
         """
         return self._positions_of_last("offsets")
 
@@ -150,8 +162,8 @@ class Checkpoint:
             # A version, metadata, then a line for each source; "-" where it has nothing yet.
             sources = [json.loads(line) for line in lines[2:] if line.startswith("{")]
         except (OSError, ValueError):
-            return {}
-        positions: dict[str, dict[int, int]] = {}
+            sources = []
+        positions = self.starts()
         for topic, partitions in (item for source in sources for item in source.items()):
             furthest = positions.setdefault(topic, {})
             for partition, offset in partitions.items():

@@ -10,12 +10,15 @@ Thread rule: any thread; starts go one after the other.
 import contextlib
 import re
 import threading
+import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 from duolog.core.errors import ConfigError
+from duolog.engine.calling import Call
 from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.errors import CheckpointInUse
 from duolog.engine.explain import explain
@@ -24,10 +27,12 @@ from duolog.engine.lower import lower
 from duolog.engine.lowering.looks import Bounds
 from duolog.engine.modes import ChosenMode, choose_mode
 from duolog.engine.owner import claim, ensure_no_live_owner, release
+from duolog.engine.patterns import matched_topics, with_topics
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.session import Session, open_session, slots_of
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
+from duolog.engine.starts import starting_offsets
 from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names
 from duolog.engine.stores import KeptRow, Look, read_committed
@@ -88,10 +93,11 @@ class Engine:
             ConfigError, SourceTopicMissing, BrokerUnreachable, CheckpointInUse, CheckpointMismatch,
             CheckpointDamaged, SourceTopicRecreated: as `start`.
         """
+        self._ensure_can_call(plan)
         checkpoint = self._checkpoint(application_id)
         _ensure_not_running(checkpoint.directory, application_id)
         ensure_no_live_owner(checkpoint.directory, application_id)
-        counts = self._topics.partition_counts(source.topic for source in plan.sources)
+        counts = self._topics.partition_counts(_read(plan, self._matched(plan, application_id)))
         levels = find_levels(plan, self._tasks(checkpoint, counts))
         shape = shape_of(self._spec(levels, application_id), Names.of(levels))
         checkpoint.ensure_fits(application_id, shape, self._topics.topic_ids(counts))
@@ -110,6 +116,7 @@ class Engine:
             SlotsMissing: real-time mode was asked for and does not fit the free slots.
             QueryFailed: Spark refuses the query.
         """
+        self._ensure_can_call(plan)
         with _starting:
             checkpoint = self._checkpoint(application_id)
             _ensure_not_running(checkpoint.directory, application_id)
@@ -133,8 +140,14 @@ class Engine:
         explained before its topics exist.
         """
         checkpoint = self._checkpoint(application_id or "unnamed")
-        topics = [source.topic for source in plan.sources]
-        known = self._topics.known_partition_counts(topics)
+        known = self._topics.known_partition_counts(
+            lambda topic: any(source.reads_topic(topic) for source in plan.sources)
+        )
+        topics = [
+            topic
+            for source in plan.sources
+            for topic in sorted(filter(source.reads_topic, known or ())) or [source.topic]
+        ]
         slots_total = slots_of_master(self.config.master)
         prepared = self._prepare(plan, checkpoint, mode, slots_total, known or {})
         return explain(
@@ -188,19 +201,25 @@ class Engine:
         checkpoint: Checkpoint,
         session: Session,
     ) -> RunningQuery:
-        counts = self._topics.partition_counts(source.topic for source in plan.sources)
+        matched = self._matched(plan, application_id)
+        counts = self._topics.partition_counts(_read(plan, matched))
         prepared = self._prepare(plan, checkpoint, mode, slots_of(session.spark), counts)
         spec = self._spec(prepared.levels, application_id)
         shape = shape_of(spec, Names.of(prepared.levels))
-        checkpoint.pin(application_id, shape, _versions(), self._topics.topic_ids(counts))
+        starts = {}
+        if checkpoint.pinned_tasks() is None:
+            now_ms = time.time_ns() // 1_000_000
+            starts = starting_offsets(plan.sources, self._topics, counts, now_ms)
+        spec |= {"sources": with_topics(spec["sources"], matched)}
+        checkpoint.pin(application_id, shape, _versions(), self._topics.topic_ids(counts), starts)
 
         def renewed() -> Launcher:
             session = self._session()
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             checkpoint.forget_unplanned()
-            return Launcher(session, self.config, checkpoint, spec, plan.places)
+            return Launcher(session, self.config, checkpoint, spec, plan.places, counts)
 
-        launcher = Launcher(session, self.config, checkpoint, spec, plan.places)
+        launcher = Launcher(session, self.config, checkpoint, spec, plan.places, counts)
         if prepared.chosen.live == "real-time":
             hold_slots(checkpoint.directory, application_id, prepared.needed, prepared.slots_total)
         query = RunningQuery(
@@ -215,10 +234,20 @@ class Engine:
                 application_id,
                 self._topics.topic_ids(topic for sink in plan.sinks for topic in sink.topics),
             ),
+            {node.name: Call.of(node, plan.places.get(node.name, "")) for node in plan.calls},
         )
         query.start()
         session.note_query()
         return query
+
+    def _ensure_can_call(self, plan: Plan) -> None:
+        if plan.calls and not self.config.master.startswith("local"):
+            raise ConfigError(
+                f"{plan.calls[0]} calls a function, which the machines of a cluster do not have",
+                name="master",
+                value=self.config.master,
+                hint='Use a local master; or write the records to a topic, and read it: to("…").',
+            )
 
     def _checkpoint(self, application_id: str) -> Checkpoint:
         # The name becomes a directory, and Spark's consumers are named after it.
@@ -250,12 +279,19 @@ class Engine:
         largest = max(counts.values(), default=1)
         tasks = self._tasks(checkpoint, counts)
         levels = find_levels(plan, tasks)
-        topics = {source.topic for source in plan.sources}
-        partitions = sum(counts.get(topic, largest) for topic in topics)
+        unknown = {
+            source.topic for source in plan.sources if not any(map(source.reads_topic, counts))
+        }
+        partitions = sum(counts.values()) + largest * len(unknown)
         needed = slots_needed(partitions, tasks, len(levels.levels))
         free = slots_free(slots_total)
         chosen = choose_mode(mode, needed=needed, free=free, slots_total=slots_total)
         return _Prepared(levels, counts, needed, slots_total, chosen)
+
+    def _matched(self, plan: Plan, application_id: str) -> dict[str, tuple[str, ...]]:
+        if not any(source.is_pattern for source in plan.sources):
+            return {}
+        return matched_topics(plan, self._topics.names(), application_id)
 
     def _tasks(self, checkpoint: Checkpoint, counts: dict[str, int]) -> int:
         return checkpoint.pinned_tasks() or self.config.tasks or max(counts.values(), default=1)
@@ -264,6 +300,12 @@ class Engine:
         spec = lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)
         sources = with_default_extractor(spec["sources"], self.config.timestamp_extractor)
         return spec | {"errors": asdict(self.config.errors), "sources": sources}
+
+
+def _read(plan: Plan, matched: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return the names of the topics that a plan reads."""
+    names = (matched.get(source.topic, (source.topic,)) for source in plan.sources)
+    return list(dict.fromkeys(name for of_source in names for name in of_source))
 
 
 def _ensure_not_running(checkpoint: Path, application_id: str) -> None:

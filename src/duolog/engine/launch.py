@@ -25,6 +25,7 @@ from duolog.engine.owner import release
 from duolog.engine.progress import Counters
 from duolog.engine.session import Session
 from duolog.engine.settings import EngineConfig
+from duolog.engine.starts import as_spark_reads
 
 Trigger = Literal["micro-batch", "available-now", "real-time"]
 
@@ -71,6 +72,8 @@ class Launcher:
     spec: Json
     places: Mapping[str, str] = field(default_factory=dict)
     """Where a user wrote the nodes of the plan, by their names."""
+    partition_counts: Mapping[str, int] = field(default_factory=dict)
+    """Of the source topics, as they were when the application was started."""
 
     @property
     def application_id(self) -> str:
@@ -81,7 +84,7 @@ class Launcher:
     def written_topics(self) -> list[str]:
         """The topics that the query writes to, but for those that records choose themselves."""
         dead_letters = self.config.errors.dead_letter_topic
-        sinks = [sink["topic"] for sink in self.spec["sinks"]]
+        sinks = [sink["topic"] for sink in self.spec["sinks"] if not sink.get("call")]
         return sinks if dead_letters is None else [*sinks, dead_letters]
 
     @property
@@ -125,10 +128,11 @@ class Launcher:
         try:
             # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
             self.session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
+            self.session.kernel("Calls").reset(self.application_id)
             sources = self._java().java.util.ArrayList()
             horizon = uuid.uuid4().hex
-            for topic in dict.fromkeys(source["topic"] for source in self.spec["sources"]):
-                sources.add(self._read(topic, trigger, records_max, horizon))
+            for topics in self._inputs():
+                sources.add(self._read(topics, trigger, records_max, horizon))
             if trigger == "real-time" and self.config.master.startswith("local"):
                 self._open_gate()
             envelopes = self.session.kernel("Kernel").apply(sources, spec)
@@ -165,6 +169,20 @@ class Launcher:
         taken: str = self.session.kernel("Prints").take(self.application_id)
         return taken
 
+    def take_calls(self, records_max: int, wait_ms: int) -> str:
+        """Return records that wait to be called in this JVM, as `calling` reads them; waits for one."""
+        calls = self.session.kernel("Calls")
+        taken: str = calls.take(self.application_id, records_max, wait_ms)
+        return taken
+
+    def calls_done(self, number: int) -> None:
+        """Tell that functions were called with the records up to this one."""
+        self.session.kernel("Calls").done(self.application_id, number)
+
+    def call_failed(self, number: int, error: str) -> None:
+        """Tell that the function of this record failed, and that it is passed over."""
+        self.session.kernel("Calls").failed(self.application_id, number, error)
+
     def release(self) -> None:
         """Let another process run the application."""
         # Of a JVM that has gone the system has freed the lock.
@@ -172,22 +190,34 @@ class Launcher:
             self.session.kernel("TableGate").close(self.application_id)
             release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
 
+    def _inputs(self) -> list[list[str]]:
+        """Return the topics of each of Spark's Kafka sources: one, or those that match a pattern."""
+        found: dict[str, list[str]] = {}
+        for source in self.spec["sources"]:
+            topics = found.setdefault(source.get("input", source["topic"]), [])
+            if source["topic"] not in topics:
+                topics.append(source["topic"])
+        return list(found.values())
+
     def _read(
-        self, topic: str, trigger: Trigger, records_max: Mapping[str, int], horizon: str
+        self, topics: list[str], trigger: Trigger, records_max: Mapping[str, int], horizon: str
     ) -> Any:
-        # One Kafka source for each topic: maxOffsetsPerTrigger is shared out within a source, and
+        counts = {topic: self.partition_counts.get(topic, 0) for topic in topics}
+        starts = as_spark_reads(self.checkpoint.starts(), counts)
+        # One Kafka source for each topic, or pattern: maxOffsetsPerTrigger is shared out within a source, and
         # a small table must not wait for its share beside a large stream.
         options = self._kafka(_CONSUMER) | {
-            "subscribe": topic,
-            "startingOffsets": "earliest",
+            "subscribe": ",".join(topics),
+            "startingOffsets": starts,
             "failOnDataLoss": "true",
             "groupIdPrefix": f"duolog-{self.application_id}",
             "includeHeaders": "true",
         }
         if trigger != "real-time":
-            bound = records_max.get(topic, self.config.offsets_per_trigger_max)
+            largest = self.config.offsets_per_trigger_max
+            bound = sum(records_max.get(topic, largest) for topic in topics)
             options |= {"maxOffsetsPerTrigger": str(bound)}
-            options |= self._horizon(horizon, topic)
+            options |= self._horizon(horizon, topics)
         kind = "kafka" if trigger == "real-time" else _ORDERED
         records = self.session.spark.readStream.format(kind).options(**options).load()
         columns = ("key", "value", "topic", "partition", "offset", "headers")
@@ -215,13 +245,13 @@ class Launcher:
         readers = [source for source in self.spec["sources"] if source["topic"] == topic]
         return all(source["table"] for source in readers)
 
-    def _horizon(self, name: str, topic: str) -> dict[str, str]:
+    def _horizon(self, name: str, topics: list[str]) -> dict[str, str]:
         """Return what lets the topics of this query end their micro-batches at one time."""
-        options = {"horizon": name, "horizon.table": str(self._is_table(topic)).lower()}
-        options["horizon.global"] = str(topic in self.global_topics).lower()
-        start = self.checkpoint.planned_positions().get(topic)
-        if start:
-            options["horizon.start"] = json.dumps({topic: start})
+        options = {"horizon": name, "horizon.table": str(self._is_table(topics[0])).lower()}
+        options["horizon.global"] = str(topics[0] in self.global_topics).lower()
+        planned = self.checkpoint.planned_positions()
+        if start := {topic: planned[topic] for topic in topics if topic in planned}:
+            options["horizon.start"] = json.dumps(start)
         return options
 
     def _options(self, trigger: Trigger, record_batch_bytes_max: int | None) -> Any:

@@ -49,7 +49,7 @@ from duolog.engine.lowering.tables import (
     lower_table_join,
     lower_to_table,
 )
-from duolog.engine.lowering.topics import lower_print, lower_sink, lower_source
+from duolog.engine.lowering.topics import lower_for_each, lower_print, lower_sink, lower_source
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
 from duolog.plan.levels import Edge, Levels, SubTopology
@@ -60,6 +60,7 @@ from duolog.plan.nodes import (
     Branch,
     Explode,
     Filter,
+    ForEach,
     ForeignJoin,
     ForeignTable,
     GlobalTableJoin,
@@ -126,6 +127,7 @@ RULES: Final[dict[type[Node], Rule]] = {
     AggregateNode: lower_aggregate,
     Suppress: lower_suppress,
     Print: lower_print,
+    ForEach: lower_for_each,
     Sink: lower_sink,
 }
 """One row for each kind of node."""
@@ -152,14 +154,20 @@ def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
         # What is held back leaves in the order of the plan, as Kafka Streams flushes its stores.
         "stores": [store for node in levels.nodes for store in node.stores],
         "sinks": [
-            {
-                "id": index,
-                "topic": sink.topic,
-                "window_bytes": sink.schema.window.bytes if sink.schema.window else 0,
-            }
-            for index, sink in enumerate(levels.sinks)
+            *(_output(sink, number) for number, sink in enumerate(levels.sinks)),
+            *(_call(node, len(levels.sinks) + n) for n, node in enumerate(levels.plan.calls)),
         ],
     }
+
+
+def _output(sink: Sink, number: int) -> Json:
+    window = sink.schema.window
+    return {"id": number, "topic": sink.topic, "window_bytes": window.bytes if window else 0}
+
+
+def _call(node: ForEach, number: int) -> Json:
+    """Return what stands for a function among the sinks: the name of its node is no topic's."""
+    return {"id": number, "topic": node.name, "window_bytes": 0, "call": True}
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -26,6 +26,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from duolog.engine.batch_bounds import UNKNOWN_RECORD_BYTES, records_max_by_topic
+from duolog.engine.calling import Call, Caller
 from duolog.engine.errors import (
     BrokerUnreachable,
     QueryFailed,
@@ -70,6 +71,9 @@ class RunningQuery:
     renewed: Callable[[], Launcher] | None = None
     """Gives a launcher on a new JVM, once the JVM of `launcher` is gone."""
     watch: TopicWatch | None = None
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    """The functions that it calls, by the names of their nodes."""
+    _caller: Caller | None = None
     _state: State = "starting"
     _trigger: Trigger = "micro-batch"
     _failure: QueryFailed | None = None
@@ -129,17 +133,35 @@ class RunningQuery:
         if self.launcher.prints:
             name = f"duolog-print-{self.application_id}"
             threading.Thread(target=self._print, name=name, daemon=True).start()
+        if self.calls:
+            self._caller = self._new_caller()
+            self._caller.start()
+
+    def _new_caller(self) -> Caller:
+        passes_over = self.launcher.config.errors.processing == "log_and_continue"
+        return Caller(
+            self.calls,
+            lambda: self.launcher,
+            self._stop_spark,
+            self.application_id,
+            passes_over=passes_over,
+        )
 
     def stop(self) -> None:
         """Stop the query, and return once nothing of it runs. Does nothing when it has ended."""
         with self._lock:
             self._stopping.set()
+        self._stop_spark()
+        if self._caller is None or not self._caller.is_calling:
+            self._ended.wait(STOP_TIMEOUT_S)
+
+    def _stop_spark(self) -> None:
+        with self._lock:
             spark_query = self._spark_query
         if spark_query is not None and not self._ended.is_set():
             # The thread that waits for Spark has it too, and knows that it is a stop.
             with contextlib.suppress(PySparkException, *JVM_IS_GONE):
                 spark_query.stop()
-        self._ended.wait(STOP_TIMEOUT_S)
 
     def exception(self) -> QueryFailed | None:
         """Return why the query failed, or None."""
@@ -246,6 +268,8 @@ class RunningQuery:
             self._fail(self._to_failed(error))
         finally:
             self._trouble = ""
+            if self._caller is not None:
+                self._caller.close()
             if self.launcher.prints:
                 self._write_printed()
             try:
@@ -289,15 +313,21 @@ class RunningQuery:
     def _await_spark(self) -> Trigger | None:
         """Wait for the end of the Spark query; tell what is to follow it."""
         assert self._spark_query is not None
-        while not self._spark_query.awaitTermination(_LOOK_S):
+        while not self._spark_query.awaitTermination(_LOOK_S) and not self._call_failure:
             self._look_at_topics(self._spark_query)
             if self._needs_new_bounds():
                 logger.info("micro-batches are not as large as planned: begin with new bounds")
                 self._spark_query.stop()
                 return self._trigger
+        if self._call_failure is not None:
+            raise self._call_failure
         if self._state != "catching-up" or self._stopping.is_set():
             return None
         return self._next_trigger()
+
+    @property
+    def _call_failure(self) -> QueryFailed | None:
+        return self._caller.failure if self._caller is not None else None
 
     def _look_at_topics(self, spark_query: StreamingQuery) -> None:
         if self.watch is not None:

@@ -277,7 +277,15 @@ def _rekeyed(node: Json, record: _Record) -> _Record:
 
 def _routed(node: Json, record: _Record) -> _Record:
     arriving = _rekeyed(node, record) if node["keys"] is not None else record
-    return replace(arriving, task="every task" if node["everywhere"] else node["key_bytes"])
+    if node["everywhere"]:
+        return replace(arriving, task="every task")
+    chosen = str(node["key_bytes"])
+    if node["partition"] is not None:
+        (partition,) = record.terms([node["partition"]])
+        chosen = f"partition {partition}, else {chosen}"
+    if node["partitions"] is not None:
+        chosen += f" among {node['partitions']}"
+    return replace(arriving, task=chosen)
 
 
 def _joined(node: Json, record: _Record) -> _Record:

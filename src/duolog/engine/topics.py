@@ -6,7 +6,7 @@ not on a hot path.
 
 import contextlib
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from difflib import get_close_matches
 from typing import Final
@@ -102,13 +102,21 @@ class TopicReader:
                 raise self._leaderless(leaderless)
             time.sleep(_AGAIN_S)
 
-    def known_partition_counts(self, topics: Iterable[str]) -> dict[str, int] | None:
-        """Return the partitions of those topics that exist; None where no broker answers soon."""
+    def names(self) -> list[str]:
+        """Return the names of all topics.
+
+        Raises:
+            BrokerUnreachable: no broker answers.
+        """
+        return list(self._list_topics(TIMEOUT_S))
+
+    def known_partition_counts(self, is_wanted: Callable[[str], bool]) -> dict[str, int] | None:
+        """Return the partitions of those topics that are wanted; None where no broker answers soon."""
         try:
             found = self._list_topics(GLANCE_S)
         except BrokerUnreachable:
             return None
-        return {topic: len(found[topic].partitions) for topic in topics if topic in found}
+        return {topic: len(of.partitions) for topic, of in found.items() if is_wanted(topic)}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return what tells a topic from an earlier one of its name; of those that exist.
@@ -126,7 +134,7 @@ class TopicReader:
 
     def answers(self) -> bool:
         """Tell whether a broker answers soon."""
-        return self.known_partition_counts(()) is not None
+        return self.known_partition_counts(lambda _topic: False) is not None
 
     def end_offsets(
         self, partition_counts: Mapping[str, int], timeout_s: float = TIMEOUT_S
@@ -137,6 +145,31 @@ class TopicReader:
             BrokerUnreachable: no broker answers in time, or none serves a partition.
             SourceTopicMissing: a topic does not exist any more.
         """
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._offsets(partition_counts, latest, timeout_s)
+
+    def offsets_at(
+        self, partition_counts: Mapping[str, int], time_ms: int
+    ) -> dict[str, dict[int, int]]:
+        """Return the first offset of each partition whose record is of this time or later; else its end.
+
+        Raises:
+            BrokerUnreachable, SourceTopicMissing: as `end_offsets`.
+        """
+        at_time = OffsetSpec.for_timestamp(time_ms)
+        found = self._offsets(partition_counts, at_time, TIMEOUT_S)
+        ends = self.end_offsets(partition_counts)
+        return {
+            topic: {
+                number: ends[topic][number] if offset < 0 else offset
+                for number, offset in offsets.items()
+            }
+            for topic, offsets in found.items()
+        }
+
+    def _offsets(
+        self, partition_counts: Mapping[str, int], spec: OffsetSpec, timeout_s: float
+    ) -> dict[str, dict[int, int]]:
         ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
         asked = [
             TopicPartition(topic, partition)
@@ -146,7 +179,8 @@ class TopicReader:
         deadline = time.monotonic() + timeout_s
         while asked:
             again = []
-            for at, answer in self._ask_ends(asked, max(_AGAIN_S, deadline - time.monotonic())):
+            left_s = max(_AGAIN_S, deadline - time.monotonic())
+            for at, answer in self._ask_offsets(asked, spec, left_s):
                 try:
                     ends[at.topic][at.partition] = answer.result(timeout_s).offset
                 except (KafkaException, TimeoutError) as error:
@@ -162,14 +196,15 @@ class TopicReader:
                 self._list_topics(max(_AGAIN_S, deadline - time.monotonic()))
         return ends
 
-    def _ask_ends(
-        self, asked: Iterable[TopicPartition], timeout_s: float
+    def _ask_offsets(
+        self, asked: Iterable[TopicPartition], spec: OffsetSpec, timeout_s: float
     ) -> Iterable[tuple[TopicPartition, Future[ListOffsetsResultInfo]]]:
-        latest = {at: OffsetSpec.latest() for at in asked}  # type: ignore[no-untyped-call]
         committed = IsolationLevel.READ_COMMITTED
         return (
             self._client()
-            .list_offsets(latest, isolation_level=committed, request_timeout=timeout_s)
+            .list_offsets(
+                dict.fromkeys(asked, spec), isolation_level=committed, request_timeout=timeout_s
+            )
             .items()
         )
 

@@ -46,6 +46,7 @@ from duolog.plan.nodes import (
     Merge,
     Node,
     Plan,
+    Repartition,
     Source,
     StreamJoin,
     Subscriptions,
@@ -234,7 +235,8 @@ class _Cutter:
         for merge in self.merges:
             home, *others = merge.drivers
             if any(self._find(other) is not self._find(home) for other in others) or any(
-                _has_new_key(stream, self.crossing) for stream in merge.drivers
+                _has_new_key(stream, self.crossing) or _left_its_task(stream)
+                for stream in merge.drivers
             ):
                 continue
             self.crossing.discard(merge)
@@ -300,6 +302,13 @@ def _kept_above(table: Node) -> frozenset[Node]:
 def _has_new_key(node: Node, crossing: Container[Node]) -> bool:
     above = driving(node, lambda one: one.rekeys or one in crossing)
     return any(one.rekeys for one in above)
+
+
+def _left_its_task(node: Node) -> bool:
+    """Tell if records of `node` are in other tasks than those of their keys."""
+    if isinstance(node, Repartition) or node.rekeys:
+        return isinstance(node, Repartition) and node.leaves_key_tasks
+    return any(map(_left_its_task, node.drivers))
 
 
 def _merges_apart(plan: Plan) -> list[Merge]:

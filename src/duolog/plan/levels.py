@@ -28,8 +28,19 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from duolog.plan.cuts import Cut, TableCopy, cut_plan, path_of
-from duolog.plan.nodes import GlobalTableSource, Node, Plan, Sink, Source, TableSource
+from duolog.plan.nodes import (
+    GlobalTableSource,
+    Node,
+    Plan,
+    Repartition,
+    Sink,
+    Source,
+    TableSource,
+)
 from duolog.plan.types import Column
+
+_Way = tuple[Node, int, bool, Repartition | None]
+"""Records of one edge: what they leave, where they go, under a new key or not, and by whose choice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +68,12 @@ class Edge:
         """True if records carry the old row beside the new one."""
         only_copies = all(isinstance(node, TableCopy) for node in self.consumers)
         return self.parent.is_table and not isinstance(self.parent, TableSource) and not only_copies
+
+    @property
+    def repartition(self) -> Repartition | None:
+        """What says to which tasks records go; None: to those of their keys."""
+        (first, *_) = self.consumers
+        return first if isinstance(first, Repartition) and first.leaves_key_tasks else None
 
     @property
     def everywhere(self) -> bool:
@@ -194,24 +211,25 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
 
     At equal timestamps a table's row is there before a stream's record looks it up.
     """
-    consumers: dict[tuple[Node, int, bool], list[Node]] = {}
+    consumers: dict[_Way, list[Node]] = {}
     for node in cut.nodes:
         target = place[node]
         if node in cut.crossing and target is not None:
             rekeyed = node.reshuffles or any(map(cut.has_new_key, node.drivers))
+            sent_by = node if isinstance(node, Repartition) and node.leaves_key_tasks else None
             for driver in node.drivers or (node,):
-                consumers.setdefault((driver, target, rekeyed), []).append(node)
+                consumers.setdefault((driver, target, rekeyed, sent_by), []).append(node)
     position = {node: number for number, node in enumerate(cut.nodes)}
 
-    def rank(item: tuple[tuple[Node, int, bool], list[Node]]) -> tuple[object, ...]:
-        (parent, target, rekeyed), readers = item
+    def rank(item: tuple[_Way, list[Node]]) -> tuple[object, ...]:
+        (parent, target, rekeyed, _), readers = item
         way = [position[node] for node in dict.fromkeys((*path_of(parent), readers[0]))]
         return target, not parent.is_table, rekeyed, way
 
     first_topics = _first_topics(cut)
     queues: dict[tuple[object, int], int] = {}
     found = []
-    for number, ((parent, target, rekeyed), readers) in enumerate(
+    for number, ((parent, target, rekeyed, _), readers) in enumerate(
         sorted(consumers.items(), key=rank)
     ):
         origin = None if isinstance(parent, TableSource) else place[parent]

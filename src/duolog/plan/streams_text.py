@@ -102,7 +102,8 @@ def _boxes(plan: Plan) -> list[_Box]:
 def _box(node: Node) -> _Box:
     match node:
         case Source(topic=topic):
-            return _Box("Source", node.name, f"topics: [{topic}]")
+            topics = topic if node.is_pattern else f"[{topic}]"
+            return _Box("Source", node.name, f"topics: {topics}")
         case Sink(topic_of=None, topic=topic):
             return _Box("Sink", node.name, f"topic: {topic}")
         case Sink(topic_of=topic_of):

@@ -43,7 +43,12 @@ def create_result_topics(
 
 def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTopic]:
     """Return what each sink of `plan` wants, given the partitions of the topics that exist."""
-    tasks = max((partition_counts.get(source.topic, 1) for source in plan.sources), default=1)
+    read = [
+        count
+        for topic, count in partition_counts.items()
+        if any(source.reads_topic(topic) for source in plan.sources)
+    ]
+    tasks = max(read, default=1)
     return [
         NewTopic(
             topic,

@@ -30,8 +30,9 @@ def create_source_topics(plan: Plan, bootstrap_servers: str) -> list[str]:
 
 def source_topics(plan: Plan) -> list[NewTopic]:
     """Return what each topic is to be that `plan` reads, in its order."""
-    streams = {source.topic for source in plan.sources if not source.is_table}
+    named = [source for source in plan.sources if not source.is_pattern]
+    streams = {source.topic for source in named if not source.is_table}
     return [
         NewTopic(topic, _BROKER_DEFAULT, config={} if topic in streams else dict(TABLE_CONFIG))
-        for topic in dict.fromkeys(source.topic for source in plan.sources)
+        for topic in dict.fromkeys(source.topic for source in named)
     ]

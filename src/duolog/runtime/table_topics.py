@@ -10,7 +10,7 @@ def topic_of(plan: Plan, node: Node) -> Source | Sink:
     Raises:
         StatementError: no topic has it.
     """
-    if isinstance(node, Source) and node in plan.sources:
+    if isinstance(node, Source) and node in plan.sources and not node.is_pattern:
         return node
     for sink in plan.sinks:
         if sink.parent is node and sink.topic_of is None:

@@ -28,11 +28,12 @@ class TopicValues:
 
     Args:
         nodes: the sources and sinks of the topic, at least one.
+        topic: its name, where a source reads it by a pattern.
     """
 
-    def __init__(self, nodes: Sequence[Source | Sink]) -> None:
+    def __init__(self, nodes: Sequence[Source | Sink], topic: str | None = None) -> None:
         first = nodes[0]
-        self.topic = first.topic
+        self.topic = topic or first.topic
         self.key_columns = _together(node.schema.key for node in nodes)
         self.value_columns = _together(node.schema.value for node in nodes)
         self._is_plain = first.value_format.name == "KAFKA"

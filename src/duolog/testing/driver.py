@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from duolog.core.errors import QueryError
 from duolog.dsl.topology import Topology
-from duolog.plan.errors import unknown_name
+from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.nodes import Node, Plan, Sink, Source
 from duolog.runtime.store_rows import (
     StoredRow,
@@ -106,7 +106,7 @@ class TopologyDriver:
         self._evaluator = _evaluator(
             self._plan, engine, tasks, cache_bytes_max, passes_over=passes_over
         )
-        self._inputs = _by_topic(self._plan.sources)
+        self._inputs = _by_topic(source for source in self._plan.sources if not source.is_pattern)
         self._outputs = _by_topic(self._plan.sinks)
         self._written: dict[str, deque[WrittenRecord]] = {topic: deque() for topic in self._outputs}
         self._offsets: dict[tuple[str, int], int] = defaultdict(int)
@@ -156,8 +156,10 @@ class TopologyDriver:
         Raises:
             StatementError: the topology reads no such topic.
         """
-        if topic not in self._inputs:
-            raise unknown_name("source topic", topic, self._inputs)
+        if not self._reads(topic):
+            raise unknown_name(
+                "source topic", topic, [source.topic for source in self._plan.sources]
+            )
         return InputTopic(self, self._inputs[topic], timestamp_ms, advance_ms)
 
     def output_topic(self, topic: str) -> "OutputTopic":
@@ -202,6 +204,13 @@ class TopologyDriver:
         if self._commits_each:
             self.commit()
 
+    def _reads(self, topic: str) -> bool:
+        """Tell whether a source reads this topic, by its name or by a pattern."""
+        by_pattern = [source for source in self._plan.sources if source.reads_topic(topic)]
+        if by_pattern and topic not in self._inputs:
+            self._inputs[topic] = TopicValues(by_pattern, topic)
+        return bool(by_pattern)
+
     def commit(self) -> None:
         """Run what waits, and all that it causes, as micro-batches; without a record cache nothing does.
 
@@ -212,7 +221,7 @@ class TopologyDriver:
             taken = 1 if self._commits_each else len(self._waiting)
             for record in self._run([self._waiting.popleft() for _ in range(taken)]):
                 self._keep(record)
-                if record.topic in self._inputs:  # A topic may be written and read by one topology.
+                if self._reads(record.topic):  # A topic may be written and read by one topology.
                     self._pipe(record)
 
     def _pipe(self, record: SinkRecord) -> None:
@@ -357,9 +366,24 @@ def _evaluator(
         return ReferenceEvaluator(plan, tasks=tasks, cache=cache, passes_over=passes_over)
     if engine != "kernel":
         raise unknown_name("engine", engine, ("reference", "kernel"))
+    _ensure_on_kernel(plan)
     # Imported here: pyspark takes half a second, which a test in plain Python need not wait for.
     from duolog.testing.kernel_evaluator import KernelEvaluator  # noqa: PLC0415
 
     return KernelEvaluator(
         plan, tasks=tasks, cache_bytes_max=cache_bytes_max, passes_over=passes_over
     )
+
+
+def _ensure_on_kernel(plan: Plan) -> None:
+    """Raise a StatementError where a plan needs more than the kernel has in memory."""
+    unknown = {
+        source.name: "reads topics by a pattern" for source in plan.sources if source.is_pattern
+    }
+    unknown |= {call.name: "calls a function" for call in plan.calls}
+    for name, what in unknown.items():
+        raise InvalidPlan(
+            f'"{name}" {what}, which the kernel in memory does not',
+            hint='Use the reference evaluator, engine="reference", or an EmbeddedCluster.',
+            place=plan.places.get(name, ""),
+        )

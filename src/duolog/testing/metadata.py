@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duolog.plan.expressions import Expression, Scope
-from duolog.plan.nodes import SetHeaders, SetTime, Sink, Source
+from duolog.plan.nodes import Node, SetHeaders, SetTime, Source, scope_of
 from duolog.plan.schema import Schema
 from duolog.testing.entries import Entry, Run, Stores, named
 from duolog.testing.evaluation import Headers, Values, compile_expression
@@ -88,16 +88,14 @@ def time_of(time: Expression, schema: Schema) -> Callable[[Values], int | None]:
     return milliseconds
 
 
-def partition_of_record(sink: Sink) -> Callable[[Entry], int | None]:
-    """Return the function that gives the partition that a record has chosen; None: that of its key."""
-    if sink.partitioner is None:
+def partition_of_record(partitioner: Expression | None, of: Node) -> Callable[[Entry], int | None]:
+    """Return the function that gives the partition that a record of a node has chosen; None: that of its key."""
+    if partitioner is None:
         return lambda _entry: None
-    compute = compile_expression(
-        sink.partitioner, Scope(sink.schema.columns, of_record=not sink.is_table)
-    )
+    compute = compile_expression(partitioner, scope_of(of))
 
     def chosen(entry: Entry) -> int | None:
-        found = compute(values_of(entry, sink.schema))
+        found = compute(values_of(entry, of.schema))
         assert found is None or isinstance(found, int), found
         if found is not None and found < 0:
             raise RecordError(f"the partition is {found}")

@@ -20,6 +20,7 @@ from duolog.plan.nodes import (
     Branch,
     Explode,
     Filter,
+    ForEach,
     ForeignJoin,
     ForeignTable,
     GlobalTableJoin,
@@ -53,6 +54,7 @@ from duolog.plan.nodes import (
 from duolog.plan.schema import Schema
 from duolog.serde.row import Row
 from duolog.testing.aggregating import fold_of, is_over, results_of
+from duolog.testing.calling import called
 from duolog.testing.entries import (
     Entry,
     Kept,
@@ -452,6 +454,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     ToStream: _to_stream,
     ToTable: _table,
     Print: lambda _node: lambda _entry, _stores: [],
+    ForEach: called,
     Suppress: suppress,
     TableJoin: _pass,
     Merge: _pass,

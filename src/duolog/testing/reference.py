@@ -18,6 +18,7 @@ Source: Kafka Streams `PartitionGroup`, `StreamTask`, `CachingKeyValueStore`.
 """
 
 import heapq
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -37,7 +38,7 @@ from duolog.plan.nodes import (
     Source,
     Suppress,
 )
-from duolog.plan.partitioner import partition_of
+from duolog.plan.partitioner import murmur2
 from duolog.runtime.store_rows import StoredRow
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
@@ -113,9 +114,17 @@ class _Compiled:
             if isinstance(node, Source | Sink)
         }
         self.topics = {sink: topic_chooser(sink) for sink in plan.sinks}
-        self.partitioners = {sink: partition_of_record(sink) for sink in plan.sinks}
+        self.partitioners = {
+            sink: partition_of_record(sink.partitioner, sink) for sink in plan.sinks
+        }
         self.edge_keys = [
             key_serde(internal_key_format(edge.key).name, self.levels.task_key(edge))
+            for edge in self.levels.edges
+        ]
+        self.senders = [
+            partition_of_record(
+                edge.repartition.partitioner if edge.repartition else None, edge.parent
+            )
             for edge in self.levels.edges
         ]
 
@@ -154,8 +163,8 @@ class ReferenceEvaluator:
         by_partition: list[list[SinkRecord]] = []
         queues: dict[tuple[int, int], Queues] = defaultdict(lambda: defaultdict(list))
         by_topic = _by_partition(records)
-        for topic in dict.fromkeys(ingress.source.topic for ingress in levels.ingresses):
-            readers = [ingress for ingress in levels.ingresses if ingress.source.topic == topic]
+        for topic in _topics_read(levels.ingresses, sorted(by_topic)):
+            readers = [ingress for ingress in levels.ingresses if ingress.source.reads_topic(topic)]
             readers.sort(key=lambda ingress: not ingress.source.is_table)
             for partition, ordered in by_topic.get(topic, {}).items():
                 by_partition.append([])
@@ -258,7 +267,7 @@ class _Pass:
         self._queues = queues
         self._written = written
         self.cached: dict[Node, dict[Row, Entry]] = {}
-        self._rekeyed: list[tuple[Edge, Entry]] = []
+        self._rekeyed: list[tuple[Edge, Entry, int | None]] = []
 
     def process(self, node: Node, entry: Entry, stores: Stores) -> None:
         """Run `node` on a record, and then what follows it."""
@@ -298,7 +307,7 @@ class _Pass:
                 if not isinstance(successor, Edge):
                     self.process(successor, entry, stores)
                 elif successor.rekeyed:
-                    self._rekeyed.append((successor, entry))
+                    self._repartition(successor, entry)
                 else:
                     self.route(successor, entry)
 
@@ -311,17 +320,28 @@ class _Pass:
 
     def release(self) -> None:
         """Send what goes on under a new key: the record that caused it is done."""
-        for edge, entry in self._rekeyed:
-            self.route(edge, entry)
+        for edge, entry, chosen in self._rekeyed:
+            self.route(edge, entry, chosen)
         self._rekeyed.clear()
 
-    def route(self, edge: Edge, entry: Entry) -> None:
-        """Put a record into the queue of the task that its key belongs to."""
+    def _repartition(self, edge: Edge, entry: Entry) -> None:
+        try:
+            chosen = self._compiled.senders[edge.id](entry)
+        except RecordError as error:
+            self._record_failed(error)
+        else:
+            self._rekeyed.append((edge, entry, chosen))
+
+    def route(self, edge: Edge, entry: Entry, chosen: int | None = None) -> None:
+        """Put a record into the queue of the task that its key belongs to, or of the partition that it has chosen."""
         tasks = self._compiled.levels.tasks
         data = self._compiled.edge_keys[edge.id].serialize(
             None if is_null(entry.key) else entry.key[: len(edge.key)]
         )
-        task = self._task % tasks if data is None else partition_of(data, tasks)
+        among = (edge.repartition and edge.repartition.partitions) or sys.maxsize
+        if chosen is None:
+            chosen = self._task if data is None else murmur2(data) & 0x7FFFFFFF
+        task = chosen % among % tasks
         # Rows of a global table go before whatever else there is.
         time = _FIRST if edge.everywhere else entry.timestamp_ms
         for to in range(tasks) if edge.everywhere else [task]:
@@ -368,6 +388,12 @@ def _set_aside(cache: dict[Row, Entry], key: Row) -> None:
     cache.clear()
     for at, (known, entry) in enumerate(held):
         cache[(*known, "gone", at) if known == key else known] = entry
+
+
+def _topics_read(ingresses: Iterable[Ingress], topics: Sequence[str]) -> list[str]:
+    """Return the topics that have records, in the order of the sources that read them."""
+    read = (filter(ingress.source.reads_topic, topics) for ingress in ingresses)
+    return list(dict.fromkeys(topic for of_source in read for topic in of_source))
 
 
 def _by_partition(records: Iterable[SourceRecord]) -> dict[str, dict[int, list[SourceRecord]]]:

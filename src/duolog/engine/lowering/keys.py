@@ -11,7 +11,7 @@ the key.
 
 from dataclasses import replace
 
-from duolog.engine.expressions import key_names, lower_as_declared
+from duolog.engine.expressions import key_names, lower_as_declared, lower_expression
 from duolog.engine.formats import encode
 from duolog.engine.lowering.operators import FilterOperator, RouteOperator, SelectKeyOperator
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
@@ -65,6 +65,10 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
             entries, narrow = reshape(row, parent.schema, wanted, f"{parent.name}-narrow")
         arriving = narrow
     key = around.levels.task_key(edge)
+    sent_by = edge.repartition
+    partition = None
+    if sent_by is not None and sent_by.partitioner is not None:
+        partition = lower_expression(sent_by.partitioner, narrow.naming(parent.schema))
     route = narrow.entry(
         f"{parent.name}-to-{edge.target}",
         RouteOperator(
@@ -72,6 +76,8 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
             keys=keys,
             key_bytes=encode(internal_key_format(key), key, key_names(key), "key"),
             everywhere=edge.everywhere,
+            partition=partition,
+            partitions=None if sent_by is None else sent_by.partitions,
         ),
     )
     return Lowered([*entries, route], arriving)

@@ -254,13 +254,18 @@ class SuppressOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class RouteOperator(Operator):
-    """Sends records over an edge, under new keys if there are any, or each to every task."""
+    """Sends records over an edge, under new keys if there are any, or each to every task.
+
+    To the task of the key, or of `partition`; of no more than `partitions`, if it is given.
+    """
 
     kind: ClassVar[str] = "route"
     edge: int
     keys: Sequence[str] | None
     key_bytes: str
     everywhere: bool = False
+    partition: str | None = None
+    partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

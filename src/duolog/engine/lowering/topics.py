@@ -18,7 +18,7 @@ from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.sql import spark_types, text
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import JSON
-from duolog.plan.nodes import Print, Sink, Source
+from duolog.plan.nodes import ForEach, Print, Sink, Source
 from duolog.plan.types import Column, render_columns
 
 
@@ -124,6 +124,25 @@ def lower_print(node: Print, row: Row, _around: Surroundings) -> Lowered:
         ),
     )
     return Lowered([entry])
+
+
+def lower_for_each(node: ForEach, row: Row, around: Surroundings) -> Lowered:
+    """Return the kernel's sink of records for a function: as JSON objects of their columns."""
+    plan = around.levels.plan
+    key, value = (
+        encode(JSON, columns, [row.names[column.name] for column in columns], "value")
+        if columns
+        else f"CAST({text('{}')} AS BINARY)"
+        for columns in (node.schema.key, node.schema.value)
+    )
+    operator = SinkOperator(
+        sink=len(plan.sinks) + plan.calls.index(node),
+        key_bytes=key,
+        value_bytes=value,
+        topic=None,
+        partition=None,
+    )
+    return Lowered([row.entry(node.name, operator)])
 
 
 def json_text(columns: tuple[Column, ...], row: Row, part: Part) -> str:

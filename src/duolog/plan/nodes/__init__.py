@@ -30,7 +30,7 @@ one node that two others read is computed once, two equal nodes are two.
     ToStream         stream                   as its parent
     ToTable          table (keeps a store)    as its parent; null key ignored, null value deletes
     Suppress         table (keeps a store)    as its parent
-    Sink, Print      as its parent            as its parent
+    Sink, Print, ForEach: as its parent
 
 A table's records are changes: the old row and the new one, either of them null.
 
@@ -43,6 +43,7 @@ Source: Kafka Streams `kstream/internals/graph`.
 
 from duolog.plan.nodes.aggregate import AggregateNode
 from duolog.plan.nodes.explode import Explode
+from duolog.plan.nodes.for_each import ForEach
 from duolog.plan.nodes.foreign_join import (
     Announce,
     Answers,
@@ -78,6 +79,7 @@ __all__ = [
     "Branch",
     "Explode",
     "Filter",
+    "ForEach",
     "ForeignJoin",
     "ForeignTable",
     "GlobalTableJoin",

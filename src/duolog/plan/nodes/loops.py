@@ -11,10 +11,12 @@ def ensure_no_loop(sinks: Iterable[Sink], places: Mapping[str, str]) -> None:
 
     A table that is only looked up feeds nothing: its records cause no others.
     """
+    sinks = list(sinks)
+    written = {topic for sink in sinks for topic in sink.topics}
     fed_by: dict[str, set[str]] = {}
     for sink in sinks:
         for topic in () if sink.loop else sink.topics:
-            fed_by.setdefault(topic, set()).update(_topics_above(sink))
+            fed_by.setdefault(topic, set()).update(_topics_above(sink, written))
     for sink in sinks:
         for topic in sink.topics:
             way = None if sink.loop else _way_back(topic, fed_by)
@@ -42,9 +44,14 @@ def _way_back(topic: str, fed_by: Mapping[str, set[str]]) -> list[str] | None:
     return None
 
 
-def _topics_above(sink: Sink) -> set[str]:
-    """Return the topics whose records cause those that a sink writes."""
+def _topics_above(sink: Sink, written: Iterable[str]) -> set[str]:
+    """Return the topics whose records cause those that a sink writes; of a pattern those of `written` that match."""
     above = list(sink.drivers)
     for node in above:
         above += [driver for driver in node.drivers if driver not in above]
-    return {node.topic for node in above if isinstance(node, Source)}
+    sources = [node for node in above if isinstance(node, Source)]
+    return {
+        topic
+        for source in sources
+        for topic in (filter(source.reads_topic, written) if source.is_pattern else (source.topic,))
+    }

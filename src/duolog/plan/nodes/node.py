@@ -208,6 +208,16 @@ def ensure_time(time: Expression, scope: Scope) -> None:
         )
 
 
+def ensure_partition(partitioner: Expression, of: Node) -> None:
+    """Raise a StatementError where an expression over records of a node is no partition."""
+    found = type_of(partitioner, scope_of(of))
+    if found not in {INT, BIGINT, NULL}:
+        raise TypeMismatch(
+            f"{partitioner} is no partition",
+            detail=f"It is {found}; a partition is a number from 0 on.",
+        )
+
+
 def ensure_some(named: tuple[Named, ...], what: str) -> None:
     if not named:
         raise InvalidPlan(f"{what} needs at least one column")

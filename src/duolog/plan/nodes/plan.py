@@ -4,16 +4,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.for_each import ForEach
 from duolog.plan.nodes.global_table import ensure_read_once
 from duolog.plan.nodes.loops import ensure_no_loop
 from duolog.plan.nodes.node import Node
 from duolog.plan.nodes.printed import Print
+from duolog.plan.nodes.repartition import ensure_keys_meet
+from duolog.plan.nodes.starting import ensure_one_name, ensure_one_start
 from duolog.plan.nodes.topics import Sink, Source
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Sinks, what is printed, and all that these read.
+    """Sinks, what is printed or called, and all that these read.
 
     `nodes` stand in the order in which they were made: parents before children. Where a record
     goes to several children, it goes to them in this order, each time all the way down.
@@ -27,10 +30,10 @@ class Plan:
     """Where a user began the topology."""
 
     def __post_init__(self) -> None:
-        if not any(isinstance(node, Sink | Print) for node in self.nodes):
+        if not any(isinstance(node, Sink | Print | ForEach) for node in self.nodes):
             raise InvalidPlan(
                 "the topology writes nothing",
-                hint="End it with to(topic), or with print().",
+                hint="End it with to(topic), for_each(function) or print().",
                 place=self.place,
             )
         ensure_no_loop(self.sinks, self.places)
@@ -39,6 +42,9 @@ class Plan:
             "store", ((store, node) for node in self.nodes for store in node.stores)
         )
         ensure_read_once(self.sources)
+        ensure_one_start(self.sources, self.places)
+        ensure_one_name(self.sources, self.places)
+        ensure_keys_meet(self.nodes, self.places)
         position = {node: index for index, node in enumerate(self.nodes)}
         for node in self.nodes:
             assert all(position[parent] < position[node] for parent in node.parents), node.name
@@ -46,6 +52,11 @@ class Plan:
     @property
     def sources(self) -> tuple[Source, ...]:
         return tuple(node for node in self.nodes if isinstance(node, Source))
+
+    @property
+    def calls(self) -> tuple[ForEach, ...]:
+        """What is called with records."""
+        return tuple(node for node in self.nodes if isinstance(node, ForEach))
 
     def children(self, node: Node) -> tuple[Node, ...]:
         """Return the nodes that read `node`, in order."""
@@ -65,7 +76,7 @@ class Plan:
             first[name] = node
 
 
-def plan_of(*ends: Sink | Print) -> Plan:
+def plan_of(*ends: Sink | Print | ForEach) -> Plan:
     """Return the plan of `ends`, its nodes ordered as a walk from them finds them."""
     found: dict[Node, None] = {}
 

@@ -1,8 +1,16 @@
-"""Records sent to the task of their key because a user says so."""
+"""Records sent to other tasks because a user says so, and what can stand behind them."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from duolog.plan.nodes.node import Node, ensure_stream
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.expressions import Expression, Metadata, RowTime, column_names, walk
+from duolog.plan.nodes.aggregate import AggregateNode
+from duolog.plan.nodes.global_table import GlobalTableJoin
+from duolog.plan.nodes.merge import Merge
+from duolog.plan.nodes.node import Names, Node, ensure_partition, ensure_stream
+from duolog.plan.nodes.suppress import Suppress
+from duolog.plan.nodes.to_table import ToTable
 from duolog.plan.schema import Schema
 
 
@@ -10,15 +18,26 @@ from duolog.plan.schema import Schema
 class Repartition(Node):
     """Sends each record to the task of its key, wherever it has been; records stay as they are.
 
-    As through a repartition topic, a record goes on when the one that caused it is done.
+    Or to the task that `partitioner` says, and to no more than `partitions` tasks: to task p modulo
+    `partitions` modulo the number of tasks. As through a repartition topic, a record goes on when the
+    one that caused it is done.
     """
 
     name: str
     parent: Node
+    partitioner: Expression | None = None
+    """A number from 0 on; where it is null, the key chooses."""
+    partitions: int | None = None
     is_table: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "repartition")
+        if self.partitions is not None and self.partitions < 1:
+            raise InvalidPlan(
+                f"cannot repartition into {self.partitions} partitions", hint="Say 1 or more."
+            )
+        if self.partitioner is not None:
+            ensure_partition(self.partitioner, self.parent)
 
     @property
     def parents(self) -> tuple[Node, ...]:
@@ -37,5 +56,64 @@ class Repartition(Node):
         return True
 
     @property
+    def leaves_key_tasks(self) -> bool:
+        """Whether records come to other tasks than those of their keys."""
+        return self.partitioner is not None or self.partitions is not None
+
+    @property
+    def splits_keys(self) -> bool:
+        """Whether records of one key may come to several tasks."""
+        keys = {column.name for column in self.schema.key}
+        return self.partitioner is not None and (
+            not column_names(self.partitioner) <= keys
+            or any(isinstance(part, Metadata | RowTime) for part in walk(self.partitioner))
+        )
+
+    @property
     def action(self) -> str:
-        return "to the task of each key"
+        among = "" if self.partitions is None else f" among {self.partitions}"
+        if self.partitioner is None:
+            return f"to the task of each key{among}"
+        return f"to the task of partition {self.partitioner}{among}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return behind if self.partitioner is None else behind | column_names(self.partitioner)
+
+
+def ensure_keys_meet(nodes: Iterable[Node], places: Mapping[str, str]) -> None:
+    """Raise a StatementError where keys are to meet that were sent to other tasks than theirs.
+
+    `nodes` come parents first. A join finds nothing there: the other side is in the task of its key. An
+    aggregate is right as long as all records of a key are in one task, whichever.
+    """
+    sent_by: dict[Node, Repartition] = {}
+    for node in nodes:
+        above = [sent_by[parent] for parent in node.parents if parent in sent_by]
+        if isinstance(node, Repartition):
+            if node.leaves_key_tasks:
+                sent_by[node] = node
+        elif isinstance(node, Merge) and len({sent_by.get(one) for one in node.parents}) > 1:
+            continue  # What comes from several tasks meets in that of its key.
+        elif above and not node.rekeys:
+            _ensure_meet(node, above[0], places)
+            sent_by[node] = above[0]
+
+
+def _ensure_meet(node: Node, sent: Repartition, places: Mapping[str, str]) -> None:
+    alone = isinstance(node, AggregateNode | Suppress | ToTable)
+    if alone and not sent.splits_keys:
+        return
+    if isinstance(node, GlobalTableJoin) or not (node.by_key or node.tables):
+        return
+    what = (
+        f"it is {sent.partitioner}, which is not made of the key alone: records of one key come to "
+        "several tasks, and each would have its own"
+        if alone
+        else "what it joins is in the tasks of their keys"
+    )
+    raise InvalidPlan(
+        f'"{node}" cannot stand behind "{sent}"',
+        detail=f"That sends records to other tasks than those of their keys; {what}.",
+        hint="Send them back first: .repartition(), or group by another key.",
+        place=places.get(node.name, ""),
+    )

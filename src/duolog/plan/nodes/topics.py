@@ -1,5 +1,6 @@
 """Where records come from and where they go: sources and sinks."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -7,10 +8,11 @@ from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Scope, column_names, type_of
 from duolog.plan.formats import Format
 from duolog.plan.nodes.expiry import ensure_ttl
-from duolog.plan.nodes.node import Node, ensure_key, ensure_time, scope_of
+from duolog.plan.nodes.node import Node, ensure_key, ensure_partition, ensure_time, scope_of
 from duolog.plan.schema import Schema
+from duolog.plan.starts import EARLIEST, Start
 from duolog.plan.times import OWN_TIMES, SourceTimes
-from duolog.plan.types import BIGINT, INT, NULL, STRING, quote, render_columns
+from duolog.plan.types import STRING, quote, render_columns
 
 FOR_EVER: Final = -1
 """A retention without an end, as Kafka writes it."""
@@ -44,6 +46,15 @@ class Source(_Topic):
     """A node that reads a topic."""
 
     times: SourceTimes
+    start: Start = EARLIEST
+    is_pattern: bool = False
+    """Whether `topic` is a regular expression, and all topics that it matches as a whole are read."""
+
+    def reads_topic(self, topic: str) -> bool:
+        """Tell whether it reads the topic of this name."""
+        return (
+            re.fullmatch(self.topic, topic) is not None if self.is_pattern else self.topic == topic
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,11 +73,14 @@ class StreamSource(Source):
     key_format: Format
     value_format: Format
     times: SourceTimes = OWN_TIMES
+    start: Start = EARLIEST
+    is_pattern: bool = False
     is_table: bool = field(default=False, init=False)
 
     @property
     def action(self) -> str:
-        return f"stream of topic {self.topic}, {self.topic_columns}{self.times}"
+        what = "topics that match" if self.is_pattern else "topic"
+        return f"stream of {what} {self.topic}, {self.topic_columns}{self.times}{self.start}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +101,7 @@ class TableSource(Source):
     ttl_ms: int | None = None
     """How long a row lives that is not updated; None: until it is deleted."""
     history_ms: int | None = None
+    start: Start = EARLIEST
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -128,7 +143,8 @@ class TableSource(Source):
     @property
     def action(self) -> str:
         versions = "" if self.history_ms is None else f", versions of {self.history_ms} ms"
-        return f"table of topic {self.topic}, {self.topic_columns}{versions}{self.times}"
+        told = f"{self.topic_columns}{versions}{self.times}{self.start}"
+        return f"table of topic {self.topic}, {told}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,12 +172,7 @@ class Sink(_Topic):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.partitioner is not None:
-            found = type_of(self.partitioner, scope_of(self.parent))
-            if found not in {INT, BIGINT, NULL}:
-                raise TypeMismatch(
-                    f"{self.partitioner} is no partition",
-                    detail=f"It is {found}; a partition is a number from 0 on.",
-                )
+            ensure_partition(self.partitioner, self.parent)
         if self.retention_ms not in {None, FOR_EVER} and self.is_table and not self.schema.window:
             raise InvalidPlan(
                 f'the rows of table "{self.parent}" do not go because they are old',

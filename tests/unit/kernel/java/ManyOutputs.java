@@ -67,7 +67,7 @@ public final class ManyOutputs {
           () -> {
             boolean more = step.getAndIncrement() < outputs;
             if (more) {
-              scope.emit(1, new byte[0], true, envelope(1, ts));
+              scope.emit(1, scope.taskOf(new byte[0], 1), true, envelope(1, ts));
             }
             return more;
           });

@@ -147,8 +147,8 @@ final class ErrorHandlers implements Serializable {
 
   private static String reason(Exception cause) {
     String message = cause.getMessage() == null ? "" : cause.getMessage().strip();
-    if (cause instanceof SerializationException) {
-      return message; // Ours: it says what is wrong with the bytes.
+    if (cause instanceof SerializationException || cause instanceof CallFailed) {
+      return message; // Ours: it says what is wrong with the bytes, or what a function has said.
     }
     String name = cause.getClass().getSimpleName();
     return message.isEmpty() ? name : name + ": " + message.lines().findFirst().orElse("");

@@ -194,7 +194,7 @@ final class Graph {
     if (of instanceof Operator.Print print) {
       return stateless.print(owner, print);
     }
-    if (of instanceof Operator.Route route) {
+    if (of instanceof RouteOperator route) {
       return stateless.route(owner, route);
     }
     if (of instanceof Operator.Sink sink) {

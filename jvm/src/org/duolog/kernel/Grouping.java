@@ -84,9 +84,14 @@ final class Grouping implements Serializable {
     return number < 0 ? (number & Long.MAX_VALUE) >>> BUCKET_BITS : number >>> SALT_BITS;
   }
 
-  /** The task of a record key in its internal format, as Kafka's partitioner counts. */
-  int taskOfKey(byte[] keyBytes) {
-    return Utils.toPositive(Utils.murmur2(keyBytes)) % tasks;
+  /** The task of a record key in its internal format, as Kafka's partitioner counts so many partitions. */
+  int taskOfKey(byte[] keyBytes, long partitions) {
+    return taskOfPartition(Utils.toPositive(Utils.murmur2(keyBytes)), partitions);
+  }
+
+  /** The task of a partition, or of a source's, of no more than so many. */
+  int taskOfPartition(long partition, long partitions) {
+    return (int) (partition % partitions % tasks);
   }
 
   /** The task of a record without a key. */

@@ -34,25 +34,29 @@ public final class Kernel {
   }
 
   /**
-   * The chain of levels over the source rows, one for each topic in the order of the spec's sources.
+   * The chain of levels over the source rows, one for each input in the order of the spec's sources: of
+   * a topic, or of several.
    *
    * <p>A source has the columns of Kafka's source: key, value, partition, offset, timestamp or
    * timestamp_ms (BIGINT), and headers if they are to be carried.
    */
   public static Dataset<Envelope> apply(List<Dataset<Row>> sources, String specJson) {
     Spec spec = Spec.parse(specJson);
-    long topicCount = spec.sources().stream().map(Spec.Source::topic).distinct().count();
-    if (sources.isEmpty() || sources.size() != topicCount) {
+    long inputCount = spec.sources().stream().map(Spec.Source::input).distinct().count();
+    if (sources.isEmpty() || sources.size() != inputCount) {
       throw new IllegalArgumentException(
-          sources.size() + " datasets for " + topicCount + " topics");
+          sources.size() + " datasets for " + inputCount + " topics");
     }
     Topology topology = new Topology(spec, sources.get(0).sparkSession());
     CORRUPT_RECORDS.put(spec.applicationId(), topology.corruptRecords());
 
-    List<TopicReader> topics = topology.topics();
     List<Dataset<Envelope>> inputs = new ArrayList<>();
-    for (int i = 0; i < topics.size(); i++) {
-      inputs.add(sourceRecords(sources.get(i)).mapPartitions(topics.get(i), ENVELOPE));
+    for (List<TopicReader> readers : topology.inputs()) {
+      Dataset<Row> rows = sources.get(inputs.size());
+      boolean alone = readers.size() == 1;
+      inputs.add(
+          sourceRecords(rows, alone)
+              .mapPartitions(alone ? readers.get(0) : new TopicsReader(readers), ENVELOPE));
     }
     Dataset<Envelope> records = inputs.stream().reduce(Dataset::union).orElseThrow();
     for (Level level : topology.levels()) {
@@ -71,7 +75,7 @@ public final class Kernel {
     return accumulator == null ? 0 : accumulator.sum();
   }
 
-  private static Dataset<SourceRecord> sourceRecords(Dataset<Row> rows) {
+  private static Dataset<SourceRecord> sourceRecords(Dataset<Row> rows, boolean ofOneTopic) {
     List<String> columns = List.of(rows.columns());
     String ts =
         columns.contains("timestamp_ms")
@@ -81,6 +85,9 @@ public final class Kernel {
         columns.contains("headers")
             ? "duolog_headers(headers) AS headers"
             : "CAST(NULL AS BINARY) AS headers";
-    return rows.selectExpr("key", "value", "partition", "offset", ts, headers).as(SOURCE_RECORD);
+    String topic = ofOneTopic ? "CAST(NULL AS STRING) AS topic" : "topic";
+    return rows
+        .selectExpr("key", "value", "partition", "offset", ts, headers, topic)
+        .as(SOURCE_RECORD);
   }
 }

@@ -41,7 +41,7 @@ interface Operator {
           Map.entry("session_fold", SessionFold.class),
           Map.entry("sliding_fold", SlidingFold.class),
           Map.entry("suppress", Suppress.class),
-          Map.entry("route", Route.class),
+          Map.entry("route", RouteOperator.class),
           Map.entry("sink", Sink.class));
 
   String name();
@@ -398,25 +398,6 @@ interface Operator {
       boolean shutDown)
       implements Operator {
     public Suppress {
-      children = Spec.orEmpty(children);
-      keyTypes = Spec.orEmpty(keyTypes);
-      valueTypes = Spec.orEmpty(valueTypes);
-    }
-  }
-
-  /** Sends records over an edge, under new keys if there are any, or each to every task. */
-  record Route(
-      String name,
-      List<Integer> children,
-      List<String> keyTypes,
-      List<String> valueTypes,
-      boolean table,
-      int edge,
-      List<String> keys,
-      String keyBytes,
-      boolean everywhere)
-      implements Operator {
-    public Route {
       children = Spec.orEmpty(children);
       keyTypes = Spec.orEmpty(keyTypes);
       valueTypes = Spec.orEmpty(valueTypes);

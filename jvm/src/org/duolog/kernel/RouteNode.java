@@ -7,7 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *
  * <p>Under a new key, a record without a value or with a null in its new key is dropped. Of a table,
  * the old value goes to its old key, then the new value to its new key; where both keys are equal,
- * one change carries both. A version that is not the latest of its key is left out. Source: Kafka Streams KTableRepartitionMap, KIP-904.
+ * one change carries both. A version that is not the latest of its key is left out. A record of a stream may be
+ * sent to the task of another partition than that of its key. Source: Kafka Streams KTableRepartitionMap, KIP-904,
+ * Repartitioned.
  */
 final class RouteNode extends Node {
   private static final long serialVersionUID = 1L;
@@ -19,12 +21,18 @@ final class RouteNode extends Node {
   private final Program keys;
   private final Program oldKeys;
   private final Program keyBytes;
+  private final Program partition;
+  private final long partitions;
   private final int keyColumns;
   private final int valueColumns;
   private final int newKeyColumns;
   private transient Operands operands;
   private transient Operands keyOperands;
 
+  /**
+   * @param partition computes the partition of a record; null where the key chooses
+   * @param partitions how many there are at most
+   */
   RouteNode(
       int edge,
       int subtopology,
@@ -32,6 +40,8 @@ final class RouteNode extends Node {
       boolean table,
       Program keys,
       Program keyBytes,
+      Program partition,
+      long partitions,
       int keyColumns,
       int valueColumns,
       int newKeyColumns) {
@@ -42,6 +52,8 @@ final class RouteNode extends Node {
     this.keys = keys == null ? null : own(keys);
     this.oldKeys = keys == null || !table ? null : own(keys.twin());
     this.keyBytes = own(keyBytes);
+    this.partition = partition == null ? null : own(partition);
+    this.partitions = partitions;
     this.keyColumns = keyColumns;
     this.valueColumns = valueColumns;
     this.newKeyColumns = newKeyColumns;
@@ -108,9 +120,24 @@ final class RouteNode extends Node {
   }
 
   private void send(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change of) {
+    int task = task(key, value, of);
+    Envelope envelope = Envelope.toEdge(edge, key, value, old, of, scope.origin);
+    scope.emit(subtopology, task, rekeyed, envelope);
+  }
+
+  private int task(UnsafeRow key, UnsafeRow value, Change of) {
+    if (partition != null) {
+      UnsafeRow chosen = partition.apply(operands.of(key, value, null, of.ts));
+      if (!chosen.isNullAt(0)) {
+        if (chosen.getLong(0) < 0) {
+          String what = "the partition is " + chosen.getLong(0);
+          throw new RecordException(new IllegalArgumentException(what));
+        }
+        return scope.taskOf(chosen.getLong(0), partitions);
+      }
+    }
     byte[] partitionedBy =
         key == null ? null : keyBytes.bytes(keyOperands.of(key, null, null, of.ts));
-    Envelope envelope = Envelope.toEdge(edge, key, value, old, of, scope.origin);
-    scope.emit(subtopology, partitionedBy, rekeyed, envelope);
+    return scope.taskOf(partitionedBy, partitions);
   }
 }

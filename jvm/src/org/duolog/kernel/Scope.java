@@ -126,10 +126,20 @@ final class Scope {
     return task == null ? 0 : task.grouping;
   }
 
-  /** Sends a record to the task of its key, now or at the next release. */
-  void emit(int subtopology, byte[] keyBytes, boolean later, Envelope envelope) {
-    int target =
-        keyBytes == null ? grouping.taskOfSource(partition) : grouping.taskOfKey(keyBytes);
+  /** The task of a key, of no more than {@code partitions}; of a null one that of the source. */
+  int taskOf(byte[] keyBytes, long partitions) {
+    return keyBytes == null
+        ? taskOf((long) partition, partitions)
+        : grouping.taskOfKey(keyBytes, partitions);
+  }
+
+  /** The task of a partition, of no more than {@code partitions}. */
+  int taskOf(long partition, long partitions) {
+    return grouping.taskOfPartition(partition, partitions);
+  }
+
+  /** Sends a record to a task, now or at the next release. */
+  void emit(int subtopology, int target, boolean later, Envelope envelope) {
     envelope.setGrouping(grouping.of(subtopology, target));
     if (later) {
       rekeyed.add(envelope);

@@ -26,6 +26,8 @@ import org.apache.spark.sql.ForeachWriter;
  * until everything is acknowledged. What may succeed later is no fault of the record: it fails the
  * task whatever the handler.
  *
+ * <p>What is for a function goes to {@link Calls}, and counts as written when it was called.
+ *
  * <p>Threads: one task each; acknowledgements come on the producer's thread.
  */
 final class Sink extends ForeachWriter<Envelope> {
@@ -35,12 +37,15 @@ final class Sink extends ForeachWriter<Envelope> {
   private final String checkpointLocation;
   private final String[] topics;
   private final int[] windowBytes;
+  private final boolean[] isCall;
   private final ErrorHandlers handlers;
   private final HashMap<String, Object> producerConfig;
   private transient Producers.Shared shared;
   private transient Queue<Refused> refused;
   private transient Metrics metrics;
   private transient Checkpoint checkpoint;
+  private transient Calls calls;
+  private transient Calls.Task task;
 
   /**
    * @param checkpointLocation asked whether this JVM still owns it, where it ever did
@@ -51,6 +56,8 @@ final class Sink extends ForeachWriter<Envelope> {
     this.checkpointLocation = checkpointLocation;
     this.topics = spec.sinks().stream().map(Spec.Output::topic).toArray(String[]::new);
     this.windowBytes = spec.sinks().stream().mapToInt(Spec.Output::windowBytes).toArray();
+    this.isCall = new boolean[topics.length];
+    spec.sinks().forEach(sink -> isCall[sink.id()] = sink.call());
     this.handlers = new ErrorHandlers(spec);
     boolean realTime = spec.realTime();
     producerConfig = new HashMap<>();
@@ -66,6 +73,8 @@ final class Sink extends ForeachWriter<Envelope> {
     metrics = Metrics.of(applicationId);
     checkpoint = Checkpoint.of(Path.of(checkpointLocation));
     shared = Producers.take(producerConfig);
+    calls = Calls.of(applicationId);
+    task = new Calls.Task(handlers);
     return true;
   }
 
@@ -76,7 +85,19 @@ final class Sink extends ForeachWriter<Envelope> {
     }
     ensureOwned();
     handleRefused();
-    send(record);
+    if (record.topic() == null && isCall[record.sink()]) {
+      sendDeadLetters();
+      calls.hand(task, topics[record.sink()], record);
+    } else {
+      send(record);
+    }
+  }
+
+  /** Writes the dead letters of records whose functions have failed. */
+  private void sendDeadLetters() {
+    for (Envelope next; (next = calls.deadLetter(task)) != null; ) {
+      send(next);
+    }
   }
 
   private void send(Envelope record) {
@@ -171,7 +192,7 @@ final class Sink extends ForeachWriter<Envelope> {
         headers == null ? null : Headers.decode(headers));
   }
 
-  /** Waits for all acknowledgements, unless the task has failed already. */
+  /** Waits for all calls and acknowledgements, unless the task has failed already. */
   @Override
   public void close(Throwable error) {
     if (shared == null) {
@@ -179,6 +200,8 @@ final class Sink extends ForeachWriter<Envelope> {
     }
     try {
       if (error == null) {
+        calls.await(task);
+        sendDeadLetters();
         shared.producer.flush();
         while (!refused.isEmpty()) {
           handleRefused();

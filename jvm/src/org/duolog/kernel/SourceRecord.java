@@ -3,7 +3,7 @@ package org.duolog.kernel;
 import java.io.Serializable;
 
 /**
- * A record as Kafka's source delivers it. The topic is known from the source.
+ * A record as Kafka's source delivers it. The topic is known from the source, where that has one only.
  *
  * <p>Threads: not shared.
  */
@@ -16,6 +16,7 @@ public final class SourceRecord implements Serializable {
   private long offset;
   private long ts;
   private byte[] headers;
+  private String topic;
 
   public SourceRecord() {}
 
@@ -67,6 +68,15 @@ public final class SourceRecord implements Serializable {
 
   public void setTs(long ts) {
     this.ts = ts;
+  }
+
+  /** Null where the source has one topic. */
+  public String getTopic() {
+    return topic;
+  }
+
+  public void setTopic(String topic) {
+    this.topic = topic;
   }
 
   /** As {@link Headers} writes them; null where there are none. */

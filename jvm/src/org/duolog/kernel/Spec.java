@@ -71,7 +71,12 @@ record Spec(
     return list == null ? List.of() : list;
   }
 
-  /** A source topic: how its bytes become rows, and which nodes read them. */
+  /**
+   * A source topic: how its bytes become rows, and which nodes read them.
+   *
+   * @param input what Spark's Kafka source is known by that brings its records, with those of other
+   *     topics maybe; the topic if nothing is said
+   */
   record Source(
       int id,
       String topic,
@@ -86,6 +91,7 @@ record Spec(
       List<String> valueTypes,
       String timestamp,
       String invalidTimestamp,
+      String input,
       List<Integer> children) {
     Source {
       keys = orEmpty(keys);
@@ -93,6 +99,7 @@ record Spec(
       keyTypes = orEmpty(keyTypes);
       valueTypes = orEmpty(valueTypes);
       children = orEmpty(children);
+      input = input == null ? topic : input;
       parse = parse == null ? new Parse(List.of()) : parse;
     }
   }
@@ -145,6 +152,7 @@ record Spec(
    *
    * @param windowBytes how many bytes at the end of its keys are a window, which does not choose the
    *     partition; 0 for most
+   * @param call whether it is no topic: its records are for a function, whose name stands in its place
    */
-  record Output(int id, String topic, int windowBytes) {}
+  record Output(int id, String topic, int windowBytes, boolean call) {}
 }

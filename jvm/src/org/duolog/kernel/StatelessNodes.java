@@ -102,7 +102,7 @@ record StatelessNodes(Binding binding) {
     return binding.typed(owner, Binding.input(of), target, List.of("STRING", "INT"));
   }
 
-  Node route(String owner, Operator.Route of) {
+  Node route(String owner, RouteOperator of) {
     Spec.Edge edge = binding.edge(of.edge());
     if (of.everywhere()) {
       return new EverywhereNode(edge.id(), edge.subtopology());
@@ -113,6 +113,10 @@ record StatelessNodes(Binding binding) {
         of.keys() == null
             ? null
             : binding.typed(owner, Binding.input(of), of.keys(), edge.keyTypes());
+    Program partition =
+        of.partition() == null
+            ? null
+            : binding.typed(owner, Binding.input(of), List.of(of.partition()), List.of("BIGINT"));
     return new RouteNode(
         edge.id(),
         edge.subtopology(),
@@ -120,6 +124,8 @@ record StatelessNodes(Binding binding) {
         of.table(),
         keys,
         binding.bind(owner, newKey, List.of(of.keyBytes())),
+        partition,
+        of.partitions() == null ? Long.MAX_VALUE : of.partitions(),
         of.keyTypes().size(),
         of.valueTypes().size(),
         edge.keyTypes().size());

@@ -44,7 +44,18 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
 
   @Override
   public Iterator<Envelope> call(Iterator<SourceRecord> records) {
-    Run run = new Run(records);
+    TableGate gate = gate();
+    return call(records, gate, gate == null ? 0 : gate.endedSoFar());
+  }
+
+  /** What records of streams wait at; null where they do not. */
+  TableGate gate() {
+    return realTime ? TableGate.of(applicationId) : null;
+  }
+
+  /** The same, for a task that began when so many had ended. */
+  Iterator<Envelope> call(Iterator<SourceRecord> records, TableGate gate, long endedAtStart) {
+    Run run = new Run(records, gate, endedAtStart);
     TaskContext context = TaskContext.get();
     if (context != null) {
       TaskCompletionListener closing = ended -> run.close();
@@ -58,12 +69,14 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
     private final Ingress.Run[] runs = new Ingress.Run[ingresses.length];
     private final Metrics metrics = Metrics.of(applicationId);
     private final Map<Integer, AtomicLong> positions = new HashMap<>();
-    private final TableGate gate = realTime ? TableGate.of(applicationId) : null;
-    private final long endedAtStart = gate == null ? 0 : gate.endedSoFar();
+    private final TableGate gate;
+    private final long endedAtStart;
     private boolean closed;
 
-    Run(Iterator<SourceRecord> records) {
+    Run(Iterator<SourceRecord> records, TableGate gate, long endedAtStart) {
       this.records = records;
+      this.gate = gate;
+      this.endedAtStart = endedAtStart;
       for (int i = 0; i < runs.length; i++) {
         runs[i] = ingresses[i].open();
       }

@@ -67,6 +67,18 @@ final class Topology {
     return topics;
   }
 
+  /** The readers of each of Spark's sources, in the order of the first of them. */
+  List<List<TopicReader>> inputs() {
+    Map<String, String> inputs = new LinkedHashMap<>();
+    spec.sources().forEach(source -> inputs.putIfAbsent(source.topic(), source.input()));
+    Map<String, List<TopicReader>> found = new LinkedHashMap<>();
+    for (TopicReader reader : topics()) {
+      String input = inputs.get(reader.topic());
+      found.computeIfAbsent(input, unused -> new ArrayList<>()).add(reader);
+    }
+    return List.copyOf(found.values());
+  }
+
   List<Level> levels() {
     return spec.levels().stream().map(this::level).toList();
   }
@@ -156,7 +168,7 @@ final class Topology {
     Set<Integer> edges = new HashSet<>();
     for (Spec.Source source : spec.sources()) {
       for (int child : source.table() ? source.children() : List.<Integer>of()) {
-        if (spec.node(child) instanceof Operator.Route route && (route.everywhere() || !global)) {
+        if (spec.node(child) instanceof RouteOperator route && (route.everywhere() || !global)) {
           edges.add(route.edge());
         }
       }

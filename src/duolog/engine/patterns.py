@@ -1,0 +1,65 @@
+"""Topics by a pattern: which of those that there are match it, when an application starts.
+
+    sources of a spec                                      what the kernel gets
+    {topic: "orders-.*"}  ─▶  orders-eu, orders-us  ─▶     {topic: "orders-eu", input: "orders-.*"}, …
+
+All topics of a pattern are one Kafka source of Spark, whose number and place the checkpoint is bound to: so a topic
+that is new joins at the next start, from its first record on.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from duolog.core.errors import ConfigError
+from duolog.engine.errors import SourceTopicMissing
+from duolog.plan.nodes import Plan
+
+Json = dict[str, Any]
+
+
+def matched_topics(
+    plan: Plan, there: Iterable[str], application_id: str
+) -> dict[str, tuple[str, ...]]:
+    """Return the topics of each pattern that `plan` reads, of those that are there.
+
+    Internal topics, which begin with two underscores, match none.
+
+    Raises:
+        SourceTopicMissing: no topic matches a pattern.
+        ConfigError: one matches two patterns.
+    """
+    names = sorted(name for name in there if not name.startswith("__"))
+    found: dict[str, tuple[str, ...]] = {}
+    for source in plan.sources:
+        if source.is_pattern:
+            found[source.topic] = tuple(name for name in names if source.reads_topic(name))
+            if not found[source.topic]:
+                raise SourceTopicMissing(
+                    f'no topic matches pattern "{source.topic}"',
+                    query_id=application_id,
+                    hint="Create one; those that come later join at the next start.",
+                )
+    _ensure_apart(found)
+    return found
+
+
+def _ensure_apart(found: Mapping[str, Sequence[str]]) -> None:
+    first: dict[str, str] = {}
+    for pattern, topics in found.items():
+        for topic in topics:
+            if first.setdefault(topic, pattern) != pattern:
+                raise ConfigError(
+                    f'topic "{topic}" matches two patterns, "{first[topic]}" and "{pattern}"',
+                    hint="A topic is read once: let the patterns match different topics.",
+                )
+
+
+def with_topics(sources: Sequence[Json], matched: Mapping[str, Sequence[str]]) -> list[Json]:
+    """Return the sources of a spec, with one for each topic of a pattern in the pattern's place."""
+    found: list[Json] = []
+    for source in sources:
+        pattern = source["topic"]
+        for topic in matched.get(pattern, (pattern,)):
+            given = {"input": pattern} if pattern in matched else {}
+            found.append({**source, "id": len(found), "topic": topic, **given})
+    return found

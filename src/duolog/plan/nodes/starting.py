@@ -1,0 +1,35 @@
+"""A topic is read once, however many sources read it: so it has one place to start, and one name."""
+
+from collections.abc import Iterable, Mapping
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.topics import Source
+
+
+def ensure_one_start(sources: Iterable[Source], places: Mapping[str, str]) -> None:
+    """Raise a StatementError where two sources of one topic begin at different places."""
+    first: dict[str, Source] = {}
+    for source in sources:
+        other = first.setdefault(source.topic, source)
+        if other.start != source.start:
+            raise InvalidPlan(
+                f'topic "{source.topic}" would start in two places',
+                detail="It is read once, for all that read it: one says "
+                f'"{other.action}", the other "{source.action}".',
+                hint="Give all of them the same start=.",
+                place=places.get(source.name, ""),
+            )
+
+
+def ensure_one_name(sources: Iterable[Source], places: Mapping[str, str]) -> None:
+    """Raise a StatementError where a topic is read by its name and by a pattern that matches it."""
+    known = list(sources)
+    for pattern in (source for source in known if source.is_pattern):
+        for source in known:
+            if not source.is_pattern and pattern.reads_topic(source.topic):
+                raise InvalidPlan(
+                    f'topic "{source.topic}" matches pattern "{pattern.topic}", and is read by its name too',
+                    detail="A topic is read once, in one way.",
+                    hint="Let the pattern match other topics only, or filter by topic().",
+                    place=places.get(pattern.name, ""),
+                )

@@ -1,0 +1,36 @@
+"""Where a source begins to read when its application starts for the first time.
+
+Later starts go on where the checkpoint says. Source: Kafka Streams `AutoOffsetReset` (KIP-1106).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+from typing import Literal as OneOf
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A place in each partition of a topic."""
+
+    kind: OneOf["earliest", "latest", "ago", "at"] = "earliest"
+    ms: int = 0
+    """Of `ago` how long before the first start, of `at` a time since 1970."""
+
+    def time_ms(self, now_ms: int) -> int:
+        """Return the time at which reading begins, of those that name one."""
+        assert self.kind in {"ago", "at"}, self
+        return self.ms if self.kind == "at" else max(0, now_ms - self.ms)
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "earliest":
+                return ""
+            case "latest":
+                return ", from its end at the first start"
+            case "ago":
+                return f", from {self.ms} ms before the first start"
+            case "at":
+                return f", from timestamp {self.ms}"
+
+
+EARLIEST: Final = Start()

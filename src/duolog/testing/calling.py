@@ -1,0 +1,35 @@
+"""Functions that are called with records, in the reference evaluator: each record as it passes."""
+
+from collections.abc import Sequence
+
+from duolog.plan.nodes import ForEach
+from duolog.serde.called_record import CalledRecord
+from duolog.testing.entries import Entry, Run, Stores, is_null
+from duolog.testing.scalars import RecordError
+
+
+def called(node: ForEach) -> Run:
+    """Return what calls the function of a node.
+
+    Source: Kafka Streams `KStreamPeek`.
+    """
+    names = [column.name for column in node.schema.value]
+
+    def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
+        key = None if is_null(entry.key) else entry.key
+        value = None if entry.value is None else dict(zip(names, entry.value, strict=True))
+        record = CalledRecord(
+            key[0] if key is not None and len(key) == 1 else key,
+            value,
+            entry.timestamp_ms,
+            tuple(entry.headers),
+            *entry.place,
+        )
+        try:
+            node.function(record)
+        except Exception as error:  # a user's function may raise anything
+            told = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise RecordError(f"at {node}: {told}") from error
+        return []
+
+    return run

@@ -1,0 +1,145 @@
+"""Streams that are sent to other tasks than those of their keys, and what may stand behind."""
+
+from collections.abc import Callable
+
+import pytest
+
+from duolog import Topology, col, offset
+from duolog.core.errors import QueryError, StatementError
+from duolog.dsl.streams import Stream, Table
+from duolog.plan.levels import find_levels
+from duolog.testing.driver import TopologyDriver
+from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
+
+TASKS = 3
+
+
+def orders(topology: Topology) -> Stream:
+    return topology.stream("orders", key="id STRING", value="region BIGINT, n BIGINT")
+
+
+def written(topology: Topology, regions: list[int | None]) -> list[SinkRecord]:
+    """Return what is made of orders in these regions, of three tasks."""
+    rows = [
+        SourceRecord("orders", 0, at, at, f"k{at}".encode(), _row(region, at))
+        for at, region in enumerate(regions)
+    ]
+    return ReferenceEvaluator(topology.build(), tasks=TASKS).run(rows)
+
+
+def _row(region: int | None, n: int) -> bytes:
+    return f'{{"region": {"null" if region is None else region}, "n": {n}}}'.encode()
+
+
+def test_a_partitioner_says_to_which_task_a_record_goes() -> None:
+    topology = Topology("t")
+    orders(topology).repartition(partitioner=col("region")).to("out")
+
+    records = written(topology, [0, 1, 2, 4])
+
+    assert sorted((record.timestamp_ms, record.task) for record in records) == [
+        (0, 0),
+        (1, 1),
+        (2, 2),
+        (3, 1),
+    ]
+
+
+def test_one_partition_brings_all_to_one_task_in_the_order_of_time() -> None:
+    topology = Topology("t")
+    orders(topology).repartition(partitions=1).to("out")
+
+    records = written(topology, [0] * 9)
+
+    assert {record.task for record in records} == {0}
+    assert [record.timestamp_ms for record in records] == list(range(9))
+
+
+def test_where_a_partitioner_is_null_the_key_chooses_among_the_partitions() -> None:
+    topology = Topology("t")
+    orders(topology).repartition(partitioner=col("region"), partitions=2).to("out")
+
+    records = written(topology, [None] * 20)
+
+    assert {record.task for record in records} == {0, 1}
+
+
+def test_a_negative_partition_is_an_error_of_its_record() -> None:
+    topology = Topology("t")
+    orders(topology).repartition(partitioner=col("region")).to("out")
+
+    with pytest.raises(QueryError) as caught:
+        TopologyDriver(topology).input_topic("orders").pipe_input("a", {"region": -1, "n": 1})
+
+    assert "the partition is -1" in (caught.value.detail or "")
+
+
+def test_two_repartitions_of_one_stream_have_an_edge_each() -> None:
+    topology = Topology("t")
+    stream = orders(topology)
+    stream.repartition(partitions=1).to("one")
+    stream.repartition(partitioner=col("region")).to("two")
+    stream.repartition().to("three")
+
+    edges = find_levels(topology.build()).edges
+
+    assert [edge.repartition is None for edge in edges] == [False, False, True]
+
+
+def test_an_aggregate_stands_behind_a_partitioner_over_the_key() -> None:
+    topology = Topology("t")
+    counted = orders(topology).repartition(partitioner=col("id").length()).group_by_key().count()
+    counted.group_by("count").count("n").to("out")
+
+    assert [edge.repartition is None for edge in find_levels(topology.build()).edges] == [
+        False,
+        True,
+    ]
+
+
+BEHIND: dict[str, Callable[[Topology, Stream], object]] = {
+    "count": lambda _, stream: stream.group_by_key().count().to("out"),
+    "table": lambda _, stream: stream.to_table().to("out"),
+    "join": lambda topology, stream: stream.join(people(topology)).to("out"),
+    "joined": lambda topology, stream: (
+        orders(topology).join(stream, within="1 s", prefix="o_").to("out")
+    ),
+    "join far behind": lambda topology, stream: (
+        stream.filter(col("n") > 1).merge(stream).join(people(topology)).to("out")
+    ),
+}
+
+
+def people(topology: Topology) -> Table:
+    return topology.table("people", key="id STRING", value="name STRING")
+
+
+@pytest.mark.parametrize("what", BEHIND)
+def test_what_needs_a_key_in_its_task_is_refused_behind_a_partitioner(what: str) -> None:
+    topology = Topology("t")
+    BEHIND[what](topology, orders(topology).repartition(partitioner=col("region")))
+
+    with pytest.raises(StatementError, match='cannot stand behind "repartition-2"') as caught:
+        topology.build()
+
+    assert caught.value.hint == "Send them back first: .repartition(), or group by another key."
+    assert "test_repartition.py" in caught.value.place
+
+
+@pytest.mark.parametrize("what", BEHIND)
+def test_behind_another_repartition_all_may_stand(what: str) -> None:
+    topology = Topology("t")
+    BEHIND[what](topology, orders(topology).repartition(partitioner=offset()).repartition())
+
+    assert topology.build().sinks
+
+
+def test_what_is_no_partition_is_refused() -> None:
+    stream = orders(Topology("t"))
+
+    with pytest.raises(StatementError, match="is no partition"):
+        stream.repartition(partitioner=col("id"))
+    with pytest.raises(StatementError, match="no expression over columns"):
+        stream.repartition(partitioner=lambda record: 1)  # type: ignore[arg-type]
+    with pytest.raises(StatementError, match="into 0 partitions"):
+        stream.repartition(partitions=0)
