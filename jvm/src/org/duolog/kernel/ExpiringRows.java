@@ -1,12 +1,9 @@
 package org.duolog.kernel;
 
-import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
@@ -16,8 +13,7 @@ import org.apache.spark.sql.streaming.MapState;
  * <pre>
  *   key bytes          ->  {@link StoredRow}
  *   (bucket), key      ->  nothing: the row is to be looked at when the bucket has expired
- *   0                  ->  stream time, the greatest timestamp that was seen     8 bytes, big-endian
- *   1                  ->  how long a bucket is, and the buckets there are       8 bytes each, big-endian
+ *   0; 1               ->  {@link TaskTime}; how long a bucket is stands before the buckets
  * </pre>
  *
  * <p>A row is there as long as its timestamp is less than the time to live behind stream time: whether
@@ -31,10 +27,7 @@ import org.apache.spark.sql.streaming.MapState;
  */
 final class ExpiringRows implements StateRows {
   private static final long serialVersionUID = 1L;
-  private static final byte[] TIME = {0};
-  private static final byte[] BUCKETS = {1};
   private static final byte[] NOTHING = {0};
-  private static final long NO_TIME = -1;
   private static final int BUCKETS_PER_LIFE = 8;
   private static final int EXPIRED_PER_RECORD = 64;
 
@@ -70,13 +63,10 @@ final class ExpiringRows implements StateRows {
 
   @Override
   public void seen(long ts) {
-    if (ts > task.streamTime) {
-      task.streamTime = ts;
-      task.moved = true;
-    }
+    task.time.observe(ts);
     if (writeThrough) {
       expire(EXPIRED_PER_RECORD);
-      writeTask();
+      task.time.write();
     }
   }
 
@@ -88,7 +78,7 @@ final class ExpiringRows implements StateRows {
 
   @Override
   public boolean hasGone(long ts) {
-    return task.streamTime - ts >= ttlMs;
+    return task.time.time() - ts >= ttlMs;
   }
 
   @Override
@@ -112,7 +102,7 @@ final class ExpiringRows implements StateRows {
     if (task.absent.remove(key)) {
       place(key, ts);
       if (writeThrough) {
-        writeTask();
+        task.time.write();
       }
     }
   }
@@ -127,37 +117,23 @@ final class ExpiringRows implements StateRows {
   public void flush() {
     expire(Integer.MAX_VALUE);
     task.absent.clear();
-    writeTask();
+    task.time.write();
   }
 
   /** Has the row of a key looked at when the bucket of this time has expired. */
   private void place(UnsafeRow key, long ts) {
-    long bucket = ts / task.intervalMs;
+    long bucket = task.time.bucket(ts);
     index.putBytes(bucket, key, NOTHING);
-    task.changed |= task.buckets.add(bucket);
+    task.time.add(bucket);
   }
 
   /** Looks at up to so many rows of buckets that have expired. */
   private void expire(int rowsMax) {
-    int left = rowsMax;
-    while (left > 0 && !task.buckets.isEmpty() && hasExpired(task.buckets.first())) {
-      long bucket = task.buckets.first();
-      if (task.expiring == null) {
-        task.expiring = index.keys(bucket);
-      }
-      for (; left > 0 && task.expiring.hasNext(); left--) {
-        lookAt(bucket, task.expiring.next());
-      }
-      if (!task.expiring.hasNext()) {
-        task.expiring = null;
-        task.buckets.remove(bucket);
-        task.changed = true;
-      }
-    }
+    task.time.expire(rowsMax, this::hasExpired, index::keys, this::lookAt);
   }
 
   private boolean hasExpired(long bucket) {
-    return hasGone(Windows.end(bucket * task.intervalMs, task.intervalMs) - 1);
+    return hasGone(task.time.end(bucket) - 1);
   }
 
   private void lookAt(long bucket, UnsafeRow key) {
@@ -171,47 +147,19 @@ final class ExpiringRows implements StateRows {
   }
 
   private Task load() {
-    Task loaded = new Task();
-    byte[] time = state.getValue(TIME);
-    loaded.streamTime = time == null ? NO_TIME : ByteBuffer.wrap(time).getLong();
-    byte[] buckets = state.getValue(BUCKETS);
-    loaded.intervalMs = Math.max(1, ttlMs / BUCKETS_PER_LIFE);
-    if (buckets != null) {
-      ByteBuffer left = ByteBuffer.wrap(buckets);
-      for (loaded.intervalMs = left.getLong(); left.hasRemaining(); ) {
-        loaded.buckets.add(left.getLong());
-      }
-    }
-    return loaded;
-  }
-
-  private void writeTask() {
-    if (task.moved) {
-      state.updateValue(TIME, ByteBuffer.allocate(Long.BYTES).putLong(task.streamTime).array());
-      task.moved = false;
-    }
-    if (task.changed) {
-      ByteBuffer buckets = ByteBuffer.allocate((1 + task.buckets.size()) * Long.BYTES);
-      buckets.putLong(task.intervalMs);
-      task.buckets.forEach(buckets::putLong);
-      state.updateValue(BUCKETS, buckets.array());
-      task.changed = false;
-    }
+    long bucketMs = Math.max(1, ttlMs / BUCKETS_PER_LIFE);
+    return new Task(new TaskTime(state, bucketMs, TaskTime.Form.EACH_BEHIND_LENGTH));
   }
 
   /** What is known of a task; what differs from the state is written with a record, or at the end. */
   private static final class Task {
-    final TreeSet<Long> buckets = new TreeSet<>();
+    final TaskTime time;
 
     /** Keys that have no row in the state, as far as they were asked for: the next one needs a place. */
     final Set<UnsafeRow> absent = new HashSet<>();
 
-    long intervalMs;
-    long streamTime;
-    boolean moved;
-    boolean changed;
-
-    /** What is left of the scan of the first bucket; null before it. */
-    Iterator<UnsafeRow> expiring;
+    Task(TaskTime time) {
+      this.time = time;
+    }
   }
 }

@@ -23,7 +23,6 @@ final class JoinRows implements Store {
 
   private final String name;
   private final int rowColumns;
-  private final long bucketMs;
   private final long keptMs;
   private final RowLists lists;
 
@@ -34,9 +33,8 @@ final class JoinRows implements Store {
   JoinRows(String name, int rowColumns, long windowMs, long graceMs, Grouping grouping) {
     this.name = name;
     this.rowColumns = rowColumns;
-    this.bucketMs = Math.max(SHORTEST_BUCKET_MS, windowMs);
     this.keptMs = windowMs + graceMs;
-    this.lists = new RowLists(name, grouping);
+    this.lists = new RowLists(name, Math.max(SHORTEST_BUCKET_MS, windowMs), grouping);
   }
 
   /** A record that was kept; its row is valid as long as the caller wants. */
@@ -77,7 +75,7 @@ final class JoinRows implements Store {
     if (ts < firstKept()) {
       return false;
     }
-    lists.add(lists.of(ts / bucketMs, key), row, ts);
+    lists.add(lists.of(lists.time().bucket(ts), key), row, ts);
     return true;
   }
 
@@ -86,8 +84,7 @@ final class JoinRows implements Store {
     long from = Math.max(first, firstKept());
     List<Found> found = new ArrayList<>();
     if (from <= last) {
-      for (long bucket :
-          lists.time().buckets.subSet(from / bucketMs, true, last / bucketMs, true)) {
+      for (long bucket : lists.time().between(from, last)) {
         int before = found.size();
         lists
             .of(bucket, key)
@@ -115,7 +112,7 @@ final class JoinRows implements Store {
   }
 
   private boolean hasExpired(long bucket) {
-    return Windows.end(bucket * bucketMs, bucketMs) <= firstKept();
+    return lists.time().end(bucket) <= firstKept();
   }
 
   @Override

@@ -27,12 +27,15 @@ final class RowLists implements Serializable {
   private static final int OVERHEAD_BYTES = 160;
 
   private final BucketStore state;
+  private final long bucketMs;
   private transient MapState<byte[], byte[]> times;
   private transient boolean writeThrough;
   private transient Map<Long, Task> tasks;
   private transient Task task;
 
-  RowLists(String name, Grouping grouping) {
+  /** @param bucketMs how long a bucket is; part of the checkpoint */
+  RowLists(String name, long bucketMs, Grouping grouping) {
+    this.bucketMs = bucketMs;
     this.state = new BucketStore(name, 0, 0, grouping);
   }
 
@@ -48,7 +51,11 @@ final class RowLists implements Serializable {
 
   void select(long grouping) {
     state.select(grouping);
-    task = tasks.computeIfAbsent(grouping, unused -> new Task(new TaskTime(times)));
+    task = tasks.computeIfAbsent(grouping, unused -> new Task(loaded()));
+  }
+
+  private TaskTime loaded() {
+    return new TaskTime(times, bucketMs, TaskTime.Form.RUNS);
   }
 
   TaskTime time() {
@@ -108,22 +115,13 @@ final class RowLists implements Serializable {
 
   /** Deletes up to so many chunks of buckets that have expired; they have no rows to come. */
   void expire(LongPredicate hasExpired, int chunksMax) {
-    TaskTime time = task.time;
-    int left = chunksMax;
-    while (left > 0 && !time.buckets.isEmpty() && hasExpired.test(time.buckets.first())) {
-      long bucket = time.buckets.first();
-      if (task.expiring == null) {
-        task.drop(bucket);
-        task.expiring = state.keys(bucket);
-      }
-      for (; left > 0 && task.expiring.hasNext(); left--) {
-        state.delete(bucket, task.expiring.next());
-      }
-      if (!task.expiring.hasNext()) {
-        task.expiring = null;
-        time.remove(bucket);
-      }
-    }
+    task.time.expire(chunksMax, hasExpired, this::dropped, state::delete);
+  }
+
+  /** The keys of what a bucket has in the state; what is in memory is forgotten. */
+  private Iterator<UnsafeRow> dropped(long bucket) {
+    task.drop(bucket);
+    return state.keys(bucket);
   }
 
   void flush() {
@@ -157,9 +155,6 @@ final class RowLists implements Serializable {
     final Map<Long, Map<UnsafeRow, RowList>> lists = new HashMap<>();
     final List<RowList> dirty = new ArrayList<>();
     long bytes;
-
-    /** What is left of the scan of the first bucket; null before it. */
-    Iterator<UnsafeRow> expiring;
 
     Task(TaskTime time) {
       this.time = time;

@@ -23,7 +23,6 @@ final class Unmatched implements Store {
   private final String name;
   private final int keyColumns;
   private final int rowColumns;
-  private final long bucketMs;
   private final RowLists lists;
   private transient Function<UnsafeRow, byte[]> order;
   private transient long task;
@@ -34,8 +33,8 @@ final class Unmatched implements Store {
     this.name = name;
     this.keyColumns = keyColumns;
     this.rowColumns = rowColumns;
-    this.bucketMs = Math.max(SHORTEST_BUCKET_MS, windowMs / BUCKETS_PER_WINDOW);
-    this.lists = new RowLists(name, grouping);
+    long bucketMs = Math.max(SHORTEST_BUCKET_MS, windowMs / BUCKETS_PER_WINDOW);
+    this.lists = new RowLists(name, bucketMs, grouping);
   }
 
   @Override
@@ -82,7 +81,7 @@ final class Unmatched implements Store {
   }
 
   void add(UnsafeRow key, UnsafeRow row, long ts) {
-    long bucket = ts / bucketMs;
+    long bucket = lists.time().bucket(ts);
     UnsafeRow place = place(key, ts);
     lists.add(lists.of(bucket, place), row, ts);
     if (head != null && head.bucket == bucket) {
@@ -92,8 +91,8 @@ final class Unmatched implements Store {
 
   /** The records of a key and time have a partner. */
   void remove(UnsafeRow key, long ts) {
-    long bucket = ts / bucketMs;
-    if (lists.time().buckets.contains(bucket)) {
+    long bucket = lists.time().bucket(ts);
+    if (lists.time().has(bucket)) {
       RowList list = lists.of(bucket, place(key, ts));
       if (!list.isEmpty()) {
         lists.clear(list);
@@ -107,8 +106,8 @@ final class Unmatched implements Store {
   /** The time of the first that wait, where that is before a time; else the greatest number there is. */
   long first(long before) {
     TaskTime time = lists.time();
-    while (!time.buckets.isEmpty() && time.buckets.first() * bucketMs < before) {
-      load(time.buckets.first());
+    while (!time.isEmpty() && time.start(time.first()) < before) {
+      load(time.first());
       if (!head.keys.isEmpty()) {
         long ts = head.keys.firstKey().ts;
         return ts < before ? ts : Long.MAX_VALUE;

@@ -3,7 +3,6 @@ package org.duolog.kernel;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
@@ -18,7 +17,7 @@ import org.apache.spark.unsafe.Platform;
  *   key bytes ++ 0                     ->  since when the key is deleted, if it is; 8 bytes, big-endian
  *   (task, bucket), (key, valid to)    ->  {@link StoredRow} of a version before: its row, and since when
  *                                          it was valid; of a deletion one byte instead of the row
- *   task, 0; task, 1                   ->  {@link TimeBuckets}: a bucket is one of "valid to"
+ *   task, 0; task, 1                   ->  {@link TaskTime}: a bucket is one of "valid to"
  * </pre>
  *
  * <p>A version is valid from its timestamp until that of the next one, so the one before a version is
@@ -36,44 +35,41 @@ final class VersionRows implements StateRows {
   private static final byte[] DELETION = {0};
 
   private final BucketStore versions;
-  private final TimeBuckets buckets;
   private final int rowColumns;
   private final long historyMs;
+  private final long bucketMs;
   private transient MapState<byte[], byte[]> state;
   private transient boolean writeThrough;
-  private transient Map<Long, Expiry> expiries;
-  private transient Expiry expiry;
+  private transient Map<Long, TaskTime> times;
+  private transient TaskTime taskTime;
   private transient UnsafeRowWriter keyWriter;
   private transient long foundTs;
 
   VersionRows(
       String name, int rowColumns, Grouping grouping, long historyMs, long bucketMs) {
     this.versions = new BucketStore(name, 2, 0, grouping);
-    this.buckets = new TimeBuckets(bucketMs);
     this.rowColumns = rowColumns;
     this.historyMs = historyMs;
+    this.bucketMs = bucketMs;
   }
 
   @Override
   public void attach(MapState<byte[], byte[]> state) {
     this.state = state;
     versions.attach(state);
-    buckets.attach(state);
   }
 
   @Override
   public void open(boolean writeThrough, boolean cached, Runnable write) {
     this.writeThrough = writeThrough;
-    buckets.open();
-    expiries = new HashMap<>();
+    times = new HashMap<>();
     keyWriter = new UnsafeRowWriter(2);
   }
 
   @Override
   public void select(long grouping) {
     versions.select(grouping);
-    buckets.select(grouping);
-    expiry = expiries.computeIfAbsent(grouping, unused -> new Expiry());
+    taskTime = times.computeIfAbsent(grouping, unused -> load());
   }
 
   @Override
@@ -99,7 +95,7 @@ final class VersionRows implements StateRows {
   @Override
   public void flush() {
     expire(Integer.MAX_VALUE);
-    buckets.write();
+    taskTime.write();
   }
 
   /** Whether a version of this time is beyond the history. If not, stream time moves on to it. */
@@ -107,7 +103,7 @@ final class VersionRows implements StateRows {
     if (isOlder(ts)) {
       return true;
     }
-    buckets.observe(ts);
+    taskTime.observe(ts);
     return false;
   }
 
@@ -138,7 +134,7 @@ final class VersionRows implements StateRows {
     }
     if (writeThrough) {
       expire(EXPIRED_PER_RECORD);
-      buckets.write();
+      taskTime.write();
     }
     return isLatest;
   }
@@ -175,7 +171,7 @@ final class VersionRows implements StateRows {
   }
 
   private long oldest() {
-    return buckets.streamTime() - historyMs;
+    return taskTime.time() - historyMs;
   }
 
   /** Adds a version that ends where a later one begins. */
@@ -225,7 +221,7 @@ final class VersionRows implements StateRows {
   }
 
   private byte[] version(byte[] key, long to) {
-    return versions.bytes(buckets.of(to), versionKey(key, to));
+    return versions.bytes(taskTime.bucket(to), versionKey(key, to));
   }
 
   private void save(byte[] key, long to, UnsafeRow row, long from) {
@@ -233,7 +229,9 @@ final class VersionRows implements StateRows {
   }
 
   private void put(byte[] key, long to, byte[] version) {
-    versions.putBytes(buckets.use(to), versionKey(key, to), version);
+    long bucket = taskTime.bucket(to);
+    taskTime.add(bucket);
+    versions.putBytes(bucket, versionKey(key, to), version);
   }
 
   private UnsafeRow versionKey(byte[] key, long to) {
@@ -256,39 +254,25 @@ final class VersionRows implements StateRows {
     return version.length == DELETION.length + Long.BYTES;
   }
 
+  private TaskTime load() {
+    return new TaskTime(state, bucketMs, TaskTime.Form.EACH);
+  }
+
   /** Deletes up to so many versions that ended before the history. */
   private void expire(int rowsMax) {
-    int left = rowsMax;
-    while (left > 0 && !buckets.isEmpty() && buckets.isBefore(buckets.first(), oldest())) {
-      long bucket = buckets.first();
-      if (expiry.keys == null) {
-        expiry.keys = versions.keys(bucket);
-      }
-      for (; left > 0 && expiry.keys.hasNext(); left--) {
-        forget(bucket, expiry.keys.next());
-      }
-      if (!expiry.keys.hasNext()) {
-        expiry.keys = null;
-        buckets.forget(bucket);
-      }
-    }
+    taskTime.expire(rowsMax, bucket -> taskTime.end(bucket) <= oldest(), versions::keys, this::forget);
   }
 
   private void forget(long bucket, UnsafeRow versionKey) {
     byte[] key = versionKey.getBinary(0);
     long to = versionKey.getLong(1);
     // Buckets far apart may share a place.
-    if (buckets.of(to) == bucket) {
+    if (taskTime.bucket(to) == bucket) {
       versions.delete(bucket, versionKey);
       Long deletedAt = deletedAt(key);
       if (deletedAt != null && deletedAt == to) {
         state.removeKey(deletionKey(key));
       }
     }
-  }
-
-  /** What is left of the scan of a task's first bucket; null before it. */
-  private static final class Expiry {
-    Iterator<UnsafeRow> keys;
   }
 }

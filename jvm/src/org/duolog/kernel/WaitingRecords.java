@@ -15,7 +15,7 @@ import org.apache.spark.sql.streaming.MapState;
  *
  * <pre>
  *   (task, bucket), (timestamp, number)  ->  bytes of its key, key, value, headers, origin; timestamp
- *   task, 0; task, 1                     ->  {@link TimeBuckets}
+ *   task, 0; task, 1                     ->  {@link TaskTime}
  *   task, 2                              ->  the number of the next record, in 8 bytes
  * </pre>
  *
@@ -34,7 +34,7 @@ final class WaitingRecords implements Store {
   private final int keyColumns;
   private final int valueColumns;
   private final BucketStore rows;
-  private final TimeBuckets buckets;
+  private final long bucketMs;
   private transient MapState<byte[], byte[]> state;
   private transient Map<Long, Task> tasks;
   private transient Task task;
@@ -46,7 +46,7 @@ final class WaitingRecords implements Store {
     this.keyColumns = keyColumns;
     this.valueColumns = valueColumns;
     this.rows = new BucketStore(name, 2, PARTS, grouping);
-    this.buckets = new TimeBuckets(bucketMs);
+    this.bucketMs = bucketMs;
   }
 
   @Override
@@ -58,12 +58,10 @@ final class WaitingRecords implements Store {
   public void attach(MapState<byte[], byte[]> state) {
     this.state = state;
     rows.attach(state);
-    buckets.attach(state);
   }
 
   @Override
   public void open(Scope scope) {
-    buckets.open();
     tasks = new HashMap<>();
     writer = new UnsafeRowWriter(PARTS);
   }
@@ -71,8 +69,7 @@ final class WaitingRecords implements Store {
   @Override
   public void select(long grouping) {
     rows.select(grouping);
-    buckets.select(grouping);
-    task = tasks.computeIfAbsent(grouping, unused -> new Task(number(state.getValue(NEXT))));
+    task = tasks.computeIfAbsent(grouping, unused -> load());
   }
 
   @Override
@@ -82,7 +79,7 @@ final class WaitingRecords implements Store {
 
   /** Writes what a start must know beside the records. */
   void write() {
-    buckets.write();
+    task.time.write();
     if (task.counted) {
       state.updateValue(NEXT, bytes(task.next));
       task.counted = false;
@@ -91,15 +88,16 @@ final class WaitingRecords implements Store {
 
   /** The greatest timestamp of what has waited; below 0 where nothing has. */
   long streamTime() {
-    return buckets.streamTime();
+    return task.time.time();
   }
 
   /** Lets a record wait, and moves stream time on to it. */
   void put(byte[] keyBytes, Change change, byte[] origin) {
     Place place = new Place(change.ts, keyBytes, task.next++);
     task.counted = true;
-    buckets.observe(change.ts);
-    long bucket = buckets.use(change.ts);
+    task.time.observe(change.ts);
+    long bucket = task.time.bucket(change.ts);
+    task.time.add(bucket);
     byte[][] parts = {
       keyBytes, change.key.getBytes(), change.value.getBytes(), change.headers, origin
     };
@@ -111,15 +109,16 @@ final class WaitingRecords implements Store {
 
   /** Takes the first record up to a time; null where there is none. */
   Taken take(long time) {
-    while (!buckets.isEmpty() && buckets.start(buckets.first()) <= time) {
-      long bucket = buckets.first();
+    TaskTime known = task.time;
+    while (!known.isEmpty() && known.start(known.first()) <= time) {
+      long bucket = known.first();
       if (task.front == null || task.bucket != bucket) {
         task.front = places(bucket);
         task.bucket = bucket;
       }
       if (task.front.isEmpty()) {
         task.front = null;
-        buckets.forget(bucket);
+        known.remove(bucket);
       } else {
         return task.front.first().ts > time ? null : take(bucket, task.front.pollFirst());
       }
@@ -145,11 +144,16 @@ final class WaitingRecords implements Store {
         bucket,
         (key, row, ts) -> {
           // Buckets far apart may share a place.
-          if (buckets.of(ts) == bucket) {
+          if (task.time.bucket(ts) == bucket) {
             found.add(new Place(ts, row.getBinary(0), key.getLong(1)));
           }
         });
     return found;
+  }
+
+  private Task load() {
+    TaskTime time = new TaskTime(state, bucketMs, TaskTime.Form.EACH);
+    return new Task(time, number(state.getValue(NEXT)));
   }
 
   private UnsafeRow row(byte[][] parts) {
@@ -206,12 +210,14 @@ final class WaitingRecords implements Store {
 
   /** What is known of a task: the number of its next record, and what waits in its first bucket. */
   private static final class Task {
+    final TaskTime time;
     long next;
     boolean counted;
     long bucket;
     TreeSet<Place> front;
 
-    Task(long next) {
+    Task(TaskTime time, long next) {
+      this.time = time;
       this.next = next;
     }
   }
