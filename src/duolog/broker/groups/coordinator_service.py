@@ -13,7 +13,7 @@ All of it runs on the broker's loop.
 
 import gc
 import logging
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
@@ -304,8 +304,8 @@ class GroupCoordinatorService:
         now = self._now()
         group_ids = {record.group_id for record in outcome.records}
         try:
-            late = yield from self._replay(outcome, transaction, now)
-            _send(self._coordinator.settle(outcome, now))
+            late, replies = yield from self._replay(outcome, transaction, now)
+            _send(replies)
             for group_id in group_ids:
                 self._carry_out(self._coordinator.change_protocol(group_id, now))
         finally:  # Whatever happens to one of them, the deadlines of all are looked at.
@@ -316,19 +316,27 @@ class GroupCoordinatorService:
 
     def _replay(
         self, outcome: Outcome, transaction: OffsetsTransaction | None, now: Moment
-    ) -> Generator[None, None, Mapping[str, list[TopicPartition]]]:
-        """Let records count; return the offsets that came too late, by group."""
+    ) -> Generator[None, None, tuple[Mapping[str, list[TopicPartition]], list[Letter]]]:
+        """Let records count; return the offsets that came too late, by group, and the replies."""
         late: dict[str, list[TopicPartition]] = defaultdict(list)
-        for number, record in enumerate(outcome.records, start=1):
-            self._coordinator.replay(record, now, transaction)
-            if isinstance(record, OffsetChange) and record.value is not None:
-                # A topic may have been deleted while its offsets were on the way to the disk.
-                key = record.topic_partition
-                if record.value.topic_id not in self.topic_ids(key.topic):
-                    late[record.group_id].append(key)
-            if number % _KEYS_A_STEP == 0:
-                yield
-        return late
+        left = deque(outcome.records)
+        try:
+            while left:
+                record = left.popleft()
+                self._coordinator.replay(record, now, transaction)
+                if isinstance(record, OffsetChange) and record.value is not None:
+                    # A topic may have been deleted while its offsets were on the way to the disk.
+                    key = record.topic_partition
+                    if record.value.topic_id not in self.topic_ids(key.topic):
+                        late[record.group_id].append(key)
+                if left and len(left) % _KEYS_A_STEP == 0:
+                    yield
+            return late, self._coordinator.settle(outcome, now)
+        except Exception:
+            # Whether they count, the next start will show: who waits for them would wait in vain.
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            self._carry_out(self._coordinator.abandon(outcome, code, now, left))
+            raise
 
     def _consumer_settings(self, group_id: str) -> ConsumerGroupSettings:
         settings, configs = self._coordinator.consumer.settings, self._broker.configs.groups

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 from duolog.broker.event_loop import time_slices
+from duolog.coordinator.coordinator import GroupCoordinator
 from duolog.log.errors import LogDirOffline
 from unit.broker.paper_broker import COMMIT, DESCRIBE, FETCH, JOIN, SYNC, PaperBroker
 
@@ -236,3 +237,28 @@ def test_a_topic_that_is_deleted_while_offsets_of_another_are_swept_is_swept_too
 
     assert left == [1, 2, 2, 2, 2]
     assert [group.group_id for group in broker.groups.list_groups()] == ["late"]
+
+
+def test_who_waits_for_records_that_cannot_be_replayed_is_told_and_the_next_one_served(
+    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client waited for its own timeout: the failure was the loop's alone."""
+    member_id = join(broker).member_id
+
+    def fail(*_: Any) -> None:
+        raise ArithmeticError("in the replay")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(GroupCoordinator, "_replay_offset", fail)
+        broken.setattr(GroupCoordinator, "_replay_group", fail)
+        committed = commit(broker, "other", t=[0])
+        synced = sync(broker, member_id)
+    for _ in range(2):
+        with pytest.raises(ArithmeticError, match="in the replay"):
+            broker.pass_time(0)
+
+    assert committed == {("t", 0): UNKNOWN_SERVER_ERROR}
+    assert synced.error_code == UNKNOWN_SERVER_ERROR
+    assert commit(broker, "other", t=[0]) == {("t", 0): 0}
+    again = join(broker, member_id=member_id)
+    assert sync(broker, member_id, again.generation_id).assignment == b"all"
