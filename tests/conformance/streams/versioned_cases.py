@@ -88,7 +88,7 @@ VERSIONED: Final[tuple[Define, ...]] = (
     waiting_for_rows,
 )
 BY_A_FOREIGN_KEY: Final[tuple[Define, ...]] = (versioned_tables_joined_by_a_foreign_key,)
-"""Record by record only: within a micro-batch Kafka Streams' answers come behind later changes."""
+"""Not with falling times: a row that has not changed is not announced, and so holds up no announcement behind it."""
 
 OF_VERSIONS: Final[list[RawRecord]] = [
     (topic, key, row, (time * 7 + turn * 3) % 17)
