@@ -26,6 +26,8 @@ _IN_WORDS: Final = {"RecordFailed", "StoreFull"}
 
 _lock = threading.Lock()
 _session: Session | None = None
+_log: tempfile.TemporaryDirectory[str] | None = None
+"""Where the JVM writes what it says, where no application has started it."""
 
 
 def shared_session() -> Session:
@@ -37,11 +39,16 @@ def shared_session() -> Session:
     global _session  # noqa: PLW0603 - as the JVM, one for the process
     with _lock:
         if _session is None or _session.has_ended:
-            directory = Path(tempfile.mkdtemp(prefix="duolog-driver-"))
-            config = EngineConfig("", directory, log_path=directory / "engine.log")
             # A JVM that runs already has what is needed, whatever it was started with.
-            _session = open_session(running_config() or config)
+            _session = open_session(running_config() or _config())
         return _session
+
+
+def _config() -> EngineConfig:
+    global _log  # noqa: PLW0603 - gone with the process
+    _log = tempfile.TemporaryDirectory(prefix="duolog-driver-", ignore_cleanup_errors=True)
+    directory = Path(_log.name)
+    return EngineConfig("", directory, log_path=directory / "engine.log")
 
 
 class MemoryChain:
