@@ -40,3 +40,8 @@ def test_an_owner_that_was_paused_and_replaced_writes_nothing_to_a_sink(tmp_path
     (tmp_path / "spark").mkdir()
 
     assert run_java("SinkOfALostOwner", tmp_path) == ["taken", "taken", "lost"]
+
+
+def test_a_task_ends_when_functions_were_called_with_all_that_it_handed_over() -> None:
+    """20,000 records of two tasks: more than there is room for."""
+    assert run_java("HandedCalls", 10_000) == ["0", "waited", "dead-letter", "bounded"]
