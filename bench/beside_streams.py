@@ -42,7 +42,10 @@ class Cluster:
     def __init__(self, servers: str) -> None:
         self.servers = servers
         # Nobody wants to read that the broker has gone at the end.
-        settings = {"bootstrap.servers": servers, "log_level": 0}
+        settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": servers,
+            "log_level": 0,
+        }
         self._admin = AdminClient(settings)
         self._producer = Producer(
             settings

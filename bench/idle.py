@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from beside_streams import PARTITIONS, Cluster, Record
+from beside_streams import PARTITIONS, Cluster, Record, catch_up
 from footprint import jvms
 from results_file import write_result
 from start import resident_mb
@@ -38,8 +38,7 @@ def start(name: str, cluster: Cluster, work: Path) -> Application:
     )
     query = application.start()
     cluster.write(name, EVENTS)
-    if not query.wait_until_caught_up(120):
-        raise SystemExit("a query did not catch up in two minutes")
+    catch_up(query)
     return application
 
 

@@ -91,7 +91,7 @@ def read_samples(
 
     `sent_at` takes from a result when its event was handed to the producer; None: that is no sample.
     """
-    samples = []
+    samples: list[Sample] = []
     last = time.monotonic()
     while load.is_alive() or time.monotonic() - last < (drain_s if samples else FIRST_S_MAX):
         message = consumer.poll(0.2)

@@ -54,7 +54,7 @@ class SteadyLoad(threading.Thread):
         sent_at = time.time() * 1000
         event = event_of(key, self.produced, int(sent_at), sent_at)
         self._producer.produce(
-            self._topic, json.dumps(event), event["user"], timestamp=int(sent_at)
+            self._topic, json.dumps(event), str(event["user"]), timestamp=int(sent_at)
         )
 
 
