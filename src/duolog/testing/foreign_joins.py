@@ -199,11 +199,16 @@ def foreign_table(node: ForeignTable) -> Run:
         outcome = Outcome.MISSING if entry.value is None else Outcome.THERE
         return [
             made(entry, (number, outcome, row, entry.value), entry.timestamp_ms, key[keys:])
-            for key in sorted(key for key in kept if key[:keys] == entry.key)
+            for key in sorted((one for one in kept if one[:keys] == entry.key), key=_nulls_first)
             for number, row in [kept[key].row]
         ]
 
     return run
+
+
+def _nulls_first(key: Row) -> list[Any]:
+    """Return what keys are ordered by: of several columns, some may be null."""
+    return [(part is not None, part) for part in key]
 
 
 def foreign_join(node: ForeignJoin) -> Run:

@@ -28,8 +28,12 @@ def run_in_memory(
     cache_bytes_max: int,
     tasks: int = 1,
     open_driver: OpenDriver | None = None,
+    replays: bool = False,
 ) -> list[ByTopic]:
-    """Return what the kernel writes for each batch, a micro-batch each."""
+    """Return what the kernel writes for each batch, a micro-batch each.
+
+    With `replays` each micro-batch fails when it has written, and is run again on the state before it.
+    """
     spec = lower(find_levels(plan, tasks), "judged", cache_bytes_max=cache_bytes_max)
     driver = (open_driver or kernel_package(spark).Driver)(java_session(spark), json.dumps(spec))
     sources = {source.topic: serdes_of(source) for source in plan.sources}
@@ -43,6 +47,10 @@ def run_in_memory(
             offsets[record.topic, record.partition] += 1
             sent.append(_sent(record, offset, sources[record.topic]))
         found.append({topic: [] for topic in sinks})
+        if replays:
+            driver.keep()
+            driver.runPacked(pack(sent))
+            driver.rollBack()
         for out in unpack(driver.runPacked(pack(sent))):
             found[-1][out.topic].append(_written(out, sinks[out.topic]))
     return found

@@ -25,6 +25,7 @@ from duolog.plan.expressions import (
     Cast,
     ColumnRef,
     Expression,
+    Item,
     Literal,
     Metadata,
     RowTime,
@@ -252,8 +253,8 @@ def _parents(node: Node) -> tuple[Node, ...]:
     if isinstance(node, TableJoin | ForeignJoin | StreamJoin):
         return node.left, node.right
     if isinstance(node, Merge):
-        # A stream with itself is one call; of several streams each is merged once.
-        return node.parents if len(node.parents) > 1 else node.streams
+        # Of several streams each is merged once; one with itself is a call that brings each record once.
+        return node.parents if len(node.parents) > 1 else node.streams[:2]
     if (merge := _cogroup_of(node)) is not None:
         return merge.streams
     return _group_of(node) or node.parents
@@ -414,6 +415,9 @@ def _expression(expression: Expression) -> Json:  # noqa: PLR0911 - a table of c
             return {"is": "literal", "value": value}
         case Cast(arg, of):
             return {"is": "cast", "to": str(of), "arg": _expression(arg)}
+        case Item(arg, of):
+            given = [_expression(arg), _expression(of)]
+            return {"is": "call", "function": "ITEM", "args": given}
         case Call(function, args):
             given = [_expression(arg) for arg in args]
             return {"is": "call", "function": function, "args": given}

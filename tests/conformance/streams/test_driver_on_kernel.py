@@ -35,7 +35,7 @@ def engine(request: pytest.FixtureRequest) -> Form:
 
 @settings(max_examples=EXAMPLES)
 @given(
-    topology=topologies(steps_max=4, stream_joins=True),
+    topology=topologies(steps_max=4),
     records=st.lists(raw_records, min_size=4, max_size=12),
     tasks=st.sampled_from([1, 2]),
     cache_bytes_max=st.sampled_from([0, 1_000_000]),

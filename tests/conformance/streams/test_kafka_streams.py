@@ -43,8 +43,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from conformance.streams.by_reference import run_by_reference
@@ -78,12 +76,11 @@ from conformance.streams.versioned_cases import (
     OF_VERSIONS,
     VERSIONED,
 )
-from duolog import Topology
 from duolog.plan.describe import describe
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import AggregateNode, Plan, Suppress
 from duolog.plan.windows import SessionWindows
-from topologies import RawRecord, raw_records, topologies
+from topologies import RawRecord
 
 pytestmark = pytest.mark.spark
 
@@ -218,21 +215,3 @@ def test_kafka_streams_makes_the_same_windows_of_several_streams(
     ours = court.kernel(plan, batches, cache, tasks=1)
 
     assert without_headers(ours) == without_headers(theirs)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@settings(
-    max_examples=settings().max_examples // 3,
-    phases=(Phase.explicit, Phase.generate),  # to make a case smaller takes minutes
-)
-@given(
-    topology=topologies(steps_max=4),
-    records=st.lists(raw_records, min_size=4, max_size=12),
-    tasks=st.integers(1, 2),
-)
-def test_kafka_streams_writes_the_same_for_random_topologies(
-    court: Court, mode: Mode, topology: Topology, records: list[RawRecord], tasks: int
-) -> None:
-    plan = topology.build()
-
-    court.ensure_same(plan, records, mode, tasks=tasks)

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from conformance.streams.in_memory import run_in_memory
@@ -28,9 +26,7 @@ from conformance.streams.stream_join_cases import (
 )
 from conformance.streams.test_topology_driver import ensure_same
 from duolog import Topology
-from duolog.plan.describe import describe
-from duolog.plan.levels import find_levels
-from topologies import RawRecord, raw_records, topologies
+from topologies import RawRecord
 
 
 @pytest.fixture(scope="module")
@@ -92,39 +88,3 @@ def test_kafka_streams_driver_joins_the_same(
     define(topology)
 
     ensure_same(kafka_streams, topology, records)
-
-
-@settings(max_examples=settings().max_examples // 2)
-@given(
-    topology=topologies(steps_max=4, stream_joins=True),
-    records=st.lists(raw_records, min_size=8, max_size=30),
-)
-def test_kafka_streams_driver_joins_the_same_in_random_topologies(
-    kafka_streams: KafkaStreams, topology: Topology, records: list[RawRecord]
-) -> None:
-    ensure_same(kafka_streams, topology, records)
-
-
-@pytest.mark.spark
-@settings(
-    max_examples=settings().max_examples // 3,
-    phases=(Phase.explicit, Phase.generate),  # to make a case smaller takes minutes
-)
-@given(
-    topology=topologies(steps_max=4, stream_joins=True),
-    records=st.lists(raw_records, min_size=8, max_size=30),
-)
-def test_kafka_streams_joins_the_same_in_random_topologies(
-    interpreted: SparkSession,
-    kafka_streams: KafkaStreams,
-    topology: Topology,
-    records: list[RawRecord],
-) -> None:
-    """Record by record: of several a second level would take late results before what Streams has done by then."""
-    plan = topology.build()
-    batches = batches_of(plan, records, "each")
-
-    ours = run_in_memory(interpreted, plan, batches, cache_bytes_max=0)
-
-    theirs = kafka_streams.run(plan, batches, cache_bytes_max=0)
-    assert ours == theirs, f"{describe(find_levels(plan))}\ngiven: {batches}"

@@ -4,15 +4,13 @@ Keys, values and times must be the same in the same order, for each topic. Heade
 """
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from conformance.streams.judge import KafkaStreams
 from conformance.streams.judged_cases import CASES, OF_BOTH_TABLES, Define, batches_of
 from duolog import Topology
 from duolog.plan.nodes import Plan
 from duolog.testing import TopologyDriver
-from topologies import RawRecord, raw_records, topologies
+from topologies import RawRecord
 
 
 def ensure_same(kafka_streams: KafkaStreams, topology: Topology, records: list[RawRecord]) -> None:
@@ -53,11 +51,3 @@ def test_kafka_streams_driver_writes_the_same(kafka_streams: KafkaStreams, defin
     define(topology)
 
     ensure_same(kafka_streams, topology, OF_BOTH_TABLES)
-
-
-@settings(max_examples=settings().max_examples // 2)
-@given(topology=topologies(steps_max=4), records=st.lists(raw_records, min_size=4, max_size=12))
-def test_kafka_streams_driver_writes_the_same_for_random_topologies(
-    kafka_streams: KafkaStreams, topology: Topology, records: list[RawRecord]
-) -> None:
-    ensure_same(kafka_streams, topology, records)

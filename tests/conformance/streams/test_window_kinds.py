@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from conformance.streams.by_reference import run_by_reference
@@ -33,8 +31,7 @@ from conformance.streams.window_cases import (
     in_windows_with_an_offset,
     sliding_windows_counted_again,
 )
-from duolog import Topology, count, sliding, sum_
-from topologies import KEY, VALUE, RawRecord, ms, raw_records
+from topologies import RawRecord
 
 pytestmark = pytest.mark.spark
 
@@ -103,26 +100,3 @@ def test_kafka_streams_fills_the_same_windows(court: Court, define: Define, mode
 def test_kafka_streams_fills_the_same_windows_of_the_calendar(court: Court, mode: Mode) -> None:
     """Without a record cache, which in Kafka Streams knows windows of one size only."""
     court.ensure_same(in_windows_of_the_calendar, SOME * 2, mode, at=AT_MS, scale=5 * HOUR_MS)
-
-
-@pytest.mark.parametrize("mode", ["each", "late", "cache"])
-@settings(
-    max_examples=settings().max_examples // 3,
-    phases=(Phase.explicit, Phase.generate),
-)
-@given(
-    records=st.lists(raw_records, min_size=4, max_size=24),
-    difference=st.integers(1, 12),
-    grace=st.integers(0, 12),
-    at=st.sampled_from([0, 5, 50]),
-)
-def test_kafka_streams_makes_the_same_random_sliding_windows(  # noqa: PLR0917
-    court: Court, mode: Mode, records: list[RawRecord], difference: int, grace: int, at: int
-) -> None:
-    def define(topology: Topology) -> None:
-        stream = topology.stream("s1", key=KEY, value=VALUE)
-        windowed = stream.group_by_key().windowed_by(sliding(ms(difference), grace=ms(grace)))
-        windowed.aggregate(c=count(), total=sum_("n")).to("out")
-
-    of_one_stream = [("s1", key, row, time) for _, key, row, time in records]
-    court.ensure_same(define, of_one_stream, mode, at=at)

@@ -133,3 +133,18 @@ def test_a_foreign_key_is_computed_of_key_and_value() -> None:
         driver.input_topic("seats").pipe_input(("p", 2), {"guest": "y"})
 
         assert driver.output_topic("by-wings").read_table() == {2: {"guests": 2}}
+
+
+def test_rows_with_a_null_among_their_keys_are_told_of_the_one_they_ask_for() -> None:
+    topology = Topology("seats")
+    seats = topology.table("seats", key="plane STRING, row STRING", value="guest STRING")
+    planes = topology.table("planes", key="name STRING", value="wings INT")
+    seats.join(planes, on=col("plane")).to("joined")
+    with TopologyDriver(topology) as driver:
+        driver.input_topic("seats").pipe_input(("p", "a"), {"guest": "x"})
+        driver.input_topic("seats").pipe_input(("p", None), {"guest": "y"})
+        driver.input_topic("planes").pipe_input("p", {"wings": 2})
+
+        guests = [row["guest"] for _, row in driver.output_topic("joined").read_key_values()]
+
+    assert guests == ["y", "x"]

@@ -103,6 +103,9 @@ final class Expressions {
       case "GREATEST":
         return args.stream().filter(Objects::nonNull).max(Expressions::compare).orElse(null);
       default:
+        if (KeptValues.knows(function)) {
+          return KeptValues.call(function, args);
+        }
         return args.contains(null) ? null : strict(function, args);
     }
   }
@@ -122,7 +125,9 @@ final class Expressions {
     Object right = args.size() > 1 ? args.get(1) : null;
     return switch (function) {
       case "NOT" -> !(Boolean) left;
+      case "ABS" -> Math.abs((Long) left);
       case "=" -> compare(left, right) == 0;
+      case "IN" -> args.subList(1, args.size()).contains(left);
       case "<>" -> compare(left, right) != 0;
       case "<" -> compare(left, right) < 0;
       case "<=" -> compare(left, right) <= 0;

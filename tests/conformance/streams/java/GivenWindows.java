@@ -27,12 +27,11 @@ final class GivenWindows extends Windows<TimeWindow> {
       return found;
     }
     long size = of.get("size_ms").asLong();
-    for (long start = of.get("offset_ms").asLong();
-        start <= ts;
-        start += of.get("advance_ms").asLong()) {
-      if (ts < start + size) {
-        found.put(start, new TimeWindow(start, start + size));
-      }
+    long offset = of.get("offset_ms").asLong();
+    long advance = of.get("advance_ms").asLong();
+    long first = Math.max(0, Math.floorDiv(ts - offset - size, advance) + 1);
+    for (long start = offset + first * advance; start <= ts; start += advance) {
+      found.put(start, new TimeWindow(start, start + size));
     }
     return found;
   }

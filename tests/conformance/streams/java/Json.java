@@ -68,6 +68,9 @@ final class Json {
     if (value.isNull()) {
       return null;
     }
+    if (value.isArray()) {
+      return list(value);
+    }
     if (value.isIntegralNumber()) {
       return value.asLong();
     }

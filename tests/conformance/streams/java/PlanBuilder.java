@@ -288,12 +288,8 @@ final class PlanBuilder {
 
   private KStream<Object, Json.Row> merge(JsonNode node) {
     KStream<Object, Json.Row> merged = parent(node, 0);
-    // A stream that is named twice brings each record once, as Streams' own s.merge(s) does.
-    List<KStream<Object, Json.Row>> seen = new ArrayList<>(List.of(merged));
     for (int i = 1; i < node.get("parents").size(); i++) {
-      KStream<Object, Json.Row> other = parent(node, i);
-      merged = seen.contains(other) ? merged : merged.merge(other);
-      seen.add(other);
+      merged = merged.merge(this.<KStream<Object, Json.Row>>parent(node, i));
     }
     return merged;
   }

@@ -153,6 +153,16 @@ public final class Driver {
     return PackedRecords.pack(run());
   }
 
+  /** Keeps the state of all tasks as it is, as a commit does. */
+  public void keep() {
+    handles.forEach(MemoryHandle::keep);
+  }
+
+  /** Takes the state back to what was kept: a micro-batch that failed is run again on it. */
+  public void rollBack() {
+    handles.forEach(MemoryHandle::rollBack);
+  }
+
   /** How many entries the state of a store has, in all tasks. */
   public int entries(String store) {
     return handles.stream().mapToInt(handle -> handle.size(store)).sum();

@@ -25,6 +25,7 @@ final class MemoryHandle implements StatefulProcessorHandle {
   private static final long serialVersionUID = 1L;
 
   private final HashMap<String, Bytes> states = new HashMap<>();
+  private final HashMap<String, Map<Object, Map<ByteBuffer, byte[]>>> kept = new HashMap<>();
 
   /** The task that the next accesses belong to, where Spark tells it its own states. */
   void select(long grouping) {
@@ -35,6 +36,28 @@ final class MemoryHandle implements StatefulProcessorHandle {
   int size(String name) {
     Bytes state = states.get(name);
     return state == null ? 0 : state.tasks.values().stream().mapToInt(Map::size).sum();
+  }
+
+  /** Keeps the state as it is now, for {@link #rollBack}. */
+  void keep() {
+    kept.clear();
+    states.forEach((name, state) -> kept.put(name, copy(state.tasks)));
+  }
+
+  /** Takes the state back to what was kept. */
+  void rollBack() {
+    states.forEach(
+        (name, state) -> {
+          state.tasks.clear();
+          state.tasks.putAll(copy(kept.getOrDefault(name, Map.of())));
+        });
+  }
+
+  private static Map<Object, Map<ByteBuffer, byte[]>> copy(
+      Map<Object, Map<ByteBuffer, byte[]>> tasks) {
+    Map<Object, Map<ByteBuffer, byte[]>> found = new HashMap<>();
+    tasks.forEach((grouping, entries) -> found.put(grouping, new TreeMap<>(entries)));
+    return found;
   }
 
   /** Takes an entry: the number that it is kept under, its key and its value. */

@@ -1,0 +1,159 @@
+"""A random case before the judge: Duolog's kernel, the reference evaluator and Kafka Streams must say the same.
+
+    tasks   times         compared
+    1       any           the kernel with Streams, in order; the reference with the kernel
+    several of no matter  the same, for each key
+    several that count    the kernel with the reference, for each key: each task has a time of its own,
+                          and Streams one task
+
+The reference goes through a source partition by partition; so with one task it gets all records in one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from conformance.streams.by_reference import run_by_reference
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.judge import ByTopic, Given, KafkaStreams
+from conformance.streams.judged_cases import by_key, without_headers
+from conformance.streams.random_cases import Case
+from duolog.plan.describe import describe
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import (
+    AggregateNode,
+    Plan,
+    SetTime,
+    StreamJoin,
+    StreamTableJoin,
+    Suppress,
+)
+from duolog.plan.windows import SessionWindows
+from growing.growth import sources_of
+
+Batches = list[list[Given]]
+Compared = tuple[str, Any, Any]
+"""Who says what, and what was expected."""
+
+
+class Court:
+    """The three sides, and their comparison."""
+
+    def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
+        self._spark = spark
+        self._kafka_streams = kafka_streams
+
+    def difference(self, case: Case) -> str | None:
+        """Return how the sides differ, with all that makes the case; None if they agree."""
+        for who, found, expected in self._compared(case):
+            if found != expected:
+                return _told(case, who, found, expected)
+        return None
+
+    def difference_when_replayed(self, case: Case) -> str | None:
+        """Return how micro-batches that are run again differ from those that are not; None if they agree."""
+        found, expected = (
+            run_in_memory(
+                self._spark,
+                case.plan,
+                case.batches,
+                cache_bytes_max=case.cache_bytes_max,
+                tasks=case.tasks,
+                replays=replays,
+            )
+            for replays in (True, False)
+        )
+        return None if found == expected else _told(case, "replayed and not", found, expected)
+
+    def smaller(self, case: Case) -> Case:
+        """Return a smaller case that differs, too."""
+        return case.smaller(lambda fewer: self.difference(fewer) is not None)
+
+    def _compared(self, case: Case) -> list[Compared]:
+        plan, cache, tasks = case.plan, case.cache_bytes_max, case.tasks
+        seen = _seen(plan)
+        ours = seen(
+            run_in_memory(self._spark, plan, case.batches, cache_bytes_max=cache, tasks=tasks)
+        )
+        batches = case.batches if tasks > 1 else _in_one_partition(case.batches)
+        reference = seen(run_by_reference(plan, batches, cache_bytes_max=cache, tasks=tasks))
+        if tasks > 1 and (cache or depends_on_time(plan)):
+            return [("the kernel and the reference", by_key(ours), by_key(reference))]
+        theirs = seen(self._kafka_streams.run(plan, case.batches, cache_bytes_max=cache))
+        if tasks > 1:
+            return [
+                ("the kernel and Streams", by_key(ours), by_key(theirs)),
+                ("the reference and Streams", by_key(reference), by_key(theirs)),
+            ]
+        return [
+            ("the kernel and Streams", ours, theirs),
+            ("the reference and Streams", reference, theirs),
+        ]
+
+
+def depends_on_time(plan: Plan) -> bool:
+    """Tell if what is written depends on the stream time of a task."""
+    return any(
+        isinstance(node, Suppress | StreamJoin | SetTime)
+        or (isinstance(node, AggregateNode) and node.windows is not None)
+        or (isinstance(node, StreamTableJoin) and node.grace_ms is not None)
+        or node.history_ms is not None
+        for node in plan.nodes
+    )
+
+
+def _loses_headers(plan: Plan) -> bool:
+    """Tell if Streams loses headers: of a session without a record cache."""
+    return any(
+        isinstance(node, AggregateNode) and isinstance(node.windows, SessionWindows)
+        for node in plan.nodes
+    )
+
+
+def _seen(plan: Plan) -> Callable[[list[ByTopic]], list[ByTopic]]:
+    """Return what is compared of what was written.
+
+    The records of several topics that go to a topic as they come have no order among each other.
+    """
+    parts = find_levels(plan).cut
+    unordered = {
+        topic
+        for sink in plan.sinks
+        for topic in sink.topics
+        if parts.parts[sink] not in parts.depths and len(sources_of(sink)) > 1
+    }
+
+    def seen(batches: list[ByTopic]) -> list[ByTopic]:
+        found = without_headers(batches) if _loses_headers(plan) else batches
+        return [
+            {
+                topic: sorted(records, key=repr) if topic in unordered else records
+                for topic, records in batch.items()
+            }
+            for batch in found
+        ]
+
+    return seen
+
+
+def _in_one_partition(batches: Batches) -> Batches:
+    return [[record._replace(partition=0) for record in batch] for batch in batches]
+
+
+def _told(case: Case, who: str, found: list[Any], expected: list[Any]) -> str:
+    lines = [f"{case!r}: {who} differ, {case.mode}, {case.tasks} tasks"]
+    lines.append(describe(find_levels(case.plan, case.tasks)))
+    for number, (batch, one, other) in enumerate(zip(case.batches, found, expected, strict=True)):
+        lines += [f"given {number}: {record}" for record in batch]
+        if one != other:
+            for topic in {**one, **other}:
+                if one.get(topic) != other.get(topic):
+                    lines.append(f"{topic}: found\n  {_lines(one.get(topic))}")
+                    lines.append(f"expected\n  {_lines(other.get(topic))}")
+            break
+    return "\n".join(lines)
+
+
+def _lines(records: Any) -> str:
+    return "\n  ".join(map(str, records or ["nothing"]))

@@ -1,0 +1,55 @@
+"""Random topologies over all operators: the kernel, the reference evaluator and Kafka Streams say the same.
+
+Whatever differs is a wrong result, or stands in `test_kafka_streams` with its reason, and `growing` leaves it out. A
+case is a number; one that fails is told as the smallest that differs in the same way.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.streams.judge import KafkaStreams
+from conformance.streams.random_cases import Case
+from conformance.streams.random_court import Court
+
+pytestmark = pytest.mark.spark
+
+CASES: Final = 150
+CASES_DEEP: Final = 5000
+TOGETHER: Final = 50
+"""How many cases are one test."""
+
+
+@pytest.fixture(scope="module")
+def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+    # Expressions are interpreted: compiling them takes nearly all of a case's time.
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    yield Court(spark, kafka_streams)
+    spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=[pytest.mark.deep] if first >= CASES else [])
+        for first in range(0, CASES_DEEP, TOGETHER)
+    ],
+)
+def test_all_say_the_same_of_random_topologies(court: Court, first: int) -> None:
+    for seed in range(first, first + TOGETHER):
+        case = Case(seed)
+
+        found = court.difference(case)
+
+        if found is not None:
+            pytest.fail(court.difference(court.smaller(case)) or found, pytrace=False)
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.deep) for first in range(20, 500, 20))]
+)
+def test_a_micro_batch_that_is_run_again_writes_the_same(court: Court, first: int) -> None:
+    for seed in range(first, first + 20):
+        assert court.difference_when_replayed(Case(seed)) is None

@@ -1,0 +1,1 @@
+"""Topologies that grow at random, over all operators. Start reading in `growth`."""

@@ -1,0 +1,303 @@
+"""A topology that grows at random: each step takes a stream or a table that is there and makes another one of it.
+
+    two streams, two tables (versioned or not), a global table, a stream and a table with windowed keys
+        │ grow, up to eight times: `of_streams`, `of_tables`, `of_groups`
+        ▼
+    whatever nothing else reads goes to a topic, and some of the rest
+
+Each source is keyed by a text, with a text and a number as value. What the DSL refuses is no step. What
+Kafka Streams does otherwise on purpose is left out here, each time with the reason
+(`conformance/streams/test_kafka_streams.py` lists them all).
+"""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final, TypeVar
+
+from duolog import Topology, col, tumbling
+from duolog.core.errors import StatementError
+from duolog.dsl.columns import Expr
+from duolog.dsl.streams import Stream, Table
+from duolog.plan.nodes import (
+    AggregateNode,
+    Branch,
+    Explode,
+    Filter,
+    ForeignJoin,
+    GroupBy,
+    Node,
+    Project,
+    Repartition,
+    SelectKey,
+    SetHeaders,
+    SetTime,
+    Source,
+    Split,
+    StreamJoin,
+    TableJoin,
+    ancestors,
+)
+from duolog.plan.types import BIGINT, STRING
+
+STREAMS: Final = ("s1", "s2")
+TABLES: Final = ("t1", "t2")
+GLOBAL: Final = "g1"
+WINDOWED: Final = ("w1", "w2")
+"""A stream and a table whose keys are windowed."""
+WINDOW_MS: Final = 5
+KEY: Final = "k STRING"
+VALUE: Final = "a STRING, n BIGINT"
+TEXTS: Final = ("x", "y", "z")
+STREAMS_OFTEN: Final = 0.6
+"""How often a step is one of a stream: there are more of them."""
+TRIES: Final = 4
+"""How often a step that does not fit is chosen anew."""
+HEADER: Final = "number"
+"""The header that most records have."""
+
+Handle = TypeVar("Handle", Stream, Table)
+Any_ = TypeVar("Any_")
+Way = Callable[["Growth", Handle], Stream | Table | None]
+"""Makes a stream or a table of one; None where there is nothing to make, or it went to a topic."""
+Ways = Sequence[tuple[int, Way[Handle]]]
+"""With how often each is taken, beside the others."""
+
+_AT_THE_SOURCE: Final = (
+    Source,
+    Filter,
+    Project,
+    Explode,
+    Split,
+    Branch,
+    SelectKey,
+    SetHeaders,
+    SetTime,
+)
+
+_CROSSING: Final = (SelectKey, GroupBy, Repartition, ForeignJoin)
+
+
+class Growth:
+    """A topology on its way.
+
+    Args:
+        rng: what chooses; each step may have its own.
+        alone: whether each record is a micro-batch of its own, without a record cache.
+        places: whether all records of a topic stand in one partition, as in Streams' driver.
+    """
+
+    def __init__(self, rng: Random, *, alone: bool, places: bool) -> None:
+        self.rng = rng
+        self.alone = alone
+        self.places = places
+        self.number = 0
+        self.has_own_times = False
+        """Whether a stream's records have other times than their topic says."""
+        self.has_calendar = False
+        self.leaves_on_close = False
+        self.topology = Topology("random")
+        self.streams: list[Stream] = self._streams()
+        self.tables: list[Table] = [self._table(name) for name in TABLES]
+        self.rows = self.topology.global_table(GLOBAL, key=KEY, value=VALUE)
+        windows = tumbling(ms(WINDOW_MS), grace=ms(4))
+        stream, table = WINDOWED
+        of = {"key": KEY, "value": VALUE, "windowed": windows}
+        self.streams.insert(0, self.topology.stream(stream, **of))  # type: ignore[arg-type]
+        self.tables.insert(0, self.topology.table(table, **of))  # type: ignore[arg-type]
+        self._unread: dict[Stream | Table, str] = {}
+        self._topics = 0
+        self._taken: list[Stream | Table] = []
+
+    def _streams(self) -> list[Stream]:
+        """Two streams, or one of both topics."""
+        if self.maybe(8):
+            return [self.topology.stream(STREAMS, key=KEY, value=VALUE)]
+        return [self._stream(name) for name in STREAMS]
+
+    def _stream(self, name: str) -> Stream:
+        """A stream; where records come one by one, also with timestamps of their own, as order follows them."""
+        of = {"key": KEY, "value": VALUE}
+        if self.alone and self.maybe(8):
+            self.has_own_times = True
+            time = self.rng.choice([col("n") * 3, col("n") + 4])
+            return self.topology.stream(name, **of, timestamp=time, invalid_timestamp="skip")  # type: ignore[arg-type]
+        return self.topology.stream(name, **of)  # type: ignore[arg-type]
+
+    def _table(self, name: str) -> Table:
+        """A table; versioned only where records come one by one, as how late one may be is a matter of time."""
+        history = ms(self.rng.choice([5, 40])) if self.alone and self.maybe(3) else None
+        return self.topology.table(name, key=KEY, value=VALUE, history=history)
+
+    def grow(self, of_streams: Ways[Stream], of_tables: Ways[Table]) -> None:
+        """Make one more stream or table, unless what was chosen does not fit."""
+        self.number += 1
+        for _ in range(TRIES):
+            self._taken.clear()
+            made = self._tried(of_streams, of_tables)
+            if made is not None and made.schema.value:
+                break
+        else:
+            return
+        for handle in self._taken:
+            self._unread.pop(handle, None)
+        if isinstance(made, Stream):
+            self.streams.append(made)
+        else:
+            self.tables.append(made)
+        self._unread[made] = f"out{self.number}"
+
+    def finish(self) -> Topology:
+        """Write what is not read, or was chosen."""
+        if not self._unread:
+            self._unread[self.streams[-1]] = "copy"
+        for made, topic in self._unread.items():
+            made.to(topic)
+        return self.topology
+
+    def _tried(self, of_streams: Ways[Stream], of_tables: Ways[Table]) -> Stream | Table | None:
+        try:
+            if self.rng.random() < STREAMS_OFTEN:
+                return self._one_way(of_streams, self.streams)
+            return self._one_way(of_tables, self.tables)
+        except StatementError:
+            return None
+
+    def _one_way(self, ways: Ways[Handle], handles: list[Handle]) -> Stream | Table | None:
+        handle = self.take(handles)
+        (way,) = self.rng.choices([way for _, way in ways], [often for often, _ in ways])
+        return way(self, handle)
+
+    def take(self, handles: Sequence[Handle]) -> Handle:
+        """Return one of these, the newest most often: chains are what we want."""
+        (handle,) = self.rng.choices(handles, [number + 1 for number in range(len(handles))])
+        if self.maybe(2):
+            self._taken.append(handle)
+        return handle
+
+    def maybe(self, one_of: int) -> bool:
+        """Return True once in so many times."""
+        return self.rng.randrange(one_of) == 0
+
+    def few(self, of: Sequence[Any_], most: int, least: int = 1) -> list[Any_]:
+        """Return some of these, each once, in any order."""
+        return self.rng.sample(of, min(len(of), self.rng.randint(least, most)))
+
+    def ms(self, least: int, most: int) -> dt.timedelta:
+        return ms(self.rng.randint(least, most))
+
+    def may_meet(self, one: Stream | Table, other: Stream | Table) -> bool:
+        """Tell if Streams says which comes first where records of both meet.
+
+        It does not of one record that comes over two internal topics, at equal times; and a table that is grouped by
+        its own key goes through one there, and through none here. What leaves on close, or goes on from a
+        record cache over an edge, comes late there, and here by its time among the other
+        records of a micro-batch.
+        """
+        late = leaves_on_close(one) or leaves_on_close(other)
+        late |= _comes_from_cache(one.node) or _comes_from_cache(other.node)
+        if late and not self.alone:
+            return False
+        if not sources(one) & sources(other):
+            return True
+        ways, others = _crossings(one.node), _crossings(other.node)
+        back = any(isinstance(node, GroupBy) and not node.rekeys for node in ways ^ others)
+        if isinstance(one, Table) and isinstance(other, Table) and ways == others:
+            return not back
+        return one is other or (not back and not (ways and others))
+
+    def topic(self, name: str) -> str:
+        """Return the name of one more result topic."""
+        self._topics += 1
+        return f"{name}{self._topics}"
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the columns of the other side of a join."""
+        return f"j{self.number}_"
+
+    def condition(self, handle: Stream | Table) -> Expr:
+        numbers, texts = columns(handle)
+        found = [col(name) > self.rng.randint(-2, 2) for name in numbers[:2]]
+        found += [col(name) != "x" for name in texts[:2]]
+        found += [col(name).is_not_null() for name in texts[:2]]
+        condition = self.rng.choice(found)
+        if not self.maybe(4):
+            return condition
+        other = self.rng.choice(found)
+        return condition & other if self.maybe(2) else condition | ~other
+
+
+def ms(milliseconds: int) -> dt.timedelta:
+    return dt.timedelta(milliseconds=milliseconds)
+
+
+def columns(handle: Stream | Table) -> tuple[list[str], list[str]]:
+    """The names of the numbers and of the texts that records have, the value's first."""
+    found = [*handle.schema.value, *handle.schema.key]
+    numbers = [column.name for column in found if column.type == BIGINT]
+    return numbers, [column.name for column in found if column.type == STRING]
+
+
+def sources(records: Stream | Table) -> set[str]:
+    """The topics that records come from."""
+    return sources_of(records.node)
+
+
+def sources_of(node: Node) -> set[str]:
+    return {above.topic for above in ancestors(node) if isinstance(above, Source)}
+
+
+def _crossings(node: Node) -> set[Node]:
+    """Return the nodes with internal topics that `node` is behind."""
+    found = {above for above in ancestors(node) if isinstance(above, _CROSSING)}
+    groups = {
+        above.group
+        for above in ancestors(node)
+        if isinstance(above, AggregateNode) and (above.group.is_table or above.group.rekeys)
+    }
+    return found | groups
+
+
+def _comes_from_cache(node: Node) -> bool:
+    """Tell if records of `node` crossed an edge behind an aggregate."""
+    return any(has_aggregate(parent) for one in _crossings(node) for parent in one.parents)
+
+
+def has_aggregate(node: Node) -> bool:
+    return any(isinstance(above, AggregateNode) for above in ancestors(node))
+
+
+def changes_twice(table: Table) -> bool:
+    """Tell if one record may change a row twice: to the same row, which Streams tells of as often."""
+    return any(
+        isinstance(node, TableJoin) and sources_of(node.left) & sources_of(node.right)
+        for node in ancestors(table.node)
+    )
+
+
+def leaves_on_close(records: Stream | Table) -> bool:
+    """Tell if rows are gone when they have left: nobody can look for them."""
+    return any(
+        isinstance(node, AggregateNode) and node.emits_on_close for node in ancestors(records.node)
+    )
+
+
+def waits(stream: Stream) -> bool:
+    """Tell if records of a stream come when a record cache lets them go, or through a repartition topic."""
+    return any(
+        isinstance(node, AggregateNode | Repartition | StreamJoin)
+        for node in ancestors(stream.node)
+    )
+
+
+def is_at_the_source(node: Node) -> bool:
+    """Tell if the place of a record is that of its topic: behind a repartition topic Streams says that one's."""
+    return all(
+        isinstance(above, _AT_THE_SOURCE) and not above.is_table for above in ancestors(node)
+    )
+
+
+def knows_time(handle: Stream | Table) -> bool:
+    """Tell if the judge knows the time of each row, old ones too: of tables only that of sources' rows."""
+    return isinstance(handle, Stream) or not handle.node.parents

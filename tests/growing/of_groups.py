@@ -1,0 +1,192 @@
+"""What is made of records in groups: aggregates of each kind, in windows of each kind."""
+
+from typing import Final
+
+from duolog import (
+    acc,
+    avg,
+    calendar,
+    coalesce,
+    col,
+    collect_list,
+    collect_set,
+    count,
+    count_distinct,
+    first,
+    hopping,
+    last,
+    lit,
+    max_,
+    min_,
+    other,
+    row_time,
+    session,
+    sliding,
+    sum_,
+    top_k,
+    top_k_distinct,
+    tumbling,
+    unlimited,
+)
+from duolog.dsl.columns import Expr
+from duolog.dsl.streams import Grouped, Stream, Table
+from duolog.plan.calendar_windows import CalendarWindows
+from duolog.plan.nodes.aggregate import EMITS, Emit
+from duolog.plan.schema import BOUNDS
+from duolog.plan.types import BIGINT
+from duolog.plan.windows import SessionWindows, TimeWindows, Windows
+from growing.growth import Growth, changes_twice, columns, knows_time, ms, sources, waits
+
+AMPLE: Final = ms(1000)
+"""A grace period in which nothing is late: the streams of a cogroup have one stream time each in Streams."""
+
+
+def aggregate(growth: Growth, handle: Stream | Table) -> Table | None:
+    if isinstance(handle, Table) and changes_twice(handle):
+        return None  # Streams takes a row back from a group that it was never in, and deletes that.
+    grouped = _grouped(growth, handle)
+    ways = [_named, _named, _named, _own]
+    if any(column.name == "n" and column.type == BIGINT for column in handle.schema.value):
+        ways.append(_reduced)
+    return growth.rng.choice(ways)(growth, handle, grouped)
+
+
+def cogroup(growth: Growth, stream: Stream) -> Table | None:
+    """Of two streams, grouped by a text each; here a record of both comes by one shuffle, in Streams by two or none."""
+    fitting = [
+        other_stream
+        for other_stream in growth.streams
+        if not sources(stream) & sources(other_stream)
+        and growth.may_meet(stream, other_stream)
+        and (growth.alone or not (waits(stream) or waits(other_stream)))
+    ]
+    if not fitting:
+        return None
+    other_stream = growth.take(fitting)
+    name = growth.rng.choice(columns(stream)[1])
+    by = growth.rng.choice(columns(other_stream)[1])
+    of_one, of_other = stream.group_by(k=col(name)), other_stream.group_by(by)
+    if (name in _keys(stream)) != (by in _keys(other_stream)):
+        return None  # In Streams only the stream with a new key goes through an internal topic.
+    one = of_one.cogroup({"t": acc("t") + coalesce(_number(stream), 0), "last": col(name)})
+    adder = {"t": acc("t") - coalesce(_number(other_stream), 1), "c": acc("c") + 1}
+    both = one.cogroup(of_other, adder)
+    begin = {"t": lit(0).cast("BIGINT"), "c": lit(0), "last": lit(None).cast("STRING")}
+    match growth.rng.randrange(4):
+        case 0:
+            windows = hopping(ms(7), ms(3), grace=AMPLE)
+            return both.windowed_by(windows).aggregate(initializer=begin)
+        case 1:
+            merger = {"t": acc("t") + other("t"), "c": acc("c") + other("c"), "last": other("last")}
+            sessions = both.windowed_by(session(ms(3), grace=AMPLE))
+            return sessions.aggregate(initializer=begin, merger=merger)
+        case _:
+            return both.aggregate(initializer=begin)
+
+
+def _keys(handle: Stream) -> list[str]:
+    return [column.name for column in handle.schema.key]
+
+
+def _number(handle: Stream | Table) -> Expr:
+    numbers, _ = columns(handle)
+    return col(numbers[0]) if numbers else lit(1).cast("BIGINT")
+
+
+def _grouped(growth: Growth, handle: Stream | Table) -> Grouped:
+    _, texts = columns(handle)
+    name = growth.rng.choice(texts)
+    match growth.rng.randrange(4):
+        case 0:
+            return handle.group_by(*(column.name for column in handle.schema.key))
+        case 1:
+            return handle.group_by(k=col(name))
+        case 2:
+            return handle.group_by(*growth.few(texts, 2, 2))
+        case _:
+            return handle.group_by(name)
+
+
+def _named(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
+    """By functions that the DSL has names for."""
+    numbers, texts = columns(handle)
+    results = [count()]
+    for name in numbers[:2]:
+        results += [sum_(name), avg(name), count(name), min_(name), max_(name), top_k(name, 2)]
+    for name in texts[:2]:
+        results += [max_(name), min_(name), count_distinct(name), collect_set(name, limit=2)]
+        results += [collect_list(name, limit=3), top_k_distinct(name, 2)]
+    if isinstance(handle, Stream):
+        for name in [*numbers[:1], *texts[:1]]:
+            results += [first(name), last(name), first(name, 2), last(name, 2, nulls=True)]
+            results += [first(name, by="time"), last(name, by="time"), last(name, nulls=True)]
+    if knows_time(handle):
+        results.append(sum_(row_time()))
+    chosen = growth.rng.choices(results, k=growth.rng.randint(1, 3))
+    named = (result.alias(f"r{growth.number}_{at}") for at, result in enumerate(chosen))
+    return _windowed(growth, handle, grouped).aggregate(*named)
+
+
+def _own(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
+    """By steps of the user's own."""
+    number = coalesce(_number(handle), 1)
+    begin = {"t": lit(0).cast("BIGINT"), "c": lit(0).cast("BIGINT")}
+    add = {"t": acc("t") * 2 + number, "c": acc("c") + 1}
+    subtract = {"t": acc("t") - number, "c": acc("c") - 1}
+    merger = {"t": acc("t") * 10 + other("t"), "c": acc("c") + other("c")}
+    if isinstance(handle, Table):
+        return grouped.aggregate(initializer=begin, adder=add, subtractor=subtract)
+    windowed = _windowed(growth, handle, grouped)
+    return windowed.aggregate(initializer=begin, adder=add, merger=merger)
+
+
+def _reduced(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
+    """The judge reduces in no sliding windows, and in none that Streams has no class for."""
+    number = coalesce(col("n"), 1)
+    add = {"n": coalesce(acc("n"), 0) * 2 + number}
+    if isinstance(handle, Table):
+        return grouped.reduce(add, {"n": coalesce(acc("n"), 0) - number})
+    return _windowed(growth, handle, grouped, reduces=True).reduce(add)
+
+
+def _windowed(
+    growth: Growth, handle: Stream | Table, grouped: Grouped, *, reduces: bool = False
+) -> Grouped:
+    names = grouped.schema.key
+    if isinstance(handle, Table) or any(column in BOUNDS for column in names):
+        return grouped
+    grace = growth.ms(0, 4)
+    kinds: list[Windows | None] = [
+        None,
+        None,
+        tumbling(ms(5), grace=grace),
+        hopping(ms(7), ms(3), grace=grace),
+        session(ms(3), grace=grace),
+        session(ms(2), grace=grace),
+    ]
+    if not reduces:
+        kinds += [sliding(ms(6), grace=grace), sliding(ms(2), grace=grace), unlimited()]
+        if not growth.has_own_times:
+            kinds.append(hopping(ms(8), ms(4), offset=ms(2), grace=grace))
+            kinds.append(tumbling(ms(4), offset=ms(1), grace=grace))
+        if growth.alone and not (growth.has_own_times or growth.leaves_on_close):
+            # A cache of Streams knows windows of one size only.
+            kinds.append(calendar("month", time_zone="Europe/Berlin", grace=grace))
+    windows = growth.rng.choice(kinds)
+    if windows is None:
+        return grouped
+    emit = _emit(growth, windows)
+    growth.has_calendar |= isinstance(windows, CalendarWindows)
+    growth.leaves_on_close |= emit == "on close"
+    return grouped.windowed_by(windows, emit=emit)
+
+
+def _emit(growth: Growth, windows: Windows) -> Emit:
+    """On close where it can be: windows with an offset are told to the judge, which keeps no such results.
+
+    Streams loses those of a window that time has passed by more than its store keeps: by months, in a calendar's.
+    """
+    fits = isinstance(windows, TimeWindows | SessionWindows) and not getattr(
+        windows, "offset_ms", 0
+    )
+    return growth.rng.choice(EMITS) if fits and not growth.has_calendar else "on update"

@@ -1,0 +1,222 @@
+"""What is made of streams."""
+
+from typing import Final
+
+from duolog import (
+    array,
+    coalesce,
+    col,
+    concat,
+    header,
+    lit,
+    offset,
+    partition,
+    row_time,
+    topic,
+    when,
+)
+from duolog.dsl.streams import Stream, Table
+from duolog.plan.nodes import AggregateNode, ancestors
+from duolog.plan.windows import TimeWindows
+from growing.growth import (
+    HEADER,
+    TEXTS,
+    Growth,
+    Ways,
+    columns,
+    is_at_the_source,
+    ms,
+    waits,
+)
+from growing.of_groups import aggregate, cogroup
+
+
+def filter_(growth: Growth, stream: Stream) -> Stream:
+    condition = growth.condition(stream)
+    return stream.filter_not(condition) if growth.maybe(3) else stream.filter(condition)
+
+
+def project(growth: Growth, stream: Stream) -> Stream:
+    numbers, texts = columns(stream)
+    name = f"c{growth.number}"
+    computed = [lit(1).cast("BIGINT"), row_time(), header(HEADER).cast(str)]
+    computed += [col(number) * 2 for number in numbers[:2]]
+    computed += [when(col(text) == "x", "y").otherwise(col(text)) for text in texts[:2]]
+    computed += [concat(col(text), coalesce(col(texts[-1]), "")) for text in texts[:1]]
+    if growth.places and is_at_the_source(stream.node):
+        computed += [offset(), topic(), partition().cast("BIGINT")]
+    if growth.maybe(4):
+        kept = growth.few([column.name for column in stream.schema.value], 2)
+        return stream.map_values(*kept, **{name: growth.rng.choice(computed)})
+    return stream.with_columns(**{name: growth.rng.choice(computed)})
+
+
+def select_key(growth: Growth, stream: Stream) -> Stream:
+    _, texts = columns(stream)
+    name = growth.rng.choice(texts)
+    if growth.maybe(5) and len(texts) > 1:
+        return stream.select_key(*growth.few(texts, 2, 2))
+    return stream.select_key(k=col(name)) if growth.maybe(2) else stream.select_key(name)
+
+
+def explode(growth: Growth, stream: Stream) -> Stream:
+    _, texts = columns(stream)
+    elements = growth.rng.choices(texts, k=growth.rng.randint(1, 3))
+    # Where the first column says so there are none at all.
+    some = when(col(texts[0]) != "z", array(*map(col, elements)))
+    name = f"e{growth.number}"
+    match growth.rng.randrange(4):
+        case 0:
+            return stream.flat_map_values(some.alias(name))
+        case 1:
+            return stream.flat_map(some.alias(name), key=name)
+        case _:
+            return stream.explode(some.alias(name), outer=growth.maybe(2))
+
+
+def split(growth: Growth, stream: Stream) -> Stream:
+    conditions = {str(n): growth.condition(stream) for n in range(growth.rng.randint(1, 2))}
+    branches = stream.split(conditions, default="rest")
+    chosen, *others = growth.few(list(branches), 2)
+    for name in others:
+        branches[name].to(growth.topic("branch"))
+    return branches[chosen]
+
+
+def merge(growth: Growth, stream: Stream) -> Stream:
+    """Of records that come at once: what a record cache, or a shuffle, lets go later, in no order that is told."""
+    alike = [
+        other
+        for other in growth.streams
+        if other.schema == stream.schema
+        and growth.may_meet(stream, other)
+        and (growth.alone or not (waits(stream) or waits(other)))
+    ]
+    return stream.merge(*growth.few(alike, 2, 0))
+
+
+def repartition(_: Growth, stream: Stream) -> Stream:
+    """With keys alone: Streams drops the others, but where a left join follows."""
+    return stream.filter(col(stream.schema.key[0].name).is_not_null()).repartition()
+
+
+def to_table(_: Growth, stream: Stream) -> Table:
+    return stream.to_table()
+
+
+def set_headers(growth: Growth, stream: Stream) -> Stream:
+    _, texts = columns(stream)
+    match growth.rng.randrange(3):
+        case 0:
+            return stream.without_headers(*growth.few([HEADER, "h"], 2, 0))
+        case 1:
+            return stream.with_headers(h=col(growth.rng.choice(texts)), constant="c")
+        case _:
+            return stream.with_headers({HEADER: concat(coalesce(col(texts[0]), "none"), "!")})
+
+
+def set_time(growth: Growth, stream: Stream) -> Stream | None:
+    """Where records come one by one: behind an edge they have their places by the new time here, and as before there."""
+    if not growth.alone:
+        return None
+    numbers, _ = columns(stream)
+    later = coalesce(when(col(numbers[0]) > 0, col(numbers[0])), 0) if numbers else lit(3)
+    return stream.with_time(row_time() + later)
+
+
+def to_chosen_topics(growth: Growth, stream: Stream) -> None:
+    _, texts = columns(stream)
+    name = growth.topic("of") + "-"
+    chosen = concat(name, coalesce(when(col(texts[0]).isin(*TEXTS), col(texts[0])), "none"))
+    partitioner = (
+        col(columns(stream)[0][0]).abs() % 2 if columns(stream)[0] and growth.maybe(3) else None
+    )
+    stream.to(
+        chosen,
+        topics=[name + text for text in (*TEXTS, "none")],
+        partitioner=None if partitioner is None else partitioner.cast("INT"),
+    )
+
+
+def join(growth: Growth, stream: Stream) -> Stream | None:
+    fitting = [
+        table
+        for table in growth.tables
+        if [one.type for one in table.schema.key] == [one.type for one in stream.schema.key]
+        and _finds_the_same(growth, table)
+        and growth.may_meet(stream, table)
+    ]
+    if not fitting:
+        return None
+    table = growth.take(fitting)
+    on = [column.name for column in stream.schema.key]
+    if growth.maybe(4) and table.schema.window is None and len(on) == 1:
+        on = [growth.rng.choice(columns(stream)[1])]
+    of = {"prefix": growth.prefix, "on": on}
+    if growth.maybe(2):
+        return stream.left_join(table, **of)  # type: ignore[arg-type]
+    waits = table.node.history_ms is not None and growth.maybe(2)
+    # Streams' left join fails for a null key that is to wait.
+    return stream.join(table, **of, grace=ms(3) if waits else None)  # type: ignore[arg-type]
+
+
+def _finds_the_same(growth: Growth, table: Table) -> bool:
+    """What has closed is found in Streams as long as it is in its cache; of sessions the judge keeps all rows."""
+    if table.schema.window is None:
+        return True
+    kinds = [node.windows for node in ancestors(table.node) if isinstance(node, AggregateNode)]
+    return not any(kinds) or (
+        growth.alone and all(isinstance(of, TimeWindows) for of in kinds if of)
+    )
+
+
+def join_global(growth: Growth, stream: Stream) -> Stream:
+    on = growth.rng.choice(columns(stream)[1])
+    join = growth.rng.choice([stream.join, stream.left_join])
+    return join(growth.rows, on=on, prefix=growth.prefix)
+
+
+def join_streams(growth: Growth, stream: Stream) -> Stream | None:
+    """Where records come one by one: of several a second level takes late results before what Streams has done by then."""
+    if not growth.alone:
+        return None
+    types = [column.type for column in stream.schema.key]
+    fitting = [
+        other
+        for other in growth.streams
+        if [one.type for one in other.schema.key] == types and growth.may_meet(stream, other)
+    ]
+    if not fitting:
+        return None
+    time = {
+        "before": growth.ms(-1, 4),
+        "after": growth.ms(1, 5),
+        "grace": growth.ms(1, 4),
+        "prefix": growth.prefix,
+        "on": [column.name for column in stream.schema.key],
+    }
+    other = growth.take(fitting)
+    if growth.maybe(3):
+        return stream.join(other, **time)  # type: ignore[arg-type]
+    join = growth.rng.choice([stream.left_join, stream.outer_join])
+    return join(other, **time, eager=growth.maybe(3))  # type: ignore[arg-type]
+
+
+WAYS: Final[Ways[Stream]] = (
+    (3, filter_),
+    (4, project),
+    (4, select_key),
+    (4, explode),
+    (3, split),
+    (3, merge),
+    (3, to_table),
+    (2, repartition),
+    (2, set_headers),
+    (2, set_time),
+    (1, to_chosen_topics),
+    (8, aggregate),
+    (2, cogroup),
+    (6, join),
+    (3, join_global),
+    (10, join_streams),
+)

@@ -1,0 +1,107 @@
+"""What is made of tables."""
+
+from typing import Final
+
+from duolog import col, concat, lit, row_time, when
+from duolog.dsl.streams import Stream, Table
+from duolog.plan.types import STRING
+from growing.growth import (
+    Growth,
+    Ways,
+    changes_twice,
+    columns,
+    has_aggregate,
+    knows_time,
+    leaves_on_close,
+    sources,
+)
+from growing.of_groups import aggregate
+
+
+def filter_(growth: Growth, table: Table) -> Table:
+    # Kafka Streams' filter is not told when a null value came: of tables alone.
+    by_time = knows_time(table) and growth.maybe(4)
+    condition = row_time() % 2 == 0 if by_time else growth.condition(table)
+    return table.filter_not(condition) if growth.maybe(3) else table.filter(condition)
+
+
+def project(growth: Growth, table: Table) -> Table:
+    numbers, texts = columns(table)
+    name = f"c{growth.number}"
+    computed = [lit(1).cast("BIGINT")]
+    computed += [col(number) * 2 for number in numbers[:2]]
+    computed += [when(col(text) == "x", "y").otherwise(col(text)) for text in texts[:2]]
+    computed += [concat(col(text), "!") for text in texts[:1]]
+    if knows_time(table):
+        computed.append(row_time())
+    if growth.maybe(3):
+        kept = growth.few([column.name for column in table.schema.value], 2)
+        return table.map_values(*kept, **{name: growth.rng.choice(computed)})
+    return table.with_columns(**{name: growth.rng.choice(computed)})
+
+
+def to_stream(_: Growth, table: Table) -> Stream:
+    return table.to_stream()
+
+
+def join(growth: Growth, table: Table) -> Table | None:
+    if leaves_on_close(table):
+        return None
+    texts = [name for name in columns(table)[1] if name != table.schema.key[0].name]
+    # A record that changes both: which change comes first in Kafka Streams is not told.
+    by_text = [
+        other
+        for other in growth.tables
+        if [one.type for one in other.schema.key] == [STRING]
+        and not sources(table) & sources(other)
+        and not leaves_on_close(other)
+        and _asks_in_order(growth, table, other)
+    ]
+    # Of keys of several columns the order of rows that ask for one is that of their bytes, which are our own.
+    fits = table.schema.window is None and len(table.schema.key) == 1 and not changes_twice(table)
+    if texts and by_text and fits and growth.maybe(2):
+        join = growth.rng.choice([table.join, table.left_join])
+        return join(growth.take(by_text), on=growth.rng.choice(texts), prefix=growth.prefix)
+    # What has closed is found as long as it is in Streams' cache: `test_windowed_keys` judges that.
+    fitting = [
+        other
+        for other in growth.tables
+        if other.schema.key == table.schema.key
+        and other.schema.window is None
+        and table.schema.window is None
+        and not leaves_on_close(other)
+        and growth.may_meet(table, other)
+    ]
+    if not fitting:
+        return None
+    join = growth.rng.choice([table.join, table.left_join, table.outer_join])
+    return join(growth.take(fitting), prefix=growth.prefix)
+
+
+def _asks_in_order(growth: Growth, table: Table, other: Table) -> bool:
+    """What a record cache lets go asks by its time here, and when all else is done in Streams."""
+    return growth.alone or not (has_aggregate(table.node) or has_aggregate(other.node))
+
+
+def suppress(growth: Growth, table: Table) -> None:
+    """Hold changes back, for a topic: what Streams says of old rows behind it nobody was told.
+
+    Its buffer knows windows of one size only: none of a calendar.
+    """
+    if growth.has_calendar and table.schema.window:
+        return
+    if table.schema.window and not leaves_on_close(table) and growth.maybe(2):
+        held = table.suppress(until="window close")
+    else:
+        held = table.suppress(growth.ms(0, 9), max_records=growth.rng.choice((None, 1, 2)))
+    held.to(growth.topic("held"))
+
+
+WAYS: Final[Ways[Table]] = (
+    (3, filter_),
+    (3, project),
+    (5, aggregate),
+    (8, join),
+    (2, suppress),
+    (4, to_stream),
+)
