@@ -102,8 +102,8 @@ def move(client: Client, now_ms: int) -> None:
                 city = json.dumps({"city": f"city {day}"})
                 client.produce("people", name, city, timestamp_ms=at_ms)
         if day in {0, DAYS // 2}:
-            city = json.dumps({"city": "Delft"}) if day == 0 else None
-            client.produce("people", "dora", city, timestamp_ms=at_ms)
+            delft = json.dumps({"city": "Delft"}) if day == 0 else None
+            client.produce("people", "dora", delft, timestamp_ms=at_ms)
 
 
 def read_anew(client: Client, title: str) -> tuple[dict[str, str], dict[str, int]]:

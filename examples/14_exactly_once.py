@@ -123,7 +123,7 @@ def main() -> None:
         client = Client(servers)
         for topic in ("orders", "cents"):
             client.create_topic(topic)
-        producer = Producer({"bootstrap.servers": servers})
+        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
         for customer, euro in map(order, range(ORDERS)):
             producer.produce("orders", key=customer, value=json.dumps({"euro": euro}))
         producer.flush(10)
