@@ -133,8 +133,8 @@ def main() -> None:
     # The stored moves, played once more from the beginning, by the same topology in a test driver.
     driver = TopologyDriver(topology())
     board: Board = {}
-    for number, of_move in groupby(moves, key=lambda record: number_of(record.timestamp_ms)):
-        for record in of_move:
+    for number, records in groupby(moves, key=lambda record: number_of(record.timestamp_ms)):
+        for record in records:
             driver.pipe_bytes("moves", record.key, record.value, record.timestamp_ms)
         for change in driver.output_topic("board").read_records():
             board[change.key] = change.value and change.value["piece"]

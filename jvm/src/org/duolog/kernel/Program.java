@@ -8,6 +8,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import org.apache.spark.SparkConf;
+import org.apache.spark.serializer.JavaSerializer;
+import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
@@ -25,6 +28,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
 
 /**
  * A bound list of SQL expressions: row in, row out.
@@ -158,14 +163,25 @@ final class Program implements Serializable {
     return result.isNullAt(0) ? null : result.getBinary(0);
   }
 
+  /**
+   * Expressions such as to_json write into what they keep, and twins share them. What was compiled of
+   * twins may be with two tasks at once, by way of the pool: so each is compiled of a copy.
+   */
   private UnsafeProjection[] compile() {
-    UnsafeProjection[] projections = new UnsafeProjection[stages.length];
-    for (int i = 0; i < stages.length; i++) {
+    Expression[][] own = copied(stages);
+    UnsafeProjection[] projections = new UnsafeProjection[own.length];
+    for (int i = 0; i < own.length; i++) {
       projections[i] =
-          UnsafeProjection.create(
-              CollectionConverters.asScala(Arrays.asList(stages[i])).toSeq());
+          UnsafeProjection.create(CollectionConverters.asScala(Arrays.asList(own[i])).toSeq());
     }
     return projections;
+  }
+
+  private static Expression[][] copied(Expression[][] stages) {
+    SerializerInstance serializer = new JavaSerializer(new SparkConf(false)).newInstance();
+    ClassTag<Expression[][]> type = ClassTag$.MODULE$.apply(Expression[][].class);
+    ClassLoader loader = Program.class.getClassLoader();
+    return serializer.deserialize(serializer.serialize(stages, type), loader, type);
   }
 
   /** Compiled programs that no task uses now; the programs used longest ago are forgotten. */

@@ -1,0 +1,11 @@
+"""What twins of a program keep is their own, whichever tasks they are in: in Java, without Spark."""
+
+import pytest
+
+from unit.kernel.java_program import run_java
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def test_twins_that_write_json_in_two_threads_write_each_their_own() -> None:
+    assert run_java("TwinsInTwoTasks", 100_000) == ["0"]
