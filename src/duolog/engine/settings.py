@@ -15,7 +15,7 @@ from duolog.engine.timestamps import EXTRACTORS, PREFIX
 Mode = Literal["auto", "micro-batch", "real-time"]
 
 EPOCH_MS_DEFAULT: Final = MINUTE_MS
-"""Length of an epoch in real-time mode: what is computed again, at most, after a crash."""
+"""Length of an epoch in real-time mode: what is computed again, at most, after a crash or a stop."""
 OFFSETS_PER_TRIGGER_MAX_DEFAULT: Final = 500_000
 TASK_TIMEOUT_MS_DEFAULT: Final = 5 * MINUTE_MS
 # A task holds a micro-batch several times: bytes from Kafka, rows, rows in the shuffle.
@@ -52,7 +52,7 @@ ENGINE_SETTINGS: Final = Settings(
             "epoch.ms",
             EPOCH_MS_DEFAULT,
             Kind.LONG,
-            "Length of an epoch in real-time mode: what is computed again, at most, after a crash.",
+            "Length of an epoch in real-time mode: what is computed again, at most, after a crash or a stop.",
             at_least(1000),
         ),
         Setting(
