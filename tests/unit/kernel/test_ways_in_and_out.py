@@ -1,9 +1,11 @@
-"""What decides when a record goes on, and what it is on its way: in Java, without Spark and a broker."""
+"""What decides when a record goes on, and what it is on its way: in Java, without Spark."""
 
 from pathlib import Path
 
 import pytest
 
+from duolog.engine.failures import Cause, query_failed
+from duolog.testing import Client, EmbeddedCluster
 from unit.kernel.java_program import run_java
 
 pytestmark = pytest.mark.timeout(120)
@@ -45,3 +47,23 @@ def test_an_owner_that_was_paused_and_replaced_writes_nothing_to_a_sink(tmp_path
 def test_a_task_ends_when_functions_were_called_with_all_that_it_handed_over() -> None:
     """20,000 records of two tasks: more than there is room for."""
     assert run_java("HandedCalls", 10_000) == ["0", "waited", "dead-letter", "bounded"]
+
+
+def test_a_record_for_a_partition_that_is_not_there_fails_by_its_name_and_is_not_tried_again() -> (
+    None
+):
+    """The producer would wait a minute for the partition to come, and the query be started again and again."""
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        client = Client(cluster.bootstrap_servers)
+        client.create_topic("out", partitions=3)
+
+        told = " ".join(run_java("SinkOfNoPartition", cluster.bootstrap_servers))
+
+        (written,) = client.read("out")
+    assert told == (
+        'cannot write a record at topic "out": InvalidPartitionsException: no partition 99, but 0 to 2'
+    )
+    assert (written.key_text, written.partition) == ("to 0", 0)
+    failed = query_failed("a", [Cause("RecordFailed", told, "")])
+    assert not failed.may_pass
+    assert "production.exception.handler=log_and_continue" in failed.hint

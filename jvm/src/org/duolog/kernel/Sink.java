@@ -102,10 +102,9 @@ final class Sink extends ForeachWriter<Envelope> {
 
   private void send(Envelope record) {
     ProducerRecord<byte[], byte[]> produced = produced(record, topics, partition(record));
-    if (record.partition() != Envelope.ANY_PARTITION && !isThere(produced)) {
-      // The producer would wait a minute for it to come.
-      String what = "there is no partition " + produced.partition();
-      refused.add(new Refused(record, produced.topic(), new InvalidPartitionsException(what)));
+    InvalidPartitionsException nowhere = nowhere(record, produced);
+    if (nowhere != null) {
+      refused.add(new Refused(record, produced.topic(), nowhere));
       return;
     }
     shared.producer.send(
@@ -118,8 +117,17 @@ final class Sink extends ForeachWriter<Envelope> {
     metrics.recordsOut.increment();
   }
 
-  private boolean isThere(ProducerRecord<byte[], byte[]> record) {
-    return record.partition() < shared.producer.partitionsFor(record.topic()).size();
+  /** Says that a record chose a partition that is not there: the producer would wait a minute for it to come. */
+  private InvalidPartitionsException nowhere(
+      Envelope record, ProducerRecord<byte[], byte[]> produced) {
+    if (record.partition() == Envelope.ANY_PARTITION) {
+      return null;
+    }
+    int last = shared.producer.partitionsFor(produced.topic()).size() - 1;
+    return produced.partition() <= last
+        ? null
+        : new InvalidPartitionsException(
+            "no partition " + produced.partition() + ", but 0 to " + last);
   }
 
   /** Fails, or passes the refused records over and writes their dead letters. */
@@ -204,9 +212,11 @@ final class Sink extends ForeachWriter<Envelope> {
         sendDeadLetters();
         shared.producer.flush();
         while (!refused.isEmpty()) {
+          ensureOwned();
           handleRefused();
           shared.producer.flush();
         }
+        ensureOwned();
       }
     } finally {
       Producers.give(shared);

@@ -1,0 +1,38 @@
+package org.duolog.kernel;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+
+/**
+ * Writes two records to topic "out" of a broker: to its first partition, and to one that is not there.
+ *
+ * <p>Usage: BOOTSTRAP_SERVERS. Prints why the task fails.
+ */
+public final class SinkOfNoPartition {
+  private SinkOfNoPartition() {}
+
+  public static void main(String[] args) {
+    Spec spec =
+        Spec.parse(
+            "{\"application_id\": \"a\", \"tasks\": 1, \"shuffle_partitions\": 1,"
+                + "\"sources\": [{\"id\": 0, \"topic\": \"in\"}],"
+                + "\"errors\": {\"deserialization\": \"log_and_fail\","
+                + " \"processing\": \"log_and_fail\", \"production\": \"log_and_fail\"},"
+                + "\"sinks\": [{\"id\": 0, \"topic\": \"out\"}]}");
+    Sink sink = new Sink(spec, "/nowhere", Map.of("bootstrap.servers", args[0]));
+    sink.open(0, 0);
+    try {
+      sink.process(record(0));
+      sink.process(record(99));
+      sink.close(null);
+    } catch (RecordFailed e) {
+      System.out.println(e.getMessage());
+    }
+    Producers.closeAll();
+  }
+
+  private static Envelope record(int partition) {
+    byte[] text = ("to " + partition).getBytes(StandardCharsets.UTF_8);
+    return Envelope.toSink(0, text, text, 0, null, null, null, partition);
+  }
+}
