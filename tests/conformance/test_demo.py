@@ -61,7 +61,8 @@ def end_by_signal(
 
         process.send_signal(number)
 
-        assert process.wait(60) == status
+        # A first run writes the JVM's archive of classes as it ends, seconds of a processor.
+        assert process.wait(TIMEOUT_S) == status
     wait_until_nothing_names(data_dir.resolve())
     return int(events)
 
