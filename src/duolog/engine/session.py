@@ -116,6 +116,8 @@ class _Running:
         # The JVM may be gone already, killed by the signal that ends this process too.
         with contextlib.suppress(Py4JError, ConnectionError):
             self.spark.stop()
+        # Then PySpark has gone no further, and keeps a thread with a socket: this time it asks no JVM.
+        self.spark.sparkContext.stop()
         self.scratch.close()
 
 
