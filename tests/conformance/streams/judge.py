@@ -254,7 +254,7 @@ def _parents(node: Node) -> tuple[Node, ...]:
         return node.left, node.right
     if isinstance(node, Merge):
         # Of several streams each is merged once; one with itself is a call that brings each record once.
-        return node.parents if len(node.parents) > 1 else node.streams[:2]
+        return node.parents if len(node.parents) > 1 else node.parents * 2
     if (merge := _cogroup_of(node)) is not None:
         return merge.streams
     return _group_of(node) or node.parents
