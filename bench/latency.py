@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 from beside_streams import PARTITIONS, Cluster
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from results_file import write_result
-from steady import SteadyLoad
+from steady import SteadyLoad, event_of
 
 from duolog import Topology, col, count, last
 from duolog.cli.demo.dataset import Dataset
@@ -175,7 +175,8 @@ def run_steady(options: argparse.Namespace, work: Path) -> list[Sample]:
     """Return the samples of one of `TOPOLOGIES`."""
     with BrokerProcess(work / "broker") as broker:
         servers = broker.bootstrap_servers
-        Cluster(servers).create(EVENTS)
+        cluster = Cluster(servers)
+        cluster.create(EVENTS)
         seconds = options.warm_up_s + options.seconds
         load = SteadyLoad(servers, EVENTS, rate=options.rate, seconds=seconds, keys=1_000)
         topology = Topology(options.work)
@@ -183,10 +184,21 @@ def run_steady(options: argparse.Namespace, work: Path) -> list[Sample]:
         TOPOLOGIES[options.work](events).to(RESULT, partitions=PARTITIONS)
         with running(topology, servers, work, options.epoch_s):
             consumer = reader(servers, RESULT)
+            prime(cluster, consumer)
             load.start()
             samples = read_samples(consumer, load, drain_s=5)
             consumer.close()
     return samples
+
+
+def prime(cluster: Cluster, consumer: Consumer) -> None:
+    """Write one event and then another, each until its result comes: real time has begun."""
+    for number in (50, 51):
+        now = time.time() * 1000
+        event = event_of(0, number, int(now), now)
+        cluster.write(EVENTS, [(str(event["user"]), json.dumps(event), int(now))])
+        if consumer.poll(FIRST_S_MAX) is None:
+            raise SystemExit("no result came")
 
 
 @contextmanager
