@@ -372,18 +372,9 @@ class GroupCoordinator:
             step.outcome.replies += self.consumer.held.released(group_id)
         return step.outcome.replies
 
-    def abandon(
-        self,
-        outcome: Outcome,
-        error_code: int,
-        now: Moment,
-        left: Iterable[CoordinatorRecord] | None = None,
-    ) -> Outcome:
-        """Refuse everything that waited for the records: they could not be made durable, or not be replayed.
-
-        Where some were, `left` are the others.
-        """
-        for record in outcome.records if left is None else left:
+    def abandon(self, outcome: Outcome, error_code: int, now: Moment, done: int = 0) -> Outcome:
+        """Refuse all who waited for records: not durable, or not replayed but for the first `done`."""
+        for record in outcome.records[done:]:
             self._landed(record)
         step = Step(self._settings, now)
         held = self.consumer.abandoned(outcome.records, now)

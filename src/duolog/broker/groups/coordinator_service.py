@@ -335,7 +335,8 @@ class GroupCoordinatorService:
         except Exception:
             # Whether they count, the next start will show: who waits for them would wait in vain.
             code = ErrorCode.UNKNOWN_SERVER_ERROR
-            self._carry_out(self._coordinator.abandon(outcome, code, now, left))
+            done = len(outcome.records) - len(left)
+            self._carry_out(self._coordinator.abandon(outcome, code, now, done))
             raise
 
     def _consumer_settings(self, group_id: str) -> ConsumerGroupSettings:
