@@ -6,7 +6,6 @@
 Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStream`, `KGroupedTable`.
 """
 
-from dataclasses import dataclass, replace
 from typing import NoReturn, Self
 
 from duolog.dsl.builder import Builder
@@ -16,6 +15,7 @@ from duolog.dsl.columns import Columns, Expr, count, named
 from duolog.dsl.folds import fold_of
 from duolog.dsl.global_tables import GlobalTable, global_join
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
+from duolog.dsl.kept import UNSAID, Kept
 from duolog.dsl.metadata import WithMetadata
 from duolog.dsl.present_rows import PresentRows
 from duolog.dsl.records import Records
@@ -25,9 +25,8 @@ from duolog.dsl.reshaped import Reshaped
 from duolog.dsl.stream_joins import Within, join_streams
 from duolog.dsl.suppressed import Until, WhenFull, suppressed
 from duolog.dsl.table_joins import join_tables
-from duolog.dsl.windows import Duration, milliseconds
+from duolog.dsl.windows import Duration
 from duolog.plan.aggregates import Fold
-from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named, PlainValue
 from duolog.plan.nodes import (
     AggregateNode,
@@ -38,7 +37,7 @@ from duolog.plan.nodes import (
     ToStream,
     ToTable,
 )
-from duolog.plan.nodes.aggregate import EMITS, Emit
+from duolog.plan.nodes.aggregate import Emit
 from duolog.plan.schema import Schema
 from duolog.plan.windows import Windows
 
@@ -340,17 +339,6 @@ def _grouped(records: Records, keys: tuple[Named, ...]) -> "Grouped":
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """How an aggregate keeps its rows, and when results leave."""
-
-    store: str | None = None
-    windows: Windows | None = None
-    emit: Emit = "on update"
-    ttl_ms: int | None = None
-    retention_ms: int | None = None
-
-
 class Grouped:
     """Records in groups: `count` or `aggregate` makes them a table keyed by the group."""
 
@@ -358,7 +346,7 @@ class Grouped:
         self,
         builder: Builder,
         group: GroupBy,
-        kept: _Kept = _Kept(),
+        kept: Kept = UNSAID,
     ) -> None:
         self._builder = builder
         self._group = group
@@ -385,12 +373,7 @@ class Grouped:
             retention: how long a window's row is found in joins, by stream time, from the window's start on, of
                 a session from its end; not less than its size and grace period, which it is unless given.
         """
-        kept = replace(
-            self._kept,
-            store=store or self._kept.store,
-            ttl_ms=None if ttl is None else milliseconds(ttl, "ttl"),
-            retention_ms=None if retention is None else milliseconds(retention, "retention"),
-        )
+        kept = self._kept.materialized(store, ttl, retention)
         return Grouped(self._builder, self._group, kept)
 
     def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "Grouped":
@@ -414,11 +397,7 @@ class Grouped:
             >>> print(visits.group_by("place").windowed_by(tumbling("1 hour")).count().schema)
             key (place STRING, window_start BIGINT, window_end BIGINT) value (count BIGINT)
         """
-        if emit not in EMITS:
-            raise InvalidPlan(
-                f"results cannot leave {emit!r}", hint='Write emit="on update" or emit="on close".'
-            )
-        kept = replace(self._kept, windows=windows, emit=emit)
+        kept = self._kept.windowed(windows, emit)
         return Grouped(self._builder, self._group, kept)
 
     def count(self, name: str = "count") -> Table:

@@ -1,0 +1,47 @@
+"""How an aggregate keeps its rows, and when results leave."""
+
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from duolog.dsl.windows import Duration, milliseconds
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.aggregate import EMITS, Emit
+from duolog.plan.windows import Windows
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a user has said of a grouping, apart from what is computed."""
+
+    store: str | None = None
+    windows: Windows | None = None
+    emit: Emit = "on update"
+    ttl_ms: int | None = None
+    retention_ms: int | None = None
+
+    def materialized(
+        self, store: str | None, ttl: Duration | None, retention: Duration | None
+    ) -> Self:
+        """Return this under the name of a store, with rows that live so long."""
+        return replace(
+            self,
+            store=store or self.store,
+            ttl_ms=None if ttl is None else milliseconds(ttl, "ttl"),
+            retention_ms=None if retention is None else milliseconds(retention, "retention"),
+        )
+
+    def windowed(self, windows: Windows, emit: Emit) -> Self:
+        """Return this in windows.
+
+        Raises:
+            StatementError: results leave neither on update nor on close.
+        """
+        if emit not in EMITS:
+            raise InvalidPlan(
+                f"results cannot leave {emit!r}", hint='Write emit="on update" or emit="on close".'
+            )
+        return replace(self, windows=windows, emit=emit)
+
+
+UNSAID: Final = Kept()
+"""Nothing was said: the store is named after its place, and rows stay."""
