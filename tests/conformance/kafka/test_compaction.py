@@ -83,7 +83,16 @@ class Broker:
         assert producer.flush(30) == 0
 
     def _end(self) -> int:
-        consumer = Consumer(self._address | {"group.id": "judge"})
+        """Return where the log ends; a transaction has ended when its marker is there, which may come later."""
+        until = time.monotonic() + WAIT_S
+        while self._offset("read_committed") != self._offset("read_uncommitted"):
+            assert time.monotonic() < until, "a transaction does not end"
+            time.sleep(0.1)
+        return self._offset("read_committed")
+
+    def _offset(self, isolation: str) -> int:
+        options = {"group.id": "judge", "isolation.level": isolation}
+        consumer = Consumer(self._address | options)
         _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=30)
         consumer.close()
         return int(end)
