@@ -6,11 +6,12 @@ package org.duolog.kernel;
  *
  * <p>Source: Kafka Streams SlidingWindows.
  *
- * @param onClose whether rows leave when they close: then buckets are shorter, as the first one is sorted
+ * @param onClose whether rows leave when they close: then long buckets are shorter, as the first one is sorted
  */
 record SlidingWindows(long differenceMs, long graceMs, boolean onClose) implements Closing {
   private static final long serialVersionUID = 1L;
   private static final int SORTED_PER_SPAN = 16;
+  private static final long SORTED_MS = 1_000;
 
   long end(long start) {
     return Windows.end(start, differenceMs);
@@ -40,7 +41,8 @@ record SlidingWindows(long differenceMs, long graceMs, boolean onClose) implemen
 
   @Override
   public long bucketMs() {
-    return Math.max(1, onClose ? differenceMs / SORTED_PER_SPAN : differenceMs);
+    long sorted = Math.max(SORTED_MS, differenceMs / SORTED_PER_SPAN);
+    return Math.max(1, onClose ? Math.min(differenceMs, sorted) : differenceMs);
   }
 
   @Override
