@@ -4,14 +4,14 @@ import time
 from collections.abc import Iterator
 from hashlib import shake_256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from duolog import Topology, col, concat, count, sum_
+from duolog import Topology, col, concat, count, sum_, when
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import QueryFailed
 from duolog.engine.settings import LOG_AND_CONTINUE, ErrorHandling, Mode
@@ -23,6 +23,7 @@ WAIT_S = 90
 DEAD = "dead-letters"
 FARE = b'{"name":"x","pattern":"%","fare":1}'
 PASS_OVER = ErrorHandling(LOG_AND_CONTINUE, LOG_AND_CONTINUE, LOG_AND_CONTINUE, DEAD)
+NO_PARTITION = b'{"name":"far","pattern":"x","fare":1}'  # is to go to partition 99 of 3
 NO_PATTERN = b'{"name":"x","pattern":"a\\\\b","fare":1}'  # \ before b
 # No compression makes it smaller.
 LARGE = shake_256(b"large").hexdigest(300_000).encode()
@@ -33,6 +34,7 @@ RECORDS = [
     (b"k", b'{"name":"x","pattern":"%","fare":' + b"9" * 38 + b"}", "ArithmeticException"),
     (b"k", b'{"name":"' + LARGE + b'","pattern":"%","fare":1}', "TooLarge"),
     (LARGE[:60_000], b"{", "SerializationException"),
+    (b"k", NO_PARTITION, "InvalidPartitionsException"),
     (b"k", FARE, "good"),
 ]
 # Larger ones are dead letters without a value, or without a key too.
@@ -45,6 +47,7 @@ def servers(spark: SparkSession) -> Iterator[str]:
     with EmbeddedCluster() as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         topics = [NewTopic(name, 1, 1) for name in ("fares", "liked", "totals")]
+        topics.append(NewTopic("spread", 3, 1))
         limit = {"max.message.bytes": str(DEAD_LETTER_BYTES_MAX)}
         topics.append(NewTopic(DEAD, 1, 1, config=limit))
         for made in admin.create_topics(topics).values():
@@ -53,13 +56,14 @@ def servers(spark: SparkSession) -> Iterator[str]:
 
 
 def topology(name: str) -> Topology:
-    """Twice the names that are like their pattern, and the sum of all fares in the second level."""
+    """Twice the names that are like their pattern, where they are to go, and the sum of all fares behind it."""
     made = Topology(name)
     fares = made.stream(
         "fares", key="id STRING", value="name STRING, pattern STRING, fare DECIMAL(38,0)"
     )
     liked = fares.filter(col("name").like(col("pattern")))
     liked.map_values("pattern", twice=concat(col("name"), col("name"))).to("liked")
+    fares.to("spread", partitioner=when(col("name") == "far", 99).otherwise(1))
     fares.group_by("pattern").aggregate(fares=count(), total=sum_("fare")).to("totals")
     return made
 
@@ -71,11 +75,21 @@ def produce(servers: str, records: list[tuple[bytes, bytes]]) -> None:
     assert producer.flush(WAIT_S) == 0
 
 
-@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_a_record_that_cannot_be_processed_ends_the_query_which_names_it(
+FAILS: Final[dict[Mode, tuple[bytes, str]]] = {
+    "real-time": (NO_PATTERN, "cannot process {} at filter-2"),
+    "micro-batch": (
+        NO_PARTITION,
+        'cannot write {} at topic "spread": InvalidPartitionsException: no partition 99, but 0 to 2',
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", FAILS)
+def test_a_record_that_cannot_be_processed_or_written_ends_the_query_which_names_it(
     mode: Mode, servers: str, tmp_path: Path
 ) -> None:
-    produce(servers, [(b"k", value) for value in (FARE, FARE, NO_PATTERN)])
+    value, told = FAILS[mode]
+    produce(servers, [(b"k", value) for value in (FARE, FARE, value)])
     query = Engine(EngineConfig(servers, tmp_path)).start(
         topology("fails").build(), f"fails-{mode}", mode
     )
@@ -83,10 +97,9 @@ def test_a_record_that_cannot_be_processed_ends_the_query_which_names_it(
     with pytest.raises(QueryFailed) as failed:
         query.wait(WAIT_S)
 
-    assert 'cannot process the record of topic "fares", partition 0, offset 2 at filter-2' in (
-        failed.value.message
-    )
-    assert "processing.exception.handler=log_and_continue" in failed.value.hint
+    assert told.format('the record of topic "fares", partition 0, offset 2') in failed.value.message
+    assert ".exception.handler=log_and_continue" in failed.value.hint
+    assert not failed.value.may_pass, "it fails again whenever it is read"
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
@@ -98,7 +111,7 @@ def test_records_are_passed_over_and_written_as_dead_letters(
     assert query.wait_until_caught_up(WAIT_S)
 
     produce(servers, [(key, value) for key, value, _ in RECORDS])
-    letters = read(servers, DEAD, 5)
+    letters = read(servers, DEAD, 6)
     liked = read(servers, "liked", 3)
     progress = query.progress()
     query.stop()
@@ -121,7 +134,7 @@ def test_records_are_passed_over_and_written_as_dead_letters(
     assert told.keys() == wrong.keys()
     assert all(what in told[offset] for offset, what in wrong.items()), told
     assert len(liked) == 3, "the fare that is too much for a sum is none for a filter"
-    assert progress.skipped == {"deserialization": 2, "processing": 2, "production": 1}
+    assert progress.skipped == {"deserialization": 2, "processing": 2, "production": 2}
 
 
 def test_results_are_written_to_a_topic_that_takes_small_record_batches_only(

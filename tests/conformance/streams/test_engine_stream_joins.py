@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from conformance.streams.starts import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.engine import Engine, EngineConfig
+from duolog.engine.query import RunningQuery
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -55,6 +56,10 @@ def test_joins_of_streams_find_each_partner_and_tell_who_has_none(
                 client.produce("clicks", f"t{number}", close, timestamp_ms=(minute + 5) * MINUTE)
             expected += Counter({(key, minute, None): 1 for key in ALONE})
             wait_for(client, expected, once=once)
+        if start == 0:
+            # Its window has closed, in each task: nobody would find it.
+            client.produce("clicks", "t0", json.dumps({"c": -1}), timestamp_ms=MINUTE)
+            assert late_records(query) == [1]
         assert query.wait_until_caught_up(WAIT_S), "what was written is committed"
         query.stop()
 
@@ -71,6 +76,14 @@ def click_and_view(client: Client, minute: int) -> Found:
             client.produce("views", key, row, timestamp_ms=view * MINUTE)
             pairs[key, minute, view] += 1
     return pairs
+
+
+def late_records(query: RunningQuery) -> list[int]:
+    """Return how many records came too late, by operator, once there are some."""
+    deadline = time.monotonic() + WAIT_S
+    while not (late := query.progress().late) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return list(late.values())
 
 
 def wait_for(client: Client, expected: Found, *, once: bool) -> None:
