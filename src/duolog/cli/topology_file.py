@@ -84,13 +84,18 @@ class TopologyFile:
     def _topology(self) -> "Topology":
         from duolog.dsl.topology import Topology  # noqa: PLC0415 - not before it is needed
 
-        found = getattr(self._execute(), "topology", None)
+        module = self._execute()
+        found = getattr(module, "topology", None)
         if callable(found) and not isinstance(found, Topology):
             found = self._call(found)
         if not isinstance(found, Topology):
+            others = [name for name, value in vars(module).items() if isinstance(value, Topology)]
+            detail = f"It calls one `{others[0]}`, and `topology` is looked for." if others else ""
+            if found is not None:
+                detail = f"Its `topology` is {type(found).__name__}."
             raise StatementError(
                 f'file "{self.path}" defines no topology',
-                detail="" if found is None else f"Its `topology` is {type(found).__name__}.",
+                detail=detail,
                 hint='Write `topology = Topology("name")`, or a function `topology()` that returns one.',
             )
         return found

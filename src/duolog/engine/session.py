@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -340,7 +341,23 @@ def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Ja
         gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
     except PySparkException as error:
         raise _not_started(Path(log.name) if log else None, said_before) from error
+    except BaseException as error:
+        _kill_launched(error)
+        raise
     return gateway
+
+
+def _kill_launched(error: BaseException) -> None:
+    """Kill the JVM whose launch was cut short, by Ctrl-C say.
+
+    PySpark keeps the process to itself until it is ready, and removes the directory that the JVM is
+    to answer in: it would fail of that, and stay for good.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            if isinstance(value, subprocess.Popen) and value.pid is not None:
+                with value:  # Closes its pipe, and waits.
+                    value.kill()
 
 
 def _not_started(log: Path | None, said_before: int) -> JvmNotStarted:

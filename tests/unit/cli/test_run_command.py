@@ -47,6 +47,13 @@ def test_a_file_without_a_topology_is_refused_with_what_to_write(tmp_path: Path,
     assert 'topology = Topology("name")' in caught.value.hint
 
 
+def test_a_topology_of_another_name_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StatementError, match="defines no topology") as caught:
+        load_topology(written(tmp_path, f"{BODY}\nshop = make()\n"))
+
+    assert caught.value.detail == "It calls one `shop`, and `topology` is looked for."
+
+
 def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "app.txt"
     path.write_text("")

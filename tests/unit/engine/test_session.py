@@ -1,5 +1,6 @@
 """What is said where the JVM does not start, and how it ends; both are played."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -41,6 +42,28 @@ def test_a_jvm_that_does_not_start_is_told_with_its_words_and_its_log(
 
     assert caught.value.detail == "Could not reserve enough space"
     assert caught.value.hint == f"The engine's log is {log}."
+
+
+@pytest.mark.parametrize("delay_s", [0, 0.3])
+def test_a_launch_that_is_cut_short_leaves_no_jvm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delay_s: float
+) -> None:
+    """Ctrl-C in the seconds before it answered: it failed of a directory that was gone, and stayed."""
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text(
+        f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep {delay_s}\nkill -INT $PPID\nexec sleep 60\n"
+    )
+    submit.chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setattr(session, "connector_jars", lambda _connector: ())
+    monkeypatch.setattr(session, "_running", None)
+
+    with pytest.raises(KeyboardInterrupt):
+        open_session(EngineConfig("127.0.0.1:1", tmp_path))
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 @pytest.fixture
