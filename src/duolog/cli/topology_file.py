@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from importlib import invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -136,7 +137,7 @@ class TopologyFile:
         at = f", line {line}" if line else ""
         return StatementError(
             f'file "{shown}"{at} cannot be run: {type(error).__name__}: {error}',
-            hint=f"`python {self.path}` shows the whole trace.",
+            hint=f"{_nearest(error)}`python {self.path}` shows the whole trace.",
         )
 
     def _own_places(self, error: BaseException) -> Iterator[tuple[Path, int | None]]:
@@ -179,6 +180,15 @@ class TopologyFile:
 def load_topology(path: Path) -> "Topology":
     """Return the topology of a file, as `TopologyFile.load` does."""
     return TopologyFile(path).load()
+
+
+def _nearest(error: Exception) -> str:
+    """Return the hint that Python gives only where it ends by the error: the nearest attribute."""
+    if not isinstance(error, AttributeError) or not error.name:
+        return ""
+    public = [name for name in dir(error.obj) if not name.startswith("_")]
+    nearest = get_close_matches(error.name, public, n=1)
+    return f'Did you mean "{nearest[0]}"? ' if nearest else ""
 
 
 def _stamp(path: Path, *, unless_since_ns: int | None = None) -> Stamp:

@@ -54,6 +54,17 @@ def test_a_topology_of_another_name_is_told(tmp_path: Path) -> None:
     assert caught.value.detail == "It calls one `shop`, and `topology` is looked for."
 
 
+def test_a_method_by_the_name_of_pandas_is_told_the_nearest_one(tmp_path: Path) -> None:
+    text = (
+        'from duolog import Topology\nTopology("a").stream("a", key=str, value=str).groupby("key")'
+    )
+
+    with pytest.raises(StatementError, match="no attribute 'groupby'") as caught:
+        load_topology(written(tmp_path, text))
+
+    assert caught.value.hint.startswith('Did you mean "group_by"? ')
+
+
 def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "app.txt"
     path.write_text("")
