@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.end import End
 from duolog.plan.nodes.for_each import ForEach
 from duolog.plan.nodes.global_table import ensure_read_once
 from duolog.plan.nodes.loops import ensure_no_loop
 from duolog.plan.nodes.node import Node
-from duolog.plan.nodes.printed import Print
 from duolog.plan.nodes.repartition import ensure_keys_meet
 from duolog.plan.nodes.starting import ensure_one_name, ensure_one_start
 from duolog.plan.nodes.topics import Sink, Source
@@ -30,7 +30,7 @@ class Plan:
     """Where a user began the topology."""
 
     def __post_init__(self) -> None:
-        if not any(isinstance(node, Sink | Print | ForEach) for node in self.nodes):
+        if not any(isinstance(node, End) for node in self.nodes):
             raise InvalidPlan(
                 "the topology writes nothing",
                 hint="End it with to(topic), for_each(function) or print().",
@@ -76,7 +76,7 @@ class Plan:
             first[name] = node
 
 
-def plan_of(*ends: Sink | Print | ForEach) -> Plan:
+def plan_of(*ends: End) -> Plan:
     """Return the plan of `ends`, its nodes ordered as a walk from them finds them."""
     found: dict[Node, None] = {}
 

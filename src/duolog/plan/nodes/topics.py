@@ -7,6 +7,7 @@ from typing import Final
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import Expression, Scope, column_names, type_of
 from duolog.plan.formats import Format
+from duolog.plan.nodes.end import End
 from duolog.plan.nodes.expiry import ensure_ttl
 from duolog.plan.nodes.node import Node, ensure_key, ensure_partition, ensure_time, scope_of
 from duolog.plan.schema import Schema
@@ -148,7 +149,7 @@ class TableSource(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class Sink(_Topic):
+class Sink(_Topic, End):
     """Writes records to a topic; a table's new rows, with a null value for a deleted one.
 
     `partitions` and `retention_ms` are for the topic's creation. None leaves the partitions to the number
@@ -186,22 +187,6 @@ class Sink(_Topic):
     def topics(self) -> tuple[str, ...]:
         """All topics that it may write to."""
         return self.among or (self.topic,)
-
-    @property
-    def parents(self) -> tuple[Node, ...]:
-        return (self.parent,)
-
-    @property
-    def schema(self) -> Schema:  # type: ignore[override]
-        return self.parent.schema
-
-    @property
-    def is_table(self) -> bool:  # type: ignore[override]
-        return self.parent.is_table
-
-    @property
-    def keeps_whole_rows(self) -> bool:
-        return True
 
     @property
     def action(self) -> str:
