@@ -114,6 +114,8 @@ DOUBLE: Final = Type("DOUBLE")
 STRING: Final = Type("STRING")
 BYTES: Final = Type("BYTES")
 DATE: Final = Type("DATE")
+TIME: Final = Type("TIME")
+"""A time of day in milliseconds; SQL has it, the DSL does not."""
 TIMESTAMP: Final = Type("TIMESTAMP")
 NULL: Final = Type("NULL")
 

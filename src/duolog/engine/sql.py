@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from duolog.plan.types import Array, Column, Map, Struct, Type
 
-_RENAMED: Final = {"BYTES": "BINARY", "NULL": "VOID"}
+_RENAMED: Final = {"BYTES": "BINARY", "NULL": "VOID", "TIME": "INT"}
 
 
 def quoted(name: str) -> str:

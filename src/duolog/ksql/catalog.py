@@ -1,0 +1,104 @@
+"""What a session knows by name: streams, tables, types, and which queries make them."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from duolog.ksql.types import sql_name
+from duolog.plan.types import Type
+
+SourceKind = Literal["STREAM", "TABLE"]
+Role = Literal["KEY", "VALUE", "HEADERS", "HEADER"]
+WindowKind = Literal["TUMBLING", "HOPPING", "SESSION"]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlColumn:
+    """A column of a source."""
+
+    name: str
+    type: Type
+    role: Role = "VALUE"
+    header: str = ""
+    """The name of the header that it is, of role HEADER."""
+
+    def __str__(self) -> str:
+        suffix = " KEY" if self.role == "KEY" else ""
+        return f"`{self.name}` {sql_name(self.type)}{suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFormat:
+    """A format of keys or of values, with its properties, and whether a single column stands in an object."""
+
+    name: str
+    properties: tuple[tuple[str, str], ...] = ()
+    wrap: bool | None = None
+    """Of a value with one column: what WRAP_SINGLE_VALUE said; None where it said nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWindow:
+    """The kind of window that is in the keys of a source; `size_ms` is None for sessions."""
+
+    kind: WindowKind
+    size_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampColumn:
+    """The column that the timestamps of records are taken from, and the pattern of a text."""
+
+    name: str
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """A stream or a table over a topic."""
+
+    name: str
+    kind: SourceKind
+    columns: tuple[SqlColumn, ...]
+    topic: str
+    key_format: SqlFormat
+    value_format: SqlFormat
+    window: SourceWindow | None = None
+    timestamp: TimestampColumn | None = None
+    read_only: bool = False
+    query: str = ""
+    """The query that made it; empty where it was declared over a topic."""
+    statement: str = ""
+
+    @property
+    def key(self) -> tuple[SqlColumn, ...]:
+        return tuple(column for column in self.columns if column.role == "KEY")
+
+    @property
+    def value(self) -> tuple[SqlColumn, ...]:
+        return tuple(column for column in self.columns if column.role == "VALUE")
+
+    @property
+    def headers(self) -> tuple[SqlColumn, ...]:
+        return tuple(column for column in self.columns if column.role in {"HEADERS", "HEADER"})
+
+    @property
+    def is_table(self) -> bool:
+        return self.kind == "TABLE"
+
+
+@dataclass
+class Catalog:
+    """Sources and types by name. A copy can be tried and thrown away."""
+
+    sources: dict[str, SourceInfo] = field(default_factory=dict)
+    types: dict[str, Type] = field(default_factory=dict)
+    partitions: dict[str, int] = field(default_factory=dict)
+    """How many partitions topics have that are known."""
+
+    def copy(self) -> "Catalog":
+        return replace(
+            self,
+            sources=dict(self.sources),
+            types=dict(self.types),
+            partitions=dict(self.partitions),
+        )

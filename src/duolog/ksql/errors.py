@@ -1,0 +1,41 @@
+"""Errors of statements: what is wrong, where it stands, and the text around it."""
+
+from typing import Literal
+
+from duolog.core.errors import StatementError
+from duolog.ksql.nodes import Place
+
+Kind = Literal["syntax", "statement"]
+
+
+class SqlError(StatementError):
+    """A statement that cannot be read, or that cannot run.
+
+    `message` is what ksqlDB says in that case, word for word where its users look for it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: Kind = "statement",
+        at: Place | None = None,
+        statement: str = "",
+        detail: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        self.kind = kind
+        self.at = at
+        self.statement = statement
+
+    def in_statement(self, statement: str) -> "SqlError":
+        """Remember the text of the statement that it is about, if it does not know it yet."""
+        self.statement = self.statement or statement
+        return self
+
+
+def syntax_error(at: Place, what: str, statement: str) -> SqlError:
+    """Return the error of a text that is no statement."""
+    message = f"line {at.line}:{at.column}: Syntax Error\n{what}\nStatement: {statement}"
+    return SqlError(message, kind="syntax", at=at, statement=statement)
