@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.engine.sql import literal, quoted, spark_type, text
+from duolog.engine.sql_functions import lower_sql_function
 from duolog.engine.steps import lower_step
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -21,16 +22,19 @@ from duolog.plan.expressions import (
     ColumnRef,
     Expression,
     Item,
+    Lambda,
     Literal,
     Metadata,
     RowTime,
     Scope,
     TableColumnRef,
+    Variable,
     WallClock,
     type_of,
 )
 from duolog.plan.functions import BLANKS
 from duolog.plan.schema import Schema
+from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX
 from duolog.plan.steps import STEPS
 from duolog.plan.types import INT, Column, Decimal, Map, Struct
 
@@ -107,6 +111,16 @@ def lower_expression(  # noqa: PLR0911 - a table of cases
             return _fits(value, others, names)
         case Item(arg, key):
             return _item(arg, key, names)
+        case Variable(name, _):
+            return quoted(f"p_{name}")
+        case Lambda(parameters, body):
+            names_of = ", ".join(quoted(f"p_{parameter.name}") for parameter in parameters)
+            return f"({names_of}) -> {lower_expression(body, names)}"
+        case Call(function, args) if function in PLAN_FUNCTIONS:
+            types = tuple(type_of(arg, names.scope) for arg in args)
+            result = type_of(expression, names.scope)
+            lowered = [lower_expression(arg, names) for arg in args]
+            return lower_sql_function(function.removeprefix(PREFIX), lowered, types, result)
         case Call(function, args) if function in STEPS:
             types = [type_of(arg, names.scope) for arg in args]
             return lower_step(function, [_argument(arg, names) for arg in args], types)

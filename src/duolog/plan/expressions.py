@@ -23,6 +23,8 @@ from typing import Literal as OneOf
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.functions import FUNCTIONS
 from duolog.plan.schema import Schema
+from duolog.plan.sql.registry import PLAN_FUNCTIONS
+from duolog.plan.sql.signatures import LambdaOf
 from duolog.plan.steps import STEPS
 from duolog.plan.types import (
     BIGINT,
@@ -47,7 +49,7 @@ from duolog.plan.types import (
 
 PlainValue = bool | int | float | str | bytes | PythonDecimal | dt.datetime | dt.date | None
 
-_CALLED: Final = FUNCTIONS | STEPS
+_CALLED: Final = FUNCTIONS | STEPS | PLAN_FUNCTIONS
 _INT_MAX: Final = 2**31 - 1
 _BIGINT_MAX: Final = 2**63 - 1
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
@@ -188,6 +190,28 @@ class Item(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Variable(Expression):
+    """A parameter of a lambda, in its body."""
+
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Expression):
+    """A function that is an argument of another one: of each element, of each entry."""
+
+    parameters: tuple[Variable, ...]
+    body: Expression
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.parameters))}) => {self.body}"
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
     """An aggregate function of `plan.aggregates`. `arg` None is `count(*)`.
 
@@ -274,6 +298,11 @@ def type_of(  # noqa: PLR0911, PLR0912 - a table of cases
             return _call_type(function, tuple(type_of(arg, scope) for arg in args), expression)
         case Item(arg, key):
             return _item_type(type_of(arg, scope), key, type_of(key, scope), expression)
+        case Variable(_, of):
+            return of
+        case Lambda(parameters, body):
+            of_parameters = tuple(parameter.type for parameter in parameters)
+            return LambdaOf("LAMBDA", of_parameters, type_of(body, scope))
         case _:
             raise TypeMismatch(
                 f"{expression} does not stand for one value of a record",
@@ -293,6 +322,8 @@ def walk(expression: Expression) -> Iterator[Expression]:
         case Item(arg, key):
             yield from walk(arg)
             yield from walk(key)
+        case Lambda(_, body):
+            yield from walk(body)
         case Aggregate(_, arg, others) if arg is not None:
             for one in (arg, *others):
                 yield from walk(one)
@@ -317,6 +348,8 @@ def rewrite(
             return Call(function, tuple(rewrite(arg, change) for arg in args))
         case Item(arg, key):
             return Item(rewrite(arg, change), rewrite(key, change))
+        case Lambda(parameters, body):
+            return Lambda(parameters, rewrite(body, change))
         case Aggregate(_, arg, others) if arg is not None:
             changed_others = tuple(rewrite(one, change) for one in others)
             return replace(expression, arg=rewrite(arg, change), others=changed_others)

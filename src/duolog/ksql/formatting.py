@@ -1,0 +1,98 @@
+"""Expressions as the language's errors quote them: (A + 1), SUM(VALUE), 'text'."""
+
+import re
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql import nodes
+from duolog.ksql.types import sql_name, type_from
+from duolog.ksql.words import RESERVED
+
+_PLAIN: Final = re.compile(r"[A-Z_@][A-Z0-9_@]*\Z")
+_SIGNS: Final = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
+    exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.NullSafeNEQ: "IS DISTINCT FROM",
+}  # fmt: skip
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as it is written: in ` where it must be."""
+    return name if _PLAIN.match(name) and name not in RESERVED else f"`{name}`"
+
+
+def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table of cases
+    """Return an expression as errors quote it."""
+    match node:
+        case exp.Column():
+            name = "*" if isinstance(node.this, exp.Star) else quoted_name(node.name)
+            return f"{quoted_name(node.table)}.{name}" if node.table else name
+        case exp.Identifier():
+            return quoted_name(node.name)
+        case exp.Star():
+            return "*"
+        case exp.Literal():
+            return "'" + node.name.replace("'", "''") + "'" if node.is_string else node.name
+        case exp.Boolean():
+            return str(node.this).lower()
+        case exp.Null():
+            return "null"
+        case exp.Paren():
+            return formatted(node.this)
+        case exp.Neg():
+            return f"-{formatted(node.this)}"
+        case exp.Not():
+            return f"(NOT {formatted(node.this)})"
+        case exp.Is():
+            return f"({formatted(node.this)} IS NULL)"
+        case exp.Between():
+            low, high = formatted(node.args["low"]), formatted(node.args["high"])
+            return f"({formatted(node.this)} BETWEEN {low} AND {high})"
+        case exp.In():
+            return f"({formatted(node.this)} IN ({_listed(node.expressions)}))"
+        case exp.Like():
+            return f"({formatted(node.this)} LIKE {formatted(node.expression)})"
+        case exp.Cast():
+            return f"CAST({formatted(node.this)} AS {sql_name(type_from(node.args['to'], {}))})"
+        case exp.Case():
+            return _case(node)
+        case exp.Anonymous():
+            return f"{str(node.this).upper()}({_listed(node.expressions)})"
+        case exp.Bracket():
+            return f"{formatted(node.this)}[{_listed(node.expressions)}]"
+        case nodes.Deref():
+            return f"{formatted(node.this)}->{formatted(node.args['name'])}"
+        case exp.Array():
+            return f"ARRAY[{_listed(node.expressions)}]"
+        case nodes.StructOf():
+            return f"STRUCT({_assigned(node.expressions)})"
+        case nodes.MapOf():
+            return f"MAP({_assigned(node.expressions)})"
+        case exp.Lambda():
+            names = ", ".join(name.name for name in node.expressions)
+            return f"({names}) => {formatted(node.this)}"
+        case exp.DPipe():
+            return f"({formatted(node.this)} || {formatted(node.expression)})"
+        case exp.Binary():
+            sign = _SIGNS[type(node)]
+            return f"({formatted(node.this)} {sign} {formatted(node.expression)})"
+        case _:
+            raise AssertionError(type(node))
+
+
+def _listed(found: list[exp.Expression]) -> str:
+    return ", ".join(map(formatted, found))
+
+
+def _assigned(found: list[exp.Expression]) -> str:
+    return ", ".join(f"{formatted(one.this)}:={formatted(one.expression)}" for one in found)
+
+
+def _case(node: exp.Case) -> str:
+    operand = f" {formatted(node.this)}" if node.this else ""
+    arms = "".join(
+        f" WHEN {formatted(arm.this)} THEN {formatted(arm.args['true'])}" for arm in node.args["ifs"]
+    )
+    default = node.args.get("default")
+    otherwise = f" ELSE {formatted(default)}" if default else ""
+    return f"(CASE{operand}{arms}{otherwise} END)"

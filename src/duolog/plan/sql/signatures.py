@@ -1,0 +1,287 @@
+"""Signatures of SQL's functions, and which of them a call means.
+
+    "STRING (str STRING, pos INT)"              the result, then the parameters by name
+    "T (first T, others T...)"                  any type, the same everywhere; the last as often as one likes
+    "ARRAY<U> (array ARRAY<T>, f (T) => U)"     a lambda
+    "DECIMAL (val DECIMAL)"                     a DECIMAL of any size; as result, of the first one's
+
+A call means the signature that its arguments fit with the fewest casts: numbers widen from INT over BIGINT and
+DECIMAL to DOUBLE, a null fits everywhere.
+
+Source: ksqlDB's documented rules of overloads and implicit casts.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from duolog.plan.errors import TypeMismatch
+from duolog.plan.types import (
+    DOUBLE,
+    NULL,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+    numeric,
+    parse_type,
+)
+
+Types = tuple[Type, ...]
+ResultOf = Callable[[Types], Type]
+"""The type of a result that a signature alone does not tell, by the types of the arguments."""
+
+_RANK: Final = {"INT": 0, "BIGINT": 1, "DECIMAL": 2, "DOUBLE": 3}
+_GENERIC_COST: Final = 1
+_CAST_COST: Final = 10
+_VARIADIC_COST: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Generic(Type):
+    """A type that a call decides: T."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyDecimal(Type):
+    """A DECIMAL of any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaOf(Type):
+    """A function of its own kind: the types of its parameters, and of what it gives."""
+
+    parameters: Types
+    result: Type
+
+    def __str__(self) -> str:
+        return f"LAMBDA ({', '.join(map(str, self.parameters))}) => {self.result}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A named place for an argument."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One way to call a function."""
+
+    parameters: tuple[Parameter, ...]
+    result: Type
+    variadic: bool = False
+    """Whether the last parameter may stand any number of times, also not at all."""
+
+    def types_for(self, count: int) -> Types | None:
+        """Return the types of `count` arguments, None if it does not take so many."""
+        types = tuple(parameter.type for parameter in self.parameters)
+        if not self.variadic:
+            return types if count == len(types) else None
+        fixed = types[:-1]
+        return fixed + types[-1:] * (count - len(fixed)) if count >= len(fixed) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a call means: the types that its arguments are cast to, and that of its result."""
+
+    signature: Signature
+    arguments: Types
+    result: Type
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFunction:
+    """A scalar function of SQL."""
+
+    name: str
+    family: str
+    description: str
+    signatures: tuple[Signature, ...]
+    result_of: ResultOf | None = field(default=None, compare=False)
+    hidden: bool = False
+    """Whether it is an operator and stands in no list of functions."""
+
+    def resolve(self, arguments: Types) -> Resolved:
+        """Return what a call with arguments of these types means.
+
+        Raises:
+            TypeMismatch: nothing.
+        """
+        found: tuple[int, Resolved] | None = None
+        for signature in self.signatures:
+            wanted = signature.types_for(len(arguments))
+            fitted = None if wanted is None else _fit(arguments, wanted)
+            if fitted is None or wanted is None:
+                continue
+            cost, bound = fitted
+            cost += _VARIADIC_COST * signature.variadic
+            if found is None or cost < found[0]:
+                types = tuple(
+                    _filled(of, bound, given) for of, given in zip(wanted, arguments, strict=True)
+                )
+                found = cost, Resolved(signature, types, self._result(signature, bound, types))
+        if found is None:
+            raise TypeMismatch(f'function "{self.name}" does not take these arguments')
+        return found[1]
+
+    def type_of(self, arguments: Types) -> Type:
+        return self.resolve(arguments).result
+
+    def _result(self, signature: Signature, bound: Mapping[str, Type], types: Types) -> Type:
+        if self.result_of is not None:
+            return self.result_of(types)
+        decimals = [of for of in types if isinstance(of, Decimal)]
+        return _filled(signature.result, bound, decimals[0] if decimals else NULL)
+
+
+def _fit(arguments: Types, wanted: Types) -> tuple[int, dict[str, Type]] | None:
+    """Return what it costs to call so, and what the generic types are; None if it does not fit."""
+    bound: dict[str, Type] = {}
+    total = 0
+    for given, of in zip(arguments, wanted, strict=True):
+        cost = _cost(given, of, bound)
+        if cost is None:
+            return None
+        total += cost
+    return total, bound
+
+
+def _cost(  # noqa: PLR0911 - a table of cases
+    given: Type, wanted: Type, bound: dict[str, Type]
+) -> int | None:
+    if given == wanted:
+        return 0
+    if isinstance(wanted, Generic):
+        return _bind(given, wanted, bound)
+    if given == NULL:
+        return 1
+    match given, wanted:
+        case Decimal(), AnyDecimal():
+            return 0
+        case _, AnyDecimal() if numeric(given) and given != DOUBLE:
+            return _CAST_COST * (_RANK["DECIMAL"] - _RANK[given.name])
+        case Array(element=one), Array(element=other):
+            return _cost(one, other, bound)
+        case Map(key=k1, value=v1), Map(key=k2, value=v2):
+            return _sum(_cost(k1, k2, bound), _cost(v1, v2, bound))
+        case LambdaOf(result=one), LambdaOf(result=other):
+            return _cost(one, other, bound)
+        case Struct(), Struct(fields=()):
+            return 0
+        case _ if numeric(given) and numeric(wanted):
+            steps = _RANK[wanted.name] - _RANK[given.name]
+            return _CAST_COST * steps if steps > 0 else None
+        case _:
+            return None
+
+
+def _bind(given: Type, wanted: Generic, bound: dict[str, Type]) -> int | None:
+    known = bound.get(wanted.name)
+    if known is None or known == NULL:
+        bound[wanted.name] = given
+        return _GENERIC_COST
+    if given in {known, NULL}:
+        return _GENERIC_COST
+    if numeric(given) and numeric(known):
+        if _RANK[given.name] > _RANK[known.name]:
+            bound[wanted.name] = given
+        return _GENERIC_COST + _CAST_COST
+    return None
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _filled(of: Type, bound: Mapping[str, Type], given: Type) -> Type:
+    match of:
+        case Generic(name=name):
+            return bound.get(name, NULL)
+        case AnyDecimal():
+            return given
+        case Array(element=element):
+            inner = given.element if isinstance(given, Array) else NULL
+            return Array(_filled(element, bound, inner))
+        case Map(key=key, value=value):
+            inner = given if isinstance(given, Map) else Map(NULL, NULL)
+            return Map(_filled(key, bound, inner.key), _filled(value, bound, inner.value))
+        case LambdaOf():
+            return given
+        case Struct(fields=()):
+            return given
+        case _:
+            return of
+
+
+# How signatures are written.
+
+
+def signature(text: str) -> Signature:
+    """Return the signature that a text says.
+
+    Example:
+        >>> found = signature("ARRAY<U> (array ARRAY<T>, f (T) => U)")
+        >>> [parameter.name for parameter in found.parameters], str(found.result)
+        (['array', 'f'], 'ARRAY<U>')
+    """
+    result, _, rest = text.partition(" (")
+    parameters = []
+    variadic = False
+    for part in _parts(rest[:-1]):
+        name, _, kind = part.strip().partition(" ")
+        variadic = kind.endswith("...")
+        parameters.append(Parameter(name, _type(kind.removesuffix("..."))))
+    return Signature(tuple(parameters), _type(result), variadic)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield what stands between commas outside of all brackets."""
+    depth, start = 0, 0
+    for at, sign in enumerate(text):
+        depth += (sign in "(<") - (sign in ")>" and text[at - 1 : at + 1] != "=>")
+        if sign == "," and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+def _type(text: str) -> Type:
+    text = text.strip()
+    if text.startswith("("):
+        inside, _, result = text[1:].partition(") => ")
+        return LambdaOf("LAMBDA", tuple(map(_type, _parts(inside))), _type(result))
+    if len(text) == 1:
+        return Generic(text)
+    if text == "DECIMAL":
+        return AnyDecimal(text)
+    if text == "STRUCT":
+        return Struct(())
+    if text in {"TIME"}:
+        return Type(text)
+    if text.startswith("ARRAY<"):
+        return Array(_type(text[6:-1]))
+    if text.startswith("MAP<"):
+        key, value = _parts(text[4:-1])
+        return Map(_type(key), _type(value))
+    return parse_type(text)
+
+
+
+def function(
+    name: str,
+    family: str,
+    description: str,
+    *signatures: str,
+    result_of: ResultOf | None = None,
+    hidden: bool = False,
+) -> SqlFunction:
+    """Return a function by the texts of its signatures."""
+    return SqlFunction(
+        name, family, description, tuple(map(signature, signatures)), result_of, hidden
+    )
