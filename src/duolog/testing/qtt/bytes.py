@@ -11,10 +11,6 @@ from duolog.ksql.catalog import SourceWindow, SqlColumn, SqlFormat
 from duolog.plan.types import Type
 
 
-    def iterencode(self, o: object, _one_shot: bool = False) -> Any:  # noqa: FBT001, FBT002 - json's own
-        return super().iterencode(o, _one_shot)
-
-
 def dumps(value: object) -> str:
     """Return JSON in which a Decimal keeps its digits."""
     match value:
