@@ -4,7 +4,7 @@ from duolog.dsl.columns import Columns, named
 from duolog.plan.aggregates import Fold, custom_fold, fold
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named, RowTime, walk
-from duolog.plan.nodes import Filter, GroupBy, Project, TableJoin, scope_of
+from duolog.plan.nodes import Filter, GroupBy, Project, Rename, TableJoin, scope_of
 
 
 def fold_of(
@@ -39,7 +39,7 @@ def fold_of(
 def _ensure_found_again(found: Fold, group: GroupBy) -> None:
     """Raise a StatementError if values are kept by a time that they do not have when they are taken back."""
     table = group.parent
-    while isinstance(table, Filter | Project):
+    while isinstance(table, Filter | Project | Rename):
         table = table.parent
     by_time = any(one.paged and RowTime() in walk(one.add) for one in found.accumulators)
     if by_time and isinstance(table, TableJoin):

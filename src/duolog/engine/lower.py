@@ -37,6 +37,7 @@ from duolog.engine.lowering.stateless import (
     lower_explode,
     lower_filter,
     lower_project,
+    lower_rename,
     lower_split,
     lower_to_stream,
 )
@@ -73,6 +74,7 @@ from duolog.plan.nodes import (
     Numbered,
     Print,
     Project,
+    Rename,
     Repartition,
     SelectKey,
     SetHeaders,
@@ -100,6 +102,7 @@ RULES: Final[dict[type[Node], Rule]] = {
     TableCopy: lower_table,
     Filter: lower_filter,
     Project: lower_project,
+    Rename: lower_rename,
     Explode: lower_explode,
     Split: lower_split,
     Branch: lower_branch,

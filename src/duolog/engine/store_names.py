@@ -18,6 +18,7 @@ from duolog.plan.nodes import (
     Numbered,
     Plan,
     Project,
+    Rename,
     Sink,
     Source,
     StreamJoinSide,
@@ -103,7 +104,8 @@ def _written_to(node: Node, plan: Plan) -> str:
     for child in plan.children(node):
         if isinstance(child, Sink):
             return child.topic
-        if isinstance(child, ToStream | Filter | Project) and (topic := _written_to(child, plan)):
+        passes = isinstance(child, ToStream | Filter | Project | Rename)
+        if passes and (topic := _written_to(child, plan)):
             return topic
     return ""
 

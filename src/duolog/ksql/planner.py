@@ -6,19 +6,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from sqlglot import exp
 
 from duolog.ksql.analysis import Item, items_of, key_of, output_columns
 from duolog.ksql.binder import Binder
 from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat
-from duolog.ksql.errors import SqlError
 from duolog.ksql.grouping import Grouping
-from duolog.ksql.nodes import place_of
-from duolog.ksql.scope import SqlScope, Visible
-from duolog.plan.expressions import ColumnRef, RowTime
-from duolog.plan.formats import Format
+from duolog.ksql.scope import SqlScope
+from duolog.ksql.sources import Relation, SourceReader, plan_format
+from duolog.ksql.steps import NodeT, Steps
 from duolog.plan.nodes import (
     AggregateNode,
     Filter,
@@ -28,15 +25,8 @@ from duolog.plan.nodes import (
     Project,
     SelectKey,
     Sink,
-    StreamSource,
-    TableSource,
 )
 from duolog.plan.nodes.plan import plan_of
-from duolog.plan.schema import Schema
-from duolog.plan.types import BIGINT, Column
-
-NodeT = TypeVar("NodeT", bound=Node)
-
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -73,17 +63,18 @@ def plan_query(select: exp.Select, catalog: Catalog, target: Target) -> Planned:
 @dataclass
 class _Planner:
     catalog: Catalog
-    _count: int = field(default=0)
+    steps: Steps = field(default_factory=Steps)
 
     def plan(self, select: exp.Select, target: Target) -> Planned:
-        source = self._source_of(select.args["from_"].this)
-        node, scope = self._read(source, select.args["from_"].this.alias or source.name)
+        relation = self._relation(select)
+        node, scope = relation.node, relation.scope
         node = self._filtered(node, scope, select.args.get("where"), "WHERE")
         items = items_of(select, scope)
         if select.args.get("group"):
             node, columns = self._aggregated(select, node, scope, items)
         else:
             node, columns = self._projected(select, node, scope, items)
+        source = relation.sources[0]
         key_format = target.key_format or source.key_format
         value_format = target.value_format or source.value_format
         sink = self._add(
@@ -99,38 +90,13 @@ class _Planner:
             target.topic,
             key_format,
             value_format,
-            (source,),
+            relation.sources,
         )
 
-    # Sources.
-
-    def _source_of(self, table: exp.Table) -> SourceInfo:
-        name = table.name
-        if name not in self.catalog.sources:
-            raise SqlError(f"{name} does not exist.", at=place_of(table))
-        return self.catalog.sources[name]
-
-    def _read(self, source: SourceInfo, alias: str) -> tuple[Node, SqlScope]:
-        schema = Schema(
-            tuple(Column(one.name, one.type) for one in source.key),
-            tuple(Column(one.name, one.type) for one in source.value),
-        )
-        formats = plan_format(source.key_format), plan_format(source.value_format)
-        if source.is_table:
-            node: Node = self._add(
-                "table",
-                lambda name: TableSource(name, source.topic, schema, *formats, f"{name}-store"),
-            )
-        else:
-            node = self._add(
-                "stream", lambda name: StreamSource(name, source.topic, schema, *formats)
-            )
-        visible = [
-            Visible(alias, one.name, ColumnRef(one.name), one.type)
-            for one in (*source.key, *source.value)
-        ]
-        visible.append(Visible(alias, "ROWTIME", RowTime(), BIGINT, pseudo=True))
-        return node, SqlScope(tuple(visible))
+    def _relation(self, select: exp.Select) -> Relation:
+        used = frozenset(column.name for column in select.find_all(exp.Column))
+        reader = SourceReader(self.catalog, self.steps, used)
+        return reader.read(select.args["from_"].this)
 
     # Clauses.
 
@@ -188,9 +154,4 @@ class _Planner:
         return Binder(scope, self.catalog.types)
 
     def _add(self, kind: str, make: Callable[[str], NodeT]) -> NodeT:
-        self._count += 1
-        return make(f"{kind}-{self._count}")
-
-
-def plan_format(of: SqlFormat) -> Format:
-    return Format(of.name)
+        return self.steps.add(kind, make)

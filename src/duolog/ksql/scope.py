@@ -21,6 +21,8 @@ class Visible:
     type: Type
     pseudo: bool = False
     """Whether it stands beside the columns (ROWTIME, WINDOWSTART …) and is in no *."""
+    key: bool = False
+    """Whether it is in the key of the records that a clause sees."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from duolog.plan.nodes import (
     Numbered,
     Print,
     Project,
+    Rename,
     Repartition,
     SelectKey,
     SetHeaders,
@@ -361,7 +362,7 @@ def kept_by(table: Node, looked_up: LookedUp) -> LookUp:
                 return Kept(results(key, kept), kept.timestamp_ms)
 
             return of_aggregate
-        case Filter() | Project():
+        case Filter() | Project() | Rename():
             parent = kept_by(table.parent, looked_up)
             run = _OPERATORS[type(table)](table)
 
@@ -443,6 +444,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     TableCopy: _table,
     Filter: _filter,
     Project: _project,
+    Rename: _pass,
     Explode: _explode,
     Split: _split,
     Branch: _branch,

@@ -16,8 +16,8 @@ from duolog.engine.lowering.operators import (
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.sql import spark_type
 from duolog.plan.expressions import type_of
-from duolog.plan.nodes import Branch, Explode, Filter, Project, Split, ToStream
-from duolog.plan.types import Array, Map
+from duolog.plan.nodes import Branch, Explode, Filter, Project, Rename, Split, ToStream
+from duolog.plan.types import Array, Column, Map
 
 
 def lower_filter(node: Filter, row: Row, _around: Surroundings) -> Lowered:
@@ -36,6 +36,17 @@ def lower_project(node: Project, row: Row, around: Surroundings) -> Lowered:
     columns = tuple(types[name] for name, _ in computed)
     entry = row.entry(node.name, ProjectOperator(values=values))
     return Lowered([entry], Row.of(node.schema.key, columns, changes=row.changes))
+
+
+def lower_rename(node: Rename, row: Row, _around: Surroundings) -> Lowered:
+    """Lower it to nothing: columns stay where they are, and are found by other names."""
+    now = {before: name for name, before in node.before.items()}
+
+    def renamed(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        return tuple(Column(now.get(name, name), of) for name, of in columns)
+
+    names = {now[name]: at for name, at in row.names.items() if name in now}
+    return Lowered([], Row(renamed(row.key), renamed(row.value), names, row.changes))
 
 
 def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:

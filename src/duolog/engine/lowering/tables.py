@@ -20,7 +20,7 @@ from duolog.engine.lowering.operators import (
     WaitOperator,
 )
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
-from duolog.engine.lowering.stateless import lower_filter, lower_project
+from duolog.engine.lowering.stateless import lower_filter, lower_project, lower_rename
 from duolog.engine.lowering.suppress import lower_suppress
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
@@ -34,6 +34,7 @@ from duolog.plan.nodes import (
     JoinSide,
     Node,
     Project,
+    Rename,
     StreamTableJoin,
     Suppress,
     TableJoin,
@@ -87,6 +88,9 @@ def lower_getter(  # noqa: PLR0911 - a table of cases
         case Project():
             parent = lower_getter(table.parent, around)
             return _after(parent, lower_project(table, parent.row, around))
+        case Rename():
+            parent = lower_getter(table.parent, around)
+            return _after(parent, lower_rename(table, parent.row, around))
         case Suppress():
             parent = lower_getter(table.parent, around)
             return _after(parent, lower_suppress(table, parent.row, around))

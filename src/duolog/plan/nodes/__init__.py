@@ -26,6 +26,7 @@ one node that two others read is computed once, two equal nodes are two.
     Split, Branch    stream                   as its parent
     SetHeaders, SetTime  stream               as its parent; other headers, another timestamp
     Merge            stream                   as its parents
+    Rename           as its parent            as its parent, under other names
     Repartition      stream                   as its parent
     ToStream         stream                   as its parent
     ToTable          table (keeps a store)    as its parent; null key ignored, null value deletes
@@ -62,6 +63,7 @@ from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names
 from duolog.plan.nodes.node import Node, ancestors, driving, scope_of
 from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
+from duolog.plan.nodes.rename import Rename
 from duolog.plan.nodes.repartition import Repartition
 from duolog.plan.nodes.split import Branch, Split
 from duolog.plan.nodes.stateless import Filter, Project, ToStream
@@ -94,6 +96,7 @@ __all__ = [
     "Plan",
     "Print",
     "Project",
+    "Rename",
     "Repartition",
     "SelectKey",
     "SetHeaders",

@@ -1,0 +1,219 @@
+"""Sources as queries read them: their columns under names that no other column of the query has.
+
+    CREATE STREAM s (id INT KEY, name STRING)     FROM s AS a     columns a.ID, a.NAME
+    ROWTIME, ROWPARTITION, ROWOFFSET, headers     what stands beside the record; columns a.ROWTIME … where a join or a table
+                                                  must keep it
+    WINDOWSTART, WINDOWEND                        the bounds in a windowed key
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.core.windowed_key import WindowedKey
+from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat, TimestampColumn
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.steps import Steps
+from duolog.plan.expressions import Call, ColumnRef, Expression, Literal, Metadata, Named, RowTime
+from duolog.plan.formats import Format
+from duolog.plan.nodes import Node, Project, Rename, StreamSource, TableSource, ToTable
+from duolog.plan.schema import BOUNDS, Schema
+from duolog.plan.sql.registry import PREFIX
+from duolog.plan.times import OWN_TIMES, SourceTimes
+from duolog.plan.types import BIGINT, INT, STRING, Column, Type
+
+BESIDE: Final[dict[str, tuple[Expression, Type]]] = {
+    "ROWTIME": (RowTime(), BIGINT),
+    "ROWPARTITION": (Metadata("partition"), INT),
+    "ROWOFFSET": (Metadata("offset"), BIGINT),
+}
+"""Pseudo columns that each source has."""
+
+WINDOW_BOUNDS: Final = {"WINDOWSTART": BOUNDS[0].name, "WINDOWEND": BOUNDS[1].name}
+"""Pseudo columns of a windowed source, and what they are in a windowed key."""
+
+PSEUDO: Final = (*BESIDE, *WINDOW_BOUNDS)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column in the key of records: its name in the plan, and what a projection may call it.
+
+    Of a join `given` are the sides that it is the value of, the one that is preferred first: a projection must have
+    one of them. They are written as errors tell them.
+    """
+
+    name: str
+    given: tuple[exp.Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What the clauses of a query read: records of a node, the columns that they may name, the sources behind it."""
+
+    node: Node
+    scope: SqlScope
+    sources: tuple[SourceInfo, ...]
+    """The left-most first: formats of a result are those of this one where nothing is said."""
+    keys: tuple[KeyColumn, ...]
+    """One for each column of the node's key, but for the bounds of a window."""
+    keyed_by: str = "key column"
+    """What a key is, in errors: a key column, a join expression, a grouping expression …"""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReader:
+    """Reads the sources of one query. `used` are the names of columns that stand anywhere in it."""
+
+    catalog: Catalog
+    steps: Steps
+    used: frozenset[str]
+
+    def info(self, table: exp.Table) -> SourceInfo:
+        """Return the source that a FROM or a JOIN names.
+
+        Raises:
+            SqlError: there is none.
+        """
+        if table.name not in self.catalog.sources:
+            raise SqlError(f"{table.name} does not exist.", at=place_of(table))
+        return self.catalog.sources[table.name]
+
+    def read(self, table: exp.Table, *, joined: bool = False) -> Relation:
+        """Return the records of a source.
+
+        What stands beside a record is made a column of it where it is `joined`: then there are two records.
+        """
+        source, alias = self.info(table), table.alias or table.name
+        beside = self._beside(source)
+        keeps = beside if joined or source.is_table else {}
+        if not joined and source.is_table:
+            # The time of a row is known of tables too, wherever it is computed.
+            keeps = {name: found for name, found in keeps.items() if name != "ROWTIME"}
+        node = self._source_node(source, alias, keeps)
+        visible = [
+            Visible(alias, column.name, ColumnRef(_inner(alias, column.name)), column.type, key=True)
+            for column in source.key
+        ]
+        visible += [
+            Visible(alias, column.name, ColumnRef(_inner(alias, column.name)), column.type)
+            for column in source.value
+        ]
+        headers = {column.name for column in source.headers}
+        visible += [
+            Visible(
+                alias,
+                name,
+                ColumnRef(_inner(alias, name)) if name in keeps else expression,
+                of,
+                pseudo=name not in headers,
+            )
+            for name, (expression, of) in beside.items()
+        ]
+        if source.window is not None:
+            visible += [
+                Visible(alias, name, ColumnRef(bound), BIGINT, pseudo=True)
+                for name, bound in WINDOW_BOUNDS.items()
+            ]
+        keys = tuple(
+            KeyColumn(_inner(alias, column.name), (exp.column(column.name),))
+            for column in source.key
+        )
+        return Relation(node, SqlScope(tuple(visible)), (source,), keys)
+
+    def _beside(self, source: SourceInfo) -> dict[str, tuple[Expression, Type]]:
+        """Return what stands beside records of a source: headers all, the others as far as the query names them."""
+        found: dict[str, tuple[Expression, Type]] = {
+            column.name: (_header(column), column.type) for column in source.headers
+        }
+        return found | {name: of for name, of in BESIDE.items() if name in self.used}
+
+    def _source_node(
+        self, source: SourceInfo, alias: str, keeps: dict[str, tuple[Expression, Type]]
+    ) -> Node:
+        schema = source_schema(source)
+        formats = plan_format(source.key_format), plan_format(source.value_format)
+        times = _times(source, schema)
+        as_stream = not source.is_table or any(
+            isinstance(expression, Metadata) for expression, _ in keeps.values()
+        )
+        if as_stream:
+            node: Node = self.steps.add(
+                "stream", lambda name: StreamSource(name, source.topic, schema, *formats, times)
+            )
+        else:
+            node = self.steps.add(
+                "table",
+                lambda name: TableSource(
+                    name, source.topic, schema, *formats, f"{name}-store", times
+                ),
+            )
+        node = self._renamed(node, source.key, source.value, alias)
+        if keeps:
+            node = self._with_columns(node, alias, keeps)
+        if source.is_table and as_stream:
+            stream = node
+            node = self.steps.add("table", lambda name: ToTable(name, stream, f"{name}-store"))
+        return node
+
+    def _renamed(
+        self, node: Node, keys: Sequence[SqlColumn], values: Sequence[SqlColumn], alias: str
+    ) -> Node:
+        names = [tuple(_inner(alias, column.name) for column in columns) for columns in (keys, values)]
+        return self.steps.add("names", lambda name: Rename(name, node, *names))
+
+    def _with_columns(
+        self, node: Node, alias: str, more: dict[str, tuple[Expression, Type]]
+    ) -> Node:
+        values: list[Named] = [(column.name, ColumnRef(column.name)) for column in node.schema.value]
+        values += [(_inner(alias, name), expression) for name, (expression, _) in more.items()]
+        return self.steps.add("columns", lambda name: Project(name, node, tuple(values)))
+
+
+def source_schema(source: SourceInfo) -> Schema:
+    """Return the schema of the records in a source's topic."""
+    key = tuple(Column(one.name, one.type) for one in source.key)
+    value = tuple(Column(one.name, one.type) for one in source.value)
+    if source.window is None:
+        return Schema(key, value)
+    return Schema(key + BOUNDS, value, WindowedKey(source.window.size_ms))
+
+
+def time_of(column: TimestampColumn, schema: Schema) -> Expression:
+    """Return the timestamp that a column of `schema` says: itself, or the text that it has, read.
+
+    Raises:
+        SqlError: there is no such column.
+    """
+    types = dict(schema.columns)
+    if column.name not in types:
+        raise SqlError(
+            "The TIMESTAMP column set in the WITH clause does not exist in the schema: "
+            f"'{column.name}'"
+        )
+    read = ColumnRef(column.name)
+    if types[column.name] != STRING or column.pattern is None:
+        return read
+    return Call(PREFIX + "STRINGTOTIMESTAMP", (read, Literal(column.pattern, STRING)))
+
+
+def plan_format(of: SqlFormat) -> Format:
+    return Format(of.name)
+
+
+def _times(source: SourceInfo, schema: Schema) -> SourceTimes:
+    if source.timestamp is None:
+        return OWN_TIMES
+    return SourceTimes(time_of(source.timestamp, schema), "skip")
+
+
+def _header(column: SqlColumn) -> Expression:
+    return Metadata("header", column.header) if column.role == "HEADER" else Metadata("headers")
+
+
+def _inner(alias: str, name: str) -> str:
+    return f"{alias}.{name}"
