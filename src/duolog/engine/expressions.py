@@ -76,7 +76,7 @@ class Names:
                 return self.accumulators[name]
 
 
-def lower_expression(  # noqa: PLR0911 - a table of cases
+def lower_expression(  # noqa: PLR0911, PLR0912 - a table of cases
     expression: Expression, names: Names
 ) -> str:
     """Return `expression` as Spark SQL.

@@ -1,8 +1,8 @@
 """Expressions of the language as expressions of the plan, typed.
 
-    names        by a scope                     literals   INTEGER, BIGINT, DECIMAL as they are written
-    operators    calls of `plan.sql.operators`  functions  by the signature that fits
-    texts        beside a DATE, TIME, TIMESTAMP, BOOLEAN or number are read as one where the language says so
+names        by a scope                     literals   INTEGER, BIGINT, DECIMAL as they are written
+operators    calls of `plan.sql.operators`  functions  by the signature that fits
+texts        beside a DATE, TIME, TIMESTAMP, BOOLEAN or number are read as one where the language says so
 """
 
 import datetime as dt
@@ -101,7 +101,9 @@ class Binder:
             bound = self.bind(node)
         except SqlError as error:
             if error.message.startswith(("Cannot compare", "Error processing")):
-                raise SqlError(f"Error in {clause} expression: {error.message}", at=error.at) from None
+                raise SqlError(
+                    f"Error in {clause} expression: {error.message}", at=error.at
+                ) from None
             raise
         if bound.type not in {BOOLEAN, NULL}:
             raise SqlError(
@@ -197,7 +199,9 @@ class Binder:
         if not all(numeric(of) or of == NULL for of in types):
             raise SqlError(
                 f"Error processing expression: {formatted(node)}. Unsupported arithmetic types. "
-                + " ".join(of.name.replace("INT", "INTEGER") if of == INT else of.name for of in types),
+                + " ".join(
+                    of.name.replace("INT", "INTEGER") if of == INT else of.name for of in types
+                ),
                 at=place_of(node),
             )
         return self._call(_ARITHMETIC[type(node)], sides, node)
@@ -220,7 +224,9 @@ class Binder:
             raise SqlError(f"Expected STRUCT type, got: {sql_name(bound.type)}", at=place_of(node))
         fields = dict(bound.type.fields)
         if name not in fields:
-            raise SqlError(f"Could not find field '{name}' in '{formatted(node.this)}'.", at=place_of(node))
+            raise SqlError(
+                f"Could not find field '{name}' in '{formatted(node.this)}'.", at=place_of(node)
+            )
         return Bound(Item(bound.expression, Literal(name, STRING)), fields[name])
 
     def _bracket(self, node: exp.Bracket) -> Bound:
@@ -244,7 +250,9 @@ class Binder:
         if name not in SQL_FUNCTIONS or SQL_FUNCTIONS[name].hidden:
             raise SqlError(f"Can't find any functions with the name '{name}'", at=place_of(node))
         function = SQL_FUNCTIONS[name]
-        plain = [None if isinstance(arg, exp.Lambda) else self.bind(arg) for arg in node.expressions]
+        plain = [
+            None if isinstance(arg, exp.Lambda) else self.bind(arg) for arg in node.expressions
+        ]
         bound = [
             arg if arg is not None else self._lambda(node.expressions[at], function, plain, at)
             for at, arg in enumerate(plain)
@@ -268,9 +276,7 @@ class Binder:
             parameters = tuple(map(Variable, names, found))
             known = {**(self.variables or {}), **dict(zip(names, parameters, strict=True))}
             body = Binder(self.scope, self.types, self.rule, known).bind(node.this)
-            return Bound(
-                Lambda(parameters, body.expression), LambdaOf("LAMBDA", found, body.type)
-            )
+            return Bound(Lambda(parameters, body.expression), LambdaOf("LAMBDA", found, body.type))
         raise self._not_accepted(function.name, [other.type for other in others if other], node)
 
     def _call(self, name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:

@@ -273,9 +273,7 @@ class ExpressionParser(parser.Parser):
         while self._curr.token_type in kinds:
             token = self._curr
             self._advance()
-            found = self.expression(
-                kinds[token.token_type](this=found, expression=part()), token
-            )
+            found = self.expression(kinds[token.token_type](this=found, expression=part()), token)
         return found
 
     def _signed(self) -> exp.Expression:
@@ -299,7 +297,7 @@ class ExpressionParser(parser.Parser):
             else:
                 return found
 
-    def _primary(self) -> exp.Expression:
+    def _primary(self) -> exp.Expression:  # noqa: PLR0911 - a table of cases
         token = self._curr
         kind = token.token_type
         if kind in {TokenType.NUMBER, TokenType.STRING}:

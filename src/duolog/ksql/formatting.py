@@ -91,7 +91,8 @@ def _assigned(found: list[exp.Expression]) -> str:
 def _case(node: exp.Case) -> str:
     operand = f" {formatted(node.this)}" if node.this else ""
     arms = "".join(
-        f" WHEN {formatted(arm.this)} THEN {formatted(arm.args['true'])}" for arm in node.args["ifs"]
+        f" WHEN {formatted(arm.this)} THEN {formatted(arm.args['true'])}"
+        for arm in node.args["ifs"]
     )
     default = node.args.get("default")
     otherwise = f" ELSE {formatted(default)}" if default else ""

@@ -15,7 +15,7 @@ from duolog.ksql.scope import SqlScope
 from duolog.plan.aggregates import Fold, fold
 from duolog.plan.expressions import Aggregate, ColumnRef, Expression, Scope, type_of
 from duolog.plan.nodes import GroupBy, scope_of
-from duolog.plan.types import Type
+from duolog.plan.types import Column, Type
 
 
 class Grouping:
@@ -91,8 +91,6 @@ class Grouping:
         return rule
 
     def _scope_of_fold(self, aggregate: Aggregate, group: GroupBy) -> Scope:
-        from duolog.plan.types import Column
-
         kept = fold((("x", aggregate),), scope_of(group), undo=group.is_table).accumulators
         columns = tuple(Column(one.name, one.type) for one in kept)
         return Scope(group.schema.key, accumulators=columns)
@@ -104,13 +102,9 @@ class Grouping:
         return self._key(node)
 
     def _key(self, node: exp.Expression) -> Bound | None:
-        for given, (name, expression) in zip(self._given, self.keys, strict=True):
+        for given, (name, _) in zip(self._given, self.keys, strict=True):
             if self._means(node, given):
-                scope = Scope(tuple())
-                del scope
-                return Bound(
-                    ColumnRef(name), Binder(self._scope, self._types).bind(given).type
-                )
+                return Bound(ColumnRef(name), Binder(self._scope, self._types).bind(given).type)
         if isinstance(node, exp.Column):
             raise SqlError(
                 f"Non-aggregate SELECT expression(s) not part of GROUP BY: {formatted(node)}",

@@ -120,7 +120,9 @@ class KsqlParser(QueryParser):
     def _property(self) -> exp.Expression:
         token = self._curr
         name: exp.Expression
-        name = self.text() if token.token_type == TokenType.STRING else self.identifier("a property")
+        name = (
+            self.text() if token.token_type == TokenType.STRING else self.identifier("a property")
+        )
         self.expect(TokenType.EQ, "'='")
         return self.expression(nodes.Property(this=name, value=self.literal()), token)
 
@@ -178,7 +180,9 @@ class KsqlParser(QueryParser):
         token = self._curr
         self.expect_word("ADD")
         self.take_word("COLUMN")
-        return self.expression(nodes.Element(this=self.identifier("a column"), kind=self.data_type()), token)
+        return self.expression(
+            nodes.Element(this=self.identifier("a column"), kind=self.data_type()), token
+        )
 
     # Queries that run.
 
@@ -213,7 +217,11 @@ class KsqlParser(QueryParser):
 
     def _describe(self) -> exp.Expression:
         for kind, what in (("FUNCTION", "a function"), ("CONNECTOR", "a connector")):
-            if self.at_word(kind) and self._ahead(1) is not None and not self.at_word(kind, "EXTENDED"):
+            if (
+                self.at_word(kind)
+                and self._ahead(1) is not None
+                and not self.at_word(kind, "EXTENDED")
+            ):
                 self._advance()
                 return nodes.Describe(kind=kind, this=self.identifier(what))
         for kind in ("STREAMS", "TABLES"):
@@ -261,7 +269,9 @@ class KsqlParser(QueryParser):
         if kind:
             name, elements = self.identifier(), self._elements()
             properties = self._properties()
-            return nodes.AssertSource(kind=kind, this=name, elements=elements, properties=properties)
+            return nodes.AssertSource(
+                kind=kind, this=name, elements=elements, properties=properties
+            )
         absent = self.take_word("NOT", "EXISTS")
         if self.take_word("TOPIC"):
             return self._assert_topic(absent=absent)
@@ -310,5 +320,3 @@ class KsqlParser(QueryParser):
             properties=self._properties(),
             exists=exists,
         )
-
-

@@ -1,7 +1,7 @@
 """From a query to nodes of the plan.
 
-    source ─▶ WHERE ─▶ PARTITION BY ─▶ select ─▶ sink
-    source ─▶ WHERE ─▶ GROUP BY ─▶ aggregate ─▶ HAVING ─▶ sink
+source ─▶ WHERE ─▶ PARTITION BY ─▶ select ─▶ sink
+source ─▶ WHERE ─▶ GROUP BY ─▶ aggregate ─▶ HAVING ─▶ sink
 """
 
 from collections.abc import Callable
@@ -27,6 +27,7 @@ from duolog.plan.nodes import (
     Sink,
 )
 from duolog.plan.nodes.plan import plan_of
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -115,7 +116,8 @@ class _Planner:
         partition = select.args.get("partition_by")
         if partition is not None:
             bound = [
-                self._binder(scope.within("PARTITION BY")).bind(one) for one in partition.expressions
+                self._binder(scope.within("PARTITION BY")).bind(one)
+                for one in partition.expressions
             ]
             keys = key_of(partition.expressions, bound, items)
             unkeyed = node

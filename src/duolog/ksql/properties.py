@@ -9,16 +9,23 @@ from duolog.ksql.catalog import SourceWindow, SqlFormat, TimestampColumn
 from duolog.ksql.errors import SqlError
 from duolog.ksql.words import UNITS
 
-FORMATS: Final = ("JSON", "KAFKA", "DELIMITED", "NONE", "AVRO", "PROTOBUF", "JSON_SR", "PROTOBUF_NOSR")
+FORMATS: Final = (
+    "JSON",
+    "KAFKA",
+    "DELIMITED",
+    "NONE",
+    "AVRO",
+    "PROTOBUF",
+    "JSON_SR",
+    "PROTOBUF_NOSR",
+)
 
 
 class Properties:
     """The properties of one statement, by their names in upper case."""
 
     def __init__(self, given: Iterable[exp.Expression] | None) -> None:
-        self._values = {
-            one.this.name.upper(): _plain(one.args["value"]) for one in given or ()
-        }
+        self._values = {one.this.name.upper(): _plain(one.args["value"]) for one in given or ()}
 
     def text(self, name: str) -> str | None:
         value = self._values.get(name)
@@ -56,7 +63,11 @@ class Properties:
 
     def timestamp(self) -> TimestampColumn | None:
         name = self.text("TIMESTAMP")
-        return None if name is None else TimestampColumn(name.strip("`").upper(), self.text("TIMESTAMP_FORMAT"))
+        return (
+            None
+            if name is None
+            else TimestampColumn(name.strip("`").upper(), self.text("TIMESTAMP_FORMAT"))
+        )
 
 
 def _plain(node: exp.Expression) -> object:

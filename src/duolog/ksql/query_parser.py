@@ -1,6 +1,6 @@
 """Queries: SELECT, what it reads, its windows and joins.
 
-    SELECT … FROM a [JOIN b WITHIN … ON …] [WINDOW …] [WHERE …] [GROUP BY …] [PARTITION BY …] [HAVING …] [EMIT …] [LIMIT n]
+SELECT … FROM a [JOIN b WITHIN … ON …] [WINDOW …] [WHERE …] [GROUP BY …] [PARTITION BY …] [HAVING …] [EMIT …] [LIMIT n]
 """
 
 from collections.abc import Callable
@@ -116,7 +116,9 @@ class QueryParser(ExpressionParser):
         token = self._curr
         number = self.integer()
         unit = self._curr.text.upper().removesuffix("S")
-        if self._curr.token_type != TokenType.VAR or unit not in UNITS | dict.fromkeys(CALENDAR_UNITS):
+        if self._curr.token_type != TokenType.VAR or unit not in UNITS | dict.fromkeys(
+            CALENDAR_UNITS
+        ):
             self.expected("a unit of time (DAYS, HOURS, MINUTES, SECONDS or MILLISECONDS)")
         self._advance()
         return self.expression(nodes.Duration(this=number, unit=exp.var(unit)), token)

@@ -1,6 +1,6 @@
 """A session: statements in their order, over one catalog.
 
-    text ─▶ statements ─▶ catalog changed │ query planned │ rows to insert
+text ─▶ statements ─▶ catalog changed │ query planned │ rows to insert
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,8 @@ class SqlSession:
             node.args["kind"],
             columns,
             properties.topic() or node.this.name,
-            properties.format("KEY") or SqlFormat("KAFKA" if any(c.role == "KEY" for c in columns) else "NONE"),
+            properties.format("KEY")
+            or SqlFormat("KAFKA" if any(c.role == "KEY" for c in columns) else "NONE"),
             properties.format("VALUE") or SqlFormat("JSON"),
             properties.window(),
             properties.timestamp(),
@@ -126,5 +127,3 @@ def parse(text: str) -> list[exp.Expression]:
         length = len(told["highlight"] or " ")
         at = Place(told["line"], told["col"] - length + 1, 0, 0)
         raise syntax_error(at, told["description"], text.strip()) from error
-
-

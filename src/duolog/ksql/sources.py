@@ -1,9 +1,9 @@
 """Sources as queries read them: their columns under names that no other column of the query has.
 
-    CREATE STREAM s (id INT KEY, name STRING)     FROM s AS a     columns a.ID, a.NAME
-    ROWTIME, ROWPARTITION, ROWOFFSET, headers     what stands beside the record; columns a.ROWTIME … where a join or a table
-                                                  must keep it
-    WINDOWSTART, WINDOWEND                        the bounds in a windowed key
+CREATE STREAM s (id INT KEY, name STRING)     FROM s AS a     columns a.ID, a.NAME
+ROWTIME, ROWPARTITION, ROWOFFSET, headers     what stands beside the record; columns a.ROWTIME … where a join or a table
+                                              must keep it
+WINDOWSTART, WINDOWEND                        the bounds in a windowed key
 """
 
 from collections.abc import Sequence
@@ -96,7 +96,9 @@ class SourceReader:
             keeps = {name: found for name, found in keeps.items() if name != "ROWTIME"}
         node = self._source_node(source, alias, keeps)
         visible = [
-            Visible(alias, column.name, ColumnRef(_inner(alias, column.name)), column.type, key=True)
+            Visible(
+                alias, column.name, ColumnRef(_inner(alias, column.name)), column.type, key=True
+            )
             for column in source.key
         ]
         visible += [
@@ -163,13 +165,17 @@ class SourceReader:
     def _renamed(
         self, node: Node, keys: Sequence[SqlColumn], values: Sequence[SqlColumn], alias: str
     ) -> Node:
-        names = [tuple(_inner(alias, column.name) for column in columns) for columns in (keys, values)]
+        names = [
+            tuple(_inner(alias, column.name) for column in columns) for columns in (keys, values)
+        ]
         return self.steps.add("names", lambda name: Rename(name, node, *names))
 
     def _with_columns(
         self, node: Node, alias: str, more: dict[str, tuple[Expression, Type]]
     ) -> Node:
-        values: list[Named] = [(column.name, ColumnRef(column.name)) for column in node.schema.value]
+        values: list[Named] = [
+            (column.name, ColumnRef(column.name)) for column in node.schema.value
+        ]
         values += [(_inner(alias, name), expression) for name, (expression, _) in more.items()]
         return self.steps.add("columns", lambda name: Project(name, node, tuple(values)))
 

@@ -124,7 +124,7 @@ def fits(given: Decimal, wanted: Decimal) -> bool:
     )
 
 
-def wider(one: Type, other: Type) -> Type | None:
+def wider(one: Type, other: Type) -> Type | None:  # noqa: PLR0911 - a table of cases
     """Return the type that both widen to, if there is one."""
     if one == other:
         return one

@@ -5,11 +5,54 @@ from typing import Final
 from sqlglot import exp
 
 RESERVED: Final = frozenset(
-    """
-    AND AS BETWEEN BY CASE CAST CREATE CROSS DELETE DISTINCT DROP ELSE EMIT END EXISTS FALSE FROM FULL GROUP HAVING IN INNER
-    INSERT INTO IS JOIN LEFT LIKE LIMIT NOT NULL ON OR OUTER PARTITION RIGHT SELECT THEN TRUE USING VALUES WHEN WHERE WINDOW
-    WITH WITHIN
-    """.split()
+    [
+        "AND",
+        "AS",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CAST",
+        "CREATE",
+        "CROSS",
+        "DELETE",
+        "DISTINCT",
+        "DROP",
+        "ELSE",
+        "EMIT",
+        "END",
+        "EXISTS",
+        "FALSE",
+        "FROM",
+        "FULL",
+        "GROUP",
+        "HAVING",
+        "IN",
+        "INNER",
+        "INSERT",
+        "INTO",
+        "IS",
+        "JOIN",
+        "LEFT",
+        "LIKE",
+        "LIMIT",
+        "NOT",
+        "NULL",
+        "ON",
+        "OR",
+        "OUTER",
+        "PARTITION",
+        "RIGHT",
+        "SELECT",
+        "THEN",
+        "TRUE",
+        "USING",
+        "VALUES",
+        "WHEN",
+        "WHERE",
+        "WINDOW",
+        "WITH",
+        "WITHIN",
+    ]
 )
 """Words that name nothing unless they are quoted."""
 

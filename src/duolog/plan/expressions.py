@@ -331,7 +331,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
             pass
 
 
-def rewrite(
+def rewrite(  # noqa: PLR0911 - a table of cases
     expression: Expression, change: Callable[[Expression], Expression | None]
 ) -> Expression:
     """Return the expression with each part for which `change` gives another one replaced by it.

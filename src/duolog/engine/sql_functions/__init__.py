@@ -11,9 +11,7 @@ from duolog.plan.types import Type
 LOWERINGS: Final[Mapping[str, Lowering]] = OPERATORS | TEXT_FUNCTIONS
 
 
-def lower_sql_function(
-    name: str, args: Sequence[str], types: Sequence[Type], result: Type
-) -> str:
+def lower_sql_function(name: str, args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     """Return a call as Spark SQL.
 
     Args:

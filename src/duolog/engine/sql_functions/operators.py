@@ -11,7 +11,9 @@ from duolog.plan.types import BIGINT, INT, Decimal, Type
 def _arithmetic(sign: str) -> Lowering:
     def lower(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
         left, right = (
-            arg if of == result or isinstance(of, Decimal) else f"CAST({arg} AS {_operand(of, result)})"
+            arg
+            if of == result or isinstance(of, Decimal)
+            else f"CAST({arg} AS {_operand(of, result)})"
             for arg, of in zip(args, types, strict=True)
         )
         if sign == "/" and result in {INT, BIGINT}:

@@ -1,8 +1,8 @@
 """The operators of SQL: comparisons that are true or false and never null, arithmetic as Java's.
 
-    a = b, a < b …       false where a side is null
-    a + b, a / b …       INTEGER and BIGINT wrap and cut, as Java's; null by zero
-    DECIMAL              as many digits as the result may have
+a = b, a < b …       false where a side is null
+a + b, a / b …       INTEGER and BIGINT wrap and cut, as Java's; null by zero
+DECIMAL              as many digits as the result may have
 """
 
 from typing import Final

@@ -198,7 +198,9 @@ def _sum(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one + other
 
 
-def _filled(of: Type, bound: Mapping[str, Type], given: Type) -> Type:
+def _filled(  # noqa: PLR0911 - a table of cases
+    of: Type, bound: Mapping[str, Type], given: Type
+) -> Type:
     match of:
         case Generic(name=name):
             return bound.get(name, NULL)
@@ -251,7 +253,7 @@ def _parts(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-def _type(text: str) -> Type:
+def _type(text: str) -> Type:  # noqa: PLR0911 - a table of cases
     text = text.strip()
     if text.startswith("("):
         inside, _, result = text[1:].partition(") => ")
@@ -262,7 +264,7 @@ def _type(text: str) -> Type:
         return AnyDecimal(text)
     if text == "STRUCT":
         return Struct(())
-    if text in {"TIME"}:
+    if text == "TIME":
         return Type(text)
     if text.startswith("ARRAY<"):
         return Array(_type(text[6:-1]))
@@ -270,7 +272,6 @@ def _type(text: str) -> Type:
         key, value = _parts(text[4:-1])
         return Map(_type(key), _type(value))
     return parse_type(text)
-
 
 
 def function(

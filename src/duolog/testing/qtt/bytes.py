@@ -119,10 +119,13 @@ def same(found: object, wanted: object, of: Type | None = None) -> bool:
             return found is wanted
         case int() | Decimal() if isinstance(found, int | Decimal) and not isinstance(found, bool):
             if isinstance(found, Decimal) and isinstance(wanted, Decimal):
-                return found == wanted and (
-                    found.as_tuple().exponent == wanted.as_tuple().exponent
-                    or _is_double(found)
-                    or _is_double(wanted)
+                return (
+                    found == wanted
+                    and (
+                        found.as_tuple().exponent == wanted.as_tuple().exponent
+                        or _is_double(found)
+                        or _is_double(wanted)
+                    )
                 ) or abs(found - wanted) < Decimal("1e-6")
             return found == wanted
         case _:
@@ -131,5 +134,3 @@ def same(found: object, wanted: object, of: Type | None = None) -> bool:
 
 def _is_double(value: Decimal) -> bool:
     return "E" in str(value)
-
-
