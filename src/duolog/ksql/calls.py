@@ -1,0 +1,104 @@
+"""Calls of functions: which overload is meant, what its arguments are cast to, and the lambdas among them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.bound import Binding, Bound, Meaning, call, converted
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.types import sql_name
+from duolog.plan.errors import TypeMismatch
+from duolog.plan.expressions import Lambda, Literal, Variable
+from duolog.plan.sql.registry import SQL_FUNCTIONS
+from duolog.plan.sql.signatures import UNIT, LambdaOf, SqlFunction
+from duolog.plan.types import NULL, Type
+
+_UNITS: Final = frozenset(
+    unit + plural
+    for unit in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND")
+    for plural in ("", "S")
+)
+
+
+def _function(binding: Binding, node: exp.Expression) -> Bound:
+    name = str(node.this).upper()
+    if name not in SQL_FUNCTIONS or SQL_FUNCTIONS[name].hidden:
+        raise SqlError(f"Can't find any functions with the name '{name}'", at=place_of(node))
+    function = SQL_FUNCTIONS[name]
+    given = [arg for arg in node.expressions if not isinstance(arg, exp.Star)]
+    plain = [_plain_argument(binding, function, arg, at) for at, arg in enumerate(given)]
+    bound = [
+        arg if arg is not None else _lambda(binding, given[at], function, plain, at)
+        for at, arg in enumerate(plain)
+    ]
+    return bind_call(name, bound, node)
+
+
+def _plain_argument(
+    binding: Binding, function: SqlFunction, arg: exp.Expression, at: int
+) -> Bound | None:
+    """Bind an argument; None of a lambda, which needs the types of the others first."""
+    if isinstance(arg, exp.Lambda):
+        return None
+    unit = isinstance(arg, exp.Column) and not arg.table and arg.name in _UNITS
+    if unit and function.takes(UNIT, at):
+        return Bound(Literal(arg.name, UNIT), UNIT)
+    return binding.bind(arg)
+
+
+def _lambda(
+    binding: Binding,
+    node: exp.Expression,
+    function: SqlFunction,
+    others: Sequence[Bound | None],
+    at: int,
+) -> Bound:
+    """Bind a lambda, whose parameters have the types that the other arguments give them."""
+    names = [name.name for name in node.expressions]
+    given = tuple(other.type if other is not None else NULL for other in others)
+    for signature in function.signatures:
+        types = signature.types_for(len(others))
+        wanted = types[at] if types else None
+        if not isinstance(wanted, LambdaOf) or len(wanted.parameters) != len(names):
+            continue
+        found = function.parameter_types(signature, given, wanted)
+        if found is None:
+            continue
+        parameters = tuple(map(Variable, names, found))
+        body = binding.knowing(dict(zip(names, parameters, strict=True))).bind(node.this)
+        return Bound(Lambda(parameters, body.expression), LambdaOf("LAMBDA", found, body.type))
+    raise _not_accepted(function.name, [other.type for other in others if other], node)
+
+
+def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
+    """Return the call of a function with arguments that are bound.
+
+    Raises:
+        SqlError: it does not take them.
+    """
+    function = SQL_FUNCTIONS[name]
+    types = tuple(arg.type for arg in args)
+    try:
+        resolved = function.resolve(types)
+    except TypeMismatch:
+        raise _not_accepted(name, types, node) from None
+    # Operators see to the types of their sides on their own.
+    given = (
+        arg.expression
+        if function.hidden or isinstance(wanted, LambdaOf)
+        else converted(arg, wanted).expression
+        for arg, wanted in zip(args, resolved.arguments, strict=True)
+    )
+    return Bound(call(name, *given), resolved.result)
+
+
+def _not_accepted(name: str, types: Sequence[Type], node: exp.Expression) -> SqlError:
+    given = ", ".join(map(sql_name, types))
+    return SqlError(
+        f"Function '{name.lower()}' does not accept parameters ({given}).", at=place_of(node)
+    )
+
+
+MEANINGS: Final[Mapping[type[exp.Expression], Meaning]] = {exp.Anonymous: _function}

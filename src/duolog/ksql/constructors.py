@@ -1,0 +1,67 @@
+"""ARRAY[…], MAP(…) and STRUCT(…)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql import nodes
+from duolog.ksql.bound import Binding, Bound, Meaning, call, invalid, type_as_argument
+from duolog.ksql.coercion import Refuse, of_one_type
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.plan.types import NULL, Array, Column, Map, Struct
+
+_SEE: Final = "(see https://github.com/confluentinc/ksql/issues/4239)"
+_NULLS: Final = (
+    "Cannot construct {} with all NULL elements {}. As a workaround, you may cast a NULL value to the desired type."
+)
+
+
+def _refuse(binding: Binding) -> Refuse:
+    return lambda message, node: invalid(binding, message, node)
+
+
+def _array(binding: Binding, node: exp.Expression) -> Bound:
+    if not node.expressions:
+        raise SqlError(
+            f"Array constructor cannot be empty. Please supply at least one element {_SEE}.",
+            at=place_of(node),
+        )
+    element, bound = of_one_type(binding, node.expressions, _refuse(binding))
+    if element == NULL:
+        raise SqlError(_NULLS.format("an array", _SEE), at=place_of(node))
+    return Bound(call("ARRAY", *(one.expression for one in bound)), Array(element))
+
+
+def _map(binding: Binding, node: exp.Expression) -> Bound:
+    if not node.expressions:
+        raise SqlError(
+            f"Map constructor cannot be empty. Please supply at least one key value pair {_SEE}.",
+            at=place_of(node),
+        )
+    key, keys = of_one_type(binding, [one.this for one in node.expressions], _refuse(binding))
+    value, values = of_one_type(
+        binding, [one.expression for one in node.expressions], _refuse(binding)
+    )
+    if NULL in {key, value}:
+        raise SqlError(_NULLS.format("a map", _SEE), at=place_of(node))
+    parts = [part.expression for pair in zip(keys, values, strict=True) for part in pair]
+    return Bound(call("MAP", *parts), Map(key, value))
+
+
+def _struct(binding: Binding, node: exp.Expression) -> Bound:
+    names = [one.this.name for one in node.expressions]
+    if len(set(names)) < len(names):
+        raise SqlError("Duplicate field names found in STRUCT", at=place_of(node))
+    bound = [binding.bind(one.expression) for one in node.expressions]
+    of = Struct(tuple(Column(name, one.type) for name, one in zip(names, bound, strict=True)))
+    values = (one.expression for one in bound)
+    return Bound(call("STRUCT", type_as_argument(of), *values), of)
+
+
+MEANINGS: Final[Mapping[type[exp.Expression], Meaning]] = {
+    exp.Array: _array,
+    nodes.MapOf: _map,
+    nodes.StructOf: _struct,
+}
