@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from duolog.plan.types import Array, Column, Map, Struct, Type
 
-_RENAMED: Final = {"BYTES": "BINARY", "NULL": "VOID", "TIME": "INT"}
+_RENAMED: Final = {"BYTES": "BINARY", "NULL": "VOID", "TIME": "INT", "UNIT": "STRING"}
 
 
 def quoted(name: str) -> str:

@@ -57,7 +57,7 @@ def _extended(binding: Binding, found: Type, node: exp.Expression, refuse: Refus
     if (inside := _extended_inside(binding, found, node, refuse)) is not None:
         return inside
     of = binding.bind(node).type
-    if of == NULL or found == of:
+    if of in {NULL, found}:
         return found
     if found == NULL:
         return of

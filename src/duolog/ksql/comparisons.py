@@ -70,9 +70,7 @@ def _sides(binding: Binding, node: exp.Expression) -> tuple[Bound, Bound]:
     )
 
 
-def _as_moment(
-    one: Bound, node: exp.Expression, other: Bound, beside: exp.Expression
-) -> Bound:
+def _as_moment(one: Bound, node: exp.Expression, other: Bound, beside: exp.Expression) -> Bound:
     """Return a text as the time that it is compared with; anything else as it is."""
     if one.type != STRING or (other.type not in _TIMES and not is_millis(beside)):
         return one

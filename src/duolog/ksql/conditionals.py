@@ -93,9 +93,7 @@ def _type_of_arms(
     if found == NULL:
         found = NULL if otherwise is None else otherwise.type
     if found == NULL:
-        raise SqlError(
-            f"{_INVALID} All case branches have NULL type", at=place_of(given[0])
-        )
+        raise SqlError(f"{_INVALID} All case branches have NULL type", at=place_of(given[0]))
     return found
 
 

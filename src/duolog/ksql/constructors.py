@@ -13,9 +13,7 @@ from duolog.ksql.nodes import place_of
 from duolog.plan.types import NULL, Array, Column, Map, Struct
 
 _SEE: Final = "(see https://github.com/confluentinc/ksql/issues/4239)"
-_NULLS: Final = (
-    "Cannot construct {} with all NULL elements {}. As a workaround, you may cast a NULL value to the desired type."
-)
+_NULLS: Final = "Cannot construct {} with all NULL elements {}. As a workaround, you may cast a NULL value to the desired type."
 
 
 def _refuse(binding: Binding) -> Refuse:

@@ -13,6 +13,7 @@ from sqlglot import exp, parser
 from sqlglot.tokens import Token, TokenType
 
 from duolog.ksql import nodes
+from duolog.ksql.errors import SqlError
 from duolog.ksql.words import RESERVED, TYPES
 
 _COMPARISONS: Final = {
@@ -108,7 +109,7 @@ class ExpressionParser(parser.Parser):
         """Read a literal, as a property has it."""
         sign = self._match(TokenType.DASH)
         if sign or self._curr.token_type == TokenType.NUMBER:
-            number = self._number()
+            number = self._number(negative=bool(sign))
             return self.expression(exp.Neg(this=number)) if sign else number
         if self._curr.token_type == TokenType.STRING:
             return self.text()
@@ -118,10 +119,15 @@ class ExpressionParser(parser.Parser):
         self.expected("a literal")
         raise AssertionError
 
-    def _number(self) -> exp.Literal:
+    def _number(self, *, negative: bool = False) -> exp.Literal:
         token = self.expect(TokenType.NUMBER, "a number")
-        if token.text.isdecimal() and int(token.text) > _BIGINT_MAX:
-            self.raise_error(f"Invalid numeric literal: {token.text}", token)
+        if token.text.isdecimal() and int(token.text) > _BIGINT_MAX + negative:
+            # ksqlDB counts the column from 2 here.
+            place = f"line {token.line}:{token.col - len(token.text) + 2}"
+            raise SqlError(
+                f"Failed to prepare statement: {place}: Invalid numeric literal: {token.text}",
+                kind="syntax",
+            )
         return self.expression(exp.Literal.number(token.text), token)
 
     # Types.
@@ -279,6 +285,9 @@ class ExpressionParser(parser.Parser):
     def _signed(self) -> exp.Expression:
         token = self._curr
         if self._match(TokenType.DASH):
+            if self._curr.token_type == TokenType.NUMBER:
+                number = self._number(negative=True)
+                return self._parts(self.expression(exp.Neg(this=number), token))
             return self.expression(exp.Neg(this=self._signed()), token)
         if self._match(TokenType.PLUS):
             return self._signed()

@@ -50,6 +50,8 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
             return f"({formatted(node.this)} BETWEEN {low} AND {high})"
         case exp.In():
             return f"({formatted(node.this)} IN ({_listed(node.expressions)}))"
+        case exp.Escape():
+            return f"({formatted(node.this)[1:-1]} ESCAPE {formatted(node.expression)})"
         case exp.Like():
             return f"({formatted(node.this)} LIKE {formatted(node.expression)})"
         case exp.Cast():

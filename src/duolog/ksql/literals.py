@@ -1,8 +1,8 @@
 """Literals: numbers by the way they are written, and texts that stand for values of other types.
 
-    10        INTEGER, or BIGINT where it is larger      '2e1'          20, beside numbers
-    2.50      DECIMAL(3, 2)                              'tr', 'Y'      true, beside booleans
-    1e-1      DOUBLE                                     '2020-02-10'   a DATE, beside one
+10        INTEGER, or BIGINT where it is larger      '2e1'          20, beside numbers
+2.50      DECIMAL(3, 2)                              'tr', 'Y'      true, beside booleans
+1e-1      DOUBLE                                     '2020-02-10'   a DATE, beside one
 """
 
 import math
@@ -112,7 +112,9 @@ def boolean_in(text: str) -> bool | None:
     return None
 
 
-def read_text(text: str, wanted: Type) -> Bound | None:
+def read_text(  # noqa: PLR0911 - a table of cases
+    text: str, wanted: Type
+) -> Bound | None:
     """Return the value of a type that a text says; None if it says none."""
     if numeric(wanted):
         found = number_in(text)

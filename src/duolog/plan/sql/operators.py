@@ -1,15 +1,17 @@
 """The operators of SQL: comparisons that are true or false and never null, arithmetic as Java's.
 
-a = b, a < b …       false where a side is null
+a = b, a < b …       false where a side is null; so are IN and LIKE
 a + b, a / b …       INTEGER and BIGINT wrap and cut, as Java's; null by zero
 DECIMAL              as many digits as the result may have
+CAST(a, type)        null where there is no such value; `type` is a null of the type that is wanted
+ARRAY[], STRUCT()    the latter told its type as CAST is
 """
 
 from typing import Final
 
 from duolog.plan.errors import TypeMismatch
-from duolog.plan.sql.signatures import SqlFunction, Types, function
-from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Decimal, Type, numeric
+from duolog.plan.sql.signatures import ResultOf, SqlFunction, Types, function
+from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Decimal, Map, Type, numeric
 
 _FAMILY: Final = "OPERATOR"
 _DIGITS: Final = {"INT": 10, "BIGINT": 19}
@@ -53,14 +55,44 @@ def _decimal_result(sign: str, left: Decimal, right: Decimal) -> Decimal:
     return Decimal(min(precision, _PRECISION_MAX), min(scale, _PRECISION_MAX))
 
 
+def _wanted(at: int) -> ResultOf:
+    """Return the rule of what gives the type of one of its arguments."""
+    return lambda types: types[at]
+
+
+_BINARY: Final = "BOOLEAN (left ANY, right ANY)"
+_COMPARISONS: Final = (
+    "EQUAL",
+    "NOT_EQUAL",
+    "LESS_THAN",
+    "LESS_THAN_OR_EQUAL",
+    "GREATER_THAN",
+    "GREATER_THAN_OR_EQUAL",
+    "IS_DISTINCT_FROM",
+)
+
+
+def _hidden(name: str, signature: str, result_of: ResultOf | None = None) -> SqlFunction:
+    return function(name, _FAMILY, "", signature, result_of=result_of, hidden=True)
+
+
 OPERATORS: Final = (
     *(_arithmetic(sign) for sign in ("ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "MODULUS")),
-    *(
-        function(sign, _FAMILY, "", "BOOLEAN (left T, right T)", hidden=True)
-        for sign in ("EQUAL", "NOT_EQUAL", "LESS_THAN", "LESS_THAN_OR_EQUAL")
+    *(_hidden(sign, _BINARY) for sign in _COMPARISONS),
+    _hidden("NEGATE", "T (value T)"),
+    _hidden("JOIN", "STRING (left STRING, right STRING)"),
+    _hidden("IN", "BOOLEAN (value ANY, among ANY...)"),
+    function(
+        "LIKE",
+        _FAMILY,
+        "",
+        "BOOLEAN (text STRING, pattern STRING)",
+        "BOOLEAN (text STRING, pattern STRING, escape STRING)",
+        hidden=True,
     ),
-    *(
-        function(sign, _FAMILY, "", "BOOLEAN (left T, right T)", hidden=True)
-        for sign in ("GREATER_THAN", "GREATER_THAN_OR_EQUAL", "IS_DISTINCT_FROM")
-    ),
+    _hidden("CAST", "U (value ANY, type U)", _wanted(1)),
+    _hidden("ELEMENT", "T (array ARRAY<T>, place BIGINT)"),
+    _hidden("ARRAY", "ARRAY<T> (elements T...)"),
+    _hidden("MAP", "MAP<K, V> (parts ANY...)", lambda types: Map(types[0], types[1])),
+    _hidden("STRUCT", "T (type T, fields ANY...)", _wanted(0)),
 )

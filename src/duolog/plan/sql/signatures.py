@@ -4,6 +4,7 @@
     "T (first T, others T...)"                  any type, the same everywhere; the last as often as one likes
     "ARRAY<U> (array ARRAY<T>, f (T) => U)"     a lambda
     "DECIMAL (val DECIMAL)"                     a DECIMAL of any size; as result, of the first one's
+    "DATE (unit UNIT, n INT, date DATE)"        a unit of time by its name, without quotes
 
 A call means the signature that its arguments fit with the fewest casts: numbers widen from INT over BIGINT and
 DECIMAL to DOUBLE, a null fits everywhere.
@@ -33,6 +34,7 @@ ResultOf = Callable[[Types], Type]
 """The type of a result that a signature alone does not tell, by the types of the arguments."""
 
 _RANK: Final = {"INT": 0, "BIGINT": 1, "DECIMAL": 2, "DOUBLE": 3}
+_DIGITS: Final = {"INT": 10, "BIGINT": 19}
 _GENERIC_COST: Final = 1
 _CAST_COST: Final = 10
 _VARIADIC_COST: Final = 100
@@ -46,6 +48,12 @@ class Generic(Type):
 @dataclass(frozen=True, slots=True)
 class AnyDecimal(Type):
     """A DECIMAL of any size."""
+
+
+ANY: Final = Type("ANY")
+"""Any type at all; only of operators, which see to their arguments on their own."""
+UNIT: Final = Type("UNIT")
+"""The name of a unit of time; only as an argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,31 @@ class SqlFunction:
     def type_of(self, arguments: Types) -> Type:
         return self.resolve(arguments).result
 
+    def takes(self, of: Type, at: int) -> bool:
+        """Tell if some signature has a parameter of this type at this place, from 0."""
+        places = [signature.parameters for signature in self.signatures]
+        return any(len(found) > at and found[at].type == of for found in places)
+
+    def parameter_types(
+        self, signature: Signature, arguments: Types, wanted: LambdaOf
+    ) -> Types | None:
+        """Return the types that the parameters of a lambda have in a call.
+
+        Args:
+            signature: the one that the call would mean.
+            arguments: the types of the call's arguments, NULL for lambdas that are not known yet.
+            wanted: the signature's parameter for the lambda.
+
+        Returns:
+            The types, or None if the other arguments do not fit the signature.
+        """
+        types = signature.types_for(len(arguments))
+        bound: dict[str, Type] = {}
+        for given, of in zip(arguments, types or (), strict=True):
+            if not isinstance(of, LambdaOf) and _cost(given, of, bound) is None:
+                return None
+        return tuple(_filled(of, bound, NULL) for of in wanted.parameters)
+
     def _result(self, signature: Signature, bound: Mapping[str, Type], types: Types) -> Type:
         if self.result_of is not None:
             return self.result_of(types)
@@ -154,7 +187,7 @@ def _fit(arguments: Types, wanted: Types) -> tuple[int, dict[str, Type]] | None:
 def _cost(  # noqa: PLR0911 - a table of cases
     given: Type, wanted: Type, bound: dict[str, Type]
 ) -> int | None:
-    if given == wanted:
+    if wanted in {given, ANY}:
         return 0
     if isinstance(wanted, Generic):
         return _bind(given, wanted, bound)
@@ -169,8 +202,8 @@ def _cost(  # noqa: PLR0911 - a table of cases
             return _cost(one, other, bound)
         case Map(key=k1, value=v1), Map(key=k2, value=v2):
             return _sum(_cost(k1, k2, bound), _cost(v1, v2, bound))
-        case LambdaOf(result=one), LambdaOf(result=other):
-            return _cost(one, other, bound)
+        case LambdaOf(parameters=p1, result=one), LambdaOf(parameters=p2, result=other):
+            return _cost(one, other, bound) if len(p1) == len(p2) else None
         case Struct(), Struct(fields=()):
             return 0
         case _ if numeric(given) and numeric(wanted):
@@ -204,8 +237,10 @@ def _filled(  # noqa: PLR0911 - a table of cases
     match of:
         case Generic(name=name):
             return bound.get(name, NULL)
-        case AnyDecimal():
+        case _ if of == ANY:
             return given
+        case AnyDecimal():
+            return Decimal(_DIGITS[given.name]) if given.name in _DIGITS else given
         case Array(element=element):
             inner = given.element if isinstance(given, Array) else NULL
             return Array(_filled(element, bound, inner))
@@ -264,7 +299,7 @@ def _type(text: str) -> Type:  # noqa: PLR0911 - a table of cases
         return AnyDecimal(text)
     if text == "STRUCT":
         return Struct(())
-    if text == "TIME":
+    if text in {"TIME", "UNIT", "ANY"}:
         return Type(text)
     if text.startswith("ARRAY<"):
         return Array(_type(text[6:-1]))
