@@ -54,6 +54,8 @@ _MEANING: Final = {
     "spark.sql.variable.substitute": "false",
     # Columns "a" and "A" are two.
     "spark.sql.caseSensitive": "true",
+    # As in Java's maps; else a record with a key that is said twice would fail.
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.streaming.unsupportedOperationCheck": "false",

@@ -1,4 +1,8 @@
-"""SQL's functions as Spark SQL: a row for each, by families as in `plan.sql`."""
+"""SQL's functions as Spark SQL: a row for each, by families as in `plan.sql`.
+
+A function that fails gives null in its place, and the record goes on: `COALESCE(PARSE_DATE(a, …), …)` sees the null,
+so it is caught at each call, and not at the column. A condition that is null does not hold, so its record is dropped.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -9,6 +13,8 @@ from duolog.engine.sql_functions.text import TEXT_FUNCTIONS
 from duolog.plan.types import Type
 
 LOWERINGS: Final[Mapping[str, Lowering]] = OPERATORS | TEXT_FUNCTIONS
+_NEVER_FAIL: Final = OPERATORS.keys() - {"LIKE", "MAP"}
+"""Patterns may be broken, and keys null."""
 
 
 def lower_sql_function(name: str, args: Sequence[str], types: Sequence[Type], result: Type) -> str:
@@ -20,4 +26,5 @@ def lower_sql_function(name: str, args: Sequence[str], types: Sequence[Type], re
         types: their types.
         result: the type of what it gives.
     """
-    return LOWERINGS[name](args, types, result)
+    lowered = LOWERINGS[name](args, types, result)
+    return lowered if name in _NEVER_FAIL else f"duolog_try({lowered})"

@@ -1,21 +1,39 @@
-"""SQL's operators."""
+"""SQL's operators: no comparison is null, DOUBLE by zero is what Java says, all else by zero is null."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from duolog.engine.sql import spark_type
+from duolog.engine.sql import quoted, spark_type, text
+from duolog.engine.sql_functions.casts import lower_cast
 from duolog.engine.sql_functions.lowering import Lowering, plain
-from duolog.plan.types import BIGINT, INT, Decimal, Type
+from duolog.plan.types import (
+    BIGINT,
+    DOUBLE,
+    INT,
+    STRING,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+    parts_of,
+)
+
+_BY_JAVA: Final = {"/": "duolog_divide", "%": "duolog_remainder"}
+_NO_ESCAPE: Final = "\x01"
+"""What no pattern holds: without ESCAPE nothing is escaped, and Spark would take the backslash."""
 
 
 def _arithmetic(sign: str) -> Lowering:
     def lower(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
         left, right = (
             arg
-            if of == result or isinstance(of, Decimal)
+            if of == result or (isinstance(of, Decimal) and result != DOUBLE)
             else f"CAST({arg} AS {_operand(of, result)})"
             for arg, of in zip(args, types, strict=True)
         )
+        if sign in _BY_JAVA and result == DOUBLE:
+            return f"{_BY_JAVA[sign]}({left}, {right})"
         if sign == "/" and result in {INT, BIGINT}:
             return f"CAST(({left} div {right}) AS {spark_type(result)})"
         return f"CAST(({left} {sign} {right}) AS {spark_type(result)})"
@@ -33,17 +51,87 @@ def _comparison(sign: str) -> Lowering:
     return plain("coalesce({0} " + sign + " {1}, false)")
 
 
+def _of_comparable(template: str) -> Lowering:
+    """Return the lowering of what asks for equality, which Spark does not know of maps."""
+
+    def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
+        sides = [_comparable(arg, of, 0) for arg, of in zip(args, types, strict=True)]
+        return template.format(*sides, others=", ".join(sides[1:]))
+
+    return lower
+
+
+def _comparable(value: str, of: Type, depth: int) -> str:
+    """Return a value that equals another one if what it is made of does: maps as sorted entries."""
+    if not any(isinstance(part, Map) for part in parts_of(of)):
+        return value
+    item = f"m{depth}"
+    match of:
+        case Map(value=inner):
+            key = f"k{depth}"
+            values = _comparable(item, inner, depth + 1)
+            if values != item:
+                value = f"transform_values({value}, ({key}, {item}) -> {values})"
+            return f"array_sort(map_entries({value}))"
+        case Array(element=element):
+            return f"transform({value}, {item} -> {_comparable(item, element, depth + 1)})"
+        case Struct(fields=fields):
+            parts = ", ".join(
+                f"{text(name)}, {_comparable(f'({value}).{quoted(name)}', kind, depth)}"
+                for name, kind in fields
+            )
+            return f"CASE WHEN {value} IS NOT NULL THEN named_struct({parts}) END"
+        case _:
+            raise AssertionError(of)
+
+
+def _like(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+    escape = args[2] if len(args) > 2 else text(_NO_ESCAPE)
+    return f"coalesce({args[0]} LIKE {args[1]} ESCAPE {escape}, false)"
+
+
+def _map(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
+    """Java's maps have null keys, written as null; Spark's have none."""
+    assert isinstance(result, Map), result
+    keys = [f"coalesce({key}, 'null')" if result.key == STRING else key for key in args[::2]]
+    return f"map({', '.join(part for pair in zip(keys, args[1::2], strict=True) for part in pair)})"
+
+
+def _struct(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
+    assert isinstance(result, Struct), result
+    fields = zip(result.fields, args[1:], strict=True)
+    return f"named_struct({', '.join(f'{text(column.name)}, {value}' for column, value in fields)})"
+
+
+def _template(make: Callable[[str], Lowering], signs: Mapping[str, str]) -> dict[str, Lowering]:
+    return {name: make(sign) for name, sign in signs.items()}
+
+
 OPERATORS: Final[Mapping[str, Lowering]] = {
-    "ADD": _arithmetic("+"),
-    "SUBTRACT": _arithmetic("-"),
-    "MULTIPLY": _arithmetic("*"),
-    "DIVIDE": _arithmetic("/"),
-    "MODULUS": _arithmetic("%"),
-    "EQUAL": _comparison("="),
-    "NOT_EQUAL": _comparison("<>"),
-    "LESS_THAN": _comparison("<"),
-    "LESS_THAN_OR_EQUAL": _comparison("<="),
-    "GREATER_THAN": _comparison(">"),
-    "GREATER_THAN_OR_EQUAL": _comparison(">="),
-    "IS_DISTINCT_FROM": plain("(NOT {0} <=> {1})"),
+    **_template(
+        _arithmetic,
+        {"ADD": "+", "SUBTRACT": "-", "MULTIPLY": "*", "DIVIDE": "/", "MODULUS": "%"},
+    ),
+    **_template(
+        _comparison,
+        {
+            "LESS_THAN": "<",
+            "LESS_THAN_OR_EQUAL": "<=",
+            "GREATER_THAN": ">",
+            "GREATER_THAN_OR_EQUAL": ">=",
+        },
+    ),
+    "EQUAL": _of_comparable("coalesce({0} = {1}, false)"),
+    "NOT_EQUAL": _of_comparable("coalesce({0} <> {1}, false)"),
+    "IS_DISTINCT_FROM": _of_comparable("(NOT {0} <=> {1})"),
+    "IN": _of_comparable("coalesce({0} IN ({others}), false)"),
+    "LIKE": _like,
+    "NEGATE": plain("(- {0})"),
+    "JOIN": plain("concat({all})"),
+    "CAST": lower_cast,
+    # Counted from 1; there is none at 0.
+    "ELEMENT": plain("try_element_at({0}, CAST(nullif({1}, 0) AS INT))"),
+    "ARRAY": plain("array({all})"),
+    "MAP": _map,
+    "STRUCT": _struct,
 }

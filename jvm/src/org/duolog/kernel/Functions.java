@@ -47,6 +47,7 @@ final class Functions {
         DataTypes.BinaryType,
         DataTypes.BooleanType);
     AggregateFunctions.register(registry);
+    SqlOperators.register(registry);
     registry.createOrReplaceTempFunction(
         "duolog_header",
         arguments -> ofHeaders("last", DataTypes.BinaryType, arguments, DataTypes.StringType),
