@@ -11,9 +11,10 @@ from sqlglot import exp
 
 from duolog.ksql.analysis import Item, items_of, key_of, output_columns
 from duolog.ksql.binder import Binder
-from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat
+from duolog.ksql.catalog import Catalog, SourceInfo, SourceWindow, SqlColumn, SqlFormat
 from duolog.ksql.grouping import Grouping
 from duolog.ksql.scope import SqlScope
+from duolog.ksql.sinks import Target
 from duolog.ksql.sources import Relation, SourceReader, plan_format
 from duolog.ksql.steps import NodeT, Steps
 from duolog.plan.nodes import (
@@ -30,16 +31,6 @@ from duolog.plan.nodes.plan import plan_of
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Where the rows of a query go."""
-
-    topic: str
-    key_format: SqlFormat | None = None
-    value_format: SqlFormat | None = None
-    partitions: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Planned:
     """A query that can run: its plan, and the stream or table that it makes."""
 
@@ -50,6 +41,8 @@ class Planned:
     key_format: SqlFormat
     value_format: SqlFormat
     sources: tuple[SourceInfo, ...]
+    window: SourceWindow | None = None
+    """The window that is in the keys of the result."""
 
 
 def plan_query(select: exp.Select, catalog: Catalog, target: Target) -> Planned:
@@ -76,8 +69,7 @@ class _Planner:
         else:
             node, columns = self._projected(select, node, scope, items)
         source = relation.sources[0]
-        key_format = target.key_format or source.key_format
-        value_format = target.value_format or source.value_format
+        key_format, value_format = target.formats(source, columns)
         sink = self._add(
             "sink",
             lambda name: Sink(
@@ -92,6 +84,7 @@ class _Planner:
             key_format,
             value_format,
             relation.sources,
+            None if select.args.get("group") else source.window,
         )
 
     def _relation(self, select: exp.Select) -> Relation:

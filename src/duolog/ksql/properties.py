@@ -1,31 +1,81 @@
 """WITH (…): what may stand there, read and checked."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, get_args
 
 from sqlglot import exp
 
-from duolog.ksql.catalog import SourceWindow, SqlFormat, TimestampColumn
+from duolog.ksql.catalog import SourceWindow, SqlFormat, TimestampColumn, WindowKind
 from duolog.ksql.errors import SqlError
+from duolog.ksql.format_support import SUPPORT
+from duolog.ksql.types import sql_name
 from duolog.ksql.words import UNITS
+from duolog.plan.types import STRING, Type
 
-FORMATS: Final = (
-    "JSON",
-    "KAFKA",
-    "DELIMITED",
-    "NONE",
-    "AVRO",
-    "PROTOBUF",
-    "JSON_SR",
-    "PROTOBUF_NOSR",
+_ANYWHERE: Final = (
+    "KAFKA_TOPIC",
+    "FORMAT",
+    "KEY_FORMAT",
+    "VALUE_FORMAT",
+    "KEY_DELIMITER",
+    "VALUE_DELIMITER",
+    "WRAP_SINGLE_VALUE",
+    "PARTITIONS",
+    "REPLICAS",
+    "RETENTION_MS",
+    "CLEANUP_POLICY",
+    "TIMESTAMP",
+    "TIMESTAMP_FORMAT",
+    "KEY_SCHEMA_ID",
+    "VALUE_SCHEMA_ID",
+    "KEY_SCHEMA_FULL_NAME",
+    "VALUE_SCHEMA_FULL_NAME",
+    "VALUE_AVRO_SCHEMA_FULL_NAME",
+    "KEY_PROTOBUF_NULLABLE_REPRESENTATION",
+    "VALUE_PROTOBUF_NULLABLE_REPRESENTATION",
 )
+DECLARED: Final = (*_ANYWHERE, "WINDOW_TYPE", "WINDOW_SIZE", "SOURCED_BY_CONNECTOR")
+"""What CREATE without a query may say."""
+SELECTED: Final = _ANYWHERE
+"""What CREATE … AS SELECT may say."""
+INSERTED: Final = ("QUERY_ID",)
+"""What INSERT INTO … SELECT may say."""
+
+_NUMBERS: Final = {
+    "PARTITIONS": "INT",
+    "REPLICAS": "SHORT",
+    "RETENTION_MS": "LONG",
+    "KEY_SCHEMA_ID": "INT",
+    "VALUE_SCHEMA_ID": "INT",
+}
+_CLEANUP: Final = ("delete", "compact", "compact,delete", "delete,compact")
+_NULLABLE: Final = ("OPTIONAL", "WRAPPER")
+_DELIMITERS: Final = {"TAB": "\t", "SPACE": " "}
 
 
 class Properties:
-    """The properties of one statement, by their names in upper case."""
+    """The properties of one statement, by their names in upper case.
 
-    def __init__(self, given: Iterable[exp.Expression] | None) -> None:
-        self._values = {one.this.name.upper(): _plain(one.args["value"]) for one in given or ()}
+    Raises:
+        SqlError: one has a name or a value that it must not have.
+    """
+
+    def __init__(
+        self, given: Iterable[exp.Expression] | None, allowed: Iterable[str] = DECLARED
+    ) -> None:
+        self._values: dict[str, object] = {}
+        for one in given or ():
+            name = one.this.name.upper()
+            if name in self._values:
+                raise SqlError(f"Duplicate property: {name}")
+            self._values[name] = _plain(one.args["value"])
+        unknown = [name for name in self._values if name not in set(allowed)]
+        if unknown:
+            raise SqlError(f"Invalid config variable(s) in the WITH clause: {','.join(unknown)}")
+        self._check()
+
+    def __contains__(self, name: str) -> bool:
+        return self._values.get(name) is not None
 
     def text(self, name: str) -> str | None:
         value = self._values.get(name)
@@ -33,13 +83,30 @@ class Properties:
 
     def number(self, name: str) -> int | None:
         value = self._values.get(name)
-        return None if value is None else int(str(value))
+        if value is None:
+            return None
+        try:
+            return int(str(value))
+        except ValueError:
+            raise _invalid(name, f"{value} for configuration {name}: Not a number of type {_NUMBERS[name]}") from None
+
+    def truth(self, name: str) -> bool | None:
+        value = self._values.get(name)
+        if value is None or isinstance(value, bool):
+            return value
+        if str(value).lower() in {"true", "false"}:
+            return str(value).lower() == "true"
+        raise _invalid(name, f"{value} for configuration {name}: Expected value to be either true or false")
 
     def topic(self) -> str | None:
         return self.text("KAFKA_TOPIC")
 
     def format(self, part: str) -> SqlFormat | None:
-        """Return the format of KEY or VALUE, None where none is said."""
+        """Return the format of KEY or VALUE with its own properties, None where none is said.
+
+        Raises:
+            SqlError: there is none of that name, it is said twice, or it does not have such properties.
+        """
         both, own = self.text("FORMAT"), self.text(f"{part}_FORMAT")
         if both is not None and own is not None:
             raise SqlError(
@@ -47,33 +114,159 @@ class Properties:
                 "formats. Either use just 'FORMAT', or use 'KEY_FORMAT' and 'VALUE_FORMAT'."
             )
         name = both if own is None else own
-        if name is None:
-            return None
-        if name.upper() not in FORMATS:
-            raise SqlError(f"Unknown format: {name.upper()}")
-        return SqlFormat(name.upper())
+        return None if name is None else self.with_options(part, format_named(name))
+
+    def with_options(self, part: str, of: SqlFormat) -> SqlFormat:
+        """Return a format with the properties that stand here for it.
+
+        Raises:
+            SqlError: it does not know one of them.
+        """
+        options = self._options(part)
+        known = SUPPORT[of.name].configs
+        if unknown := [name for name in options if name not in known]:
+            raise SqlError(f"{of.name} does not support the following configs: [{', '.join(unknown)}]")
+        if "fullSchemaName" in options and not options["fullSchemaName"]:
+            raise SqlError("fullSchemaName cannot be empty. Format configuration: {fullSchemaName=}")
+        return SqlFormat(of.name, tuple(sorted({**dict(of.properties), **options}.items())), of.wrap)
 
     def window(self) -> SourceWindow | None:
-        kind = self.text("WINDOW_TYPE")
+        """Return the window that stands in the keys, None where there is none."""
+        kind, size = self.text("WINDOW_TYPE"), self.text("WINDOW_SIZE")
         if kind is None:
+            if size is not None:
+                raise SqlError("WINDOW_SIZE is only valid for sources with a WINDOW_TYPE.")
             return None
-        if kind.upper() == "SESSION":
+        known: tuple[WindowKind, ...] = get_args(WindowKind)
+        named = next((one for one in known if one == kind.upper()), None)
+        if named is None:
+            raise _invalid(
+                "WINDOW_TYPE",
+                f"{kind} for configuration WINDOW_TYPE: String must be one of: SESSION, HOPPING, TUMBLING, null",
+            )
+        if named == "SESSION":
+            if size is not None:
+                raise SqlError("'WINDOW_SIZE' should not be set for SESSION windows.")
             return SourceWindow("SESSION")
-        return SourceWindow(kind.upper(), _duration(self.text("WINDOW_SIZE") or ""))  # type: ignore[arg-type]
+        if size is None:
+            raise SqlError(
+                f"{named} windows require 'WINDOW_SIZE' to be provided in the WITH clause. "
+                "For example: 'WINDOW_SIZE'='10 SECONDS'"
+            )
+        return SourceWindow(named, _duration(size))
 
-    def timestamp(self) -> TimestampColumn | None:
-        name = self.text("TIMESTAMP")
-        return (
-            None
-            if name is None
-            else TimestampColumn(name.strip("`").upper(), self.text("TIMESTAMP_FORMAT"))
+    def timestamp(self, columns: Mapping[str, Type]) -> TimestampColumn | None:
+        """Return the column that times of records are taken from, one of `columns`.
+
+        Raises:
+            SqlError: there is no such column, or it is no time.
+        """
+        given, pattern = self.text("TIMESTAMP"), self.text("TIMESTAMP_FORMAT")
+        if given is None:
+            return None
+        name = given.strip("`") if given.startswith("`") else given.upper()
+        if name not in columns:
+            raise SqlError(
+                f"The TIMESTAMP column set in the WITH clause does not exist in the schema: '{name}'"
+            )
+        of = columns[name]
+        if of == STRING and pattern is None:
+            raise SqlError(
+                f"A String timestamp field has been specified without also specifying the timestamp_format"
+            )
+        if of != STRING and pattern is not None:
+            raise SqlError(
+                f"'{name}' has been used as the timestamp field with a timestamp_format, but it is no STRING"
+            )
+        if of != STRING and of.name not in {"BIGINT", "TIMESTAMP"}:
+            raise SqlError(
+                f"Timestamp column, `{name}`, should be LONG(INT64), TIMESTAMP, or a String(VARCHAR) with a "
+                f"timestamp_format specified. It is {sql_name(of)}."
+            )
+        return TimestampColumn(name, pattern)
+
+    def wrap(self) -> bool | None:
+        return self.truth("WRAP_SINGLE_VALUE")
+
+    def _options(self, part: str) -> dict[str, str]:
+        """Return the properties of a format that stand here for KEY or VALUE, as formats call them."""
+        names = {
+            f"{part}_DELIMITER": "delimiter",
+            f"{part}_SCHEMA_FULL_NAME": "fullSchemaName",
+            f"{part}_SCHEMA_ID": "schemaId",
+            f"{part}_PROTOBUF_NULLABLE_REPRESENTATION": "nullableRepresentation",
+        }
+        if part == "VALUE":
+            names["VALUE_AVRO_SCHEMA_FULL_NAME"] = "fullSchemaName"
+        return {
+            option: str(self._values[name]).strip() if option == "fullSchemaName" else str(self._values[name])
+            for name, option in names.items()
+            if name in self
+        }
+
+    def _check(self) -> None:
+        for name, kind in _NUMBERS.items():
+            number = self.number(name)
+            if number is not None and kind != "LONG" and name in {"PARTITIONS", "REPLICAS"} and number == 0:
+                raise _invalid(name, f"{number} for configuration {name}: must be 1 or more")
+        for part in ("KEY", "VALUE"):
+            name = f"{part}_DELIMITER"
+            if name in self:
+                _ensure_delimiter(name, str(self._values[name]))
+            name = f"{part}_PROTOBUF_NULLABLE_REPRESENTATION"
+            if name in self and str(self._values[name]).upper() not in _NULLABLE:
+                raise _invalid(
+                    name,
+                    f"{self._values[name]} for configuration {name}: String must be one of: OPTIONAL, WRAPPER, null",
+                )
+        policy = self.text("CLEANUP_POLICY")
+        if policy is not None and policy.lower() not in _CLEANUP:
+            raise _invalid(
+                "CLEANUP_POLICY",
+                f"{policy} for configuration CLEANUP_POLICY: String must be one of: {', '.join(_CLEANUP)}",
+            )
+        for name in ("TIMESTAMP_FORMAT",):
+            if name in self and not str(self._values[name]).strip():
+                raise _invalid(name, f"an empty pattern for configuration {name}")
+        self.truth("WRAP_SINGLE_VALUE")
+
+
+def format_named(name: str) -> SqlFormat:
+    """Return the format of a name, in any case.
+
+    Raises:
+        SqlError: there is none.
+    """
+    if name.upper() not in SUPPORT:
+        raise SqlError(f"Unknown format: {name.upper()}")
+    return SqlFormat(name.upper())
+
+
+def _invalid(name: str, why: str) -> SqlError:
+    return SqlError(f"Failed to prepare statement: Invalid value {why}")
+
+
+def _ensure_delimiter(name: str, given: str) -> None:
+    if given in _DELIMITERS or (len(given) == 1 and given.strip()):
+        return
+    if not given.strip():
+        why = (
+            "Delimiter cannot be empty, if you meant to have a tab or space for delimiter, please use the special "
+            "values 'TAB' or 'SPACE'"
         )
+    else:
+        why = f"Invalid delimiter value: '{given}'. Delimiter must be a single character or TAB,SPACE"
+    raise SqlError(
+        f"Failed to prepare statement: Configuration {name} is invalid: {why}\nExample valid value: ';'"
+    )
 
 
 def _plain(node: exp.Expression) -> object:
     match node:
         case exp.Boolean():
             return bool(node.this)
+        case exp.Null():
+            return None
         case exp.Neg():
             return f"-{node.this.name}"
         case _:
@@ -83,8 +276,13 @@ def _plain(node: exp.Expression) -> object:
 def _duration(text: str) -> int:
     number, _, unit = text.strip().partition(" ")
     name = unit.strip().upper()
+    why = ""
     if name.removesuffix("S") not in UNITS:
+        why = f"Unknown time unit: '{name}'"
+    elif not number.isdecimal() or int(number) == 0:
+        why = f"Not a positive number: '{number}'"
+    if why:
         raise SqlError(
-            f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{text}'. Unknown time unit: '{name}'"
+            f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{text}'. {why}"
         )
     return int(number) * UNITS[name.removesuffix("S")]

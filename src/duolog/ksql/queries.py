@@ -1,0 +1,144 @@
+"""Queries that go on: CREATE … AS SELECT, INSERT INTO … SELECT, TERMINATE, PAUSE, RESUME."""
+
+from dataclasses import replace
+
+from duolog.ksql import nodes
+from duolog.ksql.catalog import SourceInfo
+from duolog.ksql.definitions import ensure_registry, there_already
+from duolog.ksql.errors import SqlError
+from duolog.ksql.hints import named
+from duolog.ksql.nodes import place_of
+from duolog.ksql.planner import Planned, plan_query
+from duolog.ksql.properties import INSERTED, SELECTED, Properties
+from duolog.ksql.sinks import Target
+from duolog.ksql.state import Done, PersistentQuery, SessionState
+from duolog.ksql.upgrades import ensure_query_upgradable, ensure_upgradable
+
+
+def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
+    """Run CREATE STREAM or CREATE TABLE … AS SELECT.
+
+    Raises:
+        SqlError: the query cannot run, or makes the other kind.
+    """
+    name, kind = node.this.name, str(node.args["kind"])
+    properties = Properties(node.args.get("properties"), SELECTED)
+    if stands := there_already(state, node):
+        return stands
+    target = Target(properties.topic() or name, properties, state.settings)
+    planned = plan_query(node.args["expression"], state.catalog, target)
+    _ensure_kind(kind, planned)
+    ensure_registry(state, planned.key_format, planned.value_format)
+    made = SourceInfo(
+        name,
+        node.args["kind"],
+        planned.columns,
+        planned.topic,
+        planned.key_format,
+        planned.value_format,
+        planned.window,
+        target.timestamp(planned.columns),
+    )
+    query = _begun_or_upgraded(state, made, planned)
+    state.catalog.sources[name] = replace(made, query=query.id)
+    state.queries[query.id] = query
+    _keep_partitions(state, properties, planned)
+    return Done(node, query, f"Created query with ID {query.id}")
+
+
+def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
+    """Run INSERT INTO … SELECT.
+
+    Raises:
+        SqlError: there is no such stream, or its columns are others than those of the result.
+    """
+    properties = Properties(node.args.get("properties"), INSERTED)
+    sink = named(state.catalog.sources, node.this, "{} does not exist.")
+    if sink.is_table:
+        raise SqlError(f"INSERT INTO can only be used to insert into a stream. {sink.name} is a table.")
+    if sink.read_only:
+        raise SqlError(f"Cannot insert into read-only stream: {sink.name}")
+    if sink.headers:
+        listed = ", ".join(column.name for column in sink.headers)
+        raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
+    target = Target(sink.topic, settings=state.settings, sink=sink)
+    planned = plan_query(node.args["expression"], state.catalog, target)
+    if planned.is_table:
+        raise SqlError(
+            "INSERT INTO can only be used to insert a stream, and the SELECT query produces a TABLE."
+        )
+    if planned.columns != sink.columns:
+        raise SqlError(
+            "Incompatible schema between results and sink.\n"
+            f"Result schema is {_listed(planned.columns)}\nSink schema is {_listed(sink.columns)}"
+        )
+    query_id = properties.text("QUERY_ID")
+    if query_id is None:
+        query_id = state.next_id("INSERTQUERY")
+    query_id = query_id.upper()
+    if query_id in state.queries:
+        raise SqlError(f"Query ID '{query_id}' already exists.")
+    query = PersistentQuery(query_id, planned, sink.name)
+    state.queries[query_id] = query
+    return Done(node, query, f"Created query with ID {query_id}")
+
+
+def of_query(state: SessionState, node: nodes.OfQuery) -> Done:
+    """Run TERMINATE, PAUSE or RESUME of one query, or of all.
+
+    Raises:
+        SqlError: there is no such query.
+    """
+    verb = str(node.args["kind"])
+    name = node.this.name if node.this else None
+    if name is not None and name not in state.queries:
+        raise SqlError(f"Unknown queryId: {name}", at=place_of(node.this))
+    chosen = list(state.queries) if name is None else [name]
+    for one in chosen:
+        if verb == "TERMINATE":
+            del state.queries[one]
+        else:
+            now = "PAUSED" if verb == "PAUSE" else "RUNNING"
+            state.queries[one] = replace(state.queries[one], state=now)
+    past = {"TERMINATE": "terminated", "PAUSE": "paused", "RESUME": "resumed"}[verb]
+    ended = tuple(chosen) if verb == "TERMINATE" else ()
+    return Done(node, message=f"Query {past}.", ended=ended)
+
+
+def _begun_or_upgraded(
+    state: SessionState, made: SourceInfo, planned: Planned
+) -> PersistentQuery:
+    """Return the new query; one that takes the place of another has its id."""
+    old = state.catalog.sources.get(made.name)
+    if old is None:
+        begin = f"C{made.kind[0]}AS_{made.name}"
+        return PersistentQuery(state.next_id(begin), planned, made.name)
+    if not old.query:
+        raise SqlError(
+            f"Cannot upgrade data source '{made.name}'. (It was not created by CREATE ... AS SELECT.)"
+        )
+    ensure_upgradable(old, replace(made, timestamp=old.timestamp))
+    if (running := state.queries.get(old.query)) is not None:
+        ensure_query_upgradable(running.planned, planned)
+    return PersistentQuery(old.query, planned, made.name)
+
+
+def _ensure_kind(kind: str, planned: Planned) -> None:
+    made = "TABLE" if planned.is_table else "STREAM"
+    if made != kind:
+        raise SqlError(
+            f"Invalid result type. Your SELECT query produces a {made}. "
+            f"Please use CREATE {made} AS SELECT statement instead."
+        )
+
+
+def _keep_partitions(state: SessionState, properties: Properties, planned: Planned) -> None:
+    """Remember how many partitions the topic of the result has: as many as the left-most source, if nothing is said."""
+    partitions = state.catalog.partitions
+    count = properties.number("PARTITIONS") or partitions.get(planned.sources[0].topic)
+    if count is not None:
+        partitions.setdefault(planned.topic, count)
+
+
+def _listed(columns: tuple[object, ...]) -> str:
+    return ", ".join(map(str, columns))

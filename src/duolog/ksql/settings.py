@@ -1,0 +1,66 @@
+"""Settings of a session: what SET says, over what holds without it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from duolog.ksql.errors import SqlError
+
+KEY_FORMAT: Final = "ksql.persistence.default.format.key"
+VALUE_FORMAT: Final = "ksql.persistence.default.format.value"
+WRAP: Final = "ksql.persistence.wrap.single.values"
+SUBSTITUTION: Final = "ksql.variable.substitution.enable"
+REGISTRY: Final = "ksql.schema.registry.url"
+OFFSET_RESET: Final = "auto.offset.reset"
+
+DEFAULTS: Final[Mapping[str, str]] = {
+    KEY_FORMAT: "KAFKA",
+    SUBSTITUTION: "true",
+    OFFSET_RESET: "latest",
+    "commit.interval.ms": "2000",
+    "ksql.functions.collect_list.limit": "2147483647",
+    "ksql.functions.collect_set.limit": "2147483647",
+    "ksql.service.id": "default_",
+    "processing.guarantee": "at_least_once",
+}
+_CLIENT: Final = ("ksql.", "auto.", "commit.", "processing.", "consumer.", "producer.", "cache.", "max.", "min.", "num.",
+                  "replication.", "request.", "retry.", "retries", "topology.", "use.", "fetch.", "bootstrap.")  # fmt: skip
+
+
+class Settings:
+    """Settings by name, in ksqlDB's words."""
+
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        self.given: dict[str, str] = dict(given or {})
+
+    def __getitem__(self, name: str) -> str | None:
+        return self.given.get(name, DEFAULTS.get(name))
+
+    def truth(self, name: str) -> bool | None:
+        """Return a setting that is true or false; None where nothing is said."""
+        value = self[name]
+        return None if value is None else value.lower() == "true"
+
+    def set(self, name: str, value: str) -> str | None:
+        """Set one, and return what held before.
+
+        Raises:
+            SqlError: there is no setting of that name.
+        """
+        if not name.startswith(_CLIENT):
+            raise SqlError(
+                f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
+            )
+        before = self[name]
+        self.given[name] = value
+        return before
+
+    def unset(self, name: str) -> str | None:
+        """Go back to what holds without SET, and return what was set."""
+        return self.given.pop(name, None)
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return name, who said it, and value of each, sorted."""
+        names = sorted({*DEFAULTS, *self.given})
+        return [
+            (name, "SESSION" if name in self.given else "", self[name] or "") for name in names
+        ]

@@ -1,0 +1,93 @@
+"""What a session keeps between statements, and what it answers to one."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlglot import exp
+
+from duolog.ksql.catalog import Catalog, SourceInfo
+from duolog.ksql.planner import Planned
+from duolog.ksql.settings import Settings
+from duolog.plan.expressions import Expression
+
+QueryState = Literal["RUNNING", "PAUSED"]
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentQuery:
+    """A query that a statement has begun."""
+
+    id: str
+    planned: Planned
+    sink: str
+    """The stream or table that it writes."""
+    statement: str = ""
+    state: QueryState = "RUNNING"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of the streams and tables that it reads."""
+        return tuple(source.name for source in self.planned.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table of texts: what SHOW, DESCRIBE and EXPLAIN answer."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InsertedRow:
+    """A row that INSERT … VALUES writes: for each column of the source a constant expression of its type, by name.
+
+    A column that is not there is null. `timestamp` is None where the statement does not set ROWTIME.
+    """
+
+    source: SourceInfo
+    values: tuple[tuple[str, Expression], ...]
+    timestamp: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a statement has done; `message` says it to a person."""
+
+    node: exp.Expression
+    query: PersistentQuery | None = None
+    message: str = ""
+    rows: tuple[Rows, ...] = ()
+    inserted: InsertedRow | None = None
+    ended: tuple[str, ...] = ()
+    """The queries that it has ended."""
+
+
+@dataclass
+class SessionState:
+    """The catalog, the queries that run, and what SET and DEFINE have said."""
+
+    catalog: Catalog = field(default_factory=Catalog)
+    settings: Settings = field(default_factory=Settings)
+    variables: dict[str, str] = field(default_factory=dict)
+    queries: dict[str, PersistentQuery] = field(default_factory=dict)
+    begun: int = 0
+    """How many queries have got a number of their own."""
+
+    def next_id(self, begin: str) -> str:
+        """Return the id of the next query, which begins with `begin`.
+
+        Example:
+            >>> SessionState().next_id("CSAS_FLIGHTS")
+            'CSAS_FLIGHTS_0'
+        """
+        number = self.begun
+        self.begun += 1
+        return f"{begin}_{number}"
+
+    def readers(self, name: str) -> list[PersistentQuery]:
+        return [query for query in self.queries.values() if name in query.reads]
+
+    def writers(self, name: str) -> list[PersistentQuery]:
+        return [query for query in self.queries.values() if query.sink == name]

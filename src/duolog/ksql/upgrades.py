@@ -1,0 +1,65 @@
+"""CREATE OR REPLACE: what a new definition may change of an old one.
+
+Columns may be added at the end; what is there keeps name, type, key, topic, formats and window.
+"""
+
+from typing import Final
+
+from duolog.ksql.catalog import SourceInfo, SqlColumn
+from duolog.ksql.errors import SqlError
+from duolog.ksql.planner import Planned
+from duolog.plan.nodes import ForeignJoin, StreamJoin, StreamTableJoin, TableJoin
+
+_NOT_UPGRADED: Final = (StreamTableJoin, StreamJoin, TableJoin, ForeignJoin)
+"""Nodes whose state a changed query could not take over."""
+
+
+def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
+    """Refuse a new definition of a stream or table that does not keep what the old one had.
+
+    Raises:
+        SqlError: it does not; the text says what differs.
+    """
+    _ensure_same(old, "KAFKA_TOPIC", old.topic, new.topic)
+    _ensure_same(old, "KEY_FORMAT", old.key_format.name, new.key_format.name)
+    _ensure_same(old, "VALUE_FORMAT", old.value_format.name, new.value_format.name)
+    _ensure_same(old, "WINDOW_TYPE", old.window, new.window)
+    _ensure_same(old, "TIMESTAMP", old.timestamp, new.timestamp)
+    if old.key != new.key:
+        raise _refused(old, f"(Key columns must be identical.) {_told(old.key)} -> {_told(new.key)}")
+    changed = [
+        column
+        for number, column in enumerate(old.value)
+        if number >= len(new.value) or new.value[number] != column
+    ]
+    if changed:
+        raise _refused(
+            old, f"(The following columns are changed, missing or reordered: [{_told(tuple(changed))}])"
+        )
+
+
+def _ensure_same(old: SourceInfo, what: str, before: object, now: object) -> None:
+    if before != now:
+        raise _refused(old, f"(DataSource '{old.name}' has {what} = {before} which is not upgradeable to {now})")
+
+
+def _refused(old: SourceInfo, why: str) -> SqlError:
+    return SqlError(f"Cannot upgrade data source '{old.name}'. {why}")
+
+
+def _told(columns: tuple[SqlColumn, ...]) -> str:
+    return ", ".join(map(str, columns))
+
+
+def ensure_query_upgradable(old: Planned, new: Planned) -> None:
+    """Refuse a query that takes the place of another and could not go on with its state.
+
+    Raises:
+        SqlError: it reads other sources, or joins.
+    """
+    before, now = (tuple(source.name for source in one.sources) for one in (old, new))
+    if before != now:
+        raise SqlError(f"Upgrades that change the sources are not supported: {before} -> {now}")
+    for node in (*old.plan.nodes, *new.plan.nodes):
+        if isinstance(node, _NOT_UPGRADED):
+            raise SqlError(f"Upgrades not yet supported for {type(node).__name__}")
