@@ -22,9 +22,7 @@ from duolog.plan.types import BYTES, STRING, Array, Column, Struct
 RESERVED_COLUMNS: Final = ("ROWTIME", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND")
 """Names that stand beside the columns of each source."""
 HEADERS_TYPE: Final = Array(Struct((Column("KEY", STRING), Column("VALUE", BYTES))))
-_REGISTRY_MISSING: Final = (
-    "KSQL is not configured to use a schema registry. To use the {} format, please set ksql.schema.registry.url"
-)
+_REGISTRY_MISSING: Final = "KSQL is not configured to use a schema registry. To use the {} format, please set ksql.schema.registry.url"
 
 
 def declare(state: SessionState, node: nodes.CreateSource) -> Done:
@@ -89,14 +87,18 @@ def create_type(state: SessionState, node: nodes.CreateType) -> Done:
     name = node.this.name
     if name in state.catalog.types:
         if node.args.get("exists"):
-            return Done(node, message=f"{name} is already registered with type {_type(state, name)}")
+            return Done(
+                node, message=f"{name} is already registered with type {_type(state, name)}"
+            )
         raise SqlError(
             f"Cannot register custom type '{name}' since it is already registered with type: {_type(state, name)}",
             at=place_of(node.this),
         )
     found = type_from(node.args["kind"], state.catalog.types)
     state.catalog.types[name] = found
-    return Done(node, message=f"Registered custom type with name '{name}' and SQL type {sql_name(found)}")
+    return Done(
+        node, message=f"Registered custom type with name '{name}' and SQL type {sql_name(found)}"
+    )
 
 
 def drop_type(state: SessionState, node: nodes.DropType) -> Done:
@@ -121,10 +123,13 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
         if node.args.get("exists"):
             return Done(node, message=f"{kind.capitalize()} {name} does not exist.")
         raise SqlError(
-            f"Source {name} does not exist.{closest(name, state.catalog.sources)}", at=place_of(node.this)
+            f"Source {name} does not exist.{closest(name, state.catalog.sources)}",
+            at=place_of(node.this),
         )
     if source.kind != kind:
-        raise SqlError(f"Incompatible data source type is {source.kind}, but statement was DROP {kind}")
+        raise SqlError(
+            f"Incompatible data source type is {source.kind}, but statement was DROP {kind}"
+        )
     if node.args.get("delete_topic") and source.read_only:
         raise SqlError(f"Cannot delete topic for read-only source: {name}")
     own = {query.id for query in state.writers(name) if query.id == source.query}
@@ -140,7 +145,9 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
     for ended in own:
         del state.queries[ended]
     del state.catalog.sources[name]
-    return Done(node, message=f"Source `{name}` (topic: {source.topic}) was dropped.", ended=tuple(own))
+    return Done(
+        node, message=f"Source `{name}` (topic: {source.topic}) was dropped.", ended=tuple(own)
+    )
 
 
 def alter(state: SessionState, node: nodes.AlterSource) -> Done:
@@ -152,7 +159,9 @@ def alter(state: SessionState, node: nodes.AlterSource) -> Done:
     name, kind = node.this.name, str(node.args["kind"])
     source = named(state.catalog.sources, node.this, "Source {} does not exist.")
     if source.kind != kind:
-        raise SqlError(f"Incompatible data source type is {source.kind}, but statement was ALTER {kind}")
+        raise SqlError(
+            f"Incompatible data source type is {source.kind}, but statement was ALTER {kind}"
+        )
     if source.read_only:
         raise SqlError(
             f"Cannot alter {kind.lower()} '{name}': ALTER operations are not supported on source {kind.lower()}s."
@@ -190,7 +199,9 @@ def _source(
         key = properties.with_options("KEY", default if keyed else SqlFormat("NONE"))
     value = properties.format("VALUE") or _default_value_format(state, properties)
     values = [column for column in columns if column.role == "VALUE"]
-    value = wrapped(value, properties.wrap(), values, default=state.settings.truth(settings.WRAP))
+    value = wrapped(
+        value, values, wrap=properties.wrap(), default=state.settings.truth(settings.WRAP)
+    )
     return SourceInfo(
         name,
         node.args["kind"],
@@ -251,10 +262,14 @@ def _column(state: SessionState, kind: str, node: nodes.Element) -> SqlColumn:
 
 def _ensure_columns(kind: str, columns: Sequence[SqlColumn]) -> None:
     """Refuse columns that are there twice, headers that are read twice, and a table without a key."""
-    twice = [name for name, count in Counter(column.name for column in columns).items() if count > 1]
+    twice = [
+        name for name, count in Counter(column.name for column in columns).items() if count > 1
+    ]
     if twice:
         raise SqlError(f"Duplicate column names: {', '.join(f'`{name}`' for name in twice)}")
-    read = Counter((column.role, column.header) for column in columns if column.role.startswith("HEADER"))
+    read = Counter(
+        (column.role, column.header) for column in columns if column.role.startswith("HEADER")
+    )
     for (role, header), count in read.items():
         if count > 1:
             told = f"HEADER('{header}')" if role == "HEADER" else "HEADERS"

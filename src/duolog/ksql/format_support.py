@@ -47,8 +47,12 @@ class Support:
 
 SUPPORT: Final = {
     "JSON": Support(wraps=True, unwraps=True, string_keys_of_maps="JSON only supports"),
-    "JSON_SR": Support(wraps=True, unwraps=True, registry=True, configs=("fullSchemaName", "schemaId")),
-    "AVRO": Support(wraps=True, unwraps=True, registry=True, configs=("fullSchemaName", "schemaId")),
+    "JSON_SR": Support(
+        wraps=True, unwraps=True, registry=True, configs=("fullSchemaName", "schemaId")
+    ),
+    "AVRO": Support(
+        wraps=True, unwraps=True, registry=True, configs=("fullSchemaName", "schemaId")
+    ),
     "PROTOBUF": Support(
         wraps=True,
         registry=True,
@@ -109,7 +113,9 @@ def ensure_no_maps(columns: Sequence[SqlColumn]) -> None:
             )
 
 
-def wrapped(of: SqlFormat, wrap: bool | None, columns: Sequence[SqlColumn], *, default: bool | None) -> SqlFormat:
+def wrapped(
+    of: SqlFormat, columns: Sequence[SqlColumn], *, wrap: bool | None, default: bool | None
+) -> SqlFormat:
     """Return the format of a value with what WRAP_SINGLE_VALUE says, or else the session's `default`.
 
     Raises:
@@ -123,7 +129,7 @@ def wrapped(of: SqlFormat, wrap: bool | None, columns: Sequence[SqlColumn], *, d
         raise SqlError(
             f"Format '{of.name}' does not support 'WRAP_SINGLE_VALUE' set to '{str(wrap).lower()}'."
         )
-    if len(columns) != 1:
+    if len(columns) > 1:
         raise SqlError("'WRAP_SINGLE_VALUE' is only valid for single-field value schemas")
     return replace(of, wrap=wrap)
 
@@ -151,7 +157,11 @@ def _reason(of: SqlFormat, columns: Sequence[SqlColumn]) -> str:
         of_column = column.type
         refused = not support.nested and isinstance(of_column, Array | Map | Struct)
         if refused or (support.types is not None and of_column not in support.types):
-            name = "DECIMAL" if isinstance(of_column, Decimal) else sql_name(of_column).partition("<")[0]
+            name = (
+                "DECIMAL"
+                if isinstance(of_column, Decimal)
+                else sql_name(of_column).partition("<")[0]
+            )
             return f"The '{of.name}' format does not support type '{name}', column: `{column.name}`"
         if support.string_keys_of_maps and any(
             isinstance(part, Map) and part.key != STRING for part in parts_of(of_column)

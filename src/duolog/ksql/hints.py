@@ -10,18 +10,20 @@ from duolog.ksql.nodes import place_of
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """Return a line that asks for the name in another case; empty where there is none.
+    r"""Return a line that asks for the name in another case; empty where there is none.
 
     Example:
         >>> closest("FLIGHTS", ["flights"])
-        '\\nDid you mean "flights"? Hint: wrap the source name in double quotes to make it case-sensitive.'
+        '\nDid you mean "flights"? Hint: wrap the source name in double quotes to make it case-sensitive.'
     """
     lines = []
     for other in known:
         if other == name or other.upper() != name.upper():
             continue
         if other == other.upper():
-            lines.append(f"\nDid you mean {other}? Hint: try removing double quotes from the source name.")
+            lines.append(
+                f"\nDid you mean {other}? Hint: try removing double quotes from the source name."
+            )
         else:
             lines.append(
                 f'\nDid you mean "{other}"? Hint: wrap the source name in double quotes to make it case-sensitive.'

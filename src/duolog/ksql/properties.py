@@ -88,7 +88,9 @@ class Properties:
         try:
             return int(str(value))
         except ValueError:
-            raise _invalid(name, f"{value} for configuration {name}: Not a number of type {_NUMBERS[name]}") from None
+            raise _invalid(
+                name, f"{value} for configuration {name}: Not a number of type {_NUMBERS[name]}"
+            ) from None
 
     def truth(self, name: str) -> bool | None:
         value = self._values.get(name)
@@ -96,7 +98,9 @@ class Properties:
             return value
         if str(value).lower() in {"true", "false"}:
             return str(value).lower() == "true"
-        raise _invalid(name, f"{value} for configuration {name}: Expected value to be either true or false")
+        raise _invalid(
+            name, f"{value} for configuration {name}: Expected value to be either true or false"
+        )
 
     def topic(self) -> str | None:
         return self.text("KAFKA_TOPIC")
@@ -125,10 +129,16 @@ class Properties:
         options = self._options(part)
         known = SUPPORT[of.name].configs
         if unknown := [name for name in options if name not in known]:
-            raise SqlError(f"{of.name} does not support the following configs: [{', '.join(unknown)}]")
+            raise SqlError(
+                f"{of.name} does not support the following configs: [{', '.join(unknown)}]"
+            )
         if "fullSchemaName" in options and not options["fullSchemaName"]:
-            raise SqlError("fullSchemaName cannot be empty. Format configuration: {fullSchemaName=}")
-        return SqlFormat(of.name, tuple(sorted({**dict(of.properties), **options}.items())), of.wrap)
+            raise SqlError(
+                "fullSchemaName cannot be empty. Format configuration: {fullSchemaName=}"
+            )
+        return SqlFormat(
+            of.name, tuple(sorted({**dict(of.properties), **options}.items())), of.wrap
+        )
 
     def window(self) -> SourceWindow | None:
         """Return the window that stands in the keys, None where there is none."""
@@ -172,7 +182,7 @@ class Properties:
         of = columns[name]
         if of == STRING and pattern is None:
             raise SqlError(
-                f"A String timestamp field has been specified without also specifying the timestamp_format"
+                "A String timestamp field has been specified without also specifying the timestamp_format"
             )
         if of != STRING and pattern is not None:
             raise SqlError(
@@ -199,7 +209,9 @@ class Properties:
         if part == "VALUE":
             names["VALUE_AVRO_SCHEMA_FULL_NAME"] = "fullSchemaName"
         return {
-            option: str(self._values[name]).strip() if option == "fullSchemaName" else str(self._values[name])
+            option: str(self._values[name]).strip()
+            if option == "fullSchemaName"
+            else str(self._values[name])
             for name, option in names.items()
             if name in self
         }
@@ -207,7 +219,12 @@ class Properties:
     def _check(self) -> None:
         for name, kind in _NUMBERS.items():
             number = self.number(name)
-            if number is not None and kind != "LONG" and name in {"PARTITIONS", "REPLICAS"} and number == 0:
+            if (
+                number is not None
+                and kind != "LONG"
+                and name in {"PARTITIONS", "REPLICAS"}
+                and number == 0
+            ):
                 raise _invalid(name, f"{number} for configuration {name}: must be 1 or more")
         for part in ("KEY", "VALUE"):
             name = f"{part}_DELIMITER"
@@ -255,7 +272,9 @@ def _ensure_delimiter(name: str, given: str) -> None:
             "values 'TAB' or 'SPACE'"
         )
     else:
-        why = f"Invalid delimiter value: '{given}'. Delimiter must be a single character or TAB,SPACE"
+        why = (
+            f"Invalid delimiter value: '{given}'. Delimiter must be a single character or TAB,SPACE"
+        )
     raise SqlError(
         f"Failed to prepare statement: Configuration {name} is invalid: {why}\nExample valid value: ';'"
     )
@@ -282,7 +301,5 @@ def _duration(text: str) -> int:
     elif not number.isdecimal() or int(number) == 0:
         why = f"Not a positive number: '{number}'"
     if why:
-        raise SqlError(
-            f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{text}'. {why}"
-        )
+        raise SqlError(f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{text}'. {why}")
     return int(number) * UNITS[name.removesuffix("S")]

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from sqlglot import exp
+
 from duolog.ksql import nodes
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.definitions import ensure_registry, there_already
@@ -55,7 +57,9 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     properties = Properties(node.args.get("properties"), INSERTED)
     sink = named(state.catalog.sources, node.this, "{} does not exist.")
     if sink.is_table:
-        raise SqlError(f"INSERT INTO can only be used to insert into a stream. {sink.name} is a table.")
+        raise SqlError(
+            f"INSERT INTO can only be used to insert into a stream. {sink.name} is a table."
+        )
     if sink.read_only:
         raise SqlError(f"Cannot insert into read-only stream: {sink.name}")
     if sink.headers:
@@ -105,9 +109,7 @@ def of_query(state: SessionState, node: nodes.OfQuery) -> Done:
     return Done(node, message=f"Query {past}.", ended=ended)
 
 
-def _begun_or_upgraded(
-    state: SessionState, made: SourceInfo, planned: Planned
-) -> PersistentQuery:
+def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) -> PersistentQuery:
     """Return the new query; one that takes the place of another has its id."""
     old = state.catalog.sources.get(made.name)
     if old is None:
@@ -142,3 +144,26 @@ def _keep_partitions(state: SessionState, properties: Properties, planned: Plann
 
 def _listed(columns: tuple[object, ...]) -> str:
     return ", ".join(map(str, columns))
+
+
+def tried(state: SessionState, node: exp.Expression) -> PersistentQuery:
+    """Return the query that a statement would begin; the session stays as it is.
+
+    Raises:
+        SqlError: it is no query, or cannot run.
+    """
+    copy = SessionState(
+        state.catalog.copy(), state.settings, state.variables, dict(state.queries), state.begun
+    )
+    match node:
+        case nodes.CreateSource() if node.args.get("expression") is not None:
+            done = create_as(copy, node)
+        case nodes.InsertSelect():
+            done = insert_select(copy, node)
+        case exp.Select():
+            planned = plan_query(node, copy.catalog, Target("result", settings=copy.settings))
+            return PersistentQuery("transient", planned, "")
+        case _:
+            raise SqlError("The provided statement does not run a ksql query")
+    assert done.query is not None
+    return done.query

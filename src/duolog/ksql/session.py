@@ -1,47 +1,43 @@
 """A session: statements in their order, over one catalog.
 
-text ─▶ statements ─▶ catalog changed │ query planned │ rows to insert
+text ─▶ statements ─▶ catalog changed │ query planned │ row to insert │ rows that answer
+
+Who runs the statements reads `Done`: queries to start and to end, rows to write, and what to show.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
 
-from duolog.ksql import nodes
-from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat
-from duolog.ksql.dialect import Ksql
-from duolog.ksql.errors import SqlError, syntax_error
-from duolog.ksql.nodes import Place
-from duolog.ksql.planner import Planned, Target, plan_query
-from duolog.ksql.properties import Properties
-from duolog.ksql.types import type_from
+from duolog.ksql import claims, definitions, listing, nodes, queries, settings
+from duolog.ksql.catalog import Catalog
+from duolog.ksql.errors import SqlError
+from duolog.ksql.insert_values import insert_values
+from duolog.ksql.script import parse, pieces, substituted, uses_variables
+from duolog.ksql.settings import Settings
+from duolog.ksql.state import Done, PersistentQuery, SessionState
 
-
-@dataclass(frozen=True, slots=True)
-class PersistentQuery:
-    """A query that a statement has begun."""
-
-    id: str
-    planned: Planned
-    sink: str
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a statement has done."""
-
-    node: exp.Expression
-    query: PersistentQuery | None = None
+__all__ = ["Done", "PersistentQuery", "SqlSession", "parse"]
 
 
 class SqlSession:
-    """Runs statements over a catalog; what is to be executed is handed to whoever asked."""
+    """Runs statements over a catalog; what is to be executed is handed to whoever asked.
 
-    def __init__(self, catalog: Catalog | None = None) -> None:
-        self.catalog = catalog or Catalog()
-        self._queries = 0
+    Example:
+        >>> session = SqlSession()
+        >>> [done.message for done in session.run("CREATE TYPE code AS STRING;")]
+        ["Registered custom type with name 'CODE' and SQL type STRING"]
+    """
+
+    def __init__(
+        self, catalog: Catalog | None = None, given: Mapping[str, str] | None = None
+    ) -> None:
+        self.state = SessionState(catalog or Catalog(), Settings(given))
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.state.catalog
 
     def run(self, text: str) -> Iterator[Done]:
         """Run each statement of a text.
@@ -49,81 +45,95 @@ class SqlSession:
         Raises:
             SqlError: one cannot be read, or cannot run; those before it have run.
         """
-        for node in parse(text):
-            yield self.execute(node)
+        if uses_variables(text) and self.state.settings.truth(settings.SUBSTITUTION):
+            for piece in pieces(text):
+                for node in parse(substituted(piece, self.state.variables)):
+                    yield self.execute(node)
+        else:
+            for node in parse(text):
+                yield self.execute(node)
 
     def execute(self, node: exp.Expression) -> Done:
-        match node:
-            case nodes.CreateSource() if node.args.get("expression") is None:
-                self._declare(node)
-                return Done(node)
-            case nodes.CreateSource():
-                return Done(node, self._create_as(node))
-            case nodes.CreateType():
-                found = type_from(node.args["kind"], self.catalog.types)
-                self.catalog.types[node.this.name] = found
-                return Done(node)
-            case _:
-                raise SqlError(f"Do not know how to execute statement: {type(node).__name__}")
+        """Run a statement.
 
-    def _declare(self, node: nodes.CreateSource) -> None:
-        properties = Properties(node.args.get("properties"))
-        columns = tuple(self._column(one) for one in node.args.get("elements") or ())
-        source = SourceInfo(
-            node.this.name,
-            node.args["kind"],
-            columns,
-            properties.topic() or node.this.name,
-            properties.format("KEY")
-            or SqlFormat("KAFKA" if any(c.role == "KEY" for c in columns) else "NONE"),
-            properties.format("VALUE") or SqlFormat("JSON"),
-            properties.window(),
-            properties.timestamp(),
-            bool(node.args.get("read_only")),
-        )
-        if source.is_table and not source.key:
-            raise SqlError("Tables require a PRIMARY KEY. Please define the PRIMARY KEY.")
-        self.catalog.sources[source.name] = source
-
-    def _column(self, node: nodes.Element) -> SqlColumn:
-        role = node.args.get("role") or "VALUE"
-        of = type_from(node.args["kind"], self.catalog.types)
-        return SqlColumn(node.this.name, of, "KEY" if role.endswith("KEY") else role)
-
-    def _create_as(self, node: nodes.CreateSource) -> PersistentQuery:
-        properties = Properties(node.args.get("properties"))
-        name, kind = node.this.name, node.args["kind"]
-        target = Target(
-            properties.topic() or name,
-            properties.format("KEY"),
-            properties.format("VALUE"),
-            properties.number("PARTITIONS"),
-        )
-        planned = plan_query(node.args["expression"], self.catalog, target)
-        query_id = f"C{kind[0]}AS_{name}_{self._queries}"
-        self._queries += 1
-        self.catalog.sources[name] = SourceInfo(
-            name,
-            kind,
-            planned.columns,
-            planned.topic,
-            planned.key_format,
-            planned.value_format,
-            query=query_id,
-        )
-        return PersistentQuery(query_id, planned, name)
+        Raises:
+            SqlError: it cannot run; nothing has changed.
+        """
+        if isinstance(node, nodes.CreateSource) and node.args.get("expression") is not None:
+            return queries.create_as(self.state, node)
+        run = _STATEMENTS.get(type(node))
+        if run is None:
+            raise SqlError(f"Do not know how to execute statement: {type(node).__name__}")
+        return run(self.state, node)
 
 
-def parse(text: str) -> list[exp.Expression]:
-    """Return the statements of a text.
+def _set(state: SessionState, node: nodes.SetProperty) -> Done:
+    name, value = node.this.name, node.args["value"].name
+    before = state.settings.set(name, value)
+    told = "" if before is None else f" from '{before}'"
+    return Done(node, message=f"Successfully changed local property '{name}'{told} to '{value}'.")
 
-    Raises:
-        SqlError: it has another form; the place is in it.
-    """
-    try:
-        return [node for node in Ksql().parse(text) if node is not None]
-    except ParseError as error:
-        told = error.errors[0]
-        length = len(told["highlight"] or " ")
-        at = Place(told["line"], told["col"] - length + 1, 0, 0)
-        raise syntax_error(at, told["description"], text.strip()) from error
+
+def _unset(state: SessionState, node: nodes.UnsetProperty) -> Done:
+    name = node.this.name
+    before = state.settings.unset(name)
+    if before is None:
+        raise SqlError(f"Cannot unset local property '{name}' which was never set")
+    return Done(node, message=f"Successfully unset local property '{name}' (value was '{before}').")
+
+
+def _define(state: SessionState, node: nodes.Define) -> Done:
+    state.variables[node.this.name.upper()] = node.args["value"].name
+    return Done(node)
+
+
+def _undefine(state: SessionState, node: nodes.Undefine) -> Done:
+    name = node.this.name.upper()
+    if name not in state.variables:
+        raise SqlError(f"Cannot undefine variable '{node.this.name}' which was never defined")
+    del state.variables[name]
+    return Done(node)
+
+
+def _run_script(_state: SessionState, node: nodes.RunScript) -> Done:
+    # The shell reads files; in a script ksqlDB's grammar has no such statement.
+    raise SqlError(
+        f"line 1:1: Syntax Error\nUnknown statement 'RUN'\nStatement: RUN SCRIPT '{node.this.name}';",
+        kind="syntax",
+    )
+
+
+def _no_connect(_state: SessionState, node: exp.Expression) -> Done:
+    raise SqlError(
+        "no Connect cluster is configured, so there are no connectors",
+        hint="Run Kafka Connect beside it; its topics are topics like others.",
+    )
+
+
+def _no_system(_state: SessionState, node: exp.Expression) -> Done:
+    raise SqlError("ALTER SYSTEM is not supported.", hint="SET changes a property of this session.")
+
+
+_STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done]]] = {
+    nodes.CreateSource: definitions.declare,
+    nodes.CreateType: definitions.create_type,
+    nodes.DropType: definitions.drop_type,
+    nodes.DropSource: definitions.drop,
+    nodes.AlterSource: definitions.alter,
+    nodes.AlterSystem: _no_system,
+    nodes.InsertSelect: queries.insert_select,
+    nodes.InsertValues: insert_values,
+    nodes.OfQuery: queries.of_query,
+    nodes.Show: listing.show,
+    nodes.Describe: listing.describe,
+    nodes.Explain: listing.explain,
+    nodes.SetProperty: _set,
+    nodes.UnsetProperty: _unset,
+    nodes.Define: _define,
+    nodes.Undefine: _undefine,
+    nodes.RunScript: _run_script,
+    nodes.AssertTopic: claims.assert_topic,
+    nodes.AssertSchema: claims.assert_schema,
+    nodes.AssertSource: claims.assert_source,
+    nodes.OfConnector: _no_connect,
+}

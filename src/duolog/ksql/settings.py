@@ -61,6 +61,4 @@ class Settings:
     def rows(self) -> list[tuple[str, str, str]]:
         """Return name, who said it, and value of each, sorted."""
         names = sorted({*DEFAULTS, *self.given})
-        return [
-            (name, "SESSION" if name in self.given else "", self[name] or "") for name in names
-        ]
+        return [(name, "SESSION" if name in self.given else "", self[name] or "") for name in names]

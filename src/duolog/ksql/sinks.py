@@ -8,9 +8,12 @@ from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat, TimestampColum
 from duolog.ksql.format_support import ensure_key, ensure_value, wrapped
 from duolog.ksql.properties import SELECTED, Properties, format_named
 from duolog.ksql.settings import Settings
+from duolog.plan.schema import BOUNDS
 
 _INHERITED = ("delimiter",)
 """Properties of a format that a result has from its source; what names a schema is the source's own."""
+_BOUNDS = tuple(bound.name for bound in BOUNDS)
+"""Columns of a windowed key that no format carries: they stand behind its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,9 @@ class Target:
         Raises:
             SqlError: a format cannot have such columns.
         """
-        keys = [column for column in columns if column.role == "KEY"]
+        keys = [
+            column for column in columns if column.role == "KEY" and column.name not in _BOUNDS
+        ]
         values = [column for column in columns if column.role == "VALUE"]
         if self.sink is not None:
             key, value = self.sink.key_format, self.sink.value_format
@@ -40,7 +45,7 @@ class Target:
             key = self._key_format(source, keys)
             value = self._value_format(source)
             default = self.settings.truth(settings.WRAP)
-            value = wrapped(value, self.properties.wrap(), values, default=default)
+            value = wrapped(value, values, wrap=self.properties.wrap(), default=default)
         ensure_key(key, keys)
         ensure_value(value, values)
         return key, value

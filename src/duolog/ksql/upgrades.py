@@ -26,7 +26,9 @@ def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
     _ensure_same(old, "WINDOW_TYPE", old.window, new.window)
     _ensure_same(old, "TIMESTAMP", old.timestamp, new.timestamp)
     if old.key != new.key:
-        raise _refused(old, f"(Key columns must be identical.) {_told(old.key)} -> {_told(new.key)}")
+        raise _refused(
+            old, f"(Key columns must be identical.) {_told(old.key)} -> {_told(new.key)}"
+        )
     changed = [
         column
         for number, column in enumerate(old.value)
@@ -34,13 +36,17 @@ def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
     ]
     if changed:
         raise _refused(
-            old, f"(The following columns are changed, missing or reordered: [{_told(tuple(changed))}])"
+            old,
+            f"(The following columns are changed, missing or reordered: [{_told(tuple(changed))}])",
         )
 
 
 def _ensure_same(old: SourceInfo, what: str, before: object, now: object) -> None:
     if before != now:
-        raise _refused(old, f"(DataSource '{old.name}' has {what} = {before} which is not upgradeable to {now})")
+        raise _refused(
+            old,
+            f"(DataSource '{old.name}' has {what} = {before} which is not upgradeable to {now})",
+        )
 
 
 def _refused(old: SourceInfo, why: str) -> SqlError:

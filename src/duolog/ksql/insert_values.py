@@ -1,0 +1,113 @@
+"""INSERT INTO … VALUES: one row, its values as constant expressions of the types of the columns."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from duolog.ksql import nodes
+from duolog.ksql.binder import Binder
+from duolog.ksql.bound import converted
+from duolog.ksql.catalog import SourceInfo
+from duolog.ksql.errors import SqlError
+from duolog.ksql.formatting import formatted
+from duolog.ksql.hints import named
+from duolog.ksql.literals import read_text, text_of
+from duolog.ksql.nodes import place_of
+from duolog.ksql.scope import SqlScope
+from duolog.ksql.state import Done, InsertedRow, SessionState
+from duolog.ksql.types import sql_name, widens
+from duolog.plan.expressions import Expression
+from duolog.plan.types import BIGINT, BYTES, DATE, NULL, STRING, TIME, TIMESTAMP, Type
+
+_TIME: str = "ROWTIME"
+_NOT_INSERTED = ("ROWPARTITION", "ROWOFFSET")
+_FROM_TEXT = (DATE, TIME, TIMESTAMP)
+
+
+def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
+    """Run INSERT INTO … VALUES: the row is handed to whoever runs the statements.
+
+    Raises:
+        SqlError: the source takes no rows, or the values do not fit its columns.
+    """
+    source = named(
+        state.catalog.sources, node.this, "Cannot insert values into an unknown stream/table: `{}`"
+    )
+    if source.read_only:
+        raise SqlError(f"Cannot insert values into read-only {source.kind.lower()}: {source.name}")
+    if source.window is not None:
+        raise SqlError("Cannot insert values into windowed stream/table!")
+    names = _names(source, node)
+    if len(names) != len(node.expressions):
+        given = ", ".join(map(formatted, node.expressions))
+        raise SqlError(
+            "Expected a value for each column. "
+            f"Expected Columns: [{', '.join(names)}]. Got [{given}]",
+            at=place_of(node.this),
+        )
+    binder = Binder(SqlScope((), "VALUES"), state.catalog.types)
+    types = {column.name: column.type for column in source.columns} | {_TIME: BIGINT}
+    values = {
+        name: _value(binder, name, types[name], one)
+        for name, one in zip(names, node.expressions, strict=True)
+    }
+    given_keys = {
+        name
+        for name, one in zip(names, node.expressions, strict=True)
+        if not isinstance(one, exp.Null)
+    }
+    missing = [column.name for column in source.key if column.name not in given_keys]
+    if source.is_table and missing:
+        raise SqlError(
+            f"Failed to insert values into '{source.name}'. "
+            f"Value for primary key column(s) {', '.join(missing)} is required for tables"
+        )
+    timestamp = values.pop(_TIME, None)
+    row = InsertedRow(source, tuple(values.items()), timestamp)
+    return Done(node, message="", inserted=row)
+
+
+def _names(source: SourceInfo, node: nodes.InsertValues) -> Sequence[str]:
+    """Return the columns that the values are for."""
+    columns = node.args.get("columns")
+    if columns is None:
+        return [column.name for column in (*source.key, *source.value)]
+    headers = [one.name for one in source.headers if one.name in {name.name for name in columns}]
+    if headers:
+        raise SqlError(f"Cannot insert into HEADER columns: {', '.join(headers)}")
+    known = {column.name for column in source.columns} | {_TIME}
+    for name in columns:
+        if name.name in _NOT_INSERTED:
+            raise SqlError(
+                f"Inserting into column `{name.name}` is not allowed.", at=place_of(name)
+            )
+        if name.name not in known:
+            raise SqlError(f"Column name `{name.name}` does not exist.", at=place_of(name))
+    return [name.name for name in columns]
+
+
+def _value(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Expression:
+    """Return a value as an expression of the type of its column.
+
+    Raises:
+        SqlError: it is of another type, and is not widened to it.
+    """
+    text = text_of(node)
+    if text is not None and wanted in _FROM_TEXT:
+        read = read_text(text, wanted)
+        if read is None:
+            raise SqlError(
+                f"Expected type {sql_name(wanted)} for field `{name}` but got STRING({text})",
+                at=place_of(node),
+            )
+        return read.expression
+    bound = binder.bind(node)
+    if bound.type != NULL and not (
+        widens(bound.type, wanted) or (wanted == BYTES and bound.type == STRING)
+    ):
+        raise SqlError(
+            f"Expected type {sql_name(wanted)} for field `{name}` but got "
+            f"{sql_name(bound.type)}({formatted(node)})",
+            at=place_of(node),
+        )
+    return converted(bound, wanted).expression

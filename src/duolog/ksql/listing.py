@@ -1,0 +1,257 @@
+"""SHOW, DESCRIBE and EXPLAIN: what there is, as rows."""
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql import nodes
+from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
+from duolog.ksql.errors import SqlError
+from duolog.ksql.hints import named
+from duolog.ksql.nodes import place_of
+from duolog.ksql.state import Done, PersistentQuery, Rows, SessionState
+from duolog.ksql.types import sql_name
+from duolog.plan.sql.registry import SQL_FUNCTIONS
+from duolog.plan.sql.signatures import SqlFunction
+
+
+def show(state: SessionState, node: nodes.Show) -> Done:
+    """Answer SHOW or LIST.
+
+    Raises:
+        SqlError: it asks for connectors.
+    """
+    kind = str(node.args["kind"])
+    if kind not in _SHOWN:
+        raise SqlError("no Connect cluster is configured, so there are no connectors")
+    if node.args.get("extended") and kind in {"STREAMS", "TABLES"}:
+        return Done(node, rows=_described_all(state, kind))
+    if node.args.get("extended") and kind == "QUERIES":
+        told = (rows for query in state.queries.values() for rows in _explained(query))
+        return Done(node, rows=tuple(told))
+    return Done(node, rows=(_SHOWN[kind](state),))
+
+
+def describe(state: SessionState, node: nodes.Describe) -> Done:
+    """Answer DESCRIBE of a source, of all sources, or of a function.
+
+    Raises:
+        SqlError: there is none of that name.
+    """
+    kind = str(node.args["kind"])
+    if kind == "FUNCTION":
+        return Done(node, rows=_function(node.this))
+    if kind == "CONNECTOR":
+        raise SqlError("no Connect cluster is configured, so there are no connectors")
+    if kind in {"STREAMS", "TABLES"}:
+        return Done(node, rows=_described_all(state, kind))
+    unknown = "Could not find STREAM/TABLE '{}' in the Metastore"
+    source = named(state.catalog.sources, node.this, unknown)
+    extended = bool(node.args.get("extended"))
+    return Done(node, rows=_described(state, source, extended=extended))
+
+
+def explain(state: SessionState, node: nodes.Explain) -> Done:
+    """Answer EXPLAIN of a query that runs, or of a statement, which is planned and not begun.
+
+    Raises:
+        SqlError: there is no such query, or the statement cannot run.
+    """
+    explained = node.this
+    if isinstance(explained, exp.Identifier):
+        if explained.name not in state.queries:
+            raise SqlError(
+                f"Query with id:{explained.name} does not exist, use SHOW QUERIES to view the full set of queries.",
+                at=place_of(explained),
+            )
+        return Done(node, rows=_explained(state.queries[explained.name]))
+    # Here, since who runs statements needs what lists them.
+    from duolog.ksql.queries import tried  # noqa: PLC0415
+
+    query = tried(state, explained)
+    return Done(node, rows=_explained(query))
+
+
+def _streams(state: SessionState) -> Rows:
+    rows = [
+        (s.name, s.topic, s.key_format.name, s.value_format.name, _windowed(s))
+        for s in _sorted(state, "STREAM")
+    ]
+    return Rows(
+        ("Stream Name", "Kafka Topic", "Key Format", "Value Format", "Windowed"),
+        tuple(rows),
+        "Streams",
+    )
+
+
+def _tables(state: SessionState) -> Rows:
+    rows = [
+        (s.name, s.topic, s.key_format.name, s.value_format.name, _windowed(s))
+        for s in _sorted(state, "TABLE")
+    ]
+    return Rows(
+        ("Table Name", "Kafka Topic", "Key Format", "Value Format", "Windowed"),
+        tuple(rows),
+        "Tables",
+    )
+
+
+def _topics(state: SessionState) -> Rows:
+    partitions = state.catalog.partitions
+    names = sorted({source.topic for source in state.catalog.sources.values()} | set(partitions))
+    rows = tuple((name, partitions.get(name)) for name in names)
+    return Rows(("Kafka Topic", "Partitions"), rows, "Topics")
+
+
+def _queries(state: SessionState) -> Rows:
+    rows = tuple(
+        (
+            query.id,
+            "PERSISTENT",
+            query.state,
+            query.sink,
+            query.planned.topic,
+            ", ".join(query.reads),
+        )
+        for query in state.queries.values()
+    )
+    columns = ("Query ID", "Query Type", "Status", "Sink Name", "Sink Kafka Topic", "Reads")
+    return Rows(columns, rows, "Queries")
+
+
+def _properties(state: SessionState) -> Rows:
+    rows = tuple(state.settings.rows())
+    return Rows(("Property", "Default override", "Effective Value"), rows, "Properties")
+
+
+def _functions(_state: SessionState) -> Rows:
+    rows = tuple(
+        (function.name, function.family)
+        for function in sorted(SQL_FUNCTIONS.values(), key=lambda one: one.name)
+        if not function.hidden
+    )
+    return Rows(("Function Name", "Category"), rows, "Functions")
+
+
+def _types(state: SessionState) -> Rows:
+    rows = tuple((name, sql_name(of)) for name, of in sorted(state.catalog.types.items()))
+    return Rows(("Type Name", "Schema"), rows, "Types")
+
+
+def _variables(state: SessionState) -> Rows:
+    return Rows(("Variable Name", "Value"), tuple(sorted(state.variables.items())), "Variables")
+
+
+_SHOWN: Final[dict[str, Callable[[SessionState], Rows]]] = {
+    "STREAMS": _streams,
+    "TABLES": _tables,
+    "TOPICS": _topics,
+    "QUERIES": _queries,
+    "PROPERTIES": _properties,
+    "FUNCTIONS": _functions,
+    "TYPES": _types,
+    "VARIABLES": _variables,
+}
+
+
+def _sorted(state: SessionState, kind: str) -> list[SourceInfo]:
+    found = (source for source in state.catalog.sources.values() if source.kind == kind)
+    return sorted(found, key=lambda source: source.name)
+
+
+def _described_all(state: SessionState, kind: str) -> tuple[Rows, ...]:
+    sources = _sorted(state, kind.removesuffix("S"))
+    return tuple(rows for one in sources for rows in _described(state, one, extended=True))
+
+
+def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tuple[Rows, ...]:
+    fields = tuple((column.name, _told(source, column)) for column in source.columns)
+    columns = Rows(("Field", "Type"), fields, f"Name : {source.name}")
+    if not extended:
+        return (columns,)
+    facts = (
+        ("Type", source.kind),
+        (
+            "Timestamp field",
+            source.timestamp.name if source.timestamp else "Not set - using <ROWTIME>",
+        ),
+        ("Key format", _format(source.key_format)),
+        ("Value format", _format(source.value_format)),
+        ("Kafka topic", source.topic),
+        ("Partitions", state.catalog.partitions.get(source.topic)),
+        ("Windowed", _windowed(source)),
+        ("Read-only", source.read_only),
+    )
+    readers = Rows(
+        ("Query", "Reads or writes"),
+        (
+            *((query.id, "reads") for query in state.readers(source.name)),
+            *((query.id, "writes") for query in state.writers(source.name)),
+        ),
+        "Queries",
+    )
+    return columns, Rows(("Property", "Value"), facts, "Properties"), readers
+
+
+def _function(node: exp.Expression) -> tuple[Rows, ...]:
+    name = node.name.upper()
+    function = SQL_FUNCTIONS.get(name)
+    if function is None or function.hidden:
+        raise SqlError(f"Can't find any functions with the name '{name}'", at=place_of(node))
+    facts = (("Name", name), ("Category", function.family), ("Overview", function.description))
+    return (
+        Rows(("Property", "Value"), facts, f"Function {name}"),
+        Rows(("Variation",), _variations(function), "Variations"),
+    )
+
+
+def _variations(function: SqlFunction) -> tuple[tuple[str], ...]:
+    return tuple((str(signature),) for signature in function.signatures)
+
+
+def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
+    planned = query.planned
+    facts = (
+        ("ID", query.id),
+        ("Status", query.state),
+        ("Sink", query.sink),
+        ("Kafka topic", planned.topic),
+        ("Result", "TABLE" if planned.is_table else "STREAM"),
+        ("Reads", ", ".join(query.reads)),
+    )
+    fields = tuple(
+        (column.name, f"{sql_name(column.type)} ({column.role})") for column in planned.columns
+    )
+    steps = tuple(
+        (node.name, type(node).__name__, ", ".join(parent.name for parent in node.parents))
+        for node in planned.plan.nodes
+    )
+    return (
+        Rows(("Property", "Value"), facts, f"Query {query.id}"),
+        Rows(("Field", "Type"), fields, "Columns"),
+        Rows(("Step", "Kind", "Reads"), steps, "Execution plan"),
+    )
+
+
+def _told(source: SourceInfo, column: SqlColumn) -> str:
+    of = sql_name(column.type)
+    match column.role:
+        case "KEY":
+            windowed = " (Window type: " + source.window.kind + ")" if source.window else ""
+            return f"{of} ({'primary key' if source.is_table else 'key'}){windowed}"
+        case "HEADERS":
+            return f"{of} (headers)"
+        case "HEADER":
+            return f"{of} (header('{column.header}'))"
+        case _:
+            return of
+
+
+def _windowed(source: SourceInfo) -> bool:
+    return source.window is not None
+
+
+def _format(of: SqlFormat) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in of.properties)
+    return f"{of.name} ({options})" if options else of.name

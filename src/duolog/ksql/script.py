@@ -1,0 +1,79 @@
+"""Texts of several statements: where each begins and ends, and what ${…} stands for in them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from duolog.ksql.dialect import Ksql
+from duolog.ksql.errors import syntax_error
+from duolog.ksql.nodes import Place
+
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_PARTS: Final = re.compile(
+    r"'(?:[^']|'')*'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*.*?\*/|;|.", re.DOTALL
+)
+"""What a text is made of: literals, quoted names and comments, in which a ; ends nothing."""
+
+
+def parse(text: str) -> list[exp.Expression]:
+    """Return the statements of a text.
+
+    Raises:
+        SqlError: it has another form; the place is in it.
+    """
+    try:
+        return [node for node in Ksql().parse(text) if node is not None]
+    except ParseError as error:
+        told = error.errors[0]
+        length = len(told["highlight"] or " ")
+        at = Place(told["line"], told["col"] - length + 1, 0, 0)
+        raise syntax_error(at, told["description"], text.strip()) from error
+
+
+def uses_variables(text: str) -> bool:
+    """Tell if ${…} stands in a text, so that its statements are read one by one.
+
+    Example:
+        >>> uses_variables("SELECT ${column} FROM s;")
+        True
+    """
+    return _VARIABLE.search(text) is not None
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Yield the statements of a text as texts, each behind as many empty lines as stand before it.
+
+    Example:
+        >>> [piece.strip() for piece in pieces("DEFINE a = 'x;y'; SHOW STREAMS;")]
+        ["DEFINE a = 'x;y';", 'SHOW STREAMS;']
+    """
+    start = 0
+    for part in _PARTS.finditer(text):
+        if part.group() == ";":
+            yield _in_place(text, start, part.end())
+            start = part.end()
+    if text[start:].strip():
+        yield _in_place(text, start, len(text))
+
+
+def substituted(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with what its variables stand for; one that is not defined stays as it is.
+
+    Example:
+        >>> substituted("SELECT * FROM ${name};", {"NAME": "flights"})
+        'SELECT * FROM flights;'
+    """
+    return _VARIABLE.sub(lambda found: variables.get(found[1].upper(), found[0]), text)
+
+
+def _in_place(text: str, start: int, end: int) -> str:
+    before = text[:start]
+    line, _, column = before.rpartition("\n")
+    return (
+        "\n" * before.count("\n")
+        + " " * len(column if line or "\n" in before else before)
+        + text[start:end]
+    )
