@@ -35,9 +35,7 @@ class Target:
         Raises:
             SqlError: a format cannot have such columns.
         """
-        keys = [
-            column for column in columns if column.role == "KEY" and column.name not in _BOUNDS
-        ]
+        keys = [column for column in columns if column.role == "KEY" and column.name not in _BOUNDS]
         values = [column for column in columns if column.role == "VALUE"]
         if self.sink is not None:
             key, value = self.sink.key_format, self.sink.value_format

@@ -138,7 +138,9 @@ class SourceReader:
         self, source: SourceInfo, alias: str, keeps: dict[str, tuple[Expression, Type]]
     ) -> Node:
         schema = source_schema(source)
-        formats = plan_format(source.key_format), plan_format(source.value_format)
+        # What has no key has the format of one all the same: a result with a key inherits it.
+        key_format = source.key_format if source.key else SqlFormat("NONE")
+        formats = plan_format(key_format), plan_format(source.value_format)
         times = _times(source, schema)
         as_stream = not source.is_table or any(
             isinstance(expression, Metadata) for expression, _ in keeps.values()

@@ -15,6 +15,12 @@ from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.qtt.bytes import decode, encode, same, unwindowed, windowed
 from duolog.testing.qtt.cases import Case
+from duolog.testing.qtt.conditions import (
+    Mismatch,
+    declared_partitions,
+    ensure_conditions,
+    skipped_topics,
+)
 from duolog.testing.qtt.topics import Topics
 from duolog.testing.reference import SourceRecord
 
@@ -31,10 +37,6 @@ class Outcome:
     ms: int
 
 
-class Mismatch(Exception):
-    """What came out is not what is expected."""
-
-
 def run_case(case: Case) -> Outcome:
     """Run a case, and say what became of it."""
     started = time.monotonic()
@@ -43,6 +45,11 @@ def run_case(case: Case) -> Outcome:
     try:
         if case.expected_error is None:
             _Run(case).run()
+            if topics := skipped_topics(case):
+                status, reason = (
+                    "skip",
+                    f"asks for topics within a query, which there are not: {topics[0]}",
+                )
         else:
             _ensure_fails(case)
     except Mismatch as mismatch:
@@ -52,6 +59,21 @@ def run_case(case: Case) -> Outcome:
     except Exception as error:  # noqa: BLE001 - one case must not end the others
         status, reason = "error", f"{type(error).__name__}: {error}"
     return Outcome(case, status, reason[:2000], round((time.monotonic() - started) * 1000))
+
+
+def _settings(case: Case) -> dict[str, str]:
+    """Return what ksqlDB's own runner sets, and what the case sets.
+
+    A case that expects an error is told that there is a schema registry: its statements fail before one is asked.
+    """
+    given = {"auto.offset.reset": "earliest", "ksql.service.id": "some.ksql.service.id"}
+    if case.expected_error is not None:
+        given["ksql.schema.registry.url"] = "mock://"
+    return given | {name: _text(value) for name, value in case.spec.get("properties", {}).items()}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _ensure_fails(case: Case) -> None:
@@ -68,20 +90,22 @@ def _ensure_fails(case: Case) -> None:
 class _Run:
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._session = SqlSession()
+        self._session = SqlSession(given=_settings(case))
+        self._session.catalog.partitions.update(declared_partitions(case))
         self._topics = Topics()
-        self._queries: list[PersistentQuery] = []
+        self._queries: dict[str, PersistentQuery] = {}
 
     def run(self) -> None:
         for done in self._session.run("\n".join(self._case.statements)):
             if done.query is not None:
-                self._queries.append(done.query)
+                self._queries[done.query.id] = done.query
         if not self._queries and self._case.expected_error is None:
             raise Mismatch("test did not generate any queries")
         inputs = [self._input(record) for record in self._case.inputs]
-        for query in self._queries:
+        for query in self._queries.values():
             self._run_query(query, inputs)
         self._compare()
+        ensure_conditions(self._case, self._session.catalog)
 
     def _source(self, topic: str) -> SourceInfo:
         for source in self._session.catalog.sources.values():
