@@ -19,6 +19,7 @@ from duolog.dsl.records import Records
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import PlainValue
 from duolog.plan.nodes import Branch, Explode, Project, SelectKey, Split
+from duolog.plan.nodes.node import ensure_some
 
 
 class Reshaped(Records):
@@ -34,6 +35,7 @@ class Reshaped(Records):
             key (dest STRING) value (carrier STRING)
         """
         new = named(keys, named_keys, self.schema.names)
+        ensure_some(new, "a key")
         return self._then("select-key", lambda name: SelectKey(name, self.node, new))
 
     def map(self, /, *columns: str | Expr, key: On, **named_columns: Expr | PlainValue) -> Self:
@@ -140,6 +142,7 @@ class Reshaped(Records):
             [key] if isinstance(key, str | Expr) else key, {}, {*parts, *flat.schema.names}
         )
         keys = tuple((name, of_element(expression, parts)) for name, expression in given)
+        ensure_some(keys, "a key")
         taken = {name for name, _ in keys}
         values = tuple((name, of) for name, of in parts.items() if name not in taken)
         keyed = flat._then(  # noqa: SLF001 - of this class

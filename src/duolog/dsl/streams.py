@@ -38,6 +38,7 @@ from duolog.plan.nodes import (
     ToTable,
 )
 from duolog.plan.nodes.aggregate import Emit
+from duolog.plan.nodes.node import ensure_some
 from duolog.plan.schema import Schema
 from duolog.plan.windows import Windows
 
@@ -195,6 +196,7 @@ class Stream(Reshaped, Rerouted, WithMetadata):
             ensure_keys_named_alike(self.node, other.node)
         else:
             keys = named([on] if isinstance(on, str | Expr) else on, {}, self.schema.names)
+            ensure_some(keys, "a key")
             by_key = [ColumnRef(column.name) for column in self.schema.key]
             window = other.schema.window
             if [of for _, of in keys] != by_key or self.schema.window != window:

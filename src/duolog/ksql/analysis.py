@@ -1,16 +1,19 @@
 """What a SELECT gives: its items with their names, stars spread out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sqlglot import exp
 
 from duolog.ksql import nodes
-from duolog.ksql.binder import Bound
-from duolog.ksql.catalog import SqlColumn
+from duolog.ksql.binder import Binder
+from duolog.ksql.errors import SqlError
+from duolog.ksql.formatting import formatted, quoted_name
+from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope
-from duolog.plan.expressions import Expression
-from duolog.plan.schema import Schema
+from duolog.ksql.sources import BESIDE, PSEUDO, WINDOW_BOUNDS
+from duolog.plan.types import Struct
 
 
 class Item(NamedTuple):
@@ -18,68 +21,174 @@ class Item(NamedTuple):
 
     name: str
     node: exp.Expression
-    aliased: bool
 
 
-def items_of(select: exp.Select, scope: SqlScope) -> tuple[Item, ...]:
-    """Return the columns that a query selects, with the names that they get without an alias.
+def items_of(
+    select: exp.Select, binder: Binder, first: Sequence[exp.Expression] = ()
+) -> tuple[Item, ...]:
+    """Return the columns that a query selects, with the names that they get.
 
-    Source: ksqlDB's `ColumnNames`: KSQL_COL_n for what has no name of its own, n from 0, where no column of a source
-    is called so; a field is called as it is in its STRUCT.
+    `first` is the key that records are given before: it comes first in what * stands for.
+
+    Raises:
+        SqlError: a name is not to be had, or * is of a source that is not there.
     """
-    given = [spread for node in select.expressions for spread in _spread(node, scope)]
-    taken = {column.name for column in scope.columns}
-    counter = 0
-    items = []
-    fields: dict[str, int] = {}
-    for node in given:
-        if isinstance(node, exp.Alias):
-            items.append(Item(node.alias, node.this, aliased=True))
-        elif isinstance(node, exp.Column):
-            items.append(Item(node.name, node, aliased=False))
-        elif isinstance(node, nodes.Deref):
-            name = node.args["name"].name
-            seen = fields.get(name, 0)
-            fields[name] = seen + 1
-            items.append(Item(f"{name}_{seen}" if seen else name, node, aliased=False))
-        else:
-            while f"KSQL_COL_{counter}" in taken:
-                counter += 1
-            items.append(Item(f"KSQL_COL_{counter}", node, aliased=False))
-            counter += 1
-    return tuple(items)
+    return _Items(binder, tuple(first)).of(select.expressions)
 
 
-def _spread(node: exp.Expression, scope: SqlScope) -> list[exp.Expression]:
-    """Return the columns that a star stands for; anything else as it is."""
-    of_source = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
-    if not isinstance(node, exp.Star) and not of_source:
-        return [node]
-    source = node.table if isinstance(node, exp.Column) else ""
-    return [
-        exp.column(column.name, table=column.source)
-        for column in scope.columns
-        if not column.pseudo and source in {"", column.source}
-    ]
+@dataclass
+class _Items:
+    """Names what has no name as ksqlDB's `ColumnNames` does.
+
+    KSQL_COL_n, n from 0, where no column of a source is called so; a field as it is called in its STRUCT; in a join a column
+    that several sources have, and each of a star, behind the name of its source.
+    """
+
+    binder: Binder
+    first: tuple[exp.Expression, ...]
+    counter: int = 0
+    fields: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> SqlScope:
+        return self.binder.scope
+
+    def of(self, given: Sequence[exp.Expression]) -> tuple[Item, ...]:
+        items: list[Item] = []
+        for node in given:
+            if isinstance(node, exp.Alias):
+                items.append(Item(_alias(node), node.this))
+            elif (spread := self._spread(node)) is not None:
+                items += spread
+            elif isinstance(node, exp.Column):
+                items.append(self._column(node))
+            else:
+                items.append(Item(self._generated(node), node))
+        return tuple(items)
+
+    def _column(self, node: exp.Column) -> Item:
+        found = self.scope.get(node)
+        source = found.source if found else node.table
+        having = {column.source for column in self.scope.columns if column.name == node.name}
+        if len(having) > 1 and source:
+            return Item(f"{source}_{node.name}", node)
+        if node.name in PSEUDO and (found is None or found.pseudo):
+            raise _reserved(node.name, node)
+        return Item(node.name, node)
+
+    def _generated(self, node: exp.Expression) -> str:
+        if isinstance(node, nodes.Deref):
+            name: str = node.args["name"].name
+            seen = self.fields.get(name, 0)
+            self.fields[name] = seen + 1
+            return f"{name}_{seen}" if seen else name
+        taken = {column.name for column in self.scope.columns}
+        while f"KSQL_COL_{self.counter}" in taken:
+            self.counter += 1
+        self.counter += 1
+        return f"KSQL_COL_{self.counter - 1}"
+
+    def _spread(self, node: exp.Expression) -> list[Item] | None:
+        """Return the columns that a star stands for; None of anything else."""
+        if isinstance(node, nodes.Deref) and isinstance(node.args["name"], exp.Star):
+            return self._fields(node)
+        if isinstance(node, exp.Star):
+            return self._columns_of("")
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            if node.table not in self.scope.sources:
+                raise SqlError(
+                    f"'{node.table}' is not a valid stream/table name or alias.", at=place_of(node)
+                )
+            return self._columns_of(node.table)
+        return None
+
+    def _fields(self, node: nodes.Deref) -> list[Item]:
+        of = self.binder.bind(node.this).type
+        if not isinstance(of, Struct):
+            raise SqlError(
+                "Cannot deference field * of something that is no STRUCT", at=place_of(node)
+            )
+        return [
+            Item(
+                name, nodes.Deref(this=node.this.copy(), name=exp.to_identifier(name, quoted=True))
+            )
+            for name, _ in of.fields
+        ]
+
+    def _columns_of(self, source: str) -> list[Item]:
+        joined = len(self.scope.sources) > 1
+        found: dict[str, Item] = {}
+        for node in self.first:
+            column = self.scope.get(node) if isinstance(node, exp.Column) else None
+            name = column.name if column else self._generated(node)
+            found[meaning(node, self.scope)] = Item(name, node)
+        columns = [column for column in self.scope.columns if not column.pseudo]
+        if self.first:
+            # The key that records had moves behind the columns of the value.
+            columns.sort(key=lambda column: column.key)
+        for column in columns:
+            if source in {"", column.source}:
+                one = exp.column(_quoted(column.name), table=_quoted(column.source))
+                name = f"{column.source}_{column.name}" if joined and column.source else column.name
+                found.setdefault(meaning(one, self.scope), Item(name, one))
+        return list(found.values())
 
 
-def key_of(
-    given: Sequence[exp.Expression], bound: Sequence[Bound], items: Sequence[Item]
-) -> tuple[tuple[str, Expression], ...]:
-    """Return the columns of a new key: each has the name of the item that selects it."""
-    keys = []
-    for number, (node, one) in enumerate(zip(given, bound, strict=True)):
-        named = next((item.name for item in items if _same(item.node, node)), None)
-        keys.append((named or f"KSQL_COL_{number}", one.expression))
-    return tuple(keys)
+def meaning(node: exp.Expression, scope: SqlScope) -> str:
+    """Return an expression with each name as the column that it means: the same text, the same value."""
+    return _resolved(node, scope, qualified=True)
 
 
-def _same(one: exp.Expression, other: exp.Expression) -> bool:
-    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
-        return one.name == other.name
-    return one == other
+def told(node: exp.Expression, scope: SqlScope) -> str:
+    """Return an expression as errors of a query tell it: of one source, without its name."""
+    return _resolved(node, scope, qualified=len(scope.sources) > 1)
 
 
-def output_columns(schema: Schema) -> tuple[SqlColumn, ...]:
-    keys = tuple(SqlColumn(name, of, "KEY") for name, of in schema.key)
-    return keys + tuple(SqlColumn(name, of) for name, of in schema.value)
+def _resolved(node: exp.Expression, scope: SqlScope, *, qualified: bool) -> str:
+    def resolve(part: exp.Expression) -> exp.Expression:
+        found = scope.get(part) if isinstance(part, exp.Column) else None
+        if found is None:
+            return part
+        table = _quoted(found.source) if qualified and found.source else None
+        return exp.column(_quoted(found.name), table=table)
+
+    return formatted(node.copy().transform(resolve))
+
+
+def listed(texts: Sequence[str], word: str = "and") -> str:
+    """Return texts as a sentence has them.
+
+    Example:
+        >>> listed(["A", "B", "C"])
+        'A, B and C'
+    """
+    return f" {word} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def _alias(node: exp.Alias) -> str:
+    if node.alias in WINDOW_BOUNDS:
+        raise _reserved(node.alias, node)
+    if node.alias in BESIDE:
+        raise SqlError(
+            f"`{node.alias}` is a reserved column name. You cannot use it as an alias for a column.",
+            at=place_of(node),
+        )
+    return str(node.alias)
+
+
+def _reserved(name: str, node: exp.Expression) -> SqlError:
+    return SqlError(
+        f"Reserved column name in select: `{name}`. Please remove or alias the column.",
+        at=place_of(node),
+    )
+
+
+def key_name(given: exp.Expression) -> str:
+    """Return the name of a key column as errors tell it: of a join, behind that of its source."""
+    if isinstance(given, exp.Column):
+        return f"{given.table}_{given.name}" if given.table else str(given.name)
+    return quoted_name(formatted(given))

@@ -1,118 +1,243 @@
-"""GROUP BY: the keys of groups, what is aggregated, and what is selected of both."""
+"""GROUP BY: the keys of groups, what is aggregated, and what is selected of both.
 
-from collections.abc import Mapping, Sequence
+    records ─▶ group (keys) ─▶ aggregate ─▶ HAVING ─▶ the view that a projection is made of
+
+Behind the aggregate an expression may name what records are grouped by, as it stands after GROUP BY, and aggregate functions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from duolog.ksql.aggregates import AGGREGATES
-from duolog.ksql.analysis import Item
+from duolog.ksql.analysis import Item, items_of, meaning, told
 from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.errors import SqlError
-from duolog.ksql.formatting import formatted
+from duolog.ksql.keys import new_key
 from duolog.ksql.nodes import place_of
-from duolog.ksql.scope import SqlScope
+from duolog.ksql.projection import GROUPING, View
+from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.sources import WINDOW_BOUNDS, KeyColumn, Relation
+from duolog.ksql.steps import Steps, unused
+from duolog.ksql.windowing import windows_of
 from duolog.plan.aggregates import Fold, fold
-from duolog.plan.expressions import Aggregate, ColumnRef, Expression, Scope, type_of
-from duolog.plan.nodes import GroupBy, scope_of
-from duolog.plan.types import Column, Type
+from duolog.plan.expressions import Aggregate, ColumnRef, Named, Scope, type_of
+from duolog.plan.nodes import AggregateNode, Filter, GroupBy, Node, scope_of
+from duolog.plan.types import BIGINT, Column, Type
+
+if TYPE_CHECKING:
+    from duolog.plan.nodes.aggregate import Emit
+
+_FILLER = ("rows", Aggregate("count"))
+"""What is kept of groups of which nobody asks anything."""
 
 
+def is_aggregate(node: exp.Expression) -> bool:
+    """Tell if an expression is the call of an aggregate function."""
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() in AGGREGATES
+
+
+def aggregates_in(*found: exp.Expression | None) -> list[exp.Expression]:
+    """Return the calls of aggregate functions in expressions, in their order."""
+    return [
+        part
+        for node in found
+        if node is not None
+        for part in node.walk(bfs=False)
+        if is_aggregate(part)
+    ]
+
+
+@dataclass
 class Grouping:
     """The aggregation of one SELECT."""
 
-    def __init__(
-        self,
-        select: exp.Select,
-        scope: SqlScope,
-        items: Sequence[Item],
-        types: Mapping[str, Type],
-    ) -> None:
-        self._select = select
-        self._scope = scope
-        self._items = items
-        self._types = types
-        self._given = select.args["group"].expressions
-        self._aggregates: dict[str, tuple[Aggregate, Type]] = {}
+    select: exp.Select
+    relation: Relation
+    types: Mapping[str, Type]
+    steps: Steps
+    _results: dict[str, tuple[str, Aggregate, Type]] = field(default_factory=dict)
+    """By what a call means: the name of its result, and its type."""
 
-    @cached_property
-    def keys(self) -> tuple[tuple[str, Expression], ...]:
-        """The columns of the key, each with the name of the item that selects it."""
-        binder = Binder(self._scope.within("GROUP BY"), self._types)
-        found = []
-        for number, node in enumerate(self._given):
-            named = next((item.name for item in self._items if self._means(item.node, node)), None)
-            found.append((named or f"KSQL_COL_{number}", binder.bind(node).expression))
-        return tuple(found)
+    def view(self) -> tuple[View, tuple[Item, ...]]:
+        """Return the rows of the groups, and what is selected of them.
 
-    def fold(self, group: GroupBy) -> Fold:
-        """Return what is kept: one result for each aggregate that is selected or asked for in HAVING."""
-        binder = Binder(self._scope, self._types, self._rule(group))
-        for item in self._items:
-            binder.bind(item.node)
-        having = self._select.args.get("having")
+        Raises:
+            SqlError: something is selected that is neither grouped by nor aggregated.
+        """
+        self._ensure_bounds_are_selected_only()
+        items = items_of(self.select, Binder(self._scope, self.types))
+        self._ensure_grouped(items)
+        source = self.relation.node
+        group = self.steps.add("group", lambda name: GroupBy(name, source, self._keys))
+        having = self.select.args.get("having")
+        for call in aggregates_in(*(item.node for item in items), having):
+            self._add(call, group)
+        node: Node = self.steps.add("aggregate", lambda name: self._aggregate(name, group))
+        binder = Binder(self._behind, self.types, self._over_results)
         if having is not None:
-            binder.bind(having.this)
-        results = tuple((name, of) for name, (of, _) in self._aggregates.items())
-        return fold(results, scope_of(group), undo=group.is_table)
+            predicate = Binder(
+                self._behind.within("HAVING"), self.types, self._over_results
+            ).condition(having.this)
+            grouped = node
+            node = self.steps.add("having", lambda name: Filter(name, grouped, predicate))
+        keys = tuple(
+            KeyColumn(name, (given,))
+            for (name, _), given in zip(self._keys, self._given, strict=True)
+        )
+        return View(node, binder, self._scope, keys, GROUPING), items
 
     @property
-    def wanted(self) -> tuple[tuple[str, Expression], ...]:
-        """The columns that are selected, but for those of the key, over the aggregate's results."""
-        binder = Binder(self._scope, self._types, self._over_results)
-        keys = {name for name, _ in self.keys}
-        return tuple(
-            (item.name, binder.bind(item.node).expression)
-            for item in self._items
-            if item.name not in keys
+    def _scope(self) -> SqlScope:
+        return self.relation.scope
+
+    @property
+    def _given(self) -> list[exp.Expression]:
+        return list(self.select.args["group"].expressions)
+
+    @property
+    def _window(self) -> exp.Expression | None:
+        found: exp.Expression | None = self.select.args.get("stream_window")
+        return found
+
+    @cached_property
+    def _keys(self) -> tuple[Named, ...]:
+        """The columns of the key, one for each expression that is grouped by."""
+        binder = Binder(self._scope.within("GROUP BY"), self.types)
+        return new_key(self._given, binder, self.relation)
+
+    @cached_property
+    def _key_types(self) -> dict[str, Bound]:
+        """What each expression that is grouped by is behind the aggregate, by its meaning."""
+        binder = Binder(self._scope.within("GROUP BY"), self.types)
+        return {
+            meaning(given, self._scope): Bound(ColumnRef(name), binder.bind(given).type)
+            for given, (name, _) in zip(self._given, self._keys, strict=True)
+        }
+
+    @property
+    def _behind(self) -> SqlScope:
+        """The scope of rows behind the aggregate, which may name the bounds of windows."""
+        if self._window is None or len(self.relation.sources) > 1:
+            return self._scope
+        bounds = (
+            Visible(source, name, ColumnRef(bound), BIGINT, pseudo=True)
+            for source in self._scope.sources
+            for name, bound in WINDOW_BOUNDS.items()
+        )
+        return self._scope.having(*bounds)
+
+    def _aggregate(self, name: str, group: GroupBy) -> AggregateNode:
+        folded = self._folded(group)
+        windows = None if self._window is None else windows_of(self._window)  # type: ignore[arg-type]
+        emit = self.select.args.get("emit")
+        when: Emit = "on close" if emit is not None and emit.this == "FINAL" else "on update"
+        return AggregateNode(
+            name, group, f"{name}-store", folded.accumulators, folded.results, windows, when
         )
 
-    def having(self, clause: exp.Having) -> Expression:
-        scope = self._scope.within("HAVING")
-        return Binder(scope, self._types, self._over_results).condition(clause.this)
+    def _folded(self, group: GroupBy) -> Fold:
+        wanted = tuple((name, of) for name, of, _ in self._results.values()) or (_FILLER,)
+        return fold(wanted, scope_of(group), undo=group.is_table)
 
-    def _rule(self, group: GroupBy):  # type: ignore[no-untyped-def]
-        inner = Binder(self._scope, self._types)
-
-        def rule(node: exp.Expression) -> Bound | None:
-            if isinstance(node, exp.Anonymous) and str(node.this).upper() in AGGREGATES:
-                name = formatted(node)
-                if name not in self._aggregates:
-                    found = AGGREGATES[str(node.this).upper()](node, inner)
-                    of = type_of(
-                        fold((("x", found),), scope_of(group), undo=group.is_table).results[0][1],
-                        self._scope_of_fold(found, group),
-                    )
-                    self._aggregates[name] = found, of
-                aggregate, of = self._aggregates[name]
-                return Bound(aggregate, of)
-            return self._key(node)
-
-        return rule
-
-    def _scope_of_fold(self, aggregate: Aggregate, group: GroupBy) -> Scope:
-        kept = fold((("x", aggregate),), scope_of(group), undo=group.is_table).accumulators
-        columns = tuple(Column(one.name, one.type) for one in kept)
-        return Scope(group.schema.key, accumulators=columns)
+    def _add(self, call: exp.Expression, group: GroupBy) -> None:
+        """Keep the result of an aggregate function, once for all that mean the same."""
+        means = meaning(call, self._scope)
+        if means in self._results:
+            return
+        assert isinstance(call, exp.Anonymous), call
+        found = AGGREGATES[str(call.this).upper()](call, Binder(self._scope, self.types))
+        one = fold((("x", found),), scope_of(group), undo=group.is_table)
+        columns = tuple(Column(kept.name, kept.type) for kept in one.accumulators)
+        of = type_of(one.results[0][1], Scope(group.schema.key, accumulators=columns))
+        taken = {name for name, _ in self._keys} | {name for name, _, _ in self._results.values()}
+        name = unused(told(call, self._scope), taken)
+        self._results[means] = (name, found, of)
 
     def _over_results(self, node: exp.Expression) -> Bound | None:
-        if isinstance(node, exp.Anonymous) and str(node.this).upper() in AGGREGATES:
-            name = formatted(node)
-            return Bound(ColumnRef(name), self._aggregates[name][1])
-        return self._key(node)
-
-    def _key(self, node: exp.Expression) -> Bound | None:
-        for given, (name, _) in zip(self._given, self.keys, strict=True):
-            if self._means(node, given):
-                return Bound(ColumnRef(name), Binder(self._scope, self._types).bind(given).type)
-        if isinstance(node, exp.Column):
+        """Say what an expression means behind the aggregate."""
+        if is_aggregate(node):
+            name, _, of = self._results[meaning(node, self._scope)]
+            return Bound(ColumnRef(name), of)
+        found = self._key_types.get(meaning(node, self._scope))
+        if found is None and isinstance(node, exp.Column) and not self._is_bound(node):
             raise SqlError(
-                f"Non-aggregate SELECT expression(s) not part of GROUP BY: {formatted(node)}",
+                f"Non-aggregate HAVING expression not part of GROUP BY: {told(node, self._scope)}",
                 at=place_of(node),
             )
-        return None
+        return found
 
-    def _means(self, one: exp.Expression, other: exp.Expression) -> bool:
-        if isinstance(one, exp.Column) and isinstance(other, exp.Column):
-            return self._scope.find(one) == self._scope.find(other)
-        return one == other
+    def _is_bound(self, node: exp.Expression) -> bool:
+        """Tell if a name is that of a window's bound, which a row of a group has."""
+        if not isinstance(node, exp.Column) or node.name not in WINDOW_BOUNDS:
+            return False
+        return self._behind.get(node) is not None
+
+    # What may stand where.
+
+    def _ensure_grouped(self, items: tuple[Item, ...]) -> None:
+        """Raise a SqlError where something is selected that is neither grouped by nor aggregated."""
+        stray: dict[str, exp.Expression] = {}
+        for item in items:
+            found = self._stray_in(item.node)
+            if found and not aggregates_in(item.node):
+                found = [item.node]
+            for node in found:
+                Binder(self._behind, self.types).bind(
+                    node
+                )  # what is no expression at all, says so first
+                stray.setdefault(told(node, self._scope), node)
+        if stray:
+            first = next(iter(stray.values()))
+            raise SqlError(
+                f"Non-aggregate SELECT expression(s) not part of GROUP BY: {', '.join(stray)}",
+                at=place_of(first),
+            )
+        having = self.select.args.get("having")
+        if not aggregates_in(*(item.node for item in items), having):
+            raise SqlError(
+                "GROUP BY requires aggregate functions in either the SELECT or HAVING clause."
+            )
+
+    def _stray_in(self, node: exp.Expression) -> list[exp.Expression]:
+        """Return the columns in an expression that are neither grouped by nor aggregated."""
+        if is_aggregate(node) or meaning(node, self._scope) in self._key_types:
+            return []
+        if isinstance(node, exp.Column):
+            return [] if self._is_bound(node) or self._is_variable(node) else [node]
+        return [
+            stray
+            for child in node.iter_expressions()
+            if _is_value(child)
+            for stray in self._stray_in(child)
+        ]
+
+    def _is_variable(self, node: exp.Column) -> bool:
+        """Tell if a name is the parameter of a lambda around it."""
+        around = node.find_ancestor(exp.Lambda)
+        while around is not None:
+            if any(name.name == node.name for name in around.expressions):
+                return True
+            around = around.find_ancestor(exp.Lambda)
+        return False
+
+    def _ensure_bounds_are_selected_only(self) -> None:
+        if self._window is None:
+            return
+        arguments = aggregates_in(*self.select.expressions)
+        for node in (*self._given, *arguments):
+            for column in node.find_all(exp.Column):
+                if column.name in WINDOW_BOUNDS and self._scope.get(column) is None:
+                    raise SqlError(
+                        f"Window bounds column {column.name} can only be used in the SELECT clause of windowed "
+                        "aggregations",
+                        at=place_of(column),
+                    )
+
+
+def _is_value(node: exp.Expression) -> bool:
+    """Tell if a part of an expression is one too: names of fields and types are not."""
+    return not isinstance(node, exp.Identifier | exp.DataType)

@@ -1,33 +1,44 @@
 """From a query to nodes of the plan.
 
-source ─▶ WHERE ─▶ PARTITION BY ─▶ select ─▶ sink
-source ─▶ WHERE ─▶ GROUP BY ─▶ aggregate ─▶ HAVING ─▶ sink
+sources ─▶ WHERE ─▶ PARTITION BY ─▶ table functions ─▶ project, rename ─▶ sink
+sources ─▶ WHERE ─▶ GROUP BY ─▶ aggregate ─▶ HAVING ─▶ project, rename ─▶ sink
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from duolog.ksql.analysis import Item, items_of, key_of, output_columns
+from duolog.ksql.analysis import Item, items_of, told
 from duolog.ksql.binder import Binder
-from duolog.ksql.catalog import Catalog, SourceInfo, SourceWindow, SqlColumn, SqlFormat
-from duolog.ksql.grouping import Grouping
-from duolog.ksql.scope import SqlScope
-from duolog.ksql.sinks import Target
-from duolog.ksql.sources import Relation, SourceReader, plan_format
-from duolog.ksql.steps import NodeT, Steps
-from duolog.plan.nodes import (
-    AggregateNode,
-    Filter,
-    GroupBy,
-    Node,
-    Plan,
-    Project,
-    SelectKey,
-    Sink,
+from duolog.ksql.catalog import (
+    Catalog,
+    SourceInfo,
+    SourceWindow,
+    SqlColumn,
+    SqlFormat,
+    TimestampColumn,
 )
+from duolog.ksql.errors import SqlError
+from duolog.ksql.grouping import Grouping, aggregates_in
+from duolog.ksql.nodes import place_of
+from duolog.ksql.partitioning import partitioned
+from duolog.ksql.projection import Projected, View, project
+from duolog.ksql.sinks import Target
+from duolog.ksql.sources import (
+    WINDOW_BOUNDS,
+    Relation,
+    SourceReader,
+    no_such_time,
+    plan_format,
+    time_of,
+)
+from duolog.ksql.steps import Steps
+from duolog.ksql.table_functions import exploded, table_functions_in
+from duolog.ksql.windowing import source_window
+from duolog.plan.expressions import Call, Cast, RowTime, type_of
+from duolog.plan.nodes import Filter, Node, Plan, SetTime, Sink, ToStream
 from duolog.plan.nodes.plan import plan_of
+from duolog.plan.types import BIGINT, INT
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,92 +72,155 @@ class _Planner:
 
     def plan(self, select: exp.Select, target: Target) -> Planned:
         relation = self._relation(select)
-        node, scope = relation.node, relation.scope
-        node = self._filtered(node, scope, select.args.get("where"), "WHERE")
-        items = items_of(select, scope)
+        self._ensure_fits(select, relation)
+        relation = self._filtered(select, relation)
         if select.args.get("group"):
-            node, columns = self._aggregated(select, node, scope, items)
+            view, items = Grouping(select, relation, self.catalog.types, self.steps).view()
         else:
-            node, columns = self._projected(select, node, scope, items)
-        source = relation.sources[0]
-        key_format, value_format = target.formats(source, columns)
-        sink = self._add(
-            "sink",
-            lambda name: Sink(
-                name, node, target.topic, plan_format(key_format), plan_format(value_format)
-            ),
-        )
-        return Planned(
-            plan_of(sink),
-            columns,
-            node.is_table,
-            target.topic,
-            key_format,
-            value_format,
-            relation.sources,
-            None if select.args.get("group") else source.window,
-        )
+            view, items = self._selected(select, relation)
+        timestamp = _time_of(view, items, target)
+        result = project(view, items, target.name, self.steps)
+        return self._ended(select, relation, result, target, timestamp)
 
     def _relation(self, select: exp.Select) -> Relation:
         used = frozenset(column.name for column in select.find_all(exp.Column))
         reader = SourceReader(self.catalog, self.steps, used)
         return reader.read(select.args["from_"].this)
 
-    # Clauses.
-
-    def _filtered(
-        self, node: Node, scope: SqlScope, clause: exp.Where | exp.Having | None, called: str
-    ) -> Node:
+    def _filtered(self, select: exp.Select, relation: Relation) -> Relation:
+        clause = select.args.get("where")
         if clause is None:
-            return node
-        predicate = self._binder(scope.within(called)).condition(clause.this)
-        return self._add("filter", lambda name: Filter(name, node, predicate))
-
-    def _projected(
-        self, select: exp.Select, node: Node, scope: SqlScope, items: tuple[Item, ...]
-    ) -> tuple[Node, tuple[SqlColumn, ...]]:
-        binder = self._binder(scope)
-        partition = select.args.get("partition_by")
-        if partition is not None:
-            bound = [
-                self._binder(scope.within("PARTITION BY")).bind(one)
-                for one in partition.expressions
-            ]
-            keys = key_of(partition.expressions, bound, items)
-            unkeyed = node
-            node = self._add("select-key", lambda name: SelectKey(name, unkeyed, keys))
-        key_names = {column.name for column in node.schema.key}
-        values = tuple(
-            (item.name, binder.bind(item.node).expression)
-            for item in items
-            if item.name not in key_names
+            return relation
+        if select.args.get("stream_window"):
+            _ensure_no_bounds(clause, relation)
+        predicate = Binder(relation.scope.within("WHERE"), self.catalog.types).condition(
+            clause.this
         )
-        read = node
-        node = self._add("project", lambda name: Project(name, read, values))
-        return node, output_columns(node.schema)
+        node = self.steps.add("filter", lambda name: Filter(name, relation.node, predicate))
+        return replace(relation, node=node)
 
-    def _aggregated(
-        self, select: exp.Select, node: Node, scope: SqlScope, items: tuple[Item, ...]
-    ) -> tuple[Node, tuple[SqlColumn, ...]]:
-        grouping = Grouping(select, scope, items, self.catalog.types)
-        group = self._add("group", lambda name: GroupBy(name, node, grouping.keys))
-        folded = grouping.fold(group)
-        aggregate: Node = self._add(
-            "aggregate",
-            lambda name: AggregateNode(
-                name, group, f"{name}-store", folded.accumulators, folded.results
+    def _selected(self, select: exp.Select, relation: Relation) -> tuple[View, tuple[Item, ...]]:
+        """Return the records of a query that does not group, and what is selected of them."""
+        clause = select.args.get("partition_by")
+        first: list[exp.Expression] = []
+        if clause is not None:
+            relation = partitioned(relation, clause, self.catalog.types, self.steps)
+            first = [key.given[0] for key in relation.keys]
+        binder = Binder(relation.scope, self.catalog.types)
+        items = items_of(select, binder, first)
+        node = relation.node
+        if table_functions_in(*(item.node for item in items)):
+            node, binder = exploded(relation, items, binder, self.steps)
+        return View(node, binder, relation.scope, relation.keys, relation.keyed_by), items
+
+    def _ended(
+        self,
+        select: exp.Select,
+        relation: Relation,
+        result: Projected,
+        target: Target,
+        timestamp: TimestampColumn | None,
+    ) -> Planned:
+        """Write the records of a query to its topic."""
+        key_format, value_format = target.formats(relation.sources[0], result.columns)
+        node = self._timed(result.node, timestamp)
+        sink = self.steps.add(
+            "sink",
+            lambda name: Sink(
+                name, node, target.topic, plan_format(key_format), plan_format(value_format)
             ),
         )
-        having = select.args.get("having")
-        if having is not None:
-            predicate = grouping.having(having)
-            aggregate = self._add("having", lambda name: Filter(name, aggregate, predicate))
-        wanted = grouping.wanted
-        aggregate = self._add("project", lambda name: Project(name, aggregate, wanted))
-        return aggregate, output_columns(aggregate.schema)
+        window = select.args.get("stream_window")
+        return Planned(
+            plan_of(sink),
+            result.columns,
+            result.node.is_table,
+            target.topic,
+            key_format,
+            value_format,
+            relation.sources,
+            source_window(window) if window else _window_of(result.node, relation),
+        )
 
-    def _binder(self, scope: SqlScope) -> Binder:
-        return Binder(scope, self.catalog.types)
+    def _timed(self, node: Node, timestamp: TimestampColumn | None) -> Node:
+        if timestamp is None:
+            return node
+        time = time_of(timestamp, node.schema)
+        if type_of(time, node.schema) in {INT, BIGINT}:
+            # What deletes a row has no columns, and keeps its time.
+            time = Call("COALESCE", (Cast(time, BIGINT), RowTime()))
+        if node.is_table:
+            table = node
+            node = self.steps.add("changes", lambda name: ToStream(name, table))
+        return self.steps.add("time", lambda name: SetTime(name, node, time))
 
-    def _add(self, kind: str, make: Callable[[str], NodeT]) -> NodeT:
-        return self.steps.add(kind, make)
+    def _ensure_fits(self, select: exp.Select, relation: Relation) -> None:
+        """Raise a SqlError where the clauses of a query do not go together."""
+        calls = aggregates_in(*select.expressions)
+        grouped = select.args.get("group") is not None
+        if (grouped or calls) and table_functions_in(*select.expressions):
+            raise SqlError("Table functions cannot be used with aggregations.")
+        if calls and not grouped:
+            raise _not_grouped(select, relation, calls)
+        window = select.args.get("stream_window")
+        if window is not None and not grouped:
+            raise SqlError("WINDOW clause requires a GROUP BY clause.", at=place_of(window))
+        if window is not None and relation.node.is_table:
+            raise SqlError("WINDOW clause is only supported for streams.", at=place_of(window))
+        if select.args.get("having") is not None and not grouped:
+            raise SqlError("HAVING clause requires a GROUP BY clause.")
+        emit = select.args.get("emit")
+        if emit is not None and emit.this == "FINAL" and window is None:
+            raise SqlError("EMIT FINAL is only supported for windowed aggregations.")
+
+
+def _time_of(view: View, items: tuple[Item, ...], target: Target) -> TimestampColumn | None:
+    """Return the column that rows have their times from, of those that are selected."""
+    if target.sink is not None:
+        return target.sink.timestamp
+    if target.properties.text("TIMESTAMP") is None:
+        return None
+    return target.properties.timestamp(
+        {item.name: view.binder.bind(item.node).type for item in items}
+    )
+
+
+def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Expression]) -> SqlError:
+    inside = {id(part) for call in calls for part in call.walk()}
+    stray = [
+        column
+        for item in select.expressions
+        for column in item.find_all(exp.Column)
+        if id(column) not in inside
+    ]
+    if stray:
+        texts = dict.fromkeys(told(column, relation.scope) for column in stray)
+        return SqlError(
+            f"Non-aggregate SELECT expression(s) not part of GROUP BY: {', '.join(texts)}",
+            at=place_of(stray[0]),
+        )
+    texts = dict.fromkeys(_with_row_time(call, relation) for call in calls)
+    kind = "TABLE"
+    return SqlError(
+        f"CREATE {kind} AS SELECT statement does not support aggregate function [{', '.join(texts)}] "
+        "without a GROUP BY clause."
+    )
+
+
+def _with_row_time(call: exp.Expression, relation: Relation) -> str:
+    """Return a call as ksqlDB tells it: what counts rows counts their ROWTIME."""
+    text = told(call, relation.scope)
+    return text.replace("(*)", "(ROWTIME)").replace("()", "(ROWTIME)")
+
+
+def _ensure_no_bounds(clause: exp.Expression, relation: Relation) -> None:
+    for column in clause.find_all(exp.Column):
+        if column.name in WINDOW_BOUNDS and relation.scope.get(column) is None:
+            raise SqlError(
+                f"Error in WHERE expression: Unknown column {column.name}.", at=place_of(column)
+            )
+
+
+def _window_of(node: Node, relation: Relation) -> SourceWindow | None:
+    """Return the window in the keys of records that keep the key of their source."""
+    return relation.sources[0].window if node.schema.window is not None else None

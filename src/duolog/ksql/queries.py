@@ -27,7 +27,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     properties = Properties(node.args.get("properties"), SELECTED)
     if stands := there_already(state, node):
         return stands
-    target = Target(properties.topic() or name, properties, state.settings)
+    target = Target(properties.topic() or name, properties, state.settings, name=name)
     planned = plan_query(node.args["expression"], state.catalog, target)
     _ensure_kind(kind, planned)
     ensure_registry(state, planned.key_format, planned.value_format)
@@ -65,7 +65,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     if sink.headers:
         listed = ", ".join(column.name for column in sink.headers)
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
-    target = Target(sink.topic, settings=state.settings, sink=sink)
+    target = Target(sink.topic, settings=state.settings, sink=sink, name=sink.name)
     planned = plan_query(node.args["expression"], state.catalog, target)
     if planned.is_table:
         raise SqlError(

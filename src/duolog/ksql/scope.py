@@ -1,6 +1,6 @@
 """The columns that a clause may name, and what each stands for in the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -32,8 +32,19 @@ class SqlScope:
     columns: tuple[Visible, ...]
     clause: str = "SELECT"
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources, in their order."""
+        return tuple(dict.fromkeys(column.source for column in self.columns if column.source))
+
     def within(self, clause: str) -> "SqlScope":
-        return SqlScope(self.columns, clause)
+        return replace(self, clause=clause)
+
+    def having(self, *more: Visible) -> "SqlScope":
+        """Return a scope with more columns, which take the place of those of their names."""
+        taken = {(column.source, column.name) for column in more}
+        kept = [one for one in self.columns if (one.source, one.name) not in taken]
+        return replace(self, columns=(*kept, *more))
 
     def find(self, node: exp.Column) -> Visible:
         """Return the column that a name means.
@@ -41,13 +52,21 @@ class SqlScope:
         Raises:
             SqlError: none, or several.
         """
-        named = [column for column in self.columns if column.name == node.name]
-        found = [column for column in named if not node.table or column.source == node.table]
+        found = self._named(node)
         if len(found) > 1:
             raise self._ambiguous(node, found)
         if found:
             return found[0]
         raise self._unknown(node)
+
+    def get(self, node: exp.Column) -> Visible | None:
+        """Return the column that a name means, if it is one and no more."""
+        found = self._named(node)
+        return found[0] if len(found) == 1 else None
+
+    def _named(self, node: exp.Column) -> list[Visible]:
+        named = [column for column in self.columns if column.name == node.name]
+        return [column for column in named if not node.table or column.source == node.table]
 
     def _ambiguous(self, node: exp.Column, found: list[Visible]) -> SqlError:
         could = " or ".join(f"{column.source}.{column.name}" for column in found)
@@ -56,10 +75,18 @@ class SqlScope:
         )
 
     def _unknown(self, node: exp.Column) -> SqlError:
+        if node.table and node.table not in self.sources and len(self.sources) > 1:
+            return SqlError(
+                f"'{node.table}' is not a valid stream/table name or alias.", at=place_of(node)
+            )
         name = f"{node.table}.{node.name}" if node.table else node.name
-        return SqlError(
-            f"{_place(node)}{self.clause} column '{name}' cannot be resolved.", at=place_of(node)
-        )
+        text = f"{_place(node)}{self.clause} column '{name}' cannot be resolved."
+        if self.clause == "PARTITION BY":
+            text += (
+                f" '{name}' must be a column in the source schema since PARTITION BY is applied on "
+                "the input."
+            )
+        return SqlError(text, at=place_of(node))
 
 
 def _place(node: exp.Expression) -> str:

@@ -24,6 +24,8 @@ class Target:
     properties: Properties = field(default_factory=lambda: Properties((), SELECTED))
     settings: Settings = field(default_factory=Settings)
     sink: SourceInfo | None = None
+    name: str = ""
+    """The stream or table that is made or written; empty where the rows go to whoever asks."""
 
     def formats(
         self, source: SourceInfo, columns: Sequence[SqlColumn]

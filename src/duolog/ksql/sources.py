@@ -18,7 +18,17 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.steps import Steps
-from duolog.plan.expressions import Call, ColumnRef, Expression, Literal, Metadata, Named, RowTime
+from duolog.plan.expressions import (
+    Call,
+    ColumnRef,
+    Expression,
+    Literal,
+    Metadata,
+    Named,
+    RowTime,
+    walk,
+)
+from duolog.plan.formats import NONE as NO_KEY
 from duolog.plan.formats import Format
 from duolog.plan.nodes import Node, Project, Rename, StreamSource, TableSource, ToTable
 from duolog.plan.schema import BOUNDS, Schema
@@ -139,11 +149,13 @@ class SourceReader:
     ) -> Node:
         schema = source_schema(source)
         # What has no key has the format of one all the same: a result with a key inherits it.
-        key_format = source.key_format if source.key else SqlFormat("NONE")
-        formats = plan_format(key_format), plan_format(source.value_format)
+        key_format = plan_format(source.key_format) if source.key else NO_KEY
+        formats = key_format, plan_format(source.value_format)
         times = _times(source, schema)
         as_stream = not source.is_table or any(
-            isinstance(expression, Metadata) for expression, _ in keeps.values()
+            isinstance(part, Metadata)
+            for expression, _ in keeps.values()
+            for part in walk(expression)
         )
         if as_stream:
             node: Node = self.steps.add(
@@ -192,19 +204,9 @@ def source_schema(source: SourceInfo) -> Schema:
 
 
 def time_of(column: TimestampColumn, schema: Schema) -> Expression:
-    """Return the timestamp that a column of `schema` says: itself, or the text that it has, read.
-
-    Raises:
-        SqlError: there is no such column.
-    """
-    types = dict(schema.columns)
-    if column.name not in types:
-        raise SqlError(
-            "The TIMESTAMP column set in the WITH clause does not exist in the schema: "
-            f"'{column.name}'"
-        )
+    """Return the timestamp that a column of `schema` says: itself, or the text that it has, read."""
     read = ColumnRef(column.name)
-    if types[column.name] != STRING or column.pattern is None:
+    if dict(schema.columns)[column.name] != STRING or column.pattern is None:
         return read
     return Call(PREFIX + "STRINGTOTIMESTAMP", (read, Literal(column.pattern, STRING)))
 
@@ -220,7 +222,9 @@ def _times(source: SourceInfo, schema: Schema) -> SourceTimes:
 
 
 def _header(column: SqlColumn) -> Expression:
-    return Metadata("header", column.header) if column.role == "HEADER" else Metadata("headers")
+    if column.role == "HEADER":
+        return Metadata("header", column.header)
+    return Call(PREFIX + "HEADERS", (Metadata("headers"),))
 
 
 def _inner(alias: str, name: str) -> str:

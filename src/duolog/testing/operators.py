@@ -9,6 +9,7 @@ Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStrea
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Final
 
 from duolog.plan.cuts import TableCopy
@@ -172,14 +173,14 @@ def _project(node: Project) -> Run:
 
 
 def _explode(node: Explode) -> Run:
-    of = _row_function(node.parent.schema, (("", node.of),))
+    of = _row_function(node.parent.schema, tuple(("", array) for array in node.arrays))
     kept, names = node.parent.schema, node.schema.value
 
     def elements(entry: Entry) -> list[Row]:
-        (found,) = of(*_read(entry))
-        if isinstance(found, dict):
-            return list(found.items())
-        return [(element,) for element in found or ()]  # type: ignore[attr-defined]
+        found = of(*_read(entry))
+        if isinstance(found[0], dict):
+            return list(found[0].items())
+        return list(zip_longest(*(array or () for array in found)))  # type: ignore[misc]
 
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
         if entry.value is None:

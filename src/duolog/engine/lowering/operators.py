@@ -43,7 +43,7 @@ class SelectKeyOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ExplodeOperator(Operator):
-    """Hands on a record for each element of `arrays`, which are all of one length."""
+    """Hands on a record for each element of `arrays`, of which the first is as long as any."""
 
     kind: ClassVar[str] = "explode"
     arrays: Sequence[str]

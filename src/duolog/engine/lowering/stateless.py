@@ -3,6 +3,7 @@
 Of a table's change the kernel filters and projects old and new alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from duolog.engine.expressions import lower_as_declared, lower_expression
@@ -17,7 +18,7 @@ from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.sql import spark_type
 from duolog.plan.expressions import type_of
 from duolog.plan.nodes import Branch, Explode, Filter, Project, Rename, Split, ToStream
-from duolog.plan.types import Array, Column, Map
+from duolog.plan.types import Array, Column, Map, Type
 
 
 def lower_filter(node: Filter, row: Row, _around: Surroundings) -> Lowered:
@@ -51,12 +52,14 @@ def lower_rename(node: Rename, row: Row, _around: Surroundings) -> Lowered:
 
 def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:
     naming = row.naming(node.parent.schema)
-    of, kind = lower_expression(node.of, naming), type_of(node.of, naming.scope)
-    if isinstance(kind, Map):
-        arrays, types = [f"map_keys({of})", f"map_values({of})"], [kind.key, kind.value]
+    lowered = [lower_expression(array, naming) for array in node.arrays]
+    kinds = [type_of(array, naming.scope) for array in node.arrays]
+    if isinstance(kinds[0], Map):
+        arrays = [f"map_keys({lowered[0]})", f"map_values({lowered[0]})"]
+        types = [kinds[0].key, kinds[0].value]
     else:
-        assert isinstance(kind, Array), kind
-        arrays, types = [of], [kind.element]
+        types = [kind.element for kind in kinds if isinstance(kind, Array)]
+        arrays = [_as_long_as_all(lowered, types[0]), *lowered[1:]]
     elements = {name: f"get(x{index}, at)" for index, name in enumerate(node.into)}
     needed = around.needed(node)
     columns = tuple(column for column in node.schema.value if column.name in needed)
@@ -68,6 +71,18 @@ def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:
     )
     entry = row.entry(node.name, operator)
     return Lowered([entry], Row.of(node.schema.key, columns, changes=False))
+
+
+def _as_long_as_all(arrays: Sequence[str], element: Type) -> str:
+    """Return the first of arrays, with nulls at its end where another one is longer: the kernel counts its elements."""
+    first, *others = arrays
+    if not others:
+        return first
+    longest = ", ".join(f"coalesce(array_size({other}), 0)" for other in others)
+    own = f"coalesce({first}, CAST(array() AS {spark_type(Array(element))}))"
+    missing = f"greatest(0, {longest}) - array_size({own})"
+    nothing = f"CAST(NULL AS {spark_type(element)})"
+    return f"concat({own}, array_repeat({nothing}, greatest(0, {missing})))"
 
 
 def lower_split(node: Split, row: Row, around: Surroundings) -> Lowered:

@@ -9,11 +9,12 @@ from typing import Final
 
 from duolog.engine.sql_functions.lowering import Lowering
 from duolog.engine.sql_functions.operators import OPERATORS
+from duolog.engine.sql_functions.table import TABLE_STEPS
 from duolog.engine.sql_functions.text import TEXT_FUNCTIONS
 from duolog.plan.types import Type
 
-LOWERINGS: Final[Mapping[str, Lowering]] = OPERATORS | TEXT_FUNCTIONS
-_NEVER_FAIL: Final = OPERATORS.keys() - {"LIKE", "MAP"}
+LOWERINGS: Final[Mapping[str, Lowering]] = OPERATORS | TABLE_STEPS | TEXT_FUNCTIONS
+_NEVER_FAIL: Final = (OPERATORS.keys() | TABLE_STEPS.keys()) - {"LIKE", "MAP"}
 """Patterns may be broken, and keys null."""
 
 

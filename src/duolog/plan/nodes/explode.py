@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
-from duolog.plan.expressions import Expression, column_names, type_of
-from duolog.plan.nodes.node import Names, Node, ensure_stream, scope_of
+from duolog.plan.expressions import Expression, type_of
+from duolog.plan.nodes.node import Names, Node, ensure_stream, names_in, scope_of
 from duolog.plan.schema import Schema
 from duolog.plan.types import Array, Column, Map, Type, quote
 
@@ -17,6 +17,9 @@ class Explode(Node):
     The element becomes a column `into`, of a MAP key and value become two: where a column of that
     name stands, or behind the others. A record without elements, or without a value, ends here;
     with `outer` it goes on once, with nulls for them (and a null value as it is).
+
+    More ARRAYs may be walked `beside` the first, each into a column of its own: there are as many records as the longest has
+    elements, with nulls where another has no more.
     """
 
     name: str
@@ -24,6 +27,7 @@ class Explode(Node):
     of: Expression
     into: tuple[str, ...]
     outer: bool = False
+    beside: tuple[Expression, ...] = ()
     is_table: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -42,21 +46,40 @@ class Explode(Node):
     def schema(self) -> Schema:  # type: ignore[override]
         of = self.parent.schema
         value = {column.name: column for column in of.value}
-        value |= {
-            column.name: column
-            for column in self._elements(type_of(self.of, scope_of(self.parent)))
-        }
+        value |= {column.name: column for column in self._elements}
         return Schema(of.key, tuple(value.values()))
 
     @property
     def action(self) -> str:
         outer = ", or nulls" if self.outer else ""
-        return f"{', '.join(map(quote, self.into))} of each in {self.of}{outer}"
+        arrays = " and ".join(map(str, self.arrays))
+        return f"{', '.join(map(quote, self.into))} of each in {arrays}{outer}"
 
     def reads(self, parent: Node, behind: Names) -> Names:
-        return (behind - set(self.into)) | column_names(self.of)
+        return (behind - set(self.into)) | names_in(self.arrays)
 
-    def _elements(self, of: Type) -> list[Column]:
+    @property
+    def arrays(self) -> tuple[Expression, ...]:
+        return (self.of, *self.beside)
+
+    @property
+    def _elements(self) -> list[Column]:
+        scope = scope_of(self.parent)
+        if not self.beside:
+            return self._of_one(type_of(self.of, scope))
+        found = [type_of(array, scope) for array in self.arrays]
+        if len(self.into) != len(found) or not all(isinstance(of, Array) for of in found):
+            raise InvalidPlan(
+                "what is walked side by side are arrays, with a name for each",
+                detail=f"{', '.join(map(str, self.arrays))} into {', '.join(self.into)}.",
+            )
+        return [
+            Column(name, of.element)
+            for name, of in zip(self.into, found, strict=True)
+            if isinstance(of, Array)
+        ]
+
+    def _of_one(self, of: Type) -> list[Column]:
         match of:
             case Array(element=element):
                 types = [element]

@@ -66,7 +66,8 @@ class _Keyed(Node):
 class SelectKey(_Keyed):
     """Gives each record of a stream a new key. The old key's columns move into the value.
 
-    With `window` its last columns are the bounds of one, as in the key of a windowed table.
+    Without `keys` records have none from here on. With `window` its last columns are the bounds of one, as in the key of a
+    windowed table.
     """
 
     name: str
@@ -77,7 +78,6 @@ class SelectKey(_Keyed):
 
     def __post_init__(self) -> None:
         ensure_stream(self.parent, "select a new key for")
-        ensure_some(self.keys, "a key")
         ensure_key(self.schema)
 
 

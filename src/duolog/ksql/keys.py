@@ -1,0 +1,34 @@
+"""The columns of a new key: of GROUP BY and PARTITION BY."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from duolog.ksql.analysis import told
+from duolog.ksql.binder import Binder
+from duolog.ksql.catalog import SqlColumn
+from duolog.ksql.format_support import ensure_no_maps
+from duolog.ksql.sources import Relation
+from duolog.ksql.steps import unused
+from duolog.plan.expressions import ColumnRef, Named
+
+
+def new_key(given: Sequence[exp.Expression], binder: Binder, relation: Relation) -> tuple[Named, ...]:
+    """Return a column for each expression. A column of the records keeps its name, so that a key stays one.
+
+    Raises:
+        SqlError: one has no meaning, or is a MAP.
+    """
+    taken = set(relation.node.schema.names)
+    keys: dict[str, Named] = {}
+    for node in given:
+        bound, of = binder.bind(node)
+        known = binder.scope.get(node) if isinstance(node, exp.Column) else None
+        ensure_no_maps([SqlColumn(known.name if known else "KSQL_COL_0", of, "KEY")])
+        if isinstance(bound, ColumnRef) and bound.name not in keys:
+            name = bound.name
+        else:
+            name = unused(told(node, relation.scope), taken)
+        taken.add(name)
+        keys[name] = (name, bound)
+    return tuple(keys.values())

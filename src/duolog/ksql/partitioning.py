@@ -1,0 +1,44 @@
+"""PARTITION BY: a stream under another key."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from duolog.ksql.binder import Binder
+from duolog.ksql.errors import SqlError
+from duolog.ksql.keys import new_key
+from duolog.ksql.nodes import PartitionBy, place_of
+from duolog.ksql.projection import PARTITIONING
+from duolog.ksql.sources import KeyColumn, Relation
+from duolog.ksql.steps import Steps
+from duolog.plan.nodes import SelectKey
+from duolog.plan.types import Type
+
+
+def partitioned(
+    relation: Relation, clause: PartitionBy, types: Mapping[str, Type], steps: Steps
+) -> Relation:
+    """Return the records of a stream under the key that they are partitioned by; by NULL they have none.
+
+    Raises:
+        SqlError: it is a table, or a name is unknown.
+    """
+    if relation.node.is_table:
+        raise SqlError(
+            "PARTITION BY is only supported for STREAMs. See https://cnfl.io/2LV7ouS.",
+            at=place_of(clause),
+        )
+    given = clause.expressions
+    if len(given) == 1 and isinstance(given[0], exp.Null):
+        given = []
+    binder = Binder(relation.scope.within("PARTITION BY"), types)
+    keys = new_key(given, binder, relation)
+    stream = relation.node
+    node = steps.add("select-key", lambda name: SelectKey(name, stream, keys))
+    return replace(
+        relation,
+        node=node,
+        keys=tuple(KeyColumn(name, (one,)) for (name, _), one in zip(keys, given, strict=True)),
+        keyed_by=PARTITIONING,
+    )

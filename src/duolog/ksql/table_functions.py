@@ -1,0 +1,91 @@
+"""Table functions in a SELECT: a record for each element of an array.
+
+    SELECT k, EXPLODE(a), EXPLODE(b)     as many records as the longer array has; nulls where the shorter has no more
+
+Each call becomes a column in front of the projection.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.analysis import Item, meaning, told
+from duolog.ksql.binder import Binder, Bound
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.sources import Relation
+from duolog.ksql.steps import Steps, unused
+from duolog.ksql.types import sql_name
+from duolog.plan.expressions import Call, ColumnRef, Expression
+from duolog.plan.nodes import Explode, Node
+from duolog.plan.sql.registry import PREFIX
+from duolog.plan.types import Array
+
+TABLE_FUNCTIONS: Final = frozenset({"EXPLODE", "CUBE_EXPLODE"})
+
+
+def is_table_function(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() in TABLE_FUNCTIONS
+
+
+def table_functions_in(*found: exp.Expression) -> list[exp.Anonymous]:
+    """Return the calls of table functions in expressions, in their order."""
+    return [
+        part
+        for node in found
+        for part in node.walk(bfs=False)
+        if isinstance(part, exp.Anonymous) and is_table_function(part)
+    ]
+
+
+def exploded(
+    relation: Relation, items: Sequence[Item], binder: Binder, steps: Steps
+) -> tuple[Node, Binder]:
+    """Return a record for each element, and the binder for which a call is the element.
+
+    Raises:
+        SqlError: the source is a table; a call stands in another one, or its argument is no array.
+    """
+    if relation.node.is_table:
+        raise SqlError("Table source is not supported with table functions")
+    calls = {
+        meaning(call, relation.scope): call
+        for call in table_functions_in(*(item.node for item in items))
+    }
+    taken = set(relation.node.schema.names)
+    arrays, elements = [], {}
+    for means, call in calls.items():
+        array, of = _array(call, binder)
+        name = unused(told(call, relation.scope), taken)
+        taken.add(name)
+        arrays.append((name, array))
+        elements[means] = Bound(ColumnRef(name), of.element)
+
+    def rule(node: exp.Expression) -> Bound | None:
+        return elements[meaning(node, relation.scope)] if is_table_function(node) else None
+
+    into = tuple(name for name, _ in arrays)
+    first, *others = (array for _, array in arrays)
+    node = steps.add(
+        "explode",
+        lambda name: Explode(name, relation.node, first, into, beside=tuple(others)),
+    )
+    return node, Binder(binder.scope, binder.types, rule)
+
+
+def _array(call: exp.Anonymous, binder: Binder) -> tuple[Expression, Array]:
+    """Return the array of which a call makes records."""
+    name = str(call.this).upper()
+    if table_functions_in(*call.expressions):
+        raise SqlError("Table functions cannot be nested", at=place_of(call))
+    bound = [binder.bind(arg) for arg in call.expressions]
+    if len(bound) != 1 or not isinstance(bound[0].type, Array):
+        given = ", ".join(sql_name(one.type) for one in bound)
+        raise SqlError(
+            f"Function '{name.lower()}' does not accept parameters ({given}).", at=place_of(call)
+        )
+    array, of = bound[0].expression, bound[0].type
+    if name == "CUBE_EXPLODE":
+        return Call(PREFIX + "CUBE", (array,)), Array(of)
+    return array, of
