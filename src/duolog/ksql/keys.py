@@ -13,7 +13,9 @@ from duolog.ksql.steps import unused
 from duolog.plan.expressions import ColumnRef, Named
 
 
-def new_key(given: Sequence[exp.Expression], binder: Binder, relation: Relation) -> tuple[Named, ...]:
+def new_key(
+    given: Sequence[exp.Expression], binder: Binder, relation: Relation
+) -> tuple[Named, ...]:
     """Return a column for each expression. A column of the records keeps its name, so that a key stays one.
 
     Raises:

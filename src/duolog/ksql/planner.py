@@ -28,7 +28,6 @@ from duolog.ksql.sources import (
     WINDOW_BOUNDS,
     Relation,
     SourceReader,
-    no_such_time,
     plan_format,
     time_of,
 )
