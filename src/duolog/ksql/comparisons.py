@@ -14,7 +14,7 @@ from sqlglot import exp
 from duolog.ksql.bound import Binding, Bound, Meaning, call, constant, converted, invalid, unwrapped
 from duolog.ksql.coercion import of_one_type
 from duolog.ksql.errors import SqlError
-from duolog.ksql.formatting import formatted
+from duolog.ksql.formatting import SIGNS, formatted
 from duolog.ksql.literals import read_text, text_of
 from duolog.ksql.moments import millis_of
 from duolog.ksql.nodes import place_of
@@ -23,6 +23,7 @@ from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    INT,
     NULL,
     STRING,
     TIME,
@@ -52,6 +53,13 @@ _MILLIS: Final = {"ROWTIME", "WINDOWSTART", "WINDOWEND"}
 def _comparison(binding: Binding, node: exp.Expression) -> Bound:
     name = COMPARISONS[type(node)]
     left, right = _sides(binding, node)
+    if NULL in {left.type, right.type}:
+        sign = SIGNS[type(node)]
+        raise SqlError(
+            f"Comparison with NULL not supported: {_base(left.type)} {sign} {_base(right.type)}",
+            at=place_of(node),
+            hint="Ask with IS NULL or IS NOT NULL.",
+        )
     if not _comparable(left.type, right.type, name):
         raise SqlError(
             f"Cannot compare {formatted(node.this)} ({sql_name(left.type)}) to "
@@ -60,6 +68,10 @@ def _comparison(binding: Binding, node: exp.Expression) -> Bound:
         )
     left, right = _alike(left, right)
     return Bound(call(name, left.expression, right.expression), BOOLEAN)
+
+
+def _base(of: Type) -> str:
+    return "INTEGER" if of == INT else of.name
 
 
 def _sides(binding: Binding, node: exp.Expression) -> tuple[Bound, Bound]:
@@ -111,7 +123,7 @@ def millis(text: str, node: exp.Expression) -> Bound:
 
 
 def _comparable(left: Type, right: Type, name: str) -> bool:
-    if NULL in {left, right} or (numeric(left) and numeric(right)):
+    if numeric(left) and numeric(right):
         return True
     if {left, right} <= {DATE, TIMESTAMP}:
         return True
@@ -122,9 +134,7 @@ def _comparable(left: Type, right: Type, name: str) -> bool:
 
 def _alike(left: Bound, right: Bound) -> tuple[Bound, Bound]:
     """Return both sides as values of one type; of numbers Spark knows how."""
-    if left.type == right.type or NULL in {left.type, right.type}:
-        return left, right
-    if numeric(left.type):
+    if left.type == right.type or numeric(left.type):
         return left, right
     common = TIMESTAMP if left.type in _TIMES else wider(left.type, right.type)
     assert common is not None, "what is comparable has a common type"

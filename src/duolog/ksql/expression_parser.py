@@ -28,6 +28,7 @@ _TERMS: Final = {TokenType.PLUS: exp.Add, TokenType.DASH: exp.Sub}
 _FACTORS: Final = {TokenType.STAR: exp.Mul, TokenType.SLASH: exp.Div, TokenType.MOD: exp.Mod}
 _NAME_TOKENS: Final = {TokenType.VAR, TokenType.IDENTIFIER}
 _BIGINT_MAX: Final = 2**63 - 1
+_LITERAL_TYPES: Final = {"DATE", "TIME", "TIMESTAMP"}
 
 
 class ExpressionParser(parser.Parser):
@@ -317,6 +318,8 @@ class ExpressionParser(parser.Parser):
             return self.literal()
         if self.take_word("CASE"):
             return self._case(token)
+        if kind == TokenType.VAR and self._next.token_type == TokenType.STRING:
+            return self._typed_literal(token)
         if self._next.token_type == TokenType.L_PAREN and kind in _NAME_TOKENS:
             return self._call()
         if self.at_word("ARRAY") and self._next.token_type == TokenType.L_BRACKET:
@@ -325,6 +328,13 @@ class ExpressionParser(parser.Parser):
             self.expect(TokenType.R_BRACKET, "']'")
             return self.expression(exp.Array(expressions=items), token)
         return self._column()
+
+    def _typed_literal(self, token: Token) -> exp.Expression:
+        """Read DATE '2020-02-10', TIME '…', TIMESTAMP '…'."""
+        if token.text.upper() not in _LITERAL_TYPES:
+            self.raise_error(f"Unknown type: {token.text}", token)
+        to = self.data_type()
+        return self.expression(exp.Cast(this=self.text(), to=to), token)
 
     def _column(self) -> exp.Expression:
         token = self._curr

@@ -10,7 +10,7 @@ from duolog.ksql.types import sql_name, type_from
 from duolog.ksql.words import RESERVED
 
 _PLAIN: Final = re.compile(r"[A-Z_@][A-Z0-9_@]*\Z")
-_SIGNS: Final = {
+SIGNS: Final = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
     exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.NullSafeNEQ: "IS DISTINCT FROM",
 }  # fmt: skip
@@ -76,7 +76,7 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
         case exp.DPipe():
             return f"({formatted(node.this)} || {formatted(node.expression)})"
         case exp.Binary():
-            sign = _SIGNS[type(node)]
+            sign = SIGNS[type(node)]
             return f"({formatted(node.this)} {sign} {formatted(node.expression)})"
         case _:
             raise AssertionError(type(node))

@@ -9,11 +9,25 @@ from duolog.ksql import nodes
 from duolog.ksql.bound import Binding, Bound, Meaning, call, converted, invalid
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted
+from duolog.ksql.literals import read_text, text_of
 from duolog.ksql.nodes import place_of
 from duolog.ksql.types import sql_name, type_from
 from duolog.plan.expressions import Item, Literal
 from duolog.plan.sql.casting import castable
-from duolog.plan.types import BIGINT, INT, NULL, STRING, Array, Map, Struct
+from duolog.plan.types import (
+    BIGINT,
+    DATE,
+    INT,
+    NULL,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Map,
+    Struct,
+)
+
+_MOMENTS: Final = (DATE, TIME, TIMESTAMP)
 
 
 def _cast(binding: Binding, node: exp.Expression) -> Bound:
@@ -23,7 +37,9 @@ def _cast(binding: Binding, node: exp.Expression) -> Bound:
         raise invalid(
             binding, f"Cast of {sql_name(bound.type)} to {sql_name(wanted)} is not supported", node
         )
-    return converted(bound, wanted)
+    text = text_of(node.this)
+    read = None if text is None or wanted not in _MOMENTS else read_text(text, wanted)
+    return read or converted(bound, wanted)
 
 
 def _deref(binding: Binding, node: exp.Expression) -> Bound:

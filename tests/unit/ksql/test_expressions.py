@@ -83,6 +83,7 @@ def error_of(text: str, clause: str = "SELECT") -> str:
         ("R->Y", "STRING"),
         ("CASE WHEN T THEN NULL ELSE I END", "INTEGER"),
         ("CAST(NULL AS TIME)", "TIME"),
+        ("DATE '2020-02-10'", "DATE"),
     ],
 )
 def test_an_expression_has_the_type_that_its_parts_give(text: str, of: str) -> None:
@@ -104,6 +105,7 @@ def test_an_expression_has_the_type_that_its_parts_give(text: str, of: str) -> N
         ("A < A", "Cannot compare A (ARRAY<BIGINT>) to A (ARRAY<BIGINT>) with LESS_THAN."),
         ("T < T", "Cannot compare T (BOOLEAN) to T (BOOLEAN) with LESS_THAN."),
         ("I = S", "Cannot compare I (INTEGER) to S (STRING) with EQUAL."),
+        ("I = NULL", "Comparison with NULL not supported: INTEGER = NULL"),
         ("T + 1", "Error processing expression: (T + 1). Unsupported arithmetic types."),
         ("1e400", "Number overflows DOUBLE: 1e400"),
         ("CASE WHEN I THEN 1 END", "WHEN operand type should be boolean."),
