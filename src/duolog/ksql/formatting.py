@@ -67,9 +67,11 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
         case exp.Array():
             return f"ARRAY[{_listed(node.expressions)}]"
         case nodes.StructOf():
-            return f"STRUCT({_assigned(node.expressions)})"
+            return f"STRUCT({_listed(node.expressions)})"
         case nodes.MapOf():
-            return f"MAP({_assigned(node.expressions)})"
+            return f"MAP({_listed(node.expressions)})"
+        case nodes.Assigned():
+            return f"{formatted(node.this)}:={formatted(node.expression)}"
         case exp.Lambda():
             names = ", ".join(name.name for name in node.expressions)
             return f"({names}) => {formatted(node.this)}"
@@ -84,10 +86,6 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
 
 def _listed(found: list[exp.Expression]) -> str:
     return ", ".join(map(formatted, found))
-
-
-def _assigned(found: list[exp.Expression]) -> str:
-    return ", ".join(f"{formatted(one.this)}:={formatted(one.expression)}" for one in found)
 
 
 def _case(node: exp.Case) -> str:
