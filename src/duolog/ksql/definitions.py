@@ -14,6 +14,7 @@ from duolog.ksql.format_support import SUPPORT, ensure_key, ensure_value, wrappe
 from duolog.ksql.hints import closest, named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.properties import Properties, format_named
+from duolog.ksql.script import text_of
 from duolog.ksql.state import Done, SessionState
 from duolog.ksql.types import sql_name, type_from
 from duolog.ksql.upgrades import ensure_upgradable
@@ -212,6 +213,7 @@ def _source(
         properties.window(),
         properties.timestamp({column.name: column.type for column in columns}),
         bool(node.args.get("read_only")),
+        statement=text_of(node),
     )
 
 

@@ -157,12 +157,11 @@ def _reason(of: SqlFormat, columns: Sequence[SqlColumn]) -> str:
         of_column = column.type
         refused = not support.nested and isinstance(of_column, Array | Map | Struct)
         if refused or (support.types is not None and of_column not in support.types):
-            name = (
-                "DECIMAL"
-                if isinstance(of_column, Decimal)
-                else sql_name(of_column).partition("<")[0]
-            )
-            return f"The '{of.name}' format does not support type '{name}', column: `{column.name}`"
+            written = sql_name(of_column)
+            name = "DECIMAL" if isinstance(of_column, Decimal) else written.partition("<")[0]
+            # A format of one field has no need to say which.
+            which = "" if support.single else f", column: `{column.name}`"
+            return f"The '{of.name}' format does not support type '{name}'{which}"
         if support.string_keys_of_maps and any(
             isinstance(part, Map) and part.key != STRING for part in parts_of(of_column)
         ):

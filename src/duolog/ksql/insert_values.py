@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from duolog.ksql import nodes
 from duolog.ksql.binder import Binder
-from duolog.ksql.bound import converted
+from duolog.ksql.bound import Bound, converted
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted
@@ -16,7 +16,7 @@ from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope
 from duolog.ksql.state import Done, InsertedRow, SessionState
 from duolog.ksql.types import sql_name, widens
-from duolog.plan.expressions import Expression
+from duolog.plan.expressions import Expression, Literal
 from duolog.plan.types import BIGINT, BYTES, DATE, NULL, STRING, TIME, TIMESTAMP, Type
 
 _TIME: str = "ROWTIME"
@@ -37,6 +37,34 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
         raise SqlError(f"Cannot insert values into read-only {source.kind.lower()}: {source.name}")
     if source.window is not None:
         raise SqlError("Cannot insert values into windowed stream/table!")
+    row = _row(state, source, node)
+    given = {
+        name
+        for name, value in row.values
+        if not isinstance(value, Literal) or value.value is not None
+    }
+    missing = [column.name for column in source.key if column.name not in given]
+    if source.is_table and missing:
+        raise SqlError(
+            f"Failed to insert values into '{source.name}'. "
+            f"Value for primary key column(s) {', '.join(missing)} is required for tables"
+        )
+    return Done(node, inserted=row)
+
+
+def assert_values(state: SessionState, node: nodes.AssertValues) -> Done:
+    """Run ASSERT VALUES or ASSERT NULL VALUES: who runs the statements compares the row with what came.
+
+    Raises:
+        SqlError: the values do not fit the columns of the source.
+    """
+    source = named(state.catalog.sources, node.this, "Source {} does not exist.")
+    return Done(node, claimed=_row(state, source, node))
+
+
+def _row(
+    state: SessionState, source: SourceInfo, node: nodes.InsertValues | nodes.AssertValues
+) -> InsertedRow:
     names = _names(source, node)
     if len(names) != len(node.expressions):
         given = ", ".join(map(formatted, node.expressions))
@@ -51,25 +79,15 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
         name: _value(binder, name, types[name], one)
         for name, one in zip(names, node.expressions, strict=True)
     }
-    given_keys = {
-        name
-        for name, one in zip(names, node.expressions, strict=True)
-        if not isinstance(one, exp.Null)
-    }
-    missing = [column.name for column in source.key if column.name not in given_keys]
-    if source.is_table and missing:
-        raise SqlError(
-            f"Failed to insert values into '{source.name}'. "
-            f"Value for primary key column(s) {', '.join(missing)} is required for tables"
-        )
     timestamp = values.pop(_TIME, None)
-    row = InsertedRow(source, tuple(values.items()), timestamp)
-    return Done(node, message="", inserted=row)
+    return InsertedRow(source, tuple(values.items()), timestamp, bool(node.args.get("tombstone")))
 
 
-def _names(source: SourceInfo, node: nodes.InsertValues) -> Sequence[str]:
+def _names(source: SourceInfo, node: nodes.InsertValues | nodes.AssertValues) -> Sequence[str]:
     """Return the columns that the values are for."""
     columns = node.args.get("columns")
+    if columns is None and node.args.get("tombstone"):
+        return [column.name for column in source.key]
     if columns is None:
         return [column.name for column in (*source.key, *source.value)]
     headers = [one.name for one in source.headers if one.name in {name.name for name in columns}]
@@ -110,4 +128,11 @@ def _value(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Exp
             f"{sql_name(bound.type)}({formatted(node)})",
             at=place_of(node),
         )
+    return _literal_as(bound, wanted)
+
+
+def _literal_as(bound: Bound, wanted: Type) -> Expression:
+    """Return what is bound as a value of a type; a null stays one that is seen to be null."""
+    if isinstance(bound.expression, Literal) and bound.expression.value is None:
+        return Literal(None, wanted)
     return converted(bound, wanted).expression

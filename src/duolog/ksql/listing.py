@@ -10,10 +10,11 @@ from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
+from duolog.ksql.queries import tried
 from duolog.ksql.state import Done, PersistentQuery, Rows, SessionState
 from duolog.ksql.types import sql_name
 from duolog.plan.sql.registry import SQL_FUNCTIONS
-from duolog.plan.sql.signatures import SqlFunction
+from duolog.plan.sql.signatures import Signature, SqlFunction
 
 
 def show(state: SessionState, node: nodes.Show) -> Done:
@@ -66,11 +67,7 @@ def explain(state: SessionState, node: nodes.Explain) -> Done:
                 at=place_of(explained),
             )
         return Done(node, rows=_explained(state.queries[explained.name]))
-    # Here, since who runs statements needs what lists them.
-    from duolog.ksql.queries import tried  # noqa: PLC0415
-
-    query = tried(state, explained)
-    return Done(node, rows=_explained(query))
+    return Done(node, rows=_explained(tried(state, explained)))
 
 
 def _streams(state: SessionState) -> Rows:
@@ -112,11 +109,11 @@ def _queries(state: SessionState) -> Rows:
             query.state,
             query.sink,
             query.planned.topic,
-            ", ".join(query.reads),
+            query.statement,
         )
         for query in state.queries.values()
     )
-    columns = ("Query ID", "Query Type", "Status", "Sink Name", "Sink Kafka Topic", "Reads")
+    columns = ("Query ID", "Query Type", "Status", "Sink Name", "Sink Kafka Topic", "Query String")
     return Rows(columns, rows, "Queries")
 
 
@@ -182,6 +179,7 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
         ("Partitions", state.catalog.partitions.get(source.topic)),
         ("Windowed", _windowed(source)),
         ("Read-only", source.read_only),
+        ("Statement", source.statement),
     )
     readers = Rows(
         ("Query", "Reads or writes"),
@@ -202,12 +200,19 @@ def _function(node: exp.Expression) -> tuple[Rows, ...]:
     facts = (("Name", name), ("Category", function.family), ("Overview", function.description))
     return (
         Rows(("Property", "Value"), facts, f"Function {name}"),
-        Rows(("Variation",), _variations(function), "Variations"),
+        Rows(("Variation", "Returns"), _variations(function), "Variations"),
     )
 
 
-def _variations(function: SqlFunction) -> tuple[tuple[str], ...]:
-    return tuple((str(signature),) for signature in function.signatures)
+def _variations(function: SqlFunction) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (_written(function.name, one), sql_name(one.result)) for one in function.signatures
+    )
+
+
+def _written(name: str, signature: Signature) -> str:
+    parameters = [f"{one.name} {sql_name(one.type)}" for one in signature.parameters]
+    return f"{name}({', '.join(parameters)}{'...' if signature.variadic else ''})"
 
 
 def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
@@ -219,6 +224,7 @@ def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
         ("Kafka topic", planned.topic),
         ("Result", "TABLE" if planned.is_table else "STREAM"),
         ("Reads", ", ".join(query.reads)),
+        ("SQL", query.statement),
     )
     fields = tuple(
         (column.name, f"{sql_name(column.type)} ({column.role})") for column in planned.columns

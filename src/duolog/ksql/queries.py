@@ -12,6 +12,7 @@ from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import INSERTED, SELECTED, Properties
+from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
 from duolog.ksql.state import Done, PersistentQuery, SessionState
 from duolog.ksql.upgrades import ensure_query_upgradable, ensure_upgradable
@@ -40,6 +41,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
         planned.value_format,
         planned.window,
         target.timestamp(planned.columns),
+        statement=text_of(node),
     )
     query = _begun_or_upgraded(state, made, planned)
     state.catalog.sources[name] = replace(made, query=query.id)
@@ -82,7 +84,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     query_id = query_id.upper()
     if query_id in state.queries:
         raise SqlError(f"Query ID '{query_id}' already exists.")
-    query = PersistentQuery(query_id, planned, sink.name)
+    query = PersistentQuery(query_id, planned, sink.name, text_of(node))
     state.queries[query_id] = query
     return Done(node, query, f"Created query with ID {query_id}")
 
@@ -114,7 +116,7 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
     old = state.catalog.sources.get(made.name)
     if old is None:
         begin = f"C{made.kind[0]}AS_{made.name}"
-        return PersistentQuery(state.next_id(begin), planned, made.name)
+        return PersistentQuery(state.next_id(begin), planned, made.name, made.statement)
     if not old.query:
         raise SqlError(
             f"Cannot upgrade data source '{made.name}'. (It was not created by CREATE ... AS SELECT.)"
@@ -122,7 +124,7 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
     ensure_upgradable(old, replace(made, timestamp=old.timestamp))
     if (running := state.queries.get(old.query)) is not None:
         ensure_query_upgradable(running.planned, planned)
-    return PersistentQuery(old.query, planned, made.name)
+    return PersistentQuery(old.query, planned, made.name, made.statement)
 
 
 def _ensure_kind(kind: str, planned: Planned) -> None:

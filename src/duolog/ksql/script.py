@@ -17,6 +17,9 @@ _PARTS: Final = re.compile(
 )
 """What a text is made of: literals, quoted names and comments, in which a ; ends nothing."""
 
+TEXT: Final = "text"
+"""Where the node of a statement keeps, in its `meta`, how it is written."""
+
 
 def parse(text: str) -> list[exp.Expression]:
     """Return the statements of a text.
@@ -57,6 +60,24 @@ def pieces(text: str) -> Iterator[str]:
             start = part.end()
     if text[start:].strip():
         yield _in_place(text, start, len(text))
+
+
+def is_blank(text: str) -> bool:
+    r"""Tell if a text has no statement in it: only comments and a ;.
+
+    Example:
+        >>> is_blank("  -- nothing\n;")
+        True
+    """
+    parts = (part.group() for part in _PARTS.finditer(text))
+    return not any(
+        part.strip() and part != ";" and not part.startswith(("--", "/*")) for part in parts
+    )
+
+
+def text_of(node: exp.Expression) -> str:
+    """Return how the statement of a node is written; empty where it is not known."""
+    return str(node.meta.get(TEXT, ""))
 
 
 def substituted(text: str, variables: Mapping[str, str]) -> str:

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from duolog.core.errors import StatementError
 from duolog.ksql import claims, definitions, listing, nodes, queries, settings
 from duolog.ksql.catalog import Catalog
 from duolog.ksql.errors import SqlError
-from duolog.ksql.insert_values import insert_values
-from duolog.ksql.script import parse, pieces, substituted, uses_variables
+from duolog.ksql.insert_values import assert_values, insert_values
+from duolog.ksql.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
 from duolog.ksql.settings import Settings
 from duolog.ksql.state import Done, PersistentQuery, SessionState
 
@@ -47,18 +48,33 @@ class SqlSession:
         """
         if uses_variables(text) and self.state.settings.truth(settings.SUBSTITUTION):
             for piece in pieces(text):
-                for node in parse(substituted(piece, self.state.variables)):
-                    yield self.execute(node)
+                written = substituted(piece, self.state.variables)
+                for node in parse(written):
+                    yield self.execute(node, written.strip())
         else:
-            for node in parse(text):
-                yield self.execute(node)
+            # Read to its end before anything is run: a text with an error in it changes nothing.
+            found = parse(text)
+            texts = [piece.strip() for piece in pieces(text) if not is_blank(piece)]
+            for number, node in enumerate(found):
+                yield self.execute(node, texts[number] if len(texts) == len(found) else "")
 
-    def execute(self, node: exp.Expression) -> Done:
-        """Run a statement.
+    def execute(self, node: exp.Expression, text: str = "") -> Done:
+        """Run a statement, which is written as `text`.
 
         Raises:
             SqlError: it cannot run; nothing has changed.
         """
+        node.meta[TEXT] = text
+        try:
+            return self._execute(node)
+        except SqlError as error:
+            raise error.in_statement(text) from error.__cause__
+        except StatementError as error:
+            # What the plan refuses is about the statement too.
+            told = SqlError(error.message, detail=error.detail, hint=error.hint, statement=text)
+            raise told from error
+
+    def _execute(self, node: exp.Expression) -> Done:
         if isinstance(node, nodes.CreateSource) and node.args.get("expression") is not None:
             return queries.create_as(self.state, node)
         run = _STATEMENTS.get(type(node))
@@ -135,5 +151,6 @@ _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done
     nodes.AssertTopic: claims.assert_topic,
     nodes.AssertSchema: claims.assert_schema,
     nodes.AssertSource: claims.assert_source,
+    nodes.AssertValues: assert_values,
     nodes.OfConnector: _no_connect,
 }

@@ -49,6 +49,8 @@ class InsertedRow:
     source: SourceInfo
     values: tuple[tuple[str, Expression], ...]
     timestamp: Expression | None = None
+    tombstone: bool = False
+    """Whether the record has a key and no value at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Done:
     message: str = ""
     rows: tuple[Rows, ...] = ()
     inserted: InsertedRow | None = None
+    claimed: InsertedRow | None = None
+    """The row that ASSERT VALUES says comes next; its `tombstone` tells ASSERT NULL VALUES."""
     ended: tuple[str, ...] = ()
     """The queries that it has ended."""
 

@@ -1,0 +1,219 @@
+"""Statements that define, drop, alter and insert; what they refuse, and what is there afterwards."""
+
+import pytest
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import Done, SqlSession
+from duolog.ksql.sinks import Target
+
+FORMAT = "ksql.persistence.default.format.value"
+BEGIN = """
+    CREATE STREAM flights (id INT KEY, origin STRING, delay BIGINT) WITH (kafka_topic='flights', partitions=3);
+    CREATE STREAM trains (id INT KEY, origin STRING) WITH (kafka_topic='trains');
+    CREATE SOURCE TABLE airports (code STRING PRIMARY KEY, city STRING) WITH (kafka_topic='airports');
+    CREATE TABLE seats (id INT PRIMARY KEY, free INT, price DECIMAL(6, 2)) WITH (kafka_topic='seats');
+"""
+
+
+def begun(more: str = "") -> SqlSession:
+    session = SqlSession(given={FORMAT: "JSON"})
+    list(session.run(BEGIN + more))
+    return session
+
+
+def answer(session: SqlSession, text: str) -> Done:
+    (done,) = session.run(text)
+    return done
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        # Names and kinds.
+        ("CREATE STREAM flights (a INT) WITH (kafka_topic='a');", "Cannot add stream 'FLIGHTS': A stream with the same"),
+        ("CREATE OR REPLACE TABLE flights (a INT PRIMARY KEY) WITH (kafka_topic='a');", "A stream with the same name"),
+        ("CREATE OR REPLACE TABLE airports (code STRING PRIMARY KEY) WITH (kafka_topic='airports');",
+         "Cannot add table 'AIRPORTS': CREATE OR REPLACE is not supported on source tables."),
+        ("DROP TABLE flights;", "Incompatible data source type is STREAM, but statement was DROP TABLE"),
+        ("DROP STREAM nowhere;", "Source NOWHERE does not exist."),
+        ('DROP STREAM "Flights";', "Did you mean FLIGHTS? Hint: try removing double quotes"),
+        ("DROP TABLE airports DELETE TOPIC;", "Cannot delete topic for read-only source: AIRPORTS"),
+        ("ALTER TABLE airports ADD country STRING;", "ALTER operations are not supported on source tables."),
+        ("ALTER STREAM flights ADD delay INT;", "Cannot add column `DELAY` to schema."),
+        ("TERMINATE csas_x_0;", "Unknown queryId: CSAS_X_0"),
+        # Columns.
+        ("CREATE STREAM s (a INT PRIMARY KEY) WITH (kafka_topic='s');",
+         "Line: 1, Col: 18: Column `A` is a 'PRIMARY KEY' column: please use 'KEY' for streams."),
+        ("CREATE TABLE t (a INT KEY) WITH (kafka_topic='t');", "please use 'PRIMARY KEY' for tables."),
+        ("CREATE TABLE t (a INT) WITH (kafka_topic='t');", "Tables require a PRIMARY KEY."),
+        ("CREATE STREAM s (a INT, a STRING) WITH (kafka_topic='s');", "Duplicate column names: `A`"),
+        ("CREATE STREAM s (rowoffset INT) WITH (kafka_topic='s');", "'ROWOFFSET' is a reserved column name."),
+        ("CREATE STREAM s WITH (kafka_topic='s');", "The statement does not define any columns."),
+        ("CREATE STREAM s (h STRING HEADER('x')) WITH (kafka_topic='s');", "Invalid type for HEADER('x') column"),
+        ("CREATE STREAM s (h BYTES HEADER('x'), g BYTES HEADER('x')) WITH (kafka_topic='s');",
+         "Schema already contains a HEADER('x') column."),
+        ("CREATE STREAM s (a elsewhere) WITH (kafka_topic='s');", "Cannot resolve unknown type: ELSEWHERE"),
+        # Formats.
+        ("CREATE STREAM s (k ARRAY<MAP<STRING, INT>> KEY) WITH (kafka_topic='s', format='JSON');",
+         "Key column name: `K`. Column type: ARRAY<MAP<STRING, INTEGER>>."),
+        ("CREATE STREAM s (k DATE KEY) WITH (kafka_topic='s');",
+         "format: KAFKA\nschema: Persistence{columns=[`K` DATE KEY], features=[]}\nreason: The 'KAFKA' format"),
+        ("CREATE STREAM s (k DATE KEY, v MAP<INT, INT>) WITH (kafka_topic='s', format='JSON');",
+         "reason: JSON only supports MAP types with STRING keys"),
+        ("CREATE STREAM s (v STRUCT<x INT>) WITH (kafka_topic='s', value_format='DELIMITED');",
+         "The 'DELIMITED' format does not support type 'STRUCT', column: `V`"),
+        ("CREATE STREAM s (v INT, w INT) WITH (kafka_topic='s', value_format='KAFKA');",
+         "The 'KAFKA' format only supports a single field. Got: [`V` INTEGER, `W` INTEGER]"),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='XML');", "Unknown format: XML"),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='AVRO');", "not configured to use a schema registry"),
+        ("CREATE STREAM s (v INT, w INT) WITH (kafka_topic='s', wrap_single_value=false);",
+         "'WRAP_SINGLE_VALUE' is only valid for single-field value schemas"),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='KAFKA', wrap_single_value=true);",
+         "Format 'KAFKA' does not support 'WRAP_SINGLE_VALUE' set to 'true'."),
+        # Properties.
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', colour='red');", "Invalid config variable(s) in the WITH clause: COLOUR"),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', window_type='TUMBLING');", "windows require 'WINDOW_SIZE'"),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', window_type='SESSION', window_size='1 DAY');",
+         "'WINDOW_SIZE' should not be set for SESSION windows."),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', window_type='TUMBLING', window_size='2 moons');",
+         "Invalid duration: '2 moons'. Unknown time unit: 'MOONS'"),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', partitions='many');", "Not a number of type INT"),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', timestamp='w');",
+         "The TIMESTAMP column set in the WITH clause does not exist in the schema: 'W'"),
+        ("CREATE STREAM s (v STRING) WITH (kafka_topic='s', timestamp='v');", "without also specifying the timestamp_format"),
+        ("CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='DELIMITED', value_delimiter='||');",
+         "Delimiter must be a single character or TAB,SPACE"),
+        # Rows.
+        ("INSERT INTO Airports VALUES ('a', 'b');", "Cannot insert values into read-only table: AIRPORTS"),
+        ("INSERT INTO elsewhere VALUES (1);", "Cannot insert values into an unknown stream/table: `ELSEWHERE`"),
+        ("INSERT INTO flights (id, nothing) VALUES (1, 2);", "Column name `NOTHING` does not exist."),
+        ("INSERT INTO flights (rowpartition) VALUES (1);", "Inserting into column `ROWPARTITION` is not allowed."),
+        ("INSERT INTO flights VALUES (1, 'a');", "Expected Columns: [ID, ORIGIN, DELAY]. Got [1, 'a']"),
+        ("INSERT INTO flights (id) VALUES ('one');", "Expected type INTEGER for field `ID` but got STRING('one')"),
+        ("INSERT INTO seats (free) VALUES (1);", "Value for primary key column(s) ID is required for tables"),
+        ("INSERT INTO seats SELECT * FROM flights;", "SEATS is a table."),
+        ("INSERT INTO flights SELECT * FROM trains;", "Incompatible schema between results and sink."),
+        # What is not run here.
+        ("SHOW CONNECTORS;", "no Connect cluster is configured"),
+        ("SET 'colour'='red';", "Not recognizable as ksql, streams, consumer, or producer property: 'colour'"),
+        ("UNSET 'auto.offset.reset';", "which was never set"),
+        ("ASSERT TOPIC nowhere;", "Topic nowhere does not exist."),
+        ("ASSERT TOPIC flights WITH (partitions=4);", "expected 4 got 3"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_told(statement: str, told: str) -> None:
+    with pytest.raises(SqlError) as raised:
+        list(begun().run(statement))
+    assert told in raised.value.message
+    assert raised.value.statement == statement
+
+
+def test_a_replaced_stream_keeps_what_it_had() -> None:
+    session = begun()
+    list(session.run("CREATE OR REPLACE STREAM flights (id INT KEY, origin STRING, delay BIGINT, gate STRING)"
+                     " WITH (kafka_topic='flights');"))  # fmt: skip
+    assert [column.name for column in session.catalog.sources["FLIGHTS"].columns][-1] == "GATE"
+    with pytest.raises(SqlError, match=r"changed, missing or reordered: \[`ORIGIN` STRING"):
+        list(session.run("CREATE OR REPLACE STREAM flights (id INT KEY, delay BIGINT, origin STRING, gate STRING)"
+                         " WITH (kafka_topic='flights');"))  # fmt: skip
+
+
+def test_if_not_exists_and_if_exists_change_nothing() -> None:
+    session = begun()
+    done = answer(
+        session, "CREATE STREAM IF NOT EXISTS flights (a INT) WITH (kafka_topic='other');"
+    )
+    assert done.message.startswith("Cannot add stream `FLIGHTS`: A stream with the same name")
+    assert session.catalog.sources["FLIGHTS"].topic == "flights"
+    assert (
+        answer(session, "DROP STREAM IF EXISTS nowhere;").message
+        == "Stream NOWHERE does not exist."
+    )
+
+
+def test_types_stand_for_others_until_they_are_dropped() -> None:
+    session = begun(
+        "CREATE TYPE place AS STRUCT<x DOUBLE, y DOUBLE>; ALTER STREAM flights ADD COLUMN at place;"
+    )
+    assert (
+        str(session.catalog.sources["FLIGHTS"].columns[-1]) == "`AT` STRUCT<`X` DOUBLE, `Y` DOUBLE>"
+    )
+    assert answer(session, "SHOW TYPES;").rows[0].rows == (
+        ("PLACE", "STRUCT<`X` DOUBLE, `Y` DOUBLE>"),
+    )
+    assert answer(session, "DROP TYPE place;").message == "Type 'PLACE' dropped"
+    with pytest.raises(SqlError, match="Type PLACE does not exist"):
+        list(session.run("DROP TYPE place;"))
+
+
+def test_a_row_has_the_types_of_its_columns() -> None:
+    row = answer(begun(), "INSERT INTO seats (id, price, ROWTIME) VALUES (1, 12.5, 7);").inserted
+    assert row is not None
+    assert [name for name, _ in row.values] == ["ID", "PRICE"]
+    assert row.timestamp is not None
+
+
+def test_queries_have_names_and_lives() -> None:
+    session = begun("CREATE STREAM late AS SELECT * FROM flights WHERE delay > 10;")
+    assert list(session.state.queries) == ["CSAS_LATE_0"]
+    with pytest.raises(
+        SqlError, match=r"The following queries read from this source: \[CSAS_LATE_0\]"
+    ):
+        list(session.run("DROP STREAM flights;"))
+    list(session.run("PAUSE csas_late_0;"))
+    (shown,) = answer(session, "SHOW QUERIES;").rows
+    assert shown.rows[0][:3] == ("CSAS_LATE_0", "PERSISTENT", "PAUSED")
+    list(session.run("RESUME ALL;"))
+    assert session.state.queries["CSAS_LATE_0"].state == "RUNNING"
+    assert answer(session, "DROP STREAM late;").ended == ("CSAS_LATE_0",)
+    assert not session.state.queries
+
+
+def test_what_is_explained_is_not_begun() -> None:
+    session = begun()
+    rows = answer(session, "EXPLAIN CREATE STREAM late AS SELECT * FROM flights;").rows
+    assert ("Reads", "FLIGHTS") in rows[0].rows
+    assert "LATE" not in session.catalog.sources
+    assert not session.state.queries
+
+
+def test_what_there_is_is_described() -> None:
+    session = begun()
+    (shown,) = answer(session, "SHOW STREAMS;").rows
+    assert shown.rows[0] == ("FLIGHTS", "flights", "KAFKA", "JSON", False)
+    columns, facts, _queries = answer(session, "DESCRIBE airports EXTENDED;").rows
+    assert columns.rows == (("CODE", "STRING (primary key)"), ("CITY", "STRING"))
+    assert ("Read-only", True) in facts.rows
+    (topics,) = answer(session, "SHOW TOPICS;").rows
+    assert ("flights", 3) in topics.rows
+
+
+def test_variables_stand_in_texts_and_names() -> None:
+    session = begun()
+    list(
+        session.run(
+            "DEFINE name = 'Trains';\n"
+            "CREATE STREAM the_${name} (a INT, b STRING) WITH (kafka_topic='the;${name}'); -- ${name}\n"
+        )
+    )
+    assert session.catalog.sources["THE_TRAINS"].topic == "the;Trains"
+    with pytest.raises(SqlError) as raised:
+        list(session.run("UNDEFINE name;\nSHOW STREAMS;\n\n  DROP STREAM the_${name};"))
+    assert raised.value.at is not None
+    assert raised.value.at.line == 4
+
+
+def test_a_text_with_a_syntax_error_runs_nothing() -> None:
+    session = begun()
+    with pytest.raises(SqlError, match="Syntax Error"):
+        list(session.run("DROP STREAM flights; DROP DROP;"))
+    assert "FLIGHTS" in session.catalog.sources
+
+
+def test_a_result_has_the_formats_of_its_source() -> None:
+    session = begun(
+        "CREATE STREAM s (a INT, b INT) WITH (kafka_topic='s', value_format='DELIMITED', value_delimiter='|');"
+    )
+    source = session.catalog.sources["S"]
+    key, value = Target("x", settings=session.state.settings).formats(source, source.columns)
+    assert (key.name, value.name, value.properties) == ("NONE", "DELIMITED", (("delimiter", "|"),))
