@@ -7,14 +7,28 @@ so it is caught at each call, and not at the column. A condition that is null do
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from duolog.engine.sql_functions.binary import BYTES_FUNCTIONS
+from duolog.engine.sql_functions.json_texts import JSON_FUNCTIONS
 from duolog.engine.sql_functions.lowering import Lowering
 from duolog.engine.sql_functions.operators import OPERATORS
+from duolog.engine.sql_functions.regular_expressions import REGULAR_EXPRESSION_FUNCTIONS
 from duolog.engine.sql_functions.table import TABLE_STEPS
 from duolog.engine.sql_functions.text import TEXT_FUNCTIONS
+from duolog.engine.sql_functions.urls import URL_FUNCTIONS
 from duolog.plan.types import Type
 
-LOWERINGS: Final[Mapping[str, Lowering]] = OPERATORS | TABLE_STEPS | TEXT_FUNCTIONS
-_NEVER_FAIL: Final = (OPERATORS.keys() | TABLE_STEPS.keys()) - {"LIKE", "MAP"}
+LOWERINGS: Final[Mapping[str, Lowering]] = {
+    **OPERATORS,
+    **TABLE_STEPS,
+    **TEXT_FUNCTIONS,
+    **BYTES_FUNCTIONS,
+    **REGULAR_EXPRESSION_FUNCTIONS,
+    **JSON_FUNCTIONS,
+    **URL_FUNCTIONS,
+}
+_NEVER_FAIL: Final = (
+    OPERATORS.keys() | TABLE_STEPS.keys() | {"CONCAT", "LCASE", "LEN", "UCASE"}
+) - {"LIKE", "MAP"}
 """Patterns may be broken, and keys null."""
 
 

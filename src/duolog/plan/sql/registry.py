@@ -3,15 +3,28 @@
 from collections.abc import Mapping
 from typing import Final
 
+from duolog.plan.sql.binary import BYTES_FUNCTIONS
+from duolog.plan.sql.json_texts import JSON_FUNCTIONS
 from duolog.plan.sql.operators import OPERATORS
+from duolog.plan.sql.regular_expressions import REGULAR_EXPRESSION_FUNCTIONS
 from duolog.plan.sql.signatures import SqlFunction
 from duolog.plan.sql.table import TABLE_STEPS
 from duolog.plan.sql.text import TEXT_FUNCTIONS
+from duolog.plan.sql.urls import URL_FUNCTIONS
 
 PREFIX: Final = "sql:"
 """What the names of SQL's functions have in a plan, where the DSL's stand too."""
 
+_FAMILIES: Final = (
+    OPERATORS,
+    TABLE_STEPS,
+    TEXT_FUNCTIONS,
+    BYTES_FUNCTIONS,
+    REGULAR_EXPRESSION_FUNCTIONS,
+    JSON_FUNCTIONS,
+    URL_FUNCTIONS,
+)
 SQL_FUNCTIONS: Final[Mapping[str, SqlFunction]] = {
-    function.name: function for function in (*OPERATORS, *TABLE_STEPS, *TEXT_FUNCTIONS)
+    function.name: function for family in _FAMILIES for function in family
 }
 PLAN_FUNCTIONS: Final = {PREFIX + name: function for name, function in SQL_FUNCTIONS.items()}

@@ -1,14 +1,124 @@
-"""Functions of texts."""
+"""Functions of texts, and of bytes where both have the same ones. What is counted, is counted from 1."""
 
 from typing import Final
 
-from duolog.plan.sql.signatures import function
+from duolog.plan.sql.signatures import SqlFunction, function
 
 _FAMILY: Final = "STRING"
+_MASKS: Final = "upper STRING, lower STRING, digit STRING, other STRING"
 
-TEXT_FUNCTIONS: Final = (
+
+def _masking(name: str, what: str) -> SqlFunction:
+    return function(
+        name,
+        _FAMILY,
+        f"Hides {what} behind a character for each kind: by default X for upper case, x for lower case, n for "
+        "digits, - for all else. A kind whose character is null stays as it is.",
+        "STRING (input STRING, numChars INT)",
+        f"STRING (input STRING, numChars INT, {_MASKS})",
+    )
+
+
+_PARTS: Final = (
+    function(
+        "INSTR",
+        _FAMILY,
+        "Returns where a part begins in a text, 0 if nowhere. It is looked for from a position on, or backwards from "
+        "one that is counted from the end if it is negative; of several occurrences the given one counts.",
+        "INT (str STRING, substring STRING)",
+        "INT (str STRING, substring STRING, position INT)",
+        "INT (str STRING, substring STRING, position INT, occurrence INT)",
+    ),
+    function(
+        "SUBSTRING",
+        _FAMILY,
+        "Returns what stands from a position on, all of it or at most so long. A negative position is counted from "
+        "the end.",
+        "STRING (str STRING, pos INT)",
+        "STRING (str STRING, pos INT, length INT)",
+        "BYTES (bytes BYTES, pos INT)",
+        "BYTES (bytes BYTES, pos INT, length INT)",
+    ),
+    function(
+        "SPLIT",
+        _FAMILY,
+        "Returns the parts between delimiters, empty ones too; with an empty delimiter each character, or byte.",
+        "ARRAY<STRING> (string STRING, delimiter STRING)",
+        "ARRAY<BYTES> (bytes BYTES, delimiter BYTES)",
+    ),
+    function(
+        "SPLIT_TO_MAP",
+        _FAMILY,
+        "Returns the entries of a text, each a key and a value with a delimiter between them. Of a key that comes "
+        "twice the last value counts; what has no delimiter is left out. Null if a delimiter is empty.",
+        "MAP<STRING, STRING> (input STRING, entryDelimiter STRING, kvDelimiter STRING)",
+    ),
+    function(
+        "ELT",
+        _FAMILY,
+        "Returns the nth of the texts behind n, null if there is none.",
+        "STRING (n INT, args STRING...)",
+    ),
+    function(
+        "FIELD",
+        _FAMILY,
+        "Returns at which place a text comes first among those behind it, 0 if at none, or if it is null.",
+        "INT (str STRING, args STRING...)",
+    ),
+)
+
+_FORMS: Final = (
     function("UCASE", _FAMILY, "Returns a text in upper case.", "STRING (input STRING)"),
     function("LCASE", _FAMILY, "Returns a text in lower case.", "STRING (input STRING)"),
+    function(
+        "INITCAP",
+        _FAMILY,
+        "Returns a text with each word's first letter in upper case and the others in lower case.",
+        "STRING (str STRING)",
+    ),
+    function(
+        "TRIM",
+        _FAMILY,
+        "Returns a text without the blanks and control characters at both ends.",
+        "STRING (input STRING)",
+    ),
+    function(
+        "LPAD",
+        _FAMILY,
+        "Returns a text, or bytes, of the given length, cut or with the padding repeated before it. Null if the "
+        "padding is empty or the length negative.",
+        "STRING (input STRING, targetLen INT, padding STRING)",
+        "BYTES (input BYTES, targetLen INT, padding BYTES)",
+    ),
+    function(
+        "RPAD",
+        _FAMILY,
+        "Returns a text, or bytes, of the given length, cut or with the padding repeated behind it. Null if the "
+        "padding is empty or the length negative.",
+        "STRING (input STRING, targetLen INT, padding STRING)",
+        "BYTES (input BYTES, targetLen INT, padding BYTES)",
+    ),
+    function(
+        "REPLACE",
+        _FAMILY,
+        "Returns a text with another part in place of each occurrence of a part.",
+        "STRING (str STRING, oldStr STRING, newStr STRING)",
+    ),
+    function(
+        "MASK",
+        _FAMILY,
+        "Hides the characters of a text behind one for each kind: by default X for upper case, x for lower case, n "
+        "for digits, - for all else. A kind whose character is null stays as it is.",
+        "STRING (input STRING)",
+        f"STRING (input STRING, {_MASKS})",
+    ),
+    _masking("MASK_LEFT", "the first characters of a text"),
+    _masking("MASK_RIGHT", "the last characters of a text"),
+    _masking("MASK_KEEP_LEFT", "all but the first characters of a text"),
+    _masking("MASK_KEEP_RIGHT", "all but the last characters of a text"),
+)
+
+_JOINED: Final = (
     function(
         "LEN",
         _FAMILY,
@@ -23,4 +133,55 @@ TEXT_FUNCTIONS: Final = (
         "STRING (inputs STRING...)",
         "BYTES (inputs BYTES...)",
     ),
+    function(
+        "CONCAT_WS",
+        _FAMILY,
+        "Joins texts, or bytes, with a separator between two; a null is left out. Null if the separator is.",
+        "STRING (separator STRING, inputs STRING...)",
+        "BYTES (separator BYTES, inputs BYTES...)",
+    ),
 )
+
+_CODES: Final = (
+    function(
+        "CHR",
+        _FAMILY,
+        "Returns the character of a code point, given as a number or as an escape like \\u0041; null if there is "
+        "none.",
+        "STRING (utfCode INT)",
+        "STRING (utfCode STRING)",
+    ),
+    function(
+        "ENCODE",
+        _FAMILY,
+        "Returns a text that is in one encoding in another one: hex, utf8, ascii or base64.",
+        "STRING (str STRING, inputEncoding STRING, outputEncoding STRING)",
+    ),
+    function(
+        "TO_BYTES",
+        _FAMILY,
+        "Returns the bytes that a text stands for, by its encoding: hex, utf8, ascii or base64.",
+        "BYTES (value STRING, encoding STRING)",
+    ),
+    function(
+        "FROM_BYTES",
+        _FAMILY,
+        "Returns bytes as a text, in an encoding: hex, utf8, ascii or base64.",
+        "STRING (value BYTES, encoding STRING)",
+    ),
+    function(
+        "MD5",
+        _FAMILY,
+        "Returns the MD5 checksum of a text, as hexadecimal digits.",
+        "STRING (str STRING)",
+    ),
+    function(
+        "UUID",
+        _FAMILY,
+        "Returns a UUID: a random one (version 4), or that of 16 bytes; null of more or fewer.",
+        "STRING ()",
+        "STRING (bytes BYTES)",
+    ),
+)
+
+TEXT_FUNCTIONS: Final = (*_PARTS, *_FORMS, *_JOINED, *_CODES)

@@ -48,6 +48,7 @@ final class Functions {
         DataTypes.BooleanType);
     AggregateFunctions.register(registry);
     SqlOperators.register(registry);
+    TextFunctions.register(registry);
     registry.createOrReplaceTempFunction(
         "duolog_header",
         arguments -> ofHeaders("last", DataTypes.BinaryType, arguments, DataTypes.StringType),

@@ -1,0 +1,44 @@
+"""Functions of URLs: what one does not have is null."""
+
+from typing import Final
+
+from duolog.plan.sql.signatures import SqlFunction, function
+
+_FAMILY: Final = "URL"
+
+
+def _extract(part: str, what: str, result: str = "STRING") -> SqlFunction:
+    return function(
+        f"URL_EXTRACT_{part}",
+        _FAMILY,
+        f"Returns the {what} of a URL, null if it has none.",
+        f"{result} (url STRING)",
+    )
+
+
+URL_FUNCTIONS: Final = (
+    function(
+        "URL_ENCODE_PARAM",
+        _FAMILY,
+        "Returns a text as it is written in the query of a URL.",
+        "STRING (value STRING)",
+    ),
+    function(
+        "URL_DECODE_PARAM",
+        _FAMILY,
+        "Returns the text that is written so in the query of a URL.",
+        "STRING (value STRING)",
+    ),
+    _extract("FRAGMENT", "fragment"),
+    _extract("HOST", "host"),
+    _extract("PATH", "path"),
+    _extract("PORT", "port", "INT"),
+    _extract("PROTOCOL", "protocol"),
+    _extract("QUERY", "query"),
+    function(
+        "URL_EXTRACT_PARAMETER",
+        _FAMILY,
+        "Returns the value of a parameter in the query of a URL, decoded; null if it has none.",
+        "STRING (url STRING, parameter STRING)",
+    ),
+)
