@@ -1,11 +1,9 @@
 """What SQL's functions of texts, bytes, patterns, URLs and JSON give, read and bound as in a statement."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from duolog.engine.expressions import Names, lower_expression
@@ -14,7 +12,19 @@ from duolog.ksql.binder import Binder
 from duolog.ksql.scope import SqlScope
 from duolog.ksql.session import parse
 from duolog.plan.schema import parse_schema
-from duolog.plan.types import STRING, parse_type
+from duolog.plan.types import (
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Column,
+    Map,
+    Struct,
+    Type,
+)
 from unit.kernel.driver import kernel_package
 
 pytestmark = pytest.mark.spark
@@ -193,25 +203,30 @@ JSON: Values = {
     """TO_JSON_STRING(SPLIT('a,b', ','))""": '["a","b"]',
     "TO_JSON_STRING(SPLIT_TO_MAP('a:1', ',', ':'))": '{"a":"1"}',
 }
-FAIL: dict[str, str] = {
-    "ENCODE('a', 'utf8', 'rot13')": "expected hex, utf8, ascii or base64",
-    "TO_BYTES('xy', 'hex')": "",
-    "MASK_LEFT('a', -1)": "the number of characters is -1",
-    "MASK('a', 'too long', 'x', 'n', '-')": "a mask is one character",
-    "INT_FROM_BYTES(TO_BYTES('00', 'hex'))": "expected 4 bytes, found 1",
-    "REGEXP_EXTRACT('(', 'a')": "",
-    "URL_EXTRACT_HOST('http://a b')": "",
-    "EXTRACTJSONFIELD('{', '$.a')": "not JSON",
-    "EXTRACTJSONFIELD('{}', 'a')": "invalid JSON path",
-    "JSON_ITEMS('{}')": "JSON holds no array",
-    "LPAD('a', 2000000000, 'b')": "nothing is padded to a length of 2000000000",
-    "REGEXP_EXTRACT('(a|b)*', RPAD('', 100000, 'ab'))": "is too long for the regular expression",
-}
+FAIL: Values = dict.fromkeys(
+    [
+        "ENCODE('a', 'utf8', 'rot13')",
+        "TO_BYTES('xy', 'hex')",
+        "MASK_LEFT('a', -1)",
+        "MASK('a', 'too long', 'x', 'n', '-')",
+        "INT_FROM_BYTES(TO_BYTES('00', 'hex'))",
+        "INT_FROM_BYTES(TO_BYTES('00000000', 'hex'), 'MIDDLE')",
+        "REGEXP_EXTRACT('(', 'a')",
+        "REGEXP_EXTRACT('(a|b)*', RPAD('', 100000, 'ab'))",
+        "URL_DECODE_PARAM('%zz')",
+        "URL_EXTRACT_HOST('http://a b')",
+        "EXTRACTJSONFIELD('{', '$.a')",
+        "EXTRACTJSONFIELD('{}', 'a')",
+        "EXTRACTJSONFIELD('{}', '$.a[')",
+        "JSON_ITEMS('{}')",
+        "LPAD('a', 2000000000, 'b')",
+    ]
+)
 
 
 def lowered(expression: str) -> str:
     """Return an expression of the language as Spark SQL."""
-    (statement,) = parse(f"SELECT {expression} FROM S;")
+    (statement,) = parse(f"SELECT {expression} FROM S;")  # noqa: S608 - the test's own text
     bound = Binder(SqlScope(()), {}).bind(statement.expressions[0])
     return lower_expression(bound.expression, Names.of(parse_schema("", "a INT")))
 
@@ -238,7 +253,7 @@ def values(spark: SparkSession, expressions: list[str]) -> Values:
     return dict(zip(expressions, frame.collect()[0], strict=True))
 
 
-@pytest.mark.parametrize("family", [TEXTS, MASKS, CODES, PATTERNS, URLS, JSON])
+@pytest.mark.parametrize("family", [TEXTS, MASKS, CODES, PATTERNS, URLS, JSON, FAIL])
 def test_a_function_gives_its_value_interpreted_and_compiled(
     session: SparkSession, family: Values
 ) -> None:
@@ -248,14 +263,6 @@ def test_a_function_gives_its_value_interpreted_and_compiled(
 
     assert interpreted == family
     assert in_java == family
-
-
-@pytest.mark.parametrize(("expression", "message"), FAIL.items())
-def test_a_function_that_has_no_value_says_why(
-    session: SparkSession, expression: str, message: str
-) -> None:
-    with pytest.raises(PySparkException, match=re.escape(message)):
-        values(session, [expression])
 
 
 def test_each_call_makes_another_uuid(session: SparkSession) -> None:
@@ -268,23 +275,23 @@ def test_each_call_makes_another_uuid(session: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "json"),
     [
-        ("TIME", "47107250", '"13:05:07.250"'),
-        ("INT", "47107250", "47107250"),
-        ("TIME", "CAST(NULL AS INT)", "null"),
-        ("DATE", "DATE '1972-09-27'", '"1972-09-27"'),
-        ("TIMESTAMP", "TIMESTAMP '1969-12-31 23:59:59.999'", '"1969-12-31T23:59:59.999"'),
+        (TIME, "47107250", '"13:05:07.250"'),
+        (INT, "47107250", "47107250"),
+        (TIME, "CAST(NULL AS INT)", "null"),
+        (DATE, "DATE '1972-09-27'", '"1972-09-27"'),
+        (TIMESTAMP, "TIMESTAMP '1969-12-31 23:59:59.999'", '"1969-12-31T23:59:59.999"'),
         (
-            "STRUCT<`it's` ARRAY<TIME>, n DOUBLE>",
+            Struct((Column("it's", Array(TIME)), Column("n", DOUBLE))),
             "named_struct('it\\'s', array(0, NULL), 'n', CAST(NULL AS DOUBLE))",
             '{"it\'s":["00:00",null],"n":null}',
         ),
-        ("MAP<STRING, TIME>", "map('a', 60000)", '{"a":"00:01"}'),
+        (Map(STRING, TIME), "map('a', 60000)", '{"a":"00:01"}'),
     ],
 )
 def test_json_of_a_value_tells_times_from_numbers(
-    session: SparkSession, kind: str, value: str, json: str
+    session: SparkSession, kind: Type, value: str, json: str
 ) -> None:
-    sql = lower_sql_function("TO_JSON_STRING", [value], [parse_type(kind)], STRING)
+    sql = lower_sql_function("TO_JSON_STRING", [value], [kind], STRING)
 
     assert session.range(1).selectExpr(sql).collect()[0][0] == json
 

@@ -17,7 +17,7 @@ final class JsonPath {
   private static final Pattern STEP =
       Pattern.compile(
           "\\.(?<name>[^.\\[]+)"
-              + "|\\[(?<place>[-\\w]+)\\]"
+              + "|\\[(?<place>[^\\]\\[\"']+)\\]"
               + "|\\[\"(?<quoted>(?:[^\"\\\\]|\\\\.)*)\"\\]"
               + "|\\['(?<single>(?:[^'\\\\]|\\\\.)*)'\\]");
 

@@ -115,8 +115,9 @@ public final class ToJson implements Serializable {
   private static void writeStruct(JsonGenerator out, InternalRow row, StructType type)
       throws IOException {
     out.writeStartObject();
-    for (int i = 0; i < type.size(); i++) {
-      StructField field = type.apply(i);
+    StructField[] fields = type.fields();
+    for (int i = 0; i < fields.length; i++) {
+      StructField field = fields[i];
       out.writeFieldName(field.name());
       write(out, row.isNullAt(i) ? null : row.get(i, inRow(field.dataType())), field.dataType());
     }
