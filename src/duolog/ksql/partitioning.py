@@ -9,6 +9,7 @@ from duolog.ksql.binder import Binder
 from duolog.ksql.errors import SqlError
 from duolog.ksql.keys import new_key
 from duolog.ksql.nodes import PartitionBy, place_of
+from duolog.ksql.presence import Presence
 from duolog.ksql.projection import PARTITIONING
 from duolog.ksql.sources import KeyColumn, Relation
 from duolog.ksql.steps import Steps
@@ -33,8 +34,9 @@ def partitioned(
     if len(given) == 1 and isinstance(given[0], exp.Null):
         given = []
     binder = Binder(relation.scope.within("PARTITION BY"), types)
-    keys = new_key(given, binder, relation)
-    stream = relation.node
+    presence = Presence(relation, steps)
+    keys = tuple((name, presence.of_value(of)) for name, of in new_key(given, binder, relation))
+    stream = presence.relation.node
     node = steps.add("select-key", lambda name: SelectKey(name, stream, keys))
     return replace(
         relation,

@@ -22,6 +22,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.grouping import Grouping, aggregates_in
 from duolog.ksql.nodes import place_of
 from duolog.ksql.partitioning import partitioned
+from duolog.ksql.presence import Presence
 from duolog.ksql.projection import Projected, View, project
 from duolog.ksql.sinks import Target
 from duolog.ksql.sources import (
@@ -82,6 +83,8 @@ class _Planner:
         return self._ended(select, relation, result, target, timestamp)
 
     def _relation(self, select: exp.Select) -> Relation:
+        if joins := select.args.get("joins"):
+            raise SqlError("JOIN is not supported.", at=place_of(joins[0]))
         used = frozenset(column.name for column in select.find_all(exp.Column))
         reader = SourceReader(self.catalog, self.steps, used)
         return reader.read(select.args["from_"].this)
@@ -95,7 +98,8 @@ class _Planner:
         predicate = Binder(relation.scope.within("WHERE"), self.catalog.types).condition(
             clause.this
         )
-        node = self.steps.add("filter", lambda name: Filter(name, relation.node, predicate))
+        marked, condition = Presence(relation, self.steps).where(predicate)
+        node = self.steps.add("filter", lambda name: Filter(name, marked.node, condition))
         return replace(relation, node=node)
 
     def _selected(self, select: exp.Select, relation: Relation) -> tuple[View, tuple[Item, ...]]:
