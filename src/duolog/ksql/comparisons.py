@@ -19,6 +19,7 @@ from duolog.ksql.literals import read_text, text_of
 from duolog.ksql.moments import millis_of
 from duolog.ksql.nodes import place_of
 from duolog.ksql.types import sql_name, wider
+from duolog.plan.expressions import Literal
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -164,7 +165,9 @@ def _in(binding: Binding, node: exp.Expression) -> Bound:
 
 
 def _written(text: str, node: exp.Expression) -> exp.Expression:
-    return exp.Literal.number(str(getattr(millis(text, node).expression, "value", "")))
+    found = millis(text, node).expression
+    assert isinstance(found, Literal)
+    return exp.Literal.number(str(found.value))
 
 
 def _like(binding: Binding, node: exp.Expression) -> Bound:

@@ -13,11 +13,18 @@ from duolog.ksql.nodes import place_of
 from duolog.plan.types import NULL, Array, Column, Map, Struct
 
 _SEE: Final = "(see https://github.com/confluentinc/ksql/issues/4239)"
-_NULLS: Final = "Cannot construct {} with all NULL elements {}. As a workaround, you may cast a NULL value to the desired type."
+_CAST_IT: Final = "As a workaround, you may cast a NULL {} to the desired type."
 
 
 def _refuse(binding: Binding) -> Refuse:
     return lambda message, node: invalid(binding, message, node)
+
+
+def _all_null(what: str, parts: str, part: str, node: exp.Expression) -> SqlError:
+    return SqlError(
+        f"Cannot construct {what} with all NULL {parts} {_SEE}. {_CAST_IT.format(part)}",
+        at=place_of(node),
+    )
 
 
 def _array(binding: Binding, node: exp.Expression) -> Bound:
@@ -28,7 +35,7 @@ def _array(binding: Binding, node: exp.Expression) -> Bound:
         )
     element, bound = of_one_type(binding, node.expressions, _refuse(binding))
     if element == NULL:
-        raise SqlError(_NULLS.format("an array", _SEE), at=place_of(node))
+        raise _all_null("an array", "elements", "value", node)
     return Bound(call("ARRAY", *(one.expression for one in bound)), Array(element))
 
 
@@ -42,8 +49,10 @@ def _map(binding: Binding, node: exp.Expression) -> Bound:
     value, values = of_one_type(
         binding, [one.expression for one in node.expressions], _refuse(binding)
     )
-    if NULL in {key, value}:
-        raise SqlError(_NULLS.format("a map", _SEE), at=place_of(node))
+    if key == NULL:
+        raise _all_null("a map", "keys", "key", node)
+    if value == NULL:
+        raise _all_null("a map", "values", "value", node)
     parts = [part.expression for pair in zip(keys, values, strict=True) for part in pair]
     return Bound(call("MAP", *parts), Map(key, value))
 

@@ -121,12 +121,15 @@ class ExpressionParser(parser.Parser):
         raise AssertionError
 
     def _number(self, *, negative: bool = False) -> exp.Literal:
+        sign = self._prev if negative else None
         token = self.expect(TokenType.NUMBER, "a number")
         if token.text.isdecimal() and int(token.text) > _BIGINT_MAX + negative:
+            first = sign or token
             # ksqlDB counts the column from 2 here.
-            place = f"line {token.line}:{token.col - len(token.text) + 2}"
+            place = f"line {first.line}:{first.col - len(first.text) + 2}"
+            written = f"{sign.text if sign else ''}{token.text}"
             raise SqlError(
-                f"Failed to prepare statement: {place}: Invalid numeric literal: {token.text}",
+                f"Failed to prepare statement: {place}: Invalid numeric literal: {written}",
                 kind="syntax",
             )
         return self.expression(exp.Literal.number(token.text), token)

@@ -17,6 +17,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.moments import date_of, time_of, timestamp_of
 from duolog.ksql.nodes import place_of
 from duolog.ksql.types import sql_name
+from duolog.plan.expressions import Literal
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -82,7 +83,8 @@ def plain_text_of(node: exp.Expression) -> str | None:
         sign, node = "-", unwrapped(node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
         found = number(sign + node.name, node).expression
-        return str(getattr(found, "value", node.name))
+        assert isinstance(found, Literal)
+        return str(found.value)
     return None
 
 

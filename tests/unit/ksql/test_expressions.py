@@ -115,6 +115,11 @@ def test_an_expression_has_the_type_that_its_parts_give(text: str, of: str) -> N
         ("DAY > 'soon'", "Failed to parse date 'soon'."),
         ("ROWTIME > 'soon'", "Failed to parse timestamp 'soon'."),
         ("9223372036854775808", "Failed to prepare statement: line 1:28: Invalid numeric literal"),
+        (
+            "-9223372036854775809",
+            "Failed to prepare statement: line 1:28: Invalid numeric literal: -9223372036854775809",
+        ),
+        ("MAP(NULL := 1)", "Cannot construct a map with all NULL keys"),
         ("I->X", "Expected STRUCT type, got: INTEGER"),
         ("NOSUCH(I)", "Can't find any functions with the name 'NOSUCH'"),
         ("LEN(I, I)", "Function 'len' does not accept parameters (INTEGER, INTEGER)."),
