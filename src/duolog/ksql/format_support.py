@@ -72,6 +72,10 @@ SUPPORT: Final = {
 }
 
 
+class Unsupported(SqlError):
+    """A format cannot carry the columns of a stream, a table or a result."""
+
+
 def features_of(part: Part, of: SqlFormat, columns: Sequence[SqlColumn]) -> tuple[str, ...]:
     """Return how a single column stands in a format, in ksqlDB's words; empty where nothing was said.
 
@@ -140,7 +144,7 @@ def _ensure(part: Part, of: SqlFormat, columns: Sequence[SqlColumn]) -> None:
         return
     listed = ", ".join(map(str, columns))
     features = ", ".join(features_of(part, of, columns))
-    raise SqlError(
+    raise Unsupported(
         f"{part} format does not support schema.\nformat: {of.name}\n"
         f"schema: Persistence{{columns=[{listed}], features=[{features}]}}\nreason: {reason}"
     )

@@ -19,6 +19,7 @@ from duolog.ksql.catalog import (
     TimestampColumn,
 )
 from duolog.ksql.errors import SqlError
+from duolog.ksql.format_support import Unsupported
 from duolog.ksql.grouping import Grouping, aggregates_in
 from duolog.ksql.nodes import place_of
 from duolog.ksql.partitioning import partitioned
@@ -32,6 +33,7 @@ from duolog.ksql.sources import (
     plan_format,
     time_of,
 )
+from duolog.ksql.statement_text import rewritten
 from duolog.ksql.steps import Steps
 from duolog.ksql.table_functions import exploded, table_functions_in
 from duolog.ksql.windowing import source_window
@@ -80,7 +82,14 @@ class _Planner:
             view, items = self._selected(select, relation)
         timestamp = _time_of(view, items, target)
         result = project(view, items, target.name, self.steps)
-        return self._ended(select, relation, result, target, timestamp)
+        try:
+            return self._ended(select, relation, result, target, timestamp)
+        except Unsupported as error:
+            if select.args.get("joins"):
+                raise
+            begin = target.begin(is_table=result.node.is_table)
+            text = rewritten(begin, select, items, view.scope)
+            raise SqlError(f"{error.message}\nStatement: {text}") from error
 
     def _relation(self, select: exp.Select) -> Relation:
         if joins := select.args.get("joins"):

@@ -77,6 +77,13 @@ class Properties:
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
 
+    def written(self) -> str:
+        """Return the properties as a statement has them."""
+        return ", ".join(
+            f"{name}={str(value).lower() if isinstance(value, bool) else value!r}"
+            for name, value in self._values.items()
+        )
+
     def text(self, name: str) -> str | None:
         value = self._values.get(name)
         return None if value is None else str(value)
@@ -288,6 +295,8 @@ def _plain(node: exp.Expression) -> object:
             return None
         case exp.Neg():
             return f"-{node.this.name}"
+        case exp.Literal() if not node.is_string and node.name.isdecimal():
+            return int(node.name)
         case _:
             return node.name
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from duolog.ksql import settings
 from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat, TimestampColumn
 from duolog.ksql.format_support import ensure_key, ensure_value, wrapped
+from duolog.ksql.formatting import quoted_name
 from duolog.ksql.properties import SELECTED, Properties, format_named
 from duolog.ksql.settings import Settings
 from duolog.plan.schema import BOUNDS
@@ -49,6 +50,15 @@ class Target:
         ensure_key(key, keys)
         ensure_value(value, values)
         return key, value
+
+    def begin(self, *, is_table: bool) -> str:
+        """Return the words before the query, as errors repeat a statement."""
+        if self.sink is not None:
+            return f"INSERT INTO {quoted_name(self.name)} "
+        if not self.name:
+            return ""
+        kind, given = "TABLE" if is_table else "STREAM", self.properties.written()
+        return f"CREATE {kind} {quoted_name(self.name)}{f' WITH ({given})' if given else ''} AS "
 
     def timestamp(self, columns: Sequence[SqlColumn]) -> TimestampColumn | None:
         """Return the column that the times of the rows are taken from.

@@ -217,3 +217,23 @@ def test_a_result_has_the_formats_of_its_source() -> None:
     source = session.catalog.sources["S"]
     key, value = Target("x", settings=session.state.settings).formats(source, source.columns)
     assert (key.name, value.name, value.properties) == ("NONE", "DELIMITED", (("delimiter", "|"),))
+
+
+def test_a_result_that_no_format_can_have_is_written_out() -> None:
+    with pytest.raises(SqlError) as raised:
+        list(
+            begun().run(
+                "CREATE TABLE t2 WITH (partitions=2) AS SELECT delay, origin, COUNT(*) AS n FROM flights f "
+                "WINDOW TUMBLING (SIZE 1 HOUR) WHERE id > 1 GROUP BY delay, origin;"
+            )
+        )
+    assert raised.value.message.endswith(
+        "reason: The 'KAFKA' format only supports a single field. Got: [`DELAY` BIGINT KEY, `ORIGIN` STRING KEY]\n"
+        "Statement: CREATE TABLE T2 WITH (PARTITIONS=2) AS SELECT\n"
+        "  F.DELAY DELAY,\n  F.ORIGIN ORIGIN,\n  COUNT(*) N\n"
+        "FROM FLIGHTS F\n"
+        "WINDOW TUMBLING ( SIZE 1 HOURS )\n"
+        "WHERE (F.ID > 1)\n"
+        "GROUP BY F.DELAY, F.ORIGIN\n"
+        "EMIT CHANGES"
+    )
