@@ -8,6 +8,7 @@ from duolog.plan.nodes import (
     GroupBy,
     Plan,
     Project,
+    Rename,
     SelectKey,
     Sink,
     StreamSource,
@@ -88,3 +89,16 @@ def test_a_plan_lists_parents_before_children_and_shared_nodes_once() -> None:
 def test_a_plan_without_a_sink_is_refused() -> None:
     with pytest.raises(StatementError, match="writes nothing"):
         Plan((), ())
+
+
+def test_names_change_and_nothing_else() -> None:
+    renamed = Rename("r", AIRLINES, ("code",), ("title",))
+
+    assert renamed.schema == parse_schema("code STRING", "title STRING")
+    assert renamed.is_table
+    assert renamed.reads(AIRLINES, frozenset({"title"})) == {"name"}
+
+
+def test_each_column_has_a_name() -> None:
+    with pytest.raises(StatementError, match="1 names for the 2 columns of the value"):
+        Rename("r", FLIGHTS, ("code",), ("title",))
