@@ -3,6 +3,7 @@
 import pytest
 
 from duolog.ksql.errors import SqlError
+from duolog.ksql.inserted_rows import plan_of_row
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.sinks import Target
 
@@ -151,6 +152,9 @@ def test_a_row_has_the_types_of_its_columns() -> None:
     assert row is not None
     assert [name for name, _ in row.values] == ["ID", "PRICE"]
     assert row.timestamp is not None
+    (sink,) = plan_of_row(row).sinks
+    assert sink.topics == ("seats",)
+    assert [str(one) for one in sink.schema.value] == ["FREE INT", "PRICE DECIMAL(6,2)"]
 
 
 def test_queries_have_names_and_lives() -> None:

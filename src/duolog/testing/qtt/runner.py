@@ -11,7 +11,9 @@ from typing import Any, Literal
 from duolog.core.errors import DuologError
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
+from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
 from duolog.ksql.session import PersistentQuery, SqlSession
+from duolog.ksql.state import InsertedRow
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.qtt.bytes import decode, encode, same, unwindowed, windowed
 from duolog.testing.qtt.cases import Case
@@ -99,6 +101,8 @@ class _Run:
         for done in self._session.run("\n".join(self._case.statements)):
             if done.query is not None:
                 self._queries[done.query.id] = done.query
+            if done.inserted is not None:
+                self._insert(done.inserted)
         if not self._queries and self._case.expected_error is None:
             raise Mismatch("test did not generate any queries")
         inputs = [self._input(record) for record in self._case.inputs]
@@ -124,6 +128,16 @@ class _Run:
             int(record.get("timestamp", 0)),
             _headers(record),
         )
+
+    def _insert(self, row: InsertedRow) -> None:
+        """Write a row of INSERT … VALUES into its topic."""
+        trigger = SourceRecord(TRIGGER_TOPIC, 0, 0, 0, None, TRIGGER_VALUE, ())
+        evaluator = KernelEvaluator(plan_of_row(row), tasks=1, cache_bytes_max=0)
+        try:
+            for out in evaluator.run([trigger]):
+                self._topics.take(out)
+        finally:
+            evaluator.close()
 
     def _run_query(self, query: PersistentQuery, inputs: list[SourceRecord]) -> None:
         plan = query.planned.plan
