@@ -12,7 +12,7 @@ from duolog.ksql.types import sql_name
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.expressions import Lambda, Literal, Variable
 from duolog.plan.sql.registry import SQL_FUNCTIONS
-from duolog.plan.sql.signatures import UNIT, LambdaOf, SqlFunction
+from duolog.plan.sql.signatures import UNIT, AmbiguousCall, LambdaOf, SqlFunction
 from duolog.plan.types import NULL, Type
 
 _UNITS: Final = frozenset(
@@ -82,6 +82,12 @@ def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
     types = tuple(arg.type for arg in args)
     try:
         resolved = function.resolve(types)
+    except AmbiguousCall:
+        raise SqlError(
+            f"Function '{name.lower()}' cannot be resolved due to ambiguous method parameters "
+            f"({', '.join(map(sql_name, types))}).",
+            at=place_of(node),
+        ) from None
     except TypeMismatch:
         raise _not_accepted(name, types, node) from None
     # Operators see to the types of their sides on their own.

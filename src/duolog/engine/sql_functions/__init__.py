@@ -7,13 +7,19 @@ so it is caught at each call, and not at the column. A condition that is null do
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from duolog.engine.sql_functions.arrays import ARRAY_FUNCTIONS
 from duolog.engine.sql_functions.binary import BYTES_FUNCTIONS
+from duolog.engine.sql_functions.choices import CHOICE_FUNCTIONS
 from duolog.engine.sql_functions.json_texts import JSON_FUNCTIONS
+from duolog.engine.sql_functions.lambdas import LAMBDA_FUNCTIONS
 from duolog.engine.sql_functions.lowering import Lowering
+from duolog.engine.sql_functions.maps import MAP_FUNCTIONS
+from duolog.engine.sql_functions.mathematical import MATHEMATICAL_FUNCTIONS
 from duolog.engine.sql_functions.operators import OPERATORS
 from duolog.engine.sql_functions.regular_expressions import REGULAR_EXPRESSION_FUNCTIONS
 from duolog.engine.sql_functions.table import TABLE_STEPS
 from duolog.engine.sql_functions.text import TEXT_FUNCTIONS
+from duolog.engine.sql_functions.times import TIME_FUNCTIONS
 from duolog.engine.sql_functions.urls import URL_FUNCTIONS
 from duolog.plan.types import Type
 
@@ -25,6 +31,12 @@ LOWERINGS: Final[Mapping[str, Lowering]] = {
     **REGULAR_EXPRESSION_FUNCTIONS,
     **JSON_FUNCTIONS,
     **URL_FUNCTIONS,
+    **MATHEMATICAL_FUNCTIONS,
+    **ARRAY_FUNCTIONS,
+    **MAP_FUNCTIONS,
+    **LAMBDA_FUNCTIONS,
+    **TIME_FUNCTIONS,
+    **CHOICE_FUNCTIONS,
 }
 _NEVER_FAIL: Final = (
     OPERATORS.keys() | TABLE_STEPS.keys() | {"CONCAT", "LCASE", "LEN", "UCASE"}

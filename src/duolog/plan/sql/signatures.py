@@ -7,19 +7,24 @@
     "DATE (unit UNIT, n INT, date DATE)"        a unit of time by its name, without quotes
 
 A call means the signature that its arguments fit with the fewest casts: numbers widen from INT over BIGINT and
-DECIMAL to DOUBLE, a null fits everywhere.
+DECIMAL to DOUBLE, a text is read as a DATE, TIME or TIMESTAMP, a null fits everywhere. Overloads that take any
+number of arguments are told apart by no such cost: where several fit by casts, none is meant.
 
 Source: ksqlDB's documented rules of overloads and implicit casts.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.types import (
+    DATE,
     DOUBLE,
     NULL,
+    STRING,
+    TIME,
+    TIMESTAMP,
     Array,
     Decimal,
     Map,
@@ -34,6 +39,7 @@ ResultOf = Callable[[Types], Type]
 """The type of a result that a signature alone does not tell, by the types of the arguments."""
 
 _RANK: Final = {"INT": 0, "BIGINT": 1, "DECIMAL": 2, "DOUBLE": 3}
+_READ_FROM_TEXT: Final = {DATE, TIME, TIMESTAMP}
 _DIGITS: Final = {"INT": 10, "BIGINT": 19}
 _GENERIC_COST: Final = 1
 _CAST_COST: Final = 10
@@ -102,6 +108,19 @@ class Resolved:
     result: Type
 
 
+class AmbiguousCall(TypeMismatch):
+    """A call that several overloads would take, and none of them without casts."""
+
+
+class _Fit(NamedTuple):
+    """A signature that a call may mean, and at which cost."""
+
+    cost: int
+    signature: Signature
+    wanted: Types
+    bound: dict[str, Type]
+
+
 @dataclass(frozen=True, slots=True)
 class SqlFunction:
     """A scalar function of SQL."""
@@ -118,9 +137,10 @@ class SqlFunction:
         """Return what a call with arguments of these types means.
 
         Raises:
-            TypeMismatch: nothing.
+            AmbiguousCall: several overloads would take them.
+            TypeMismatch: none takes them.
         """
-        found: tuple[int, Resolved] | None = None
+        fits: list[_Fit] = []
         for signature in self.signatures:
             wanted = signature.types_for(len(arguments))
             fitted = None if wanted is None else _fit(arguments, wanted)
@@ -128,14 +148,16 @@ class SqlFunction:
                 continue
             cost, bound = fitted
             cost += _VARIADIC_COST * signature.variadic
-            if found is None or cost < found[0]:
-                types = tuple(
-                    _filled(of, bound, given) for of, given in zip(wanted, arguments, strict=True)
-                )
-                found = cost, Resolved(signature, types, self._result(signature, bound, types))
-        if found is None:
+            fits.append(_Fit(cost, signature, wanted, bound))
+        if not fits:
             raise TypeMismatch(f'function "{self.name}" does not take these arguments')
-        return found[1]
+        best = min(fits, key=lambda fit: fit.cost)
+        if len(fits) > 1 and best.cost >= _VARIADIC_COST + _CAST_COST:
+            raise AmbiguousCall(f'function "{self.name}" takes these arguments in several ways')
+        types = tuple(
+            _filled(of, best.bound, given) for of, given in zip(best.wanted, arguments, strict=True)
+        )
+        return Resolved(best.signature, types, self._result(best.signature, best.bound, types))
 
     def type_of(self, arguments: Types) -> Type:
         return self.resolve(arguments).result
@@ -206,6 +228,8 @@ def _cost(  # noqa: PLR0911 - a table of cases
             return _cost(one, other, bound) if len(p1) == len(p2) else None
         case Struct(), Struct(fields=()):
             return 0
+        case _ if given == STRING and wanted in _READ_FROM_TEXT:
+            return _CAST_COST
         case _ if numeric(given) and numeric(wanted):
             steps = _RANK[wanted.name] - _RANK[given.name]
             return _CAST_COST * steps if steps > 0 else None

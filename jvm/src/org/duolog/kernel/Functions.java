@@ -49,6 +49,7 @@ final class Functions {
     AggregateFunctions.register(registry);
     SqlOperators.register(registry);
     TextFunctions.register(registry);
+    ValueFunctions.register(registry);
     registry.createOrReplaceTempFunction(
         "duolog_header",
         arguments -> ofHeaders("last", DataTypes.BinaryType, arguments, DataTypes.StringType),

@@ -1,0 +1,178 @@
+package org.duolog.kernel;
+
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalTime;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
+import java.time.temporal.ChronoField;
+import java.time.temporal.ChronoUnit;
+import java.time.temporal.TemporalAccessor;
+import java.time.temporal.TemporalQueries;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Dates, times of a day and timestamps as texts in the patterns of {@link DateTimeFormatter}, and read from them.
+ *
+ * <p>A pattern, a zone or a text that is wrong gives null. When read, upper and lower case are the
+ * same, and what the pattern lacks is that of 1970-01-01 00:00:00.
+ *
+ * <p>Called by the code that Spark generates, which has days since 1970, milliseconds of a day and
+ * microseconds since 1970. Threads: any; patterns are kept for all. Source: ksqlDB's documentation of
+ * FORMAT_TIMESTAMP, PARSE_TIMESTAMP and their kind.
+ */
+public final class TimeTexts {
+  private static final int PATTERNS_MAX = 1000;
+  private static final Map<String, DateTimeFormatter> PATTERNS = new ConcurrentHashMap<>();
+
+  private TimeTexts() {}
+
+  public static UTF8String ofDate(int days, UTF8String pattern) {
+    return formatted(LocalDate.ofEpochDay(days), pattern);
+  }
+
+  public static UTF8String ofTime(int millis, UTF8String pattern) {
+    return formatted(LocalTime.ofNanoOfDay(TimeUnit.MILLISECONDS.toNanos(millis)), pattern);
+  }
+
+  public static UTF8String ofTimestamp(long micros, UTF8String pattern, UTF8String zone) {
+    return ofInstant(Instant.EPOCH.plus(micros, ChronoUnit.MICROS), pattern, zone);
+  }
+
+  public static UTF8String ofMillis(long millis, UTF8String pattern, UTF8String zone) {
+    return ofInstant(Instant.ofEpochMilli(millis), pattern, zone);
+  }
+
+  public static Integer toDate(UTF8String text, UTF8String pattern) {
+    try {
+      return (int) date(parsed(text, pattern)).toEpochDay();
+    } catch (DateTimeException | IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  /** As {@link #toDate}, but the pattern must say the whole date, and the case of letters counts. */
+  public static Integer toWholeDate(UTF8String text, UTF8String pattern) {
+    try {
+      return (int) LocalDate.parse(text.toString(), writer(pattern)).toEpochDay();
+    } catch (DateTimeException | IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  public static Integer toTime(UTF8String text, UTF8String pattern) {
+    try {
+      return (int) TimeUnit.NANOSECONDS.toMillis(time(parsed(text, pattern)).toNanoOfDay());
+    } catch (DateTimeException | IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  /** In milliseconds since 1970; the zone is that of the text, else the one given. */
+  public static Long toMillis(UTF8String text, UTF8String pattern, UTF8String zone) {
+    try {
+      TemporalAccessor found = parsed(text, pattern);
+      ZoneId said = found.query(TemporalQueries.zone());
+      ZoneId in = said != null ? said : ZoneId.of(zone.toString());
+      return ZonedDateTime.of(date(found), time(found), in).toInstant().toEpochMilli();
+    } catch (DateTimeException | IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  /** The timestamp whose clock in UTC shows what the clock in zone `to` shows when that in `from` shows this one. */
+  public static Long convert(long micros, UTF8String from, UTF8String to) {
+    try {
+      Instant shown = Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
+      ZonedDateTime there =
+          shown
+              .atOffset(ZoneOffset.UTC)
+              .toLocalDateTime()
+              .atZone(ZoneId.of(from.toString()))
+              .withZoneSameInstant(ZoneId.of(to.toString()));
+      Instant moved = there.toLocalDateTime().toInstant(ZoneOffset.UTC);
+      return ChronoUnit.MICROS.between(Instant.EPOCH, moved);
+    } catch (DateTimeException e) {
+      return null;
+    }
+  }
+
+  private static UTF8String ofInstant(Instant instant, UTF8String pattern, UTF8String zone) {
+    try {
+      return formatted(instant.atZone(ZoneId.of(zone.toString())), pattern);
+    } catch (DateTimeException e) {
+      return null;
+    }
+  }
+
+  private static UTF8String formatted(TemporalAccessor value, UTF8String pattern) {
+    try {
+      return UTF8String.fromString(writer(pattern).format(value));
+    } catch (DateTimeException | IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  private static TemporalAccessor parsed(UTF8String text, UTF8String pattern) {
+    return reader(pattern).parse(text.toString());
+  }
+
+  private static LocalDate date(TemporalAccessor found) {
+    LocalDate whole = found.query(TemporalQueries.localDate());
+    if (whole != null) {
+      return whole;
+    }
+    return LocalDate.of(
+        field(found, ChronoField.YEAR, 1970),
+        field(found, ChronoField.MONTH_OF_YEAR, 1),
+        field(found, ChronoField.DAY_OF_MONTH, 1));
+  }
+
+  private static LocalTime time(TemporalAccessor found) {
+    LocalTime whole = found.query(TemporalQueries.localTime());
+    if (whole != null) {
+      return whole;
+    }
+    return LocalTime.of(
+        field(found, ChronoField.HOUR_OF_DAY, 0),
+        field(found, ChronoField.MINUTE_OF_HOUR, 0),
+        field(found, ChronoField.SECOND_OF_MINUTE, 0),
+        field(found, ChronoField.NANO_OF_SECOND, 0));
+  }
+
+  private static int field(TemporalAccessor found, ChronoField field, int otherwise) {
+    return found.isSupported(field) ? found.get(field) : otherwise;
+  }
+
+  private static DateTimeFormatter writer(UTF8String pattern) {
+    return kept("w" + pattern, pattern.toString(), new DateTimeFormatterBuilder());
+  }
+
+  private static DateTimeFormatter reader(UTF8String pattern) {
+    DateTimeFormatterBuilder any = new DateTimeFormatterBuilder().parseCaseInsensitive();
+    return kept("r" + pattern, pattern.toString(), any);
+  }
+
+  private static DateTimeFormatter kept(
+      String name, String pattern, DateTimeFormatterBuilder builder) {
+    DateTimeFormatter known = PATTERNS.get(name);
+    if (known != null) {
+      return known;
+    }
+    DateTimeFormatter made = builder.appendPattern(pattern).toFormatter(Locale.US);
+    // Patterns may come from records.
+    if (PATTERNS.size() >= PATTERNS_MAX) {
+      PATTERNS.clear();
+    }
+    PATTERNS.put(name, made);
+    return made;
+  }
+}

@@ -1,0 +1,37 @@
+"""Values of all types in a form that Spark can compare: maps, which it cannot, as sorted entries."""
+
+from duolog.engine.sql import quoted, text
+from duolog.plan.types import Array, Map, Struct, Type, map_in
+
+
+def comparable(value: str, of: Type) -> str:
+    """Return a value such that two of the same type are equal, null-safe, where those values are.
+
+    Example:
+        >>> from duolog.plan.types import parse_type
+        >>> comparable("v0", parse_type("ARRAY<INT>"))
+        'v0'
+        >>> comparable("v0", parse_type("MAP<STRING, INT>"))
+        'array_sort(transform(map_entries(v0), e -> struct(e.key, e.value)))'
+    """
+    if not map_in(of):
+        return value
+    match of:
+        case Array(element=element):
+            return f"transform({value}, e -> {comparable('e', element)})"
+        case Map(value=inner):
+            entry = f"struct(e.key, {comparable('e.value', inner)})"
+            return f"array_sort(transform(map_entries({value}), e -> {entry}))"
+        case Struct(fields=fields):
+            parts = ", ".join(
+                f"{text(name)}, {comparable(f'({value}).{quoted(name)}', kind)}"
+                for name, kind in fields
+            )
+            return f"CASE WHEN {value} IS NOT NULL THEN named_struct({parts}) END"
+        case _:
+            raise AssertionError(of)
+
+
+def equal(left: str, right: str, of: Type) -> str:
+    """Return whether two values of one type are the same; null is the same as null."""
+    return f"({comparable(left, of)} <=> {comparable(right, of)})"

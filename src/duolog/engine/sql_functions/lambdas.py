@@ -1,0 +1,76 @@
+"""Functions that take a function of each element or entry.
+
+A lambda arrives as Spark SQL has it, ``(`p_X`, `p_Y`) -> …``.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from duolog.engine.sql import spark_type, text
+from duolog.engine.sql_functions.lowering import Lowering
+from duolog.plan.types import Array, Type
+
+_NAME: Final = r"`(?:[^`]|``)*`"
+_LAMBDA: Final = re.compile(rf"\(({_NAME}(?:, {_NAME})*)\) -> (.*)\Z", re.DOTALL)
+
+
+class _Lambda(NamedTuple):
+    """The names of the parameters, and the body."""
+
+    parameters: list[str]
+    body: str
+
+
+def _parts(lowered: str) -> _Lambda:
+    found = _LAMBDA.match(lowered)
+    assert found is not None, lowered
+    return _Lambda(re.findall(_NAME, found[1]), found[2])
+
+
+def _filter(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
+    given, condition = args
+    if isinstance(types[0], Array):
+        return f"filter({given}, {condition})"
+    kept = f"map_filter({given}, {condition})"
+    # As ksqlDB does, which collects what is left into a map that takes no nulls.
+    return _distinct(f"map_keys({kept})", f"map_values({kept})", result)
+
+
+def _transform(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
+    given, *functions = args
+    if isinstance(types[0], Array):
+        return f"transform({given}, {functions[0]})"
+    keys, values = (f"map_values(transform_values({given}, {one}))" for one in functions)
+    return _distinct(keys, values, result)
+
+
+def _distinct(keys: str, values: str, result: Type) -> str:
+    return f"duolog_map_distinct({keys}, {values}, {text(spark_type(result))})"
+
+
+def _reduce(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
+    given, start, function = args
+    parameters, body = _parts(function)
+    # Spark wants the type of the start in each step.
+    body = f"CAST({body} AS {spark_type(result)})"
+    if isinstance(types[0], Array):
+        elements, (state, element) = given, parameters
+    else:
+        # An entry at a time, whose parts get their names by a list of one.
+        elements, element = f"map_entries({given})", "entry"
+        state, key, value = parameters
+        body = _named(key, "entry.key", _named(value, "entry.value", body))
+    reduced = f"aggregate({elements}, {start}, ({state}, {element}) -> {body})"
+    return f"CASE WHEN {given} IS NULL THEN {start} ELSE {reduced} END"
+
+
+def _named(name: str, value: str, body: str) -> str:
+    return f"get(transform(array({value}), {name} -> {body}), 0)"
+
+
+LAMBDA_FUNCTIONS: Final[Mapping[str, Lowering]] = {
+    "FILTER": _filter,
+    "TRANSFORM": _transform,
+    "REDUCE": _reduce,
+}

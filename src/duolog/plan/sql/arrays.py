@@ -1,0 +1,95 @@
+"""Functions of arrays. Places count from 1."""
+
+from typing import Final
+
+from duolog.plan.sql.signatures import function
+
+_FAMILY: Final = "ARRAY"
+_JOINED: Final = ("BOOLEAN", "INT", "BIGINT", "DOUBLE", "DECIMAL", "STRING")
+
+ARRAY_FUNCTIONS: Final = (
+    function(
+        "ARRAY_CONCAT",
+        _FAMILY,
+        "Returns the elements of one array and then those of another; an array that is null is left out.",
+        "ARRAY<T> (left ARRAY<T>, right ARRAY<T>)",
+    ),
+    function(
+        "ARRAY_CONTAINS",
+        _FAMILY,
+        "Tells if a value is among the elements of an array.",
+        "BOOLEAN (array ARRAY<T>, value T)",
+    ),
+    function(
+        "ARRAY_DISTINCT",
+        _FAMILY,
+        "Returns each element once, where it stands first.",
+        "ARRAY<T> (array ARRAY<T>)",
+    ),
+    function(
+        "ARRAY_EXCEPT",
+        _FAMILY,
+        "Returns each element of the left array once that is not in the right one.",
+        "ARRAY<T> (left ARRAY<T>, right ARRAY<T>)",
+    ),
+    function(
+        "ARRAY_INTERSECT",
+        _FAMILY,
+        "Returns each element of the left array once that is in the right one too.",
+        "ARRAY<T> (left ARRAY<T>, right ARRAY<T>)",
+    ),
+    function(
+        "ARRAY_JOIN",
+        _FAMILY,
+        "Joins the elements to a text, with a comma or another text between them; a null is written null.",
+        *(f"STRING (array ARRAY<{of}>)" for of in _JOINED),
+        *(f"STRING (array ARRAY<{of}>, delimiter STRING)" for of in _JOINED),
+    ),
+    function("ARRAY_LENGTH", _FAMILY, "Returns the number of elements.", "INT (array ARRAY<T>)"),
+    function(
+        "ARRAY_MAX",
+        _FAMILY,
+        "Returns the greatest element; nulls are left out.",
+        "T (array ARRAY<T>)",
+    ),
+    function(
+        "ARRAY_MIN",
+        _FAMILY,
+        "Returns the least element; nulls are left out.",
+        "T (array ARRAY<T>)",
+    ),
+    function(
+        "ARRAY_REMOVE",
+        _FAMILY,
+        "Returns the elements that are not equal to a value.",
+        "ARRAY<T> (array ARRAY<T>, value T)",
+    ),
+    function(
+        "ARRAY_SORT",
+        _FAMILY,
+        "Returns the elements from the least to the greatest, or the other way round by 'DESC'; nulls are last.",
+        "ARRAY<T> (array ARRAY<T>)",
+        "ARRAY<T> (array ARRAY<T>, direction STRING)",
+    ),
+    function(
+        "ARRAY_UNION",
+        _FAMILY,
+        "Returns each element once that is in one of two arrays.",
+        "ARRAY<T> (left ARRAY<T>, right ARRAY<T>)",
+    ),
+    function(
+        "GENERATE_SERIES",
+        _FAMILY,
+        "Returns whole numbers from one to another, both inclusive, by steps of 1 or -1 or of another size.",
+        "ARRAY<INT> (first INT, last INT)",
+        "ARRAY<BIGINT> (first BIGINT, last BIGINT)",
+        "ARRAY<INT> (first INT, last INT, step INT)",
+        "ARRAY<BIGINT> (first BIGINT, last BIGINT, step INT)",
+    ),
+    function(
+        "SLICE",
+        _FAMILY,
+        "Returns the elements from one place to another, both inclusive; null where the array has no such places.",
+        "ARRAY<T> (array ARRAY<T>, first INT, last INT)",
+    ),
+)

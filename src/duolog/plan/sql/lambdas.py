@@ -1,0 +1,31 @@
+"""Functions that take a function of each element or entry."""
+
+from typing import Final
+
+from duolog.plan.sql.signatures import function
+
+_FAMILY: Final = "LAMBDA"
+
+LAMBDA_FUNCTIONS: Final = (
+    function(
+        "FILTER",
+        _FAMILY,
+        "Returns the elements of an array, or the entries of a map, for which a condition is true.",
+        "ARRAY<T> (array ARRAY<T>, condition (T) => BOOLEAN)",
+        "MAP<K, V> (map MAP<K, V>, condition (K, V) => BOOLEAN)",
+    ),
+    function(
+        "TRANSFORM",
+        _FAMILY,
+        "Returns what a function makes of each element of an array, or two functions of the keys and values of a map.",
+        "ARRAY<U> (array ARRAY<T>, f (T) => U)",
+        "MAP<R, U> (map MAP<K, V>, key (K, V) => R, value (K, V) => U)",
+    ),
+    function(
+        "REDUCE",
+        _FAMILY,
+        "Returns what becomes of a value when each element of an array, or each entry of a map, is worked into it.",
+        "S (array ARRAY<T>, start S, f (S, T) => S)",
+        "S (map MAP<K, V>, start S, f (S, K, V) => S)",
+    ),
+)
