@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -20,25 +19,23 @@ public final class Maps implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final String NULL_KEY = "null";
 
-  private final DataType keyType;
-  private final DataType valueType;
+  private final MapType type;
 
   Maps(MapType type) {
-    keyType = type.keyType();
-    valueType = type.valueType();
+    this.type = type;
   }
 
   /**
-   * The keys with the values at their places, as many as there are of both; of a key's values the last.
+   * The keys with the values at their places, as many as there are of both; of a key's values the
+   * last.
    *
    * <p>A text that is null is the key "null", as JSON has it; another key that is null is left out.
    */
   public MapData of(ArrayData keys, ArrayData values) {
-    Object[] keyed = keys.toObjectArray(keyType);
-    Object[] valued = values.toObjectArray(valueType);
-    Object nullKey = keyType.equals(DataTypes.StringType)
-        ? UTF8String.fromString(NULL_KEY)
-        : null;
+    Object[] keyed = keys.toObjectArray(type.keyType());
+    Object[] valued = values.toObjectArray(type.valueType());
+    boolean texts = type.keyType().equals(DataTypes.StringType);
+    Object nullKey = texts ? UTF8String.fromString(NULL_KEY) : null;
     Map<Object, Object> found = new LinkedHashMap<>();
     for (int i = 0; i < Math.min(keyed.length, valued.length); i++) {
       found.put(keyed[i] == null ? nullKey : keyed[i], valued[i]);
@@ -47,14 +44,14 @@ public final class Maps implements Serializable {
     return data(found);
   }
 
-  /** The keys with the values at their places; null where a key is there twice, or a key or value is null. */
+  /** The keys with the values at their places; none is null, and no key is there twice, or it fails. */
   public MapData distinct(ArrayData keys, ArrayData values) {
-    Object[] keyed = keys.toObjectArray(keyType);
-    Object[] valued = values.toObjectArray(valueType);
+    Object[] keyed = keys.toObjectArray(type.keyType());
+    Object[] valued = values.toObjectArray(type.valueType());
     Map<Object, Object> found = new LinkedHashMap<>();
     for (int i = 0; i < keyed.length; i++) {
       if (keyed[i] == null || valued[i] == null || found.put(keyed[i], valued[i]) != null) {
-        return null;
+        throw new IllegalArgumentException("a key is there twice, or a key or value is null");
       }
     }
     return data(found);

@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Functions of numbers that Spark's SQL lacks or computes otherwise; called by the code that Spark
- * generates. What has no result is null.
+ * generates. What has no result fails the call.
  *
  * <p>Source: ksqlDB's documentation of ROUND, TRUNC and GEO_DISTANCE.
  */
@@ -23,8 +23,8 @@ public final class Numbers {
   private Numbers() {}
 
   /** To the nearest; of two that are equally near to the greater one. */
-  public static Double round(double value, int places) {
-    return Double.isFinite(value) ? rounded(BigDecimal.valueOf(value), places).doubleValue() : null;
+  public static double round(double value, int places) {
+    return rounded(BigDecimal.valueOf(value), places).doubleValue();
   }
 
   /** As {@link #round}, as a DECIMAL of this size. */
@@ -33,10 +33,8 @@ public final class Numbers {
   }
 
   /** Without the digits behind these places. */
-  public static Double truncate(double value, int places) {
-    return Double.isFinite(value)
-        ? BigDecimal.valueOf(value).setScale(places, RoundingMode.DOWN).doubleValue()
-        : null;
+  public static double truncate(double value, int places) {
+    return BigDecimal.valueOf(value).setScale(places, RoundingMode.DOWN).doubleValue();
   }
 
   /** As {@link #truncate}, as a DECIMAL of this size. */
@@ -51,7 +49,7 @@ public final class Numbers {
   }
 
   /** How far it is between two places on the globe, along its surface. */
-  public static Double distance(
+  public static double distance(
       double latitude1, double longitude1, double latitude2, double longitude2, UTF8String unit) {
     String name = unit.toString().toLowerCase(Locale.ROOT);
     double radius;
@@ -60,7 +58,7 @@ public final class Numbers {
     } else if (MILES.contains(name)) {
       radius = EARTH_RADIUS_MILES;
     } else {
-      return null;
+      throw new IllegalArgumentException("no unit of distance: " + unit);
     }
     double phi1 = Math.toRadians(latitude1);
     double phi2 = Math.toRadians(latitude2);
@@ -78,6 +76,10 @@ public final class Numbers {
 
   private static Decimal fit(BigDecimal value, int precision, int scale) {
     BigDecimal scaled = value.setScale(scale, RoundingMode.HALF_UP);
-    return scaled.precision() > precision ? null : Decimal.apply(scaled, precision, scale);
+    if (scaled.precision() > precision) {
+      throw new ArithmeticException(
+          String.format("%s does not fit DECIMAL(%d,%d)", scaled, precision, scale));
+    }
+    return Decimal.apply(scaled, precision, scale);
   }
 }

@@ -1,6 +1,5 @@
 package org.duolog.kernel;
 
-import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalTime;
@@ -20,14 +19,15 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Dates, times of a day and timestamps as texts in the patterns of {@link DateTimeFormatter}, and read from them.
+ * Dates, times of a day and timestamps as texts in the patterns of {@link DateTimeFormatter}, and
+ * read from them.
  *
- * <p>A pattern, a zone or a text that is wrong gives null. When read, upper and lower case are the
- * same, and what the pattern lacks is that of 1970-01-01 00:00:00.
+ * <p>A pattern, a zone or a text that is wrong fails the call. When read, upper and lower case are
+ * the same, and what the pattern lacks is that of 1970-01-01 00:00:00.
  *
  * <p>Called by the code that Spark generates, which has days since 1970, milliseconds of a day and
- * microseconds since 1970. Threads: any; patterns are kept for all. Source: ksqlDB's documentation of
- * FORMAT_TIMESTAMP, PARSE_TIMESTAMP and their kind.
+ * microseconds since 1970. Threads: any; patterns are kept for all. Source: ksqlDB's documentation
+ * of FORMAT_TIMESTAMP, PARSE_TIMESTAMP and their kind.
  */
 public final class TimeTexts {
   private static final int PATTERNS_MAX = 1000;
@@ -51,74 +51,49 @@ public final class TimeTexts {
     return ofInstant(Instant.ofEpochMilli(millis), pattern, zone);
   }
 
-  public static Integer toDate(UTF8String text, UTF8String pattern) {
-    try {
-      return (int) date(parsed(text, pattern)).toEpochDay();
-    } catch (DateTimeException | IllegalArgumentException e) {
-      return null;
-    }
+  public static int toDate(UTF8String text, UTF8String pattern) {
+    return (int) date(parsed(text, pattern)).toEpochDay();
   }
 
-  /** As {@link #toDate}, but the pattern must say the whole date, and the case of letters counts. */
-  public static Integer toWholeDate(UTF8String text, UTF8String pattern) {
-    try {
-      return (int) LocalDate.parse(text.toString(), writer(pattern)).toEpochDay();
-    } catch (DateTimeException | IllegalArgumentException e) {
-      return null;
-    }
+  /** As {@link #toDate}, but the pattern must say the whole date, and case counts. */
+  public static int toWholeDate(UTF8String text, UTF8String pattern) {
+    return (int) LocalDate.parse(text.toString(), writer(pattern)).toEpochDay();
   }
 
-  public static Integer toTime(UTF8String text, UTF8String pattern) {
-    try {
-      return (int) TimeUnit.NANOSECONDS.toMillis(time(parsed(text, pattern)).toNanoOfDay());
-    } catch (DateTimeException | IllegalArgumentException e) {
-      return null;
-    }
+  public static int toTime(UTF8String text, UTF8String pattern) {
+    return (int) TimeUnit.NANOSECONDS.toMillis(time(parsed(text, pattern)).toNanoOfDay());
   }
 
   /** In milliseconds since 1970; the zone is that of the text, else the one given. */
-  public static Long toMillis(UTF8String text, UTF8String pattern, UTF8String zone) {
-    try {
-      TemporalAccessor found = parsed(text, pattern);
-      ZoneId said = found.query(TemporalQueries.zone());
-      ZoneId in = said != null ? said : ZoneId.of(zone.toString());
-      return ZonedDateTime.of(date(found), time(found), in).toInstant().toEpochMilli();
-    } catch (DateTimeException | IllegalArgumentException e) {
-      return null;
-    }
+  public static long toMillis(UTF8String text, UTF8String pattern, UTF8String zone) {
+    TemporalAccessor found = parsed(text, pattern);
+    ZoneId said = found.query(TemporalQueries.zone());
+    ZoneId in = said != null ? said : ZoneId.of(zone.toString());
+    return ZonedDateTime.of(date(found), time(found), in).toInstant().toEpochMilli();
   }
 
-  /** The timestamp whose clock in UTC shows what the clock in zone `to` shows when that in `from` shows this one. */
-  public static Long convert(long micros, UTF8String from, UTF8String to) {
-    try {
-      Instant shown = Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
-      ZonedDateTime there =
-          shown
-              .atOffset(ZoneOffset.UTC)
-              .toLocalDateTime()
-              .atZone(ZoneId.of(from.toString()))
-              .withZoneSameInstant(ZoneId.of(to.toString()));
-      Instant moved = there.toLocalDateTime().toInstant(ZoneOffset.UTC);
-      return ChronoUnit.MICROS.between(Instant.EPOCH, moved);
-    } catch (DateTimeException e) {
-      return null;
-    }
+  /**
+   * What the clock in zone `to` shows when that in zone `from` shows this timestamp; timestamps stand
+   * for what a clock in UTC shows.
+   */
+  public static long convert(long micros, UTF8String from, UTF8String to) {
+    Instant shown = Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
+    ZonedDateTime there =
+        shown
+            .atOffset(ZoneOffset.UTC)
+            .toLocalDateTime()
+            .atZone(ZoneId.of(from.toString()))
+            .withZoneSameInstant(ZoneId.of(to.toString()));
+    Instant moved = there.toLocalDateTime().toInstant(ZoneOffset.UTC);
+    return ChronoUnit.MICROS.between(Instant.EPOCH, moved);
   }
 
   private static UTF8String ofInstant(Instant instant, UTF8String pattern, UTF8String zone) {
-    try {
-      return formatted(instant.atZone(ZoneId.of(zone.toString())), pattern);
-    } catch (DateTimeException e) {
-      return null;
-    }
+    return formatted(instant.atZone(ZoneId.of(zone.toString())), pattern);
   }
 
   private static UTF8String formatted(TemporalAccessor value, UTF8String pattern) {
-    try {
-      return UTF8String.fromString(writer(pattern).format(value));
-    } catch (DateTimeException | IllegalArgumentException e) {
-      return null;
-    }
+    return UTF8String.fromString(writer(pattern).format(value));
   }
 
   private static TemporalAccessor parsed(UTF8String text, UTF8String pattern) {

@@ -73,11 +73,13 @@ final class ValueFunctions {
     register("convert_zone", TimeTexts.class, "convert", TIMESTAMP, TIMESTAMP, TEXT, TEXT);
     register("add_to_date", TimeUnits.class, "addToDate", DATE, TEXT, INT, DATE);
     register("add_to_time", TimeUnits.class, "addToTime", INT, TEXT, INT, INT);
-    register("add_to_timestamp", TimeUnits.class, "addToTimestamp", TIMESTAMP, TEXT, INT, TIMESTAMP);
+    register(
+        "add_to_timestamp", TimeUnits.class, "addToTimestamp", TIMESTAMP, TEXT, INT, TIMESTAMP);
     registerOther("now", System.class, "currentTimeMillis", BIGINT);
   }
 
-  private void register(String name, Class<?> in, String method, DataType gives, DataType... takes) {
+  private void register(
+      String name, Class<?> in, String method, DataType gives, DataType... takes) {
     add(name, arguments -> call(in, method, gives, arguments, List.of(takes), true));
   }
 
