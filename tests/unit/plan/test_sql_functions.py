@@ -12,9 +12,7 @@ _ENTRIES = "ARRAY<STRUCT<K STRING, V DOUBLE>>"
 
 def _types(text: str) -> tuple[Type, ...]:
     named = {"UNIT": UNIT, "NULL": NULL, "TIME": Type("TIME")}
-    return tuple(
-        named.get(part) or parse_type(part) for part in text.split(" & ") if part.strip()
-    )
+    return tuple(named.get(part) or parse_type(part) for part in text.split(" & ") if part.strip())
 
 
 @pytest.mark.parametrize(
