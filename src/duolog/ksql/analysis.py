@@ -40,7 +40,8 @@ def items_of(
 class _Items:
     """Names what has no name as ksqlDB's `ColumnNames` does.
 
-    KSQL_COL_n, n from 0, where no column of a source is called so; a field as it is called in its STRUCT; in a join a column
+    KSQL_COL_n, n from 0, where no column of a source is called so; a field as it is called in its STRUCT, with _n where
+    something else is called so; in a join a column
     that several sources have, and each of a star, behind the name of its source.
     """
 
@@ -77,12 +78,12 @@ class _Items:
         return Item(node.name, node)
 
     def _generated(self, node: exp.Expression) -> str:
+        taken = {column.name for column in self.scope.columns}
         if isinstance(node, nodes.Deref):
             name: str = node.args["name"].name
-            seen = self.fields.get(name, 0)
+            seen = self.fields.get(name, int(name in taken))
             self.fields[name] = seen + 1
             return f"{name}_{seen}" if seen else name
-        taken = {column.name for column in self.scope.columns}
         while f"KSQL_COL_{self.counter}" in taken:
             self.counter += 1
         self.counter += 1

@@ -58,22 +58,24 @@ def project(view: View, items: Sequence[Item], sink: str, steps: Steps) -> Proje
     Raises:
         SqlError: a key is not selected, or twice; nothing else is selected; two columns have one name.
     """
+    types = [(item, view.binder.bind(item.node)) for item in items]
     found = _found_keys(view, items)
     if sink:
         _ensure_selected(view, found, sink)
     for key, of_key in zip(view.keys, found, strict=True):
         _ensure_once(view, key, of_key)
     in_key = {id(item) for of_key in found for item in of_key}
-    rest = [item for item in items if id(item) not in in_key]
-    bound = [(item, _typed(view.binder.bind(item.node), item)) for item in rest]
-    if not rest:
+    bound = [(item, _typed(one, item)) for item, one in types if id(item) not in in_key]
+    if not bound:
         raise SqlError("The projection contains no value columns.")
     keys = [
         of_key[0].name if of_key else key_name(key.given[0])
         for key, of_key in zip(view.keys, found, strict=True)
     ]
-    types = [column.type for column in view.node.schema.inner_key]
-    columns = tuple(SqlColumn(name, of, "KEY") for name, of in zip(keys, types, strict=True))
+    columns = tuple(
+        SqlColumn(name, of, "KEY")
+        for name, (_, of) in zip(keys, view.node.schema.inner_key, strict=True)
+    )
     columns += tuple(SqlColumn(item.name, one.type) for item, one in bound)
     _ensure_distinct(columns)
     return Projected(_named(view.node, bound, keys, steps), columns)
