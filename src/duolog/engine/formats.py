@@ -3,26 +3,24 @@
     decode   bytes -> columns, "is null", "cannot be read"
     encode   columns -> bytes; of a windowed key as Kafka Streams' windowed serializers do, and back
 
-One function for each format and direction, in two tables at the end; a new format is a new row.
+One function for each format and direction, in two tables at the end; a new format is a new row. Those that
+ksqlDB has in its own way stand in `ksql_formats`.
 
 A record that cannot be read goes to the handler of such errors, so `corrupt` must be true only where
 there are bytes and they do not fit the columns.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from duolog.core.windowed_key import BOUND_BYTES, NO_END, WindowedKey
+from duolog.engine import ksql_formats
+from duolog.engine.decoded import FALSE, Decoded, Part
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.plan.formats import Format
 from duolog.plan.schema import Schema
 from duolog.plan.types import TIMESTAMP, Array, Column, Map, Struct, Type
 
-Part = Literal["key", "value"]
-"""The half of a record; in JSON one key column stands alone, without an object around it."""
-
-FALSE: Final = "false"
 _KAFKA_READ: Final = {
     "INT": "duolog_int({})",
     "BIGINT": "duolog_bigint({})",
@@ -46,16 +44,6 @@ _BARE: Final = "k"
 _BARE_PREFIX: Final = f'{{"{_BARE}":'
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """Bytes as columns. `columns` may read what stands in `parsed`, as p0, p1, … from `first` on."""
-
-    columns: list[str]
-    is_null: str
-    corrupt: str = FALSE
-    parsed: list[str] = field(default_factory=list)
-
-
 def decode(
     source_format: Format,
     columns: tuple[Column, ...],
@@ -73,6 +61,8 @@ def decode(
         first: the number of the first free pre-projection, p{first}.
         of: the expression of these bytes, where they are not the whole of that part.
     """
+    if source_format.is_ksqldb:
+        return ksql_formats.decode(source_format, columns, part, of or part, first)
     return _DECODE[source_format.name](columns, part, of or part, first)
 
 
@@ -87,7 +77,7 @@ def decode_key(source_format: Format, schema: Schema, *, first: int) -> Decoded:
     return Decoded(
         [*read.columns, *_bounds(schema.window)],
         # What has a window and no key is in no window of a key.
-        is_null=or_nulls_only(f"(key IS NULL OR {read.is_null})", read.columns),
+        is_null=or_nulls_only(source_format, f"(key IS NULL OR {read.is_null})", read.columns),
         corrupt=f"({too_short} OR {read.corrupt})",
         parsed=read.parsed,
     )
@@ -101,9 +91,12 @@ def _bounds(window: WindowedKey) -> tuple[str, str]:
     return start, f"IF({start} > {last}L, {NO_END}L, {start} + {window.size_ms}L)"
 
 
-def or_nulls_only(is_null: str, columns: list[str]) -> str:
-    """Return the condition of a null key: one of several columns is null too where all of them are."""
-    if len(columns) < 2:
+def or_nulls_only(of: Format, is_null: str, columns: list[str]) -> str:
+    """Return the condition of a null key: one of several columns is null too where all of them are.
+
+    But not in ksqlDB's formats: there it is a key.
+    """
+    if len(columns) < 2 or of.is_ksqldb:
         return is_null
     return f"({is_null} OR ({' AND '.join(f'{column} IS NULL' for column in columns)}))"
 
@@ -112,6 +105,8 @@ def encode(
     sink_format: Format, columns: tuple[Column, ...], names: Sequence[str], part: Part
 ) -> str:
     """Return the expression of the bytes of `columns`, which stand in the row under `names`."""
+    if sink_format.is_ksqldb:
+        return ksql_formats.encode(sink_format, columns, names, part)
     return _ENCODE[sink_format.name](columns, names, part)
 
 

@@ -3,9 +3,16 @@
 How bytes are read and written is the business of `serde` and of the engine; the plan only knows
 which columns a format can carry.
 
-    JSON    any columns: an object; one key column alone is a bare JSON value
-    KAFKA   exactly one primitive column, in the byte form of Kafka's own serializers
-    NONE    no column: the key is null and is not read
+    JSON       any columns: an object; one key column alone is a bare JSON value
+    KAFKA      exactly one primitive column, in the byte form of Kafka's own serializers
+    DELIMITED  columns of plain types, between delimiters
+    NONE       no column: the key is null and is not read
+
+Options, each at its default where it is not among them:
+
+    dialect    of JSON: "ksqldb" reads and writes as ksqlDB does (`KSQLDB`)
+    single     of JSON's values: "bare", one column alone stands without an object around it
+    delimiter  of DELIMITED: the one character between columns, a comma
 """
 
 from dataclasses import dataclass
@@ -19,8 +26,10 @@ from duolog.plan.types import (
     DOUBLE,
     INT,
     STRING,
+    Array,
     Column,
     Map,
+    Struct,
     parts_of,
     render_columns,
 )
@@ -28,7 +37,19 @@ from duolog.plan.types import (
 KAFKA_TYPES: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES)
 """The types with a serializer of Kafka's own that has a fixed meaning."""
 
-NAMES: Final = ("JSON", "KAFKA", "NONE")
+NAMES: Final = ("JSON", "KAFKA", "DELIMITED", "NONE")
+
+DIALECT: Final = "dialect"
+SINGLE: Final = "single"
+DELIMITER: Final = "delimiter"
+KSQLDB: Final = "ksqldb"
+"""A dialect of JSON: names of fields in any case, numbers in texts, times and days as numbers, and a
+key of several columns that are all null is a key."""
+BARE: Final = "bare"
+_OPTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "JSON": (DIALECT, SINGLE),
+    "DELIMITED": (DELIMITER,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +62,28 @@ class Format:
     def __post_init__(self) -> None:
         if self.name not in NAMES:
             raise unknown_name("format", self.name, NAMES)
+        for name, _ in self.options:
+            if name not in _OPTIONS.get(self.name, ()):
+                raise unknown_name(
+                    f"option of format {self.name}", name, _OPTIONS.get(self.name, ())
+                )
+        if len(self.option(DELIMITER) or ",") != 1:
+            raise InvalidPlan(
+                f'the delimiter "{self.option(DELIMITER)}" is not one character',
+                hint="Use one character.",
+            )
 
     def __str__(self) -> str:
-        return self.name
+        told = ", ".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.name}({told})" if told else self.name
+
+    def option(self, name: str) -> str | None:
+        """Return the value of an option, None where it has its default."""
+        return dict(self.options).get(name)
+
+    @property
+    def is_ksqldb(self) -> bool:
+        return self.name == "DELIMITED" or self.option(DIALECT) == KSQLDB
 
     def check(self, columns: tuple[Column, ...], what: str) -> None:
         """Check that this format can carry `columns`; `what` names their owner in the error.
@@ -61,7 +101,9 @@ class Format:
                 detail=f"KAFKA carries one column of a plain type. {_given(columns)}",
                 hint='Use the format "JSON".' if columns else 'Use the format "NONE".',
             )
-        if self.name == "JSON" and not columns:
+        if self.name == "DELIMITED":
+            _ensure_plain(columns, what)
+        if self.name == "JSON" and not columns and not self.is_ksqldb:
             raise InvalidPlan(f"the {what} has no columns", hint="Declare at least one.")
         if self.name == "JSON":
             for column in columns:
@@ -87,6 +129,18 @@ def _ensure_keys_are_texts(column: Column, what: str) -> None:
                 f"format JSON cannot carry the {what}",
                 detail=f'The names in an object are texts, and column "{column.name}" has a {of}.',
                 hint=f"Declare MAP<STRING, {of.value}>.",
+            )
+
+
+def _ensure_plain(columns: tuple[Column, ...], what: str) -> None:
+    if not columns:
+        raise InvalidPlan(f"the {what} has no columns", hint="Declare at least one.")
+    for column in columns:
+        if isinstance(column.type, Array | Map | Struct):
+            raise InvalidPlan(
+                f"format DELIMITED cannot carry the {what}",
+                detail=f'A column is one text there, and column "{column.name}" has a {column.type}.',
+                hint='Use the format "JSON".',
             )
 
 

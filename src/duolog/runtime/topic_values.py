@@ -37,8 +37,9 @@ class TopicValues:
         self.key_columns = _together(node.schema.key for node in nodes)
         self.value_columns = _together(node.schema.value for node in nodes)
         self._is_plain = first.value_format.name == "KAFKA"
-        self._keys = key_serde(first.key_format.name, self.key_columns, first.schema.window)
-        self._values = value_serde(first.value_format.name, self.value_columns)
+        key, value = first.key_format, first.value_format
+        self._keys = key_serde(key.name, self.key_columns, first.schema.window, key.options)
+        self._values = value_serde(value.name, self.value_columns, value.options)
 
     def key_bytes(self, key: object) -> bytes | None:
         """Return the bytes of a key.

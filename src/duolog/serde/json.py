@@ -74,7 +74,7 @@ Writer = Callable[[object], str]
 Reader = Callable[[object], object]
 
 
-class _Number(NamedTuple):
+class Number(NamedTuple):
     """A number as it is written; what it means depends on the column."""
 
     text: str
@@ -90,7 +90,7 @@ class JsonSerde:
         self._bare = bare
         self._writers = [_writer(column.type) for column in columns]
         self._readers = [(column, _reader(column.type)) for column in columns]
-        self._names = [_text(column.name) for column in columns]
+        self._names = [text_of(column.name) for column in columns]
 
     def serialize(self, row: Row | None) -> bytes | None:
         if row is None or (self._bare and row[0] is None):
@@ -109,7 +109,7 @@ class JsonSerde:
     def deserialize(self, data: bytes | None) -> Row | None:
         if data is None:
             return None
-        found, alone = _parse(data)
+        found, alone = parse(data)
         if not alone and (found is None or self._bare):
             raise SerdeError(
                 "there is text behind the JSON", detail=f"It starts with {data[:40]!r}."
@@ -163,7 +163,7 @@ _SHORT: Final = {'"': '\\"', "\\": "\\\\"} | {
 }
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
     return f'"{_ESCAPED.sub(lambda found: _escape(found[0]), value)}"'
@@ -193,7 +193,7 @@ def _plain_writer(of: Type) -> Writer:
             # Whole numbers and texts are numbers, too.
             return lambda value: str(PythonDecimal(cast("str", value)).quantize(step, context=WIDE))
         case _:
-            return _SCALAR_WRITERS[of]
+            return SCALAR_WRITERS[of]
 
 
 def _map_writer(of: Map) -> Writer:
@@ -201,13 +201,13 @@ def _map_writer(of: Map) -> Writer:
 
     def write_map(value: object) -> str:
         items = cast("Mapping[object, object]", value).items()
-        return f"{{{','.join(f'{_text(str(key))}:{write(item)}' for key, item in items)}}}"
+        return f"{{{','.join(f'{text_of(str(key))}:{write(item)}' for key, item in items)}}}"
 
     return write_map
 
 
 def _struct_writer(of: Struct) -> Writer:
-    writers = [(field.name, _text(field.name), _writer(field.type)) for field in of.fields]
+    writers = [(field.name, text_of(field.name), _writer(field.type)) for field in of.fields]
 
     def write_struct(value: object) -> str:
         fields = cast("Mapping[str, object]", value)
@@ -239,12 +239,12 @@ def _timestamp(value: object) -> str:
     return f'"{in_utc.isoformat(timespec=digits)}Z"'
 
 
-_SCALAR_WRITERS: Final[dict[Type, Writer]] = {
+SCALAR_WRITERS: Final[dict[Type, Writer]] = {
     BOOLEAN: _boolean,
     INT: _integer,
     BIGINT: _integer,
     DOUBLE: _double,
-    STRING: _text,
+    STRING: text_of,
     BYTES: lambda value: f'"{base64.b64encode(cast("bytes", value)).decode()}"',
     DATE: lambda value: f'"{cast("dt.date", value).isoformat()}"',
     TIMESTAMP: _timestamp,
@@ -258,14 +258,14 @@ def _named(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _decoder(**more: Any) -> json.JSONDecoder:
-    return json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_Number, **more)
+    return json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number, **more)
 
 
 _DECODER: Final = _decoder()
 _DECODER_OF_ESCAPES: Final = _decoder(object_pairs_hook=_named)
 
 
-def _parse(data: bytes) -> tuple[object, bool]:
+def parse(data: bytes) -> tuple[object, bool]:
     """Return the value that `data` begins with, and whether it is all of it."""
     try:
         text = data.decode("utf-8-sig").lstrip(_SPACE)
@@ -311,7 +311,7 @@ def _plain_reader(of: Type) -> Reader:
         case Decimal():
             return _decimal_reader(of)
         case _:
-            return _SCALAR_READERS[of]
+            return SCALAR_READERS[of]
 
 
 def _decimal_reader(of: Decimal) -> Reader:
@@ -351,7 +351,7 @@ def _whole(value: object, least: int, most: int) -> int:
 
 
 def _read_double(value: object) -> float:
-    text = value.text if isinstance(value, _Number) else _expect(str, value)
+    text = value.text if isinstance(value, Number) else _expect(str, value)
     if text in _NOT_NUMBERS:
         return _NOT_NUMBERS[text]
     if len(_number(value)) > NUMBER_LENGTH_MAX:
@@ -361,24 +361,24 @@ def _read_double(value: object) -> float:
 
 def _read_text(value: object) -> str:
     # As Java does: what is half of a character becomes a question mark.
-    return _compact(value).encode(errors="replace").decode()
+    return compact(value).encode(errors="replace").decode()
 
 
-def _compact(value: object) -> str:
+def compact(value: object) -> str:
     """Return a value's text: a text's own, a number's as it is written, JSON without spaces."""
-    return value if isinstance(value, str) else _json(value)
+    return value if isinstance(value, str) else json_of(value)
 
 
-def _json(value: object) -> str:
+def json_of(value: object) -> str:
     match value:
-        case _Number(text):
+        case Number(text):
             return text
         case str():
-            return _text(value)
+            return text_of(value)
         case list():
-            return "[" + ",".join([_json(item) for item in value]) + "]"
+            return "[" + ",".join([json_of(item) for item in value]) + "]"
         case dict():
-            fields = [f"{_text(name)}:{_json(item)}" for name, item in value.items()]
+            fields = [f"{text_of(name)}:{json_of(item)}" for name, item in value.items()]
             return "{" + ",".join(fields) + "}"
         case _:
             return json.dumps(value)  # true, false, null
@@ -400,7 +400,7 @@ def _read_date(value: object) -> dt.date:
 
 def _read_timestamp(value: object) -> dt.datetime:
     """ISO 8601, in UTC where it names no zone; a number is milliseconds, as Kafka counts."""
-    if isinstance(value, _Number):
+    if isinstance(value, Number):
         milliseconds = _whole(value, _TIMESTAMP_MS_MIN, _TIMESTAMP_MS_MAX)
         return _EPOCH + dt.timedelta(milliseconds=milliseconds)
     text = _expect(str, value)
@@ -411,7 +411,7 @@ def _read_timestamp(value: object) -> dt.datetime:
 
 
 def _number(value: object) -> str:
-    return _expect(_Number, value).text
+    return _expect(Number, value).text
 
 
 def _expect(kind: type[T], value: object) -> T:
@@ -420,7 +420,7 @@ def _expect(kind: type[T], value: object) -> T:
     return value
 
 
-_SCALAR_READERS: Final[dict[Type, Reader]] = {
+SCALAR_READERS: Final[dict[Type, Reader]] = {
     BOOLEAN: lambda value: _expect(bool, value),
     INT: _integer_reader(INT),
     BIGINT: _integer_reader(BIGINT),

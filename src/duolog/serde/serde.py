@@ -9,9 +9,14 @@ from typing import Protocol
 from duolog.core.errors import SerdeError
 from duolog.core.types import Column
 from duolog.core.windowed_key import BOUND_BYTES, NO_END, WindowedKey
+from duolog.serde.delimited import COMMA, DelimitedSerde
 from duolog.serde.json import JsonSerde
 from duolog.serde.kafka import KafkaSerde
+from duolog.serde.ksql_json import KsqlJsonSerde
 from duolog.serde.row import Row
+
+Options = tuple[tuple[str, str], ...]
+"""Names and values, as a plan's `Format` has them."""
 
 
 class Serde(Protocol):
@@ -83,21 +88,25 @@ def _at(bound: bytes) -> int:
 
 
 def key_serde(
-    format_name: str, columns: tuple[Column, ...], window: WindowedKey | None = None
+    format_name: str,
+    columns: tuple[Column, ...],
+    window: WindowedKey | None = None,
+    options: Options = (),
 ) -> Serde:
     """Return the serde of keys. One column in JSON is a bare JSON value.
 
     A key of nulls alone is a null key. With `window` the last two columns are the bounds of one.
+    `options` are those of a plan's `Format`.
     """
     if window is not None:
-        return WindowedSerde(key_serde(format_name, columns[:-2]), window)
+        return WindowedSerde(key_serde(format_name, columns[:-2], options=options), window)
     if format_name == "JSON":
-        return JsonSerde(columns, bare=len(columns) == 1)
-    return _plain_serde(format_name, columns)
+        return _json_serde(columns, options, bare=len(columns) == 1)
+    return _plain_serde(format_name, columns, options, key=True)
 
 
-def value_serde(format_name: str, columns: tuple[Column, ...]) -> Serde:
-    """Return the serde of values.
+def value_serde(format_name: str, columns: tuple[Column, ...], options: Options = ()) -> Serde:
+    """Return the serde of values; `options` are those of a plan's `Format`.
 
     Example:
         >>> from duolog.core.types import parse_columns
@@ -105,13 +114,24 @@ def value_serde(format_name: str, columns: tuple[Column, ...]) -> Serde:
         b'{"dest":"SFO","delay":null}'
     """
     if format_name == "JSON":
-        return JsonSerde(columns)
-    return _plain_serde(format_name, columns)
+        bare = dict(options).get("single") == "bare" and len(columns) == 1
+        return _json_serde(columns, options, bare=bare)
+    return _plain_serde(format_name, columns, options, key=False)
 
 
-def _plain_serde(format_name: str, columns: tuple[Column, ...]) -> Serde:
+def _json_serde(columns: tuple[Column, ...], options: Options, *, bare: bool) -> Serde:
+    if dict(options).get("dialect") == "ksqldb":
+        return KsqlJsonSerde(columns, bare=bare)
+    return JsonSerde(columns, bare=bare)
+
+
+def _plain_serde(
+    format_name: str, columns: tuple[Column, ...], options: Options, *, key: bool
+) -> Serde:
     if format_name == "KAFKA":
         return KafkaSerde(columns)
+    if format_name == "DELIMITED":
+        return DelimitedSerde(columns, delimiter=dict(options).get("delimiter", COMMA), key=key)
     if format_name == "NONE":
         return NoneSerde()
-    raise SerdeError(f'unknown format "{format_name}"', hint="Use JSON, KAFKA or NONE.")
+    raise SerdeError(f'unknown format "{format_name}"', hint="Use JSON, KAFKA, DELIMITED or NONE.")

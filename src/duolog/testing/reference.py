@@ -107,8 +107,13 @@ class _Compiled:
         self.feeds = {source: self.levels.feeds(source) for source in plan.sources}
         self.serdes: dict[Node, tuple[Serde, Serde]] = {
             node: (
-                key_serde(node.key_format.name, node.schema.key, node.schema.window),
-                value_serde(node.value_format.name, node.schema.value),
+                key_serde(
+                    node.key_format.name,
+                    node.schema.key,
+                    node.schema.window,
+                    node.key_format.options,
+                ),
+                value_serde(node.value_format.name, node.schema.value, node.value_format.options),
             )
             for node in plan.nodes
             if isinstance(node, Source | Sink)

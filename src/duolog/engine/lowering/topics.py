@@ -1,16 +1,8 @@
 """Sources and sinks: the bytes of a topic become columns, and columns become bytes; and print."""
 
+from duolog.engine.decoded import FALSE, Decoded, Part
 from duolog.engine.expressions import Names, lower_expression
-from duolog.engine.formats import (
-    FALSE,
-    Decoded,
-    Part,
-    decode,
-    decode_key,
-    encode,
-    encode_key,
-    or_nulls_only,
-)
+from duolog.engine.formats import decode, decode_key, encode, encode_key, or_nulls_only
 from duolog.engine.lowering.metadata import lower_time
 from duolog.engine.lowering.operators import PrintOperator, SinkOperator
 from duolog.engine.lowering.required import needed_values
@@ -39,7 +31,7 @@ def lower_source(source: Source, source_id: int, around: Surroundings) -> tuple[
         "table": source.is_table,
         "parse": {"columns": key.parsed + value.parsed},
         "corrupt": _problem(source, key, value),
-        "key_null": or_nulls_only(key.is_null, key.columns),
+        "key_null": or_nulls_only(source.key_format, key.is_null, key.columns),
         "value_null": value.is_null,
         "keys": key.columns,
         "values": [read[column] for column in columns],
@@ -73,7 +65,8 @@ def _problem(source: Source, key: Decoded, value: Decoded) -> str:
         ("value", value, source.value_format, source.schema.value),
     )
     arms = [
-        f"WHEN {part.corrupt} THEN " + text(f"its {what} is no {of} of ({render_columns(columns)})")
+        f"WHEN {part.corrupt} THEN "
+        + text(f"its {what} is no {of.name} of ({render_columns(columns)})")
         for what, part, of, columns in parts
         if part.corrupt != FALSE
     ]

@@ -46,6 +46,7 @@ final class Functions {
         "isNull",
         DataTypes.BinaryType,
         DataTypes.BooleanType);
+    FormatFunctions.register(registry);
     AggregateFunctions.register(registry);
     SqlOperators.register(registry);
     TextFunctions.register(registry);

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -43,17 +44,24 @@ public final class JsonReader implements Serializable {
           .build();
 
   private final StructType schema;
+  private final boolean asKsql;
   private transient JsonValue object;
   private transient JsonValue alone;
 
   JsonReader(StructType schema) {
+    this(schema, false);
+  }
+
+  /** @param asKsql by the rules of {@link KsqlJson} */
+  JsonReader(StructType schema, boolean asKsql) {
     this.schema = schema;
+    this.asKsql = asKsql;
   }
 
   /** The object's fields, or null. */
   public InternalRow read(byte[] bytes) {
     if (object == null) {
-      object = JsonValue.object(schema);
+      object = asKsql ? KsqlJson.object(schema) : JsonValue.object(schema);
     }
     return (InternalRow) read(bytes, object, false);
   }
@@ -61,7 +69,8 @@ public final class JsonReader implements Serializable {
   /** A bare value as the only field of a row, or null. */
   public InternalRow readAlone(byte[] bytes) {
     if (alone == null) {
-      alone = JsonValue.of(schema.fields()[0].dataType());
+      DataType type = schema.fields()[0].dataType();
+      alone = asKsql ? KsqlJson.of(type) : JsonValue.of(type);
     }
     Object value = read(bytes, alone, true);
     return value == null ? null : new GenericInternalRow(new Object[] {value});

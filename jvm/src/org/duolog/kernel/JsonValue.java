@@ -121,7 +121,7 @@ interface JsonValue {
     };
   }
 
-  private static JsonValue array(JsonValue element) {
+  static JsonValue array(JsonValue element) {
     return parser -> {
       expect(parser, JsonToken.START_ARRAY);
       List<Object> items = new ArrayList<>();
@@ -133,7 +133,7 @@ interface JsonValue {
   }
 
   /** Of a key that comes twice the last value counts. */
-  private static JsonValue map(JsonValue value) {
+  static JsonValue map(JsonValue value) {
     return parser -> {
       expect(parser, JsonToken.START_OBJECT);
       Map<UTF8String, Object> items = new LinkedHashMap<>();
@@ -148,12 +148,12 @@ interface JsonValue {
     };
   }
 
-  private static Object orNull(JsonValue reader, JsonParser parser) throws IOException {
+  static Object orNull(JsonValue reader, JsonParser parser) throws IOException {
     return parser.currentToken() == JsonToken.VALUE_NULL ? null : reader.read(parser);
   }
 
   /** Any value's text: of a number as it is written, of an object without white space. */
-  private static UTF8String text(JsonParser parser) throws IOException {
+  static UTF8String text(JsonParser parser) throws IOException {
     if (parser.currentToken().isScalarValue()) {
       return UTF8String.fromString(parser.getText());
     }
@@ -231,7 +231,7 @@ interface JsonValue {
     throw other(parser);
   }
 
-  private static void expect(JsonParser parser, JsonToken token) throws IOException {
+  static void expect(JsonParser parser, JsonToken token) throws IOException {
     if (parser.currentToken() != token) {
       throw other(parser);
     }

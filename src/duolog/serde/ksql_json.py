@@ -1,0 +1,270 @@
+"""JSON as ksqlDB has it: an object of columns, or one column alone.
+
+    BOOLEAN true          DECIMAL   1.50, all digits     TIMESTAMP 1356998400123, milliseconds
+    INT     15            BYTES     base64               TIME      36000000, milliseconds of the day
+    DOUBLE  15.0, 1.0E7   DATE      15706, days          ARRAY, MAP, STRUCT  as in JSON
+    STRING  "SFO"
+
+Read: a field is the column of its name, else that of its name in upper case, of several the first; numbers may
+stand in texts; a whole number loses what is behind its point; a DECIMAL that would be rounded is an
+error; a STRING takes any value's text. The kernel's `KsqlJson` and `KsqlJsonWriter` do the same.
+
+Source: ksqlDB, as its documentation and its tests show it; where a number is too large for its column
+ksqlDB takes its lowest bits, here the record is an error.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal as PythonDecimal
+from decimal import DecimalException
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from duolog.core.errors import SerdeError
+from duolog.core.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Column,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+)
+from duolog.serde import text_numbers
+from duolog.serde.json import (
+    SCALAR_READERS,
+    SCALAR_WRITERS,
+    Number,
+    Reader,
+    Writer,
+    json_of,
+    parse,
+    text_of,
+)
+from duolog.serde.row import Row
+from duolog.serde.times import (
+    DAYS_MAX,
+    DAYS_MIN,
+    INTEGER_BOUNDS,
+    MILLISECONDS_MAX,
+    MILLISECONDS_MIN,
+    date_of,
+    days_of,
+    milliseconds_of,
+    timestamp_of,
+)
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+T = TypeVar("T")
+
+
+class KsqlJsonSerde:
+    """Reads and writes rows as JSON objects, or one column as a bare value."""
+
+    def __init__(self, columns: tuple[Column, ...], *, bare: bool = False) -> None:
+        assert not bare or len(columns) == 1, columns
+        self._columns = columns
+        self._bare = bare
+        self._writers = [(text_of(name), _writer(of)) for name, of in columns]
+        self._readers = [(column, _reader(column.type)) for column in columns]
+        self._names = [column.name for column in columns]
+
+    def serialize(self, row: Row | None) -> bytes | None:
+        if row is None or (self._bare and row[0] is None):
+            return None
+        try:
+            if self._bare:
+                return self._writers[0][1](row[0]).encode()
+            fields = [
+                f"{name}:{write(value)}"
+                for (name, write), value in zip(self._writers, row, strict=True)
+            ]
+            return f"{{{','.join(fields)}}}".encode()
+        except (TypeError, ValueError, AttributeError, DecimalException) as error:
+            raise SerdeError("cannot write a row as JSON", detail=f"{row!r}: {error}.") from error
+
+    def deserialize(self, data: bytes | None) -> Row | None:
+        if data is None:
+            return None
+        found, alone = parse(data)
+        if not alone and (found is None or self._bare):
+            raise SerdeError(
+                "there is text behind the JSON", detail=f"It starts with {data[:40]!r}."
+            )
+        if found is None:
+            return None
+        if self._bare:
+            return (self._read(*self._readers[0], found),)
+        if not isinstance(found, dict):
+            raise SerdeError("the JSON is no object", detail=f"It starts with {data[:40]!r}.")
+        fields = fields_of(self._names, found)
+        return tuple(
+            self._read(column, read, fields[column.name]) for column, read in self._readers
+        )
+
+    def _read(self, column: Column, read: Reader, value: object) -> object:
+        try:
+            return read(value)
+        except (TypeError, ValueError, OverflowError, DecimalException) as error:
+            raise SerdeError(
+                f'cannot read column "{column.name}" from JSON',
+                detail=f"{value!r} is no {column.type}.",
+            ) from error
+
+
+def fields_of(names: list[str], found: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of columns: by name, else the first whose name in upper case is the column's.
+
+    Example:
+        >>> fields_of(["A", "b", "C"], {"a": 1, "A": 2, "B": 3, "c": 4})
+        {'A': 2, 'b': None, 'C': 4}
+    """
+    loosely: dict[str, object] = {}
+    for name, value in found.items():
+        loosely.setdefault(name.upper(), value)
+    return {name: found[name] if name in found else loosely.get(name) for name in names}
+
+
+def _writer(of: Type) -> Writer:
+    """Return the function that writes values of a type, null among them."""
+    write = _plain_writer(of)
+    return lambda value: "null" if value is None else write(value)
+
+
+def _plain_writer(of: Type) -> Writer:
+    match of:
+        case Array(element=element):
+            item = _writer(element)
+            return lambda value: f"[{','.join(map(item, cast('list[object]', value)))}]"
+        case Map(value=inner):
+            item = _writer(inner)
+            return lambda value: _object(
+                (str(key), item(one)) for key, one in cast("dict[object, object]", value).items()
+            )
+        case Struct(fields=fields):
+            writers = [(name, _writer(kind)) for name, kind in fields]
+            return lambda value: _object(
+                (name, write(cast("dict[str, object]", value).get(name))) for name, write in writers
+            )
+        case Decimal(scale=scale):
+            return lambda value: decimal_text(value, scale)
+        case _:
+            return _WRITERS[of]
+
+
+def _object(fields: Iterable[tuple[str, str]]) -> str:
+    return "{" + ",".join(f"{text_of(name)}:{value}" for name, value in fields) + "}"
+
+
+def decimal_text(value: object, scale: int) -> str:
+    """Return a DECIMAL with all digits of its scale, without an exponent."""
+    step = PythonDecimal(1).scaleb(-scale)
+    return f"{PythonDecimal(str(value)).quantize(step, context=text_numbers.EXACT):f}"
+
+
+_WRITERS: Final[dict[Type, Writer]] = {
+    **SCALAR_WRITERS,
+    TIME: SCALAR_WRITERS[INT],
+    DATE: lambda value: str(days_of(cast("dt.date", value))),
+    TIMESTAMP: lambda value: str(milliseconds_of(cast("dt.datetime", value))),
+}
+
+
+def _reader(of: Type) -> Reader:
+    """Return the function that reads values of a type, null among them."""
+    read = _plain_reader(of)
+    return lambda value: None if value is None else read(value)
+
+
+def _plain_reader(of: Type) -> Reader:
+    match of:
+        case Array(element=element):
+            item = _reader(element)
+            return lambda value: [item(one) for one in _expect(list, value)]
+        case Map(value=inner):
+            item = _reader(inner)
+            return lambda value: {key: item(one) for key, one in _expect(dict, value).items()}
+        case Struct(fields=fields):
+            return _struct_reader(fields)
+        case Decimal():
+            return lambda value: text_numbers.decimal(_number_text(value), of)
+        case _:
+            return _READERS[of]
+
+
+def _struct_reader(fields: tuple[Column, ...]) -> Reader:
+    names = [field.name for field in fields]
+    readers = [(field.name, _reader(field.type)) for field in fields]
+
+    def read_struct(value: object) -> object:
+        found = fields_of(names, _expect(dict, value))
+        return {name: read(found[name]) for name, read in readers}
+
+    return read_struct
+
+
+def _number_text(value: object) -> str:
+    return value.text if isinstance(value, Number) else _expect(str, value)
+
+
+def _whole(least: int, most: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if isinstance(value, Number):
+            return text_numbers.truncated(value.text, least, most)
+        return text_numbers.integer(_expect(str, value), least, most)
+
+    return read
+
+
+def _read_double(value: object) -> float:
+    if isinstance(value, Number) and not value.text[-1].isdigit():
+        raise ValueError(value.text)  # NaN without quotes is no JSON.
+    return text_numbers.real(_number_text(value))
+
+
+def _read_text(value: object) -> str:
+    # As Java does: what is half of a character becomes a question mark.
+    return _text(value).encode(errors="replace").decode()
+
+
+def _text(value: object) -> str:
+    match value:
+        case str():
+            return value
+        case Number(text) if "." in text or "e" in text or "E" in text or text[-1].isalpha():
+            return text_numbers.rendered(text)
+        case list():
+            return f"[{', '.join(map(_text, value))}]"
+        case _:
+            return json_of(value)
+
+
+def _expect(kind: type[T], value: object) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(value)
+    return value
+
+
+_in_days, _in_milliseconds = (
+    _whole(DAYS_MIN, DAYS_MAX),
+    _whole(MILLISECONDS_MIN, MILLISECONDS_MAX),
+)
+_READERS: Final[dict[Type, Reader]] = {
+    BOOLEAN: SCALAR_READERS[BOOLEAN],
+    BYTES: SCALAR_READERS[BYTES],
+    INT: _whole(*INTEGER_BOUNDS[INT]),
+    BIGINT: _whole(*INTEGER_BOUNDS[BIGINT]),
+    TIME: _whole(*INTEGER_BOUNDS[INT]),
+    DOUBLE: _read_double,
+    STRING: _read_text,
+    DATE: lambda value: date_of(_in_days(value)),
+    TIMESTAMP: lambda value: timestamp_of(_in_milliseconds(value)),
+}

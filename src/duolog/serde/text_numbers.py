@@ -1,0 +1,96 @@
+"""Numbers as ksqlDB reads them from texts, each at a cost that its text bounds.
+
+What is no number, or too large, is a ValueError. The kernel's `TextNumbers` reads by the same rules.
+
+Source: ksqlDB, for a DECIMAL that is never rounded and a whole number whose digits behind the point are cut.
+"""
+
+import math
+import re
+from decimal import Context, Inexact
+from decimal import Decimal as PythonDecimal
+from typing import Final
+
+from duolog.core.types import Decimal
+
+LENGTH_MAX: Final = 1000
+_EXPONENT_MAX: Final = 1_000_000_000
+_LONG_DIGITS: Final = 19
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WORDS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+EXACT: Final = Context(prec=2 * LENGTH_MAX, traps=[Inexact])
+_PLAIN_EXPONENT_MIN: Final = -6
+"""BigDecimal writes numbers with an exponent from here on down."""
+
+
+def integer(text: str, least: int, most: int) -> int:
+    """Return the whole number that a text holds: digits only."""
+    if len(text) > LENGTH_MAX or not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    return _within(int(text), least, most)
+
+
+def truncated(text: str, least: int, most: int) -> int:
+    """Return any number without the digits behind its point."""
+    number = _number(text)
+    if not number or number.adjusted() < 0:
+        return 0
+    if number.adjusted() >= _LONG_DIGITS:
+        raise ValueError(text)
+    return _within(int(number), least, most)
+
+
+def real(text: str) -> float:
+    if text in _WORDS:
+        return _WORDS[text]
+    _ensure_number(text)
+    return float(text)
+
+
+def decimal(text: str, of: Decimal) -> PythonDecimal:
+    """Return a number that fits the type as it is: nothing is rounded away."""
+    number = _number(text)
+    if number and not -of.scale <= number.adjusted() + 1 <= of.precision - of.scale:
+        raise ValueError(text)
+    step = PythonDecimal(1).scaleb(-of.scale)
+    try:
+        return (number or PythonDecimal(0)).quantize(step, context=EXACT)
+    except Inexact as error:
+        raise ValueError(text) from error
+
+
+def rendered(text: str) -> str:
+    """Return a number's text as Java writes a BigDecimal."""
+    sign, digits, exponent = _number(text).as_tuple()
+    assert isinstance(exponent, int), "a number that is matched has an exponent"
+    whole = "".join(map(str, digits))
+    adjusted = len(whole) - 1 + exponent
+    minus = "-" if sign and any(digits) else ""
+    if exponent > 0 or adjusted < _PLAIN_EXPONENT_MIN:
+        rest = f".{whole[1:]}" if len(whole) > 1 else ""
+        return f"{minus}{whole[0]}{rest}E{adjusted:+}"
+    if exponent == 0:
+        return minus + whole
+    padded = whole.rjust(1 - exponent, "0")
+    return f"{minus}{padded[:exponent]}.{padded[exponent:]}"
+
+
+def _number(text: str) -> PythonDecimal:
+    _ensure_number(text)
+    number = PythonDecimal(text)
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int) or abs(exponent) > _EXPONENT_MAX:
+        raise ValueError(text)
+    return number
+
+
+def _ensure_number(text: str) -> None:
+    if len(text) > LENGTH_MAX or not _DECIMAL.fullmatch(text):
+        raise ValueError(text)
+
+
+def _within(number: int, least: int, most: int) -> int:
+    if not least <= number <= most:
+        raise ValueError(number)
+    return number

@@ -1,0 +1,31 @@
+"""Times as numbers, as Kafka's tools count them: milliseconds and days since 1970, within the years that Python has."""
+
+import datetime as dt
+from typing import Final
+
+from duolog.core.types import BIGINT, INT
+
+MILLISECONDS_MIN: Final = -62_135_596_800_000  # 0001-01-01
+MILLISECONDS_MAX: Final = 253_402_300_799_999  # 9999-12-31
+DAYS_MIN: Final = -719_162  # 0001-01-01
+DAYS_MAX: Final = 2_932_896  # 9999-12-31
+INTEGER_BOUNDS: Final = {INT: (-(2**31), 2**31 - 1), BIGINT: (-(2**63), 2**63 - 1)}
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MILLISECOND: Final = dt.timedelta(milliseconds=1)
+
+
+def milliseconds_of(at: dt.datetime) -> int:
+    """Return the whole milliseconds; what is below one is cut."""
+    return (at - _EPOCH) // _MILLISECOND
+
+
+def timestamp_of(milliseconds: int) -> dt.datetime:
+    return _EPOCH + milliseconds * _MILLISECOND
+
+
+def days_of(day: dt.date) -> int:
+    return day.toordinal() - _EPOCH.toordinal()
+
+
+def date_of(days: int) -> dt.date:
+    return dt.date.fromordinal(days + _EPOCH.toordinal())
