@@ -20,6 +20,7 @@ from duolog.ksql.catalog import (
 )
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import Unsupported
+from duolog.ksql.formats import plan_format
 from duolog.ksql.grouping import Grouping, aggregates_in
 from duolog.ksql.nodes import place_of
 from duolog.ksql.partitioning import partitioned
@@ -30,7 +31,6 @@ from duolog.ksql.sources import (
     WINDOW_BOUNDS,
     Relation,
     SourceReader,
-    plan_format,
     time_of,
 )
 from duolog.ksql.statement_text import rewritten

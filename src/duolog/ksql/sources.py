@@ -13,8 +13,9 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.core.windowed_key import WindowedKey
-from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat, TimestampColumn
+from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, TimestampColumn
 from duolog.ksql.errors import SqlError
+from duolog.ksql.formats import plan_format
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.steps import Steps
@@ -29,7 +30,6 @@ from duolog.plan.expressions import (
     walk,
 )
 from duolog.plan.formats import NONE as NO_KEY
-from duolog.plan.formats import Format
 from duolog.plan.nodes import Node, Project, Rename, StreamSource, TableSource, ToTable
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.sql.registry import PREFIX
@@ -209,10 +209,6 @@ def time_of(column: TimestampColumn, schema: Schema) -> Expression:
     if dict(schema.columns)[column.name] != STRING or column.pattern is None:
         return read
     return Call(PREFIX + "STRINGTOTIMESTAMP", (read, Literal(column.pattern, STRING)))
-
-
-def plan_format(of: SqlFormat) -> Format:
-    return Format(of.name)
 
 
 def _times(source: SourceInfo, schema: Schema) -> SourceTimes:

@@ -1,14 +1,21 @@
-"""Keys and values of cases as bytes of a format, and back."""
+"""Keys and values of cases as bytes of a format, and back.
+
+JSON        as it is written, numbers with their digits
+DELIMITED   the text
+KAFKA       the value, made one of the column's type
+NONE        nothing
+"""
 
 import base64
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from duolog.ksql.catalog import SourceWindow, SqlColumn, SqlFormat
-from duolog.plan.types import Type
+
+_PACKED: Final = {"INT": ">i", "BIGINT": ">q", "DOUBLE": ">d"}
 
 
 def dumps(value: object) -> str:
@@ -25,61 +32,69 @@ def dumps(value: object) -> str:
 
 
 def encode(of: SqlFormat, columns: Sequence[SqlColumn], value: object) -> bytes | None:
-    """Return what a case gives as the bytes of a format."""
-    if value is None or of.name == "NONE":
-        return None
-    match of.name:
-        case "JSON":
-            return dumps(value).encode()
-        case "DELIMITED":
-            return str(value).encode()
-        case "KAFKA":
-            return _kafka(columns[0].type, value)
-        case _:
-            raise NotImplementedError(of.name)
+    """Return what a case gives as the bytes of a format.
 
-
-def _kafka(of: Type, value: object) -> bytes:
-    match of.name:
-        case "INT":
-            return struct.pack(">i", int(str(value)))
-        case "BIGINT":
-            return struct.pack(">q", int(str(value)))
-        case "DOUBLE":
-            return struct.pack(">d", float(str(value)))
-        case "BYTES":
-            return base64.b64decode(str(value))
-        case _:
-            return str(value).encode()
+    Raises:
+        NotImplementedError: no schema registry is configured, where the format needs one.
+    """
+    return None if value is None else _codec(of)[0](columns, value)
 
 
 def decode(of: SqlFormat, columns: Sequence[SqlColumn], data: bytes | None) -> object:
-    """Return the bytes of a format as a case expects them."""
-    if data is None or of.name == "NONE":
-        return None
-    match of.name:
-        case "JSON":
-            return json.loads(data, parse_float=Decimal)
-        case "DELIMITED":
-            return data.decode()
-        case "KAFKA":
-            return _of_kafka(columns[0].type, data)
-        case _:
-            raise NotImplementedError(of.name)
+    """Return the bytes of a format as a case expects them: its numbers are int, Decimal and float.
+
+    Raises:
+        NotImplementedError: no schema registry is configured, where the format needs one.
+    """
+    return None if data is None else _codec(of)[1](columns, data)
 
 
-def _of_kafka(of: Type, data: bytes) -> object:
-    match of.name:
-        case "INT":
-            return struct.unpack(">i", data)[0]
-        case "BIGINT":
-            return struct.unpack(">q", data)[0]
+_Encode = Callable[[Sequence[SqlColumn], object], bytes | None]
+_Decode = Callable[[Sequence[SqlColumn], bytes], object]
+
+
+def _codec(of: SqlFormat) -> tuple[_Encode, _Decode]:
+    if of.name not in _CODECS:
+        raise NotImplementedError(f"no schema registry is configured, which format {of.name} needs")
+    return _CODECS[of.name]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+def _to_kafka(columns: Sequence[SqlColumn], value: object) -> bytes | None:
+    of = columns[0].type.name if columns else "STRING"
+    match of:
+        case "INT" | "BIGINT":
+            return struct.pack(_PACKED[of], int(_text(value)))
         case "DOUBLE":
-            return Decimal(repr(struct.unpack(">d", data)[0]))
+            return struct.pack(_PACKED[of], float(_text(value)))
         case "BYTES":
-            return base64.b64encode(data).decode()
+            return base64.b64decode(_text(value))
         case _:
-            return data.decode()
+            return _text(value).encode()
+
+
+def _from_kafka(columns: Sequence[SqlColumn], data: bytes) -> object:
+    of = columns[0].type.name if columns else "STRING"
+    if of in _PACKED:
+        return struct.unpack(_PACKED[of], data)[0]
+    return base64.b64encode(data).decode() if of == "BYTES" else data.decode()
+
+
+_CODECS: Final[dict[str, tuple[_Encode, _Decode]]] = {
+    "NONE": (lambda _columns, _value: None, lambda _columns, _data: None),
+    "JSON": (
+        lambda _columns, value: dumps(value).encode(),
+        lambda _columns, data: json.loads(data, parse_float=Decimal),
+    ),
+    "DELIMITED": (
+        lambda _columns, value: _text(value).encode(),
+        lambda _columns, data: data.decode(),
+    ),
+    "KAFKA": (_to_kafka, _from_kafka),
+}
 
 
 def windowed(key: bytes | None, window: dict[str, Any] | None) -> bytes | None:
@@ -103,34 +118,3 @@ def unwindowed(
         return data[:-16], (start, end)
     (start,) = struct.unpack(">q", data[-8:])
     return data[:-8], (start, start + (window.size_ms or 0))
-
-
-def same(found: object, wanted: object, of: Type | None = None) -> bool:
-    """Tell if what was found is what is wanted: names of fields in any case, DOUBLE nearly."""
-    match wanted:
-        case dict() if isinstance(found, dict):
-            return len(found) == len(wanted) and all(
-                any(name in found and same(found[name], value) for name in (key, key.upper()))
-                for key, value in wanted.items()
-            )
-        case list() if isinstance(found, list):
-            return len(found) == len(wanted) and all(map(same, found, wanted))
-        case bool() | None:
-            return found is wanted
-        case int() | Decimal() if isinstance(found, int | Decimal) and not isinstance(found, bool):
-            if isinstance(found, Decimal) and isinstance(wanted, Decimal):
-                return (
-                    found == wanted
-                    and (
-                        found.as_tuple().exponent == wanted.as_tuple().exponent
-                        or _is_double(found)
-                        or _is_double(wanted)
-                    )
-                ) or abs(found - wanted) < Decimal("1e-6")
-            return found == wanted
-        case _:
-            return found == wanted
-
-
-def _is_double(value: Decimal) -> bool:
-    return "E" in str(value)

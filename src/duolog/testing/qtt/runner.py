@@ -15,8 +15,9 @@ from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.ksql.state import InsertedRow
 from duolog.testing.kernel_evaluator import KernelEvaluator
-from duolog.testing.qtt.bytes import decode, encode, same, unwindowed, windowed
+from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
 from duolog.testing.qtt.cases import Case
+from duolog.testing.qtt.comparison import same
 from duolog.testing.qtt.conditions import (
     Mismatch,
     declared_partitions,
@@ -187,9 +188,9 @@ class _Run:
         data, bounds = unwindowed(found.key, source.window)
         key = decode(source.key_format, source.key, data)
         value = decode(source.value_format, source.value, found.value)
-        if not same(key, wanted.get("key")):
+        if not same(key, wanted.get("key"), source.key_format, source.key, "key"):
             raise Mismatch(f"{what}: key is {key!r}, expected {wanted.get('key')!r}")
-        if not same(value, wanted.get("value")):
+        if not same(value, wanted.get("value"), source.value_format, source.value, "value"):
             raise Mismatch(f"{what}: value is {value!r}, expected {wanted.get('value')!r}")
         if "timestamp" in wanted and found.timestamp_ms != int(wanted["timestamp"]):
             raise Mismatch(
