@@ -37,7 +37,7 @@ def partitioned(
     presence = Presence(relation, steps)
     keys = tuple((name, presence.of_value(of)) for name, of in new_key(given, binder, relation))
     stream = presence.relation.node
-    node = steps.add("select-key", lambda name: SelectKey(name, stream, keys))
+    node = steps.add("select-key", lambda name: SelectKey(name, stream, keys, keeps_nulls=True))
     return replace(
         relation,
         node=node,

@@ -24,7 +24,10 @@ from duolog.plan.nodes import GroupBy, Repartition, SelectKey, TableSource
 def lower_select_key(node: SelectKey, row: Row, around: Surroundings) -> Lowered:
     carrying, carried = _carry(node, row, around.needed(node))
     keys = _keys(node, row, carried)
-    entry = carried.entry(node.name, SelectKeyOperator(keys=keys))
+    entry = carried.entry(
+        node.name,
+        SelectKeyOperator(keys=keys, keeps_nulls=node.keeps_nulls and len(keys) > 1),
+    )
     return Lowered([*carrying, entry], _rekeyed(node, _without_key(carried)))
 
 

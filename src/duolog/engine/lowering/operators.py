@@ -35,10 +35,11 @@ class ProjectOperator(Operator):
 
 @dataclass(frozen=True, slots=True)
 class SelectKeyOperator(Operator):
-    """Gives records of a stream a new key."""
+    """Gives records of a stream a new key; one of nulls alone is none, unless they are kept."""
 
     kind: ClassVar[str] = "select_key"
     keys: Sequence[str]
+    keeps_nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)

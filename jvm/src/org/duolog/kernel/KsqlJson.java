@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.StringJoiner;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
@@ -101,11 +102,11 @@ final class KsqlJson {
     };
   }
 
-  /** The columns that names of fields mean. Threads: one at a time. */
+  /** The columns that names of fields mean. Threads: any. */
   private static final class Names {
     private final String[] columns;
     private final Map<String, Integer> exact = new HashMap<>();
-    private final Map<String, Integer> seen = new HashMap<>();
+    private final Map<String, Integer> seen = new ConcurrentHashMap<>();
     private final int[] others;
 
     Names(StructType struct) {

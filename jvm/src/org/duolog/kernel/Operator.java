@@ -96,14 +96,15 @@ interface Operator {
     }
   }
 
-  /** Gives records of a stream a new key. */
+  /** Gives records of a stream a new key; one of nulls alone is none, unless they are kept. */
   record SelectKey(
       String name,
       List<Integer> children,
       List<String> keyTypes,
       List<String> valueTypes,
       boolean table,
-      List<String> keys)
+      List<String> keys,
+      boolean keepsNulls)
       implements Operator {
     public SelectKey {
       children = Spec.orEmpty(children);

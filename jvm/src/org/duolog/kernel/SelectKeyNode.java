@@ -3,7 +3,7 @@ package org.duolog.kernel;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Gives each record of a stream a new key; a key of nulls only is no key.
+ * Gives each record of a stream a new key; a key of nulls only is no key, unless they are kept.
  *
  * <p>Source: Kafka Streams KStreamMap as used by selectKey.
  */
@@ -11,12 +11,14 @@ final class SelectKeyNode extends Node {
   private static final long serialVersionUID = 1L;
 
   private final Program keys;
+  private final boolean keepsNulls;
   private final int keyColumns;
   private final int valueColumns;
   private transient Operands operands;
 
-  SelectKeyNode(Program keys, int keyColumns, int valueColumns) {
+  SelectKeyNode(Program keys, boolean keepsNulls, int keyColumns, int valueColumns) {
     this.keys = own(keys);
+    this.keepsNulls = keepsNulls;
     this.keyColumns = keyColumns;
     this.valueColumns = valueColumns;
   }
@@ -35,7 +37,7 @@ final class SelectKeyNode extends Node {
   @Override
   void process(Change change) {
     UnsafeRow key = keys.apply(operands.of(change.key, change.value, null, change.ts));
-    forward(out.set(allNull(key) ? null : key, change.value, null, change));
+    forward(out.set(!keepsNulls && allNull(key) ? null : key, change.value, null, change));
   }
 
   private static boolean allNull(UnsafeRow row) {

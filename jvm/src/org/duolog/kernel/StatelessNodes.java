@@ -22,7 +22,7 @@ record StatelessNodes(Binding binding) {
   Node selectKey(String owner, Operator.SelectKey of) {
     List<String> types = binding.child(owner, of).keyTypes();
     Program keys = binding.typed(owner, Binding.input(of), of.keys(), types);
-    return new SelectKeyNode(keys, of.keyTypes().size(), of.valueTypes().size());
+    return new SelectKeyNode(keys, of.keepsNulls(), of.keyTypes().size(), of.valueTypes().size());
   }
 
   Node explode(String owner, Operator.Explode of) {
