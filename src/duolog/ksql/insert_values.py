@@ -17,7 +17,7 @@ from duolog.ksql.scope import SqlScope
 from duolog.ksql.state import Done, InsertedRow, SessionState
 from duolog.ksql.types import sql_name, widens
 from duolog.plan.expressions import Expression, Literal
-from duolog.plan.types import BIGINT, BYTES, DATE, NULL, STRING, TIME, TIMESTAMP, Type
+from duolog.plan.types import BIGINT, DATE, NULL, TIME, TIMESTAMP, Array, Map, Struct, Type
 
 _TIME: str = "ROWTIME"
 _NOT_INSERTED = ("ROWPARTITION", "ROWOFFSET")
@@ -66,13 +66,7 @@ def _row(
     state: SessionState, source: SourceInfo, node: nodes.InsertValues | nodes.AssertValues
 ) -> InsertedRow:
     names = _names(source, node)
-    if len(names) != len(node.expressions):
-        given = ", ".join(map(formatted, node.expressions))
-        raise SqlError(
-            "Expected a value for each column. "
-            f"Expected Columns: [{', '.join(names)}]. Got [{given}]",
-            at=place_of(node.this),
-        )
+    _ensure_as_many(names, node)
     binder = Binder(SqlScope((), "VALUES"), state.catalog.types)
     types = {column.name: column.type for column in source.columns} | {_TIME: BIGINT}
     values = {
@@ -104,6 +98,21 @@ def _names(source: SourceInfo, node: nodes.InsertValues | nodes.AssertValues) ->
     return [name.name for name in columns]
 
 
+def _ensure_as_many(names: Sequence[str], node: nodes.InsertValues | nodes.AssertValues) -> None:
+    if len(names) == len(node.expressions):
+        return
+    if node.args.get("columns") is not None:
+        raise SqlError(
+            f"Expected number columns and values to match: {len(names)}, {len(node.expressions)}",
+            at=place_of(node.this),
+        )
+    given = ", ".join(map(formatted, node.expressions))
+    raise SqlError(
+        f"Expected a value for each column. Expected Columns: [{', '.join(names)}]. Got [{given}]",
+        at=place_of(node.this),
+    )
+
+
 def _value(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Expression:
     """Return a value as an expression of the type of its column.
 
@@ -120,15 +129,27 @@ def _value(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Exp
             )
         return read.expression
     bound = binder.bind(node)
-    if bound.type != NULL and not (
-        widens(bound.type, wanted) or (wanted == BYTES and bound.type == STRING)
-    ):
+    if not _fits(bound.type, wanted):
         raise SqlError(
             f"Expected type {sql_name(wanted)} for field `{name}` but got "
             f"{sql_name(bound.type)}({formatted(node)})",
             at=place_of(node),
         )
     return _literal_as(bound, wanted)
+
+
+def _fits(given: Type, wanted: Type) -> bool:
+    """Tell if a column of a type takes a value of another: a STRUCT by the names of its fields, of which some may be missing."""
+    match given, wanted:
+        case Array(element=one), Array(element=other):
+            return _fits(one, other)
+        case Map(key=k1, value=v1), Map(key=k2, value=v2):
+            return _fits(k1, k2) and _fits(v1, v2)
+        case Struct(fields=fields), Struct(fields=others):
+            types = dict(others)
+            return all(name in types and _fits(of, types[name]) for name, of in fields)
+        case _:
+            return given == NULL or widens(given, wanted)
 
 
 def _literal_as(bound: Bound, wanted: Type) -> Expression:

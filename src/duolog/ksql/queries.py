@@ -28,6 +28,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     properties = Properties(node.args.get("properties"), SELECTED)
     if stands := there_already(state, node):
         return stands
+    _ensure_no_limit(f"CREATE {kind} AS SELECT", node.args["expression"])
     target = Target(properties.topic() or name, properties, state.settings, name=name)
     planned = plan_query(node.args["expression"], state.catalog, target)
     _ensure_kind(kind, planned)
@@ -67,6 +68,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     if sink.headers:
         listed = ", ".join(column.name for column in sink.headers)
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
+    _ensure_no_limit("INSERT INTO", node.args["expression"])
     target = Target(sink.topic, settings=state.settings, sink=sink, name=sink.name)
     planned = plan_query(node.args["expression"], state.catalog, target)
     if planned.is_table:
@@ -125,6 +127,11 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
     if (running := state.queries.get(old.query)) is not None:
         ensure_query_upgradable(running.planned, planned)
     return PersistentQuery(old.query, planned, made.name, made.statement)
+
+
+def _ensure_no_limit(what: str, select: exp.Expression) -> None:
+    if select.args.get("limit") is not None:
+        raise SqlError(f"{what} statements don't support LIMIT clause.")
 
 
 def _ensure_kind(kind: str, planned: Planned) -> None:

@@ -94,6 +94,9 @@ def answer(session: SqlSession, text: str) -> Done:
         ("INSERT INTO seats (free) VALUES (1);", "Value for primary key column(s) ID is required for tables"),
         ("INSERT INTO seats SELECT * FROM flights;", "SEATS is a table."),
         ("INSERT INTO flights SELECT * FROM trains;", "Incompatible schema between results and sink."),
+        ("INSERT INTO flights (id) VALUES (1, 2);", "Expected number columns and values to match: 1, 2"),
+        ("INSERT INTO flights (id) VALUES (flights.id);", "'FLIGHTS' is not a valid stream/table name or alias."),
+        ("CREATE STREAM s AS SELECT * FROM flights LIMIT 3;", "CREATE STREAM AS SELECT statements don't support LIMIT"),
         # What is not run here.
         ("SHOW CONNECTORS;", "no Connect cluster is configured"),
         ("SET 'colour'='red';", "Not recognizable as ksql, streams, consumer, or producer property: 'colour'"),
@@ -155,6 +158,15 @@ def test_a_row_has_the_types_of_its_columns() -> None:
     (sink,) = plan_of_row(row).sinks
     assert sink.topics == ("seats",)
     assert [str(one) for one in sink.schema.value] == ["FREE INT", "PRICE DECIMAL(6,2)"]
+
+
+def test_a_struct_may_lack_fields() -> None:
+    session = begun("ALTER STREAM trains ADD at STRUCT<x DOUBLE, y ARRAY<BIGINT>>;")
+    row = answer(session, "INSERT INTO trains (at) VALUES (STRUCT(y := ARRAY[1]));").inserted
+    assert row is not None
+    assert [name for name, _ in row.values] == ["AT"]
+    with pytest.raises(SqlError, match="Expected type STRUCT"):
+        list(session.run("INSERT INTO trains (at) VALUES (STRUCT(z := 1));"))
 
 
 def test_queries_have_names_and_lives() -> None:
