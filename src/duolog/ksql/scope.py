@@ -75,7 +75,7 @@ class SqlScope:
         )
 
     def _unknown(self, node: exp.Column) -> SqlError:
-        if node.table and node.table not in self.sources and len(self.sources) > 1:
+        if node.table and node.table not in self.sources and len(self.sources) != 1:
             return SqlError(
                 f"'{node.table}' is not a valid stream/table name or alias.", at=place_of(node)
             )
