@@ -1,17 +1,9 @@
 """What SQL's functions of texts, bytes, patterns, URLs and JSON give, read and bound as in a statement."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from pyspark.sql import SparkSession
 
-from duolog.engine.expressions import Names, lower_expression
 from duolog.engine.sql_functions import lower_sql_function
-from duolog.ksql.binder import Binder
-from duolog.ksql.scope import SqlScope
-from duolog.ksql.session import parse
-from duolog.plan.schema import parse_schema
 from duolog.plan.types import (
     DATE,
     DOUBLE,
@@ -25,11 +17,10 @@ from duolog.plan.types import (
     Struct,
     Type,
 )
+from unit.engine.sql_values import Values, compiled, lowered, values
 from unit.kernel.driver import kernel_package
 
 pytestmark = pytest.mark.spark
-
-Values = dict[str, object]
 
 TEXTS: Values = {
     "CHR(75)": "K",
@@ -224,33 +215,10 @@ FAIL: Values = dict.fromkeys(
 )
 
 
-def lowered(expression: str) -> str:
-    """Return an expression of the language as Spark SQL."""
-    (statement,) = parse(f"SELECT {expression} FROM S;")  # noqa: S608 - the test's own text
-    bound = Binder(SqlScope(()), {}).bind(statement.expressions[0])
-    return lower_expression(bound.expression, Names.of(parse_schema("", "a INT")))
-
-
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     kernel_package(spark)
     return spark
-
-
-@contextmanager
-def compiled(spark: SparkSession) -> Iterator[None]:
-    """Have Spark compile what it would compute ahead, as it does where a column stands."""
-    rules = "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
-    spark.conf.set("spark.sql.optimizer.excludedRules", rules)
-    try:
-        yield
-    finally:
-        spark.conf.unset("spark.sql.optimizer.excludedRules")
-
-
-def values(spark: SparkSession, expressions: list[str]) -> Values:
-    frame = spark.range(1).selectExpr(*map(lowered, expressions))
-    return dict(zip(expressions, frame.collect()[0], strict=True))
 
 
 @pytest.mark.parametrize("family", [TEXTS, MASKS, CODES, PATTERNS, URLS, JSON, FAIL])

@@ -40,6 +40,7 @@ def _types(text: str) -> tuple[Type, ...]:
         ("FORMAT_TIMESTAMP", "TIMESTAMP & STRING & STRING", "STRING"),
         ("UNIX_DATE", "", "INT"),
         ("COALESCE", "NULL & ARRAY<INT>", "ARRAY<INT>"),
+        ("COALESCE", "DECIMAL(4,2) & DECIMAL(5,1)", "DECIMAL(6,2)"),
         ("GEO_DISTANCE", "DOUBLE & DOUBLE & INT & INT", "DOUBLE"),
     ],
 )

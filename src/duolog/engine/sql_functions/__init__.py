@@ -39,7 +39,10 @@ LOWERINGS: Final[Mapping[str, Lowering]] = {
     **CHOICE_FUNCTIONS,
 }
 _NEVER_FAIL: Final = (
-    OPERATORS.keys() | TABLE_STEPS.keys() | {"CONCAT", "LCASE", "LEN", "UCASE"}
+    OPERATORS.keys()
+    | TABLE_STEPS.keys()
+    | {"CONCAT", "LCASE", "LEN", "UCASE"}
+    | {"AS_VALUE", "COALESCE", "IFNULL", "NULLIF"}
 ) - {"LIKE", "MAP"}
 """Patterns may be broken, and keys null."""
 

@@ -3,10 +3,9 @@
 from functools import reduce
 from typing import Final
 
-from duolog.plan.sql.signatures import SqlFunction, Types, function
+from duolog.plan.sql.signatures import SqlFunction, Types, function, wider_decimal
 from duolog.plan.types import (
     BIGINT,
-    DECIMAL_PRECISION_MAX,
     DOUBLE,
     NULL,
     Decimal,
@@ -76,13 +75,7 @@ def _compared(name: str, description: str) -> SqlFunction:
 def _widest(types: Types) -> Type:
     known = [of for of in types if of != NULL]
     decimals = [of for of in known if isinstance(of, Decimal)]
-    return reduce(_wider, decimals) if decimals else known[0]
-
-
-def _wider(one: Decimal, other: Decimal) -> Decimal:
-    scale = max(one.scale, other.scale)
-    whole = max(one.precision - one.scale, other.precision - other.scale)
-    return Decimal(min(whole + scale, DECIMAL_PRECISION_MAX), scale)
+    return reduce(wider_decimal, decimals) if decimals else known[0]
 
 
 MATHEMATICAL_FUNCTIONS: Final = (

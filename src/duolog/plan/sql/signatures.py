@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.types import (
     DATE,
+    DECIMAL_PRECISION_MAX,
     DOUBLE,
     NULL,
     STRING,
@@ -244,11 +245,21 @@ def _bind(given: Type, wanted: Generic, bound: dict[str, Type]) -> int | None:
         return _GENERIC_COST
     if given in {known, NULL}:
         return _GENERIC_COST
+    if isinstance(given, Decimal) and isinstance(known, Decimal):
+        bound[wanted.name] = wider_decimal(known, given)
+        return _GENERIC_COST + _CAST_COST
     if numeric(given) and numeric(known):
         if _RANK[given.name] > _RANK[known.name]:
             bound[wanted.name] = given
         return _GENERIC_COST + _CAST_COST
     return None
+
+
+def wider_decimal(one: Decimal, other: Decimal) -> Decimal:
+    """Return the DECIMAL that has room for the values of two others, as far as there is one."""
+    scale = max(one.scale, other.scale)
+    whole = max(one.precision - one.scale, other.precision - other.scale)
+    return Decimal(min(whole + scale, DECIMAL_PRECISION_MAX), scale)
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
