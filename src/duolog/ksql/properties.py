@@ -215,13 +215,16 @@ class Properties:
         }
         if part == "VALUE":
             names["VALUE_AVRO_SCHEMA_FULL_NAME"] = "fullSchemaName"
-        return {
+        given = {
             option: str(self._values[name]).strip()
             if option == "fullSchemaName"
-            else str(self._values[name])
+            else self.text(name)
             for name, option in names.items()
             if name in self
         }
+        if (delimiter := given.get("delimiter")) is not None:
+            given["delimiter"] = _DELIMITERS.get(delimiter, delimiter)
+        return {option: str(value) for option, value in given.items()}
 
     def _check(self) -> None:
         for name, kind in _NUMBERS.items():

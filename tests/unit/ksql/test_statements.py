@@ -253,3 +253,12 @@ def test_a_result_that_no_format_can_have_is_written_out() -> None:
         "GROUP BY F.DELAY, F.ORIGIN\n"
         "EMIT CHANGES"
     )
+
+
+@pytest.mark.parametrize(("written", "meant"), [("TAB", "\t"), ("SPACE", " "), (";", ";")])
+def test_delimiters_have_words(written: str, meant: str) -> None:
+    session = begun(
+        f"CREATE STREAM s (a INT) WITH (kafka_topic='s', format='DELIMITED', value_delimiter='{written}');"
+        "CREATE STREAM o AS SELECT * FROM s;"
+    )
+    assert session.catalog.sources["O"].value_format.properties == (("delimiter", meant),)
