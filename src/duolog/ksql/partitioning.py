@@ -1,10 +1,11 @@
 """PARTITION BY: a stream under another key."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
+from duolog.ksql.analysis import Item, meaning
 from duolog.ksql.binder import Binder
 from duolog.ksql.errors import SqlError
 from duolog.ksql.keys import new_key
@@ -13,6 +14,7 @@ from duolog.ksql.presence import Presence
 from duolog.ksql.projection import PARTITIONING
 from duolog.ksql.sources import KeyColumn, Relation
 from duolog.ksql.steps import Steps
+from duolog.plan.expressions import ColumnRef
 from duolog.plan.nodes import SelectKey
 from duolog.plan.types import Type
 
@@ -44,3 +46,18 @@ def partitioned(
         keys=tuple(KeyColumn(name, (one,)) for (name, _), one in zip(keys, given, strict=True)),
         keyed_by=PARTITIONING,
     )
+
+
+def keyed_as_selected(relation: Relation, items: Sequence[Item], steps: Steps) -> Relation:
+    """Return the records of a stream under those columns of their key that are selected, in that order."""
+    if relation.node.is_table or relation.node.schema.window is not None:
+        return relation
+    by_meaning = {meaning(key.given[0], relation.scope): key for key in relation.keys}
+    found = (by_meaning.get(meaning(item.node, relation.scope)) for item in items)
+    keys = tuple(dict.fromkeys(key for key in found if key is not None))
+    if keys == relation.keys:
+        return relation
+    stream = relation.node
+    named = tuple((key.name, ColumnRef(key.name)) for key in keys)
+    node = steps.add("select-key", lambda name: SelectKey(name, stream, named))
+    return replace(relation, node=node, keys=keys)

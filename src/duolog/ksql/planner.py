@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from duolog.ksql import settings
 from duolog.ksql.analysis import Item, items_of, told
 from duolog.ksql.binder import Binder
 from duolog.ksql.catalog import (
@@ -23,9 +24,10 @@ from duolog.ksql.format_support import Unsupported
 from duolog.ksql.formats import plan_format
 from duolog.ksql.grouping import Grouping, aggregates_in
 from duolog.ksql.nodes import place_of
-from duolog.ksql.partitioning import partitioned
+from duolog.ksql.partitioning import keyed_as_selected, partitioned
 from duolog.ksql.presence import Presence
 from duolog.ksql.projection import Projected, View, project
+from duolog.ksql.settings import Settings
 from duolog.ksql.sinks import Target
 from duolog.ksql.sources import (
     WINDOW_BOUNDS,
@@ -64,12 +66,13 @@ def plan_query(select: exp.Select, catalog: Catalog, target: Target) -> Planned:
     Raises:
         SqlError: it cannot run.
     """
-    return _Planner(catalog).plan(select, target)
+    return _Planner(catalog, target.settings).plan(select, target)
 
 
 @dataclass
 class _Planner:
     catalog: Catalog
+    settings: Settings
     steps: Steps = field(default_factory=Steps)
 
     def plan(self, select: exp.Select, target: Target) -> Planned:
@@ -95,7 +98,8 @@ class _Planner:
         if joins := select.args.get("joins"):
             raise SqlError("JOIN is not supported.", at=place_of(joins[0]))
         used = frozenset(column.name for column in select.find_all(exp.Column))
-        reader = SourceReader(self.catalog, self.steps, used)
+        throws = self.settings.truth(settings.THROW_ON_INVALID_TIME)
+        reader = SourceReader(self.catalog, self.steps, used, "fail" if throws else "skip")
         return reader.read(select.args["from_"].this)
 
     def _filtered(self, select: exp.Select, relation: Relation) -> Relation:
@@ -120,6 +124,8 @@ class _Planner:
             first = [key.given[0] for key in relation.keys]
         binder = Binder(relation.scope, self.catalog.types)
         items = items_of(select, binder, first)
+        if clause is None and self.settings.truth(settings.NEW_PLANNER):
+            relation = keyed_as_selected(relation, items, self.steps)
         node = relation.node
         if table_functions_in(*(item.node for item in items)):
             node, binder = exploded(relation, items, binder, self.steps)

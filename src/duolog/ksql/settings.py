@@ -10,6 +10,9 @@ VALUE_FORMAT: Final = "ksql.persistence.default.format.value"
 WRAP: Final = "ksql.persistence.wrap.single.values"
 SUBSTITUTION: Final = "ksql.variable.substitution.enable"
 REGISTRY: Final = "ksql.schema.registry.url"
+THROW_ON_INVALID_TIME: Final = "ksql.timestamp.throw.on.invalid"
+NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
+"""Whether the key of a stream is what is selected of it, in that order; else all of it must be selected."""
 OFFSET_RESET: Final = "auto.offset.reset"
 
 DEFAULTS: Final[Mapping[str, str]] = {

@@ -33,7 +33,7 @@ from duolog.plan.formats import NONE as NO_KEY
 from duolog.plan.nodes import Node, Project, Rename, StreamSource, TableSource, ToTable
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.sql.registry import PREFIX
-from duolog.plan.times import OWN_TIMES, SourceTimes
+from duolog.plan.times import OWN_TIMES, Invalid, SourceTimes
 from duolog.plan.types import BIGINT, INT, STRING, Column, Type
 
 BESIDE: Final[dict[str, tuple[Expression, Type]]] = {
@@ -82,6 +82,8 @@ class SourceReader:
     catalog: Catalog
     steps: Steps
     used: frozenset[str]
+    invalid_time: Invalid = "skip"
+    """What becomes of a record whose column of timestamps has none."""
 
     def info(self, table: exp.Table) -> SourceInfo:
         """Return the source that a FROM or a JOIN names.
@@ -151,7 +153,7 @@ class SourceReader:
         # What has no key has the format of one all the same: a result with a key inherits it.
         key_format = plan_format(source.key_format) if source.key else NO_KEY
         formats = key_format, plan_format(source.value_format)
-        times = _times(source, schema)
+        times = _times(source, schema, self.invalid_time)
         as_stream = not source.is_table or any(
             isinstance(part, Metadata)
             for expression, _ in keeps.values()
@@ -211,10 +213,10 @@ def time_of(column: TimestampColumn, schema: Schema) -> Expression:
     return Call(PREFIX + "STRINGTOTIMESTAMP", (read, Literal(column.pattern, STRING)))
 
 
-def _times(source: SourceInfo, schema: Schema) -> SourceTimes:
+def _times(source: SourceInfo, schema: Schema, invalid: Invalid) -> SourceTimes:
     if source.timestamp is None:
         return OWN_TIMES
-    return SourceTimes(time_of(source.timestamp, schema), "skip")
+    return SourceTimes(time_of(source.timestamp, schema), invalid)
 
 
 def _header(column: SqlColumn) -> Expression:

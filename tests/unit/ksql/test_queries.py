@@ -5,6 +5,7 @@ import json
 import pytest
 
 from duolog.engine.lower import lower
+from duolog.ksql.catalog import SourceWindow
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
 from duolog.ksql.session import SqlSession
@@ -228,7 +229,7 @@ def test_a_window_ends_with_its_grace_and_is_told_once() -> None:
         WINDOW TUMBLING (SIZE 10 MILLISECONDS, GRACE PERIOD 5 MILLISECONDS) GROUP BY id EMIT FINAL;"""
     found = planned(query)
 
-    assert found.window is not None and found.window.size_ms == 10
+    assert found.window == SourceWindow("TUMBLING", 10)
     evaluator = ReferenceEvaluator(found.plan)
     records = [
         SourceRecord("rides", 0, offset, at, b"1", b'{"KM": 1}')
@@ -262,6 +263,12 @@ def test_a_table_knows_where_its_rows_came_from() -> None:
 
     assert [type(node) for node in found.plan.nodes if node.stores] == [ToTable]
     assert isinstance(found.plan.nodes[0], StreamSource)
+
+
+def test_the_newer_planner_takes_the_key_as_it_is_selected() -> None:
+    newer = "SET 'ksql.new.query.planner.enabled'='true';"
+
+    assert columns(f"{newer} CREATE STREAM made AS SELECT km FROM rides;") == "`KM` INTEGER"
 
 
 def test_names_cost_nothing() -> None:
