@@ -44,7 +44,7 @@ public final class Maps implements Serializable {
     return data(found);
   }
 
-  /** The keys with the values at their places; none is null, and no key is there twice, or it fails. */
+  /** The keys with the values at their places; it fails where one is null, or a key there twice. */
   public MapData distinct(ArrayData keys, ArrayData values) {
     Object[] keyed = keys.toObjectArray(type.keyType());
     Object[] valued = values.toObjectArray(type.valueType());

@@ -13,8 +13,6 @@ import java.time.temporal.ChronoUnit;
 import java.time.temporal.TemporalAccessor;
 import java.time.temporal.TemporalQueries;
 import java.util.Locale;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -26,12 +24,19 @@ import org.apache.spark.unsafe.types.UTF8String;
  * the same, and what the pattern lacks is that of 1970-01-01 00:00:00.
  *
  * <p>Called by the code that Spark generates, which has days since 1970, milliseconds of a day and
- * microseconds since 1970. Threads: any; patterns are kept for all. Source: ksqlDB's documentation
- * of FORMAT_TIMESTAMP, PARSE_TIMESTAMP and their kind.
+ * microseconds since 1970. Threads: any. Source: ksqlDB's documentation of
+ * FORMAT_TIMESTAMP, PARSE_TIMESTAMP and their kind.
  */
 public final class TimeTexts {
-  private static final int PATTERNS_MAX = 1000;
-  private static final Map<String, DateTimeFormatter> PATTERNS = new ConcurrentHashMap<>();
+  private static final Recent<DateTimeFormatter> WRITERS =
+      new Recent<>(pattern -> DateTimeFormatter.ofPattern(pattern, Locale.US));
+  private static final Recent<DateTimeFormatter> READERS =
+      new Recent<>(
+          pattern ->
+              new DateTimeFormatterBuilder()
+                  .parseCaseInsensitive()
+                  .appendPattern(pattern)
+                  .toFormatter(Locale.US));
 
   private TimeTexts() {}
 
@@ -73,8 +78,8 @@ public final class TimeTexts {
   }
 
   /**
-   * What the clock in zone `to` shows when that in zone `from` shows this timestamp; timestamps stand
-   * for what a clock in UTC shows.
+   * What the clock in zone `to` shows when that in zone `from` shows this timestamp; both stand for
+   * what a clock in UTC shows.
    */
   public static long convert(long micros, UTF8String from, UTF8String to) {
     Instant shown = Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
@@ -128,26 +133,10 @@ public final class TimeTexts {
   }
 
   private static DateTimeFormatter writer(UTF8String pattern) {
-    return kept("w" + pattern, pattern.toString(), new DateTimeFormatterBuilder());
+    return WRITERS.of(pattern.toString());
   }
 
   private static DateTimeFormatter reader(UTF8String pattern) {
-    DateTimeFormatterBuilder any = new DateTimeFormatterBuilder().parseCaseInsensitive();
-    return kept("r" + pattern, pattern.toString(), any);
-  }
-
-  private static DateTimeFormatter kept(
-      String name, String pattern, DateTimeFormatterBuilder builder) {
-    DateTimeFormatter known = PATTERNS.get(name);
-    if (known != null) {
-      return known;
-    }
-    DateTimeFormatter made = builder.appendPattern(pattern).toFormatter(Locale.US);
-    // Patterns may come from records.
-    if (PATTERNS.size() >= PATTERNS_MAX) {
-      PATTERNS.clear();
-    }
-    PATTERNS.put(name, made);
-    return made;
+    return READERS.of(pattern.toString());
   }
 }
