@@ -10,7 +10,8 @@ from sqlglot import exp
 from duolog.ksql import nodes, settings
 from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
-from duolog.ksql.format_support import SUPPORT, ensure_key, ensure_value, wrapped
+from duolog.ksql.format_support import ensure_key, ensure_value, wrapped
+from duolog.ksql.formats import OF_A_REGISTRY, registry_missing
 from duolog.ksql.hints import closest, named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.properties import Properties, format_named
@@ -23,7 +24,6 @@ from duolog.plan.types import BYTES, STRING, Array, Column, Struct
 RESERVED_COLUMNS: Final = ("ROWTIME", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND")
 """Names that stand beside the columns of each source."""
 HEADERS_TYPE: Final = Array(Struct((Column("KEY", STRING), Column("VALUE", BYTES))))
-_REGISTRY_MISSING: Final = "KSQL is not configured to use a schema registry. To use the {} format, please set ksql.schema.registry.url"
 
 
 def declare(state: SessionState, node: nodes.CreateSource) -> Done:
@@ -78,10 +78,8 @@ def there_already(state: SessionState, node: nodes.CreateSource) -> Done | None:
 def ensure_registry(state: SessionState, *formats: SqlFormat) -> None:
     """Refuse formats whose schemas live in a schema registry, where there is none."""
     for of in formats:
-        if SUPPORT[of.name].registry and state.settings[settings.REGISTRY] is None:
-            raise SqlError(
-                _REGISTRY_MISSING.format(of.name), hint="JSON, DELIMITED and KAFKA need none."
-            )
+        if of.name in OF_A_REGISTRY and state.settings[settings.REGISTRY] is None:
+            raise registry_missing(of)
 
 
 def create_type(state: SessionState, node: nodes.CreateType) -> Done:

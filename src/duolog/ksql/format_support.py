@@ -33,8 +33,6 @@ class Support:
 
     wraps: bool = False
     unwraps: bool = False
-    registry: bool = False
-    """Whether its schemas live in a schema registry."""
     nested: bool = True
     types: tuple[Type, ...] | None = None
     """The only types that it has; None for all."""
@@ -47,15 +45,10 @@ class Support:
 
 SUPPORT: Final = {
     "JSON": Support(wraps=True, unwraps=True, string_keys_of_maps="JSON only supports"),
-    "JSON_SR": Support(
-        wraps=True, unwraps=True, registry=True, configs=("fullSchemaName", "schemaId")
-    ),
-    "AVRO": Support(
-        wraps=True, unwraps=True, registry=True, configs=("fullSchemaName", "schemaId")
-    ),
+    "JSON_SR": Support(wraps=True, unwraps=True, configs=("fullSchemaName", "schemaId")),
+    "AVRO": Support(wraps=True, unwraps=True, configs=("fullSchemaName", "schemaId")),
     "PROTOBUF": Support(
         wraps=True,
-        registry=True,
         string_keys_of_maps="PROTOBUF format only supports",
         configs=("fullSchemaName", "schemaId", "nullableRepresentation", "unwrapPrimitives"),
     ),

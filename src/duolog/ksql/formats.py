@@ -14,6 +14,15 @@ OF_A_REGISTRY: Final = ("AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
 _DELIMITER_PROPERTY: Final = "delimiter"
 
 
+def registry_missing(of: SqlFormat) -> SqlError:
+    """Return the error of a format whose schemas live in a registry, where none is configured."""
+    return SqlError(
+        f"KSQL is not configured to use a schema registry. To use the {of.name} format, "
+        "please set ksql.schema.registry.url",
+        hint="JSON, DELIMITED and KAFKA need none.",
+    )
+
+
 def plan_format(of: SqlFormat) -> Format:
     """Return the plan's format of keys or values.
 
@@ -25,10 +34,7 @@ def plan_format(of: SqlFormat) -> Format:
         JSON(dialect=ksqldb, single=bare)
     """
     if of.name in OF_A_REGISTRY:
-        raise SqlError(
-            f"KSQL is not configured to use a schema registry. To use the {of.name} format, "
-            "please set ksql.schema.registry.url"
-        )
+        raise registry_missing(of)
     match of.name:
         case "JSON":
             single = ((SINGLE, BARE),) if of.wrap is False else ()

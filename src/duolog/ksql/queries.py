@@ -14,7 +14,7 @@ from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import INSERTED, SELECTED, Properties
 from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
-from duolog.ksql.state import Done, PersistentQuery, SessionState
+from duolog.ksql.state import Done, PersistentQuery, QueryState, SessionState
 from duolog.ksql.upgrades import ensure_query_upgradable, ensure_upgradable
 
 
@@ -106,7 +106,7 @@ def of_query(state: SessionState, node: nodes.OfQuery) -> Done:
         if verb == "TERMINATE":
             del state.queries[one]
         else:
-            now = "PAUSED" if verb == "PAUSE" else "RUNNING"
+            now: QueryState = "PAUSED" if verb == "PAUSE" else "RUNNING"
             state.queries[one] = replace(state.queries[one], state=now)
     past = {"TERMINATE": "terminated", "PAUSE": "paused", "RESUME": "resumed"}[verb]
     ended = tuple(chosen) if verb == "TERMINATE" else ()
@@ -115,15 +115,10 @@ def of_query(state: SessionState, node: nodes.OfQuery) -> Done:
 
 def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) -> PersistentQuery:
     """Return the new query; one that takes the place of another has its id."""
-    old = state.catalog.sources.get(made.name)
+    old, begin = state.catalog.sources.get(made.name), f"C{made.kind[0]}AS_{made.name}"
     if old is None:
-        begin = f"C{made.kind[0]}AS_{made.name}"
         return PersistentQuery(state.next_id(begin), planned, made.name, made.statement)
-    if not old.query:
-        raise SqlError(
-            f"Cannot upgrade data source '{made.name}'. (It was not created by CREATE ... AS SELECT.)"
-        )
-    ensure_upgradable(old, replace(made, timestamp=old.timestamp))
+    ensure_upgradable(old, replace(made, query=old.query or begin))
     if (running := state.queries.get(old.query)) is not None:
         ensure_query_upgradable(running.planned, planned)
     return PersistentQuery(old.query, planned, made.name, made.statement)

@@ -8,10 +8,22 @@ from typing import Final
 from duolog.ksql.catalog import SourceInfo, SqlColumn
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
-from duolog.plan.nodes import ForeignJoin, StreamJoin, StreamTableJoin, TableJoin
+from duolog.plan.nodes import (
+    AggregateNode,
+    ForeignJoin,
+    Node,
+    Plan,
+    StreamJoin,
+    StreamTableJoin,
+    TableJoin,
+)
 
-_NOT_UPGRADED: Final = (StreamTableJoin, StreamJoin, TableJoin, ForeignJoin)
-"""Nodes whose state a changed query could not take over."""
+_JOINS: Final[dict[type[Node], str]] = {
+    StreamTableJoin: "StreamTableJoin",
+    StreamJoin: "StreamStreamJoin",
+    TableJoin: "TableTableJoin",
+    ForeignJoin: "ForeignKeyTableTableJoin",
+}
 
 
 def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
@@ -20,6 +32,8 @@ def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
     Raises:
         SqlError: it does not; the text says what differs.
     """
+    if bool(old.query) != bool(new.query):
+        raise _refused(old, "(One of the two is made by CREATE ... AS SELECT, the other is not.)")
     _ensure_same(old, "KAFKA_TOPIC", old.topic, new.topic)
     _ensure_same(old, "KEY_FORMAT", old.key_format.name, new.key_format.name)
     _ensure_same(old, "VALUE_FORMAT", old.value_format.name, new.value_format.name)
@@ -61,11 +75,42 @@ def ensure_query_upgradable(old: Planned, new: Planned) -> None:
     """Refuse a query that takes the place of another and could not go on with its state.
 
     Raises:
-        SqlError: it reads other sources, or joins.
+        SqlError: it reads other sources, joins, or aggregates otherwise than over a stream without windows and in the
+            same way as before.
     """
     before, now = (tuple(source.name for source in one.sources) for one in (old, new))
     if before != now:
-        raise SqlError(f"Upgrades that change the sources are not supported: {before} -> {now}")
+        raise SqlError(
+            f"Cannot replace a query that reads {', '.join(before)} by one that reads {', '.join(now)}."
+        )
+    for source in new.sources:
+        if source.window is not None:
+            kind = source.kind.capitalize()
+            raise SqlError(f"Upgrades not yet supported for Windowed{kind}Source")
     for node in (*old.plan.nodes, *new.plan.nodes):
-        if isinstance(node, _NOT_UPGRADED):
-            raise SqlError(f"Upgrades not yet supported for {type(node).__name__}")
+        if (step := _not_upgraded(node)) is not None:
+            raise SqlError(f"Upgrades not yet supported for {step}")
+    if _state_of(old.plan) != _state_of(new.plan):
+        raise SqlError(
+            "Cannot replace a query by one that groups by other keys or computes other aggregates."
+        )
+
+
+def _not_upgraded(node: Node) -> str | None:
+    """Return ksqlDB's name of a step whose state a changed query could not take over."""
+    match node:
+        case AggregateNode(windows=windows) if windows is not None:
+            return "StreamWindowedAggregate"
+        case AggregateNode(group=group) if group.is_table:
+            return "TableAggregate"
+        case _:
+            return next((step for kind, step in _JOINS.items() if isinstance(node, kind)), None)
+
+
+def _state_of(plan: Plan) -> list[object]:
+    """Return what the rows in the stores of aggregates are made of."""
+    return [
+        (node.group.keys, node.accumulators)
+        for node in plan.nodes
+        if isinstance(node, AggregateNode)
+    ]

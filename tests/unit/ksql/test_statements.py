@@ -185,6 +185,36 @@ def test_queries_have_names_and_lives() -> None:
     assert not session.state.queries
 
 
+def test_a_query_is_replaced_under_its_name() -> None:
+    session = begun(
+        "CREATE STREAM late AS SELECT * FROM flights WHERE delay > 10;"
+        "CREATE TABLE many AS SELECT id, COUNT(*) AS n FROM flights GROUP BY id;"
+    )
+    done = answer(
+        session, "CREATE OR REPLACE STREAM late AS SELECT *, delay * 2 AS d FROM flights;"
+    )
+    assert done.query is not None
+    assert done.query.id == "CSAS_LATE_0"
+    assert list(session.state.queries) == ["CSAS_LATE_0", "CTAS_MANY_1"]
+    for text, told in (
+        (
+            "CREATE OR REPLACE STREAM late AS SELECT * FROM trains;",
+            "Cannot upgrade data source 'LATE'",
+        ),
+        (
+            "CREATE OR REPLACE STREAM late AS SELECT id, origin, delay, delay * 2 AS d FROM late_too;",
+            "that reads",
+        ),
+        (
+            "CREATE OR REPLACE TABLE many AS SELECT id, COUNT(*) AS n, SUM(delay) AS s FROM flights GROUP BY id;",
+            "other",
+        ),
+    ):
+        with pytest.raises(SqlError, match=told):
+            list(session.run("CREATE STREAM IF NOT EXISTS late_too (id INT KEY, origin STRING, delay BIGINT)"
+                             f" WITH (kafka_topic='l'); {text}"))  # fmt: skip
+
+
 def test_what_is_explained_is_not_begun() -> None:
     session = begun()
     rows = answer(session, "EXPLAIN CREATE STREAM late AS SELECT * FROM flights;").rows
@@ -257,8 +287,8 @@ def test_a_result_that_no_format_can_have_is_written_out() -> None:
 
 @pytest.mark.parametrize(("written", "meant"), [("TAB", "\t"), ("SPACE", " "), (";", ";")])
 def test_delimiters_have_words(written: str, meant: str) -> None:
-    session = begun(
-        f"CREATE STREAM s (a INT) WITH (kafka_topic='s', format='DELIMITED', value_delimiter='{written}');"
-        "CREATE STREAM o AS SELECT * FROM s;"
+    declared = (
+        "CREATE STREAM s (a INT) WITH (kafka_topic='s', format='DELIMITED', value_delimiter='?');"
     )
+    session = begun(declared.replace("?", written) + "CREATE STREAM o AS SELECT * FROM s;")  # noqa: S608
     assert session.catalog.sources["O"].value_format.properties == (("delimiter", meant),)
