@@ -266,9 +266,10 @@ def test_a_table_knows_where_its_rows_came_from() -> None:
 
 
 def test_the_newer_planner_takes_the_key_as_it_is_selected() -> None:
-    newer = "SET 'ksql.new.query.planner.enabled'='true';"
+    query = """SET 'ksql.new.query.planner.enabled'='true';
+        CREATE STREAM made AS SELECT km FROM rides;"""
 
-    assert columns(f"{newer} CREATE STREAM made AS SELECT km FROM rides;") == "`KM` INTEGER"
+    assert columns(query) == "`KM` INTEGER"
 
 
 def test_names_cost_nothing() -> None:

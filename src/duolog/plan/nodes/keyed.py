@@ -66,13 +66,9 @@ class _Keyed(Node):
 class SelectKey(_Keyed):
     """Gives each record of a stream a new key. The old key's columns move into the value.
 
-    <<<<<<< HEAD
-        Without `keys` records have none from here on. With `window` its last columns are the bounds of one, as in the key of a
-        windowed table.
-    =======
-        With `window` its last columns are the bounds of one, as in the key of a windowed table. A key that is
-        null in all columns is no key; with `keeps_nulls` that is so of one column alone, as in ksqlDB.
-    >>>>>>> 706127b (plan, kernel: a key of several nulls is a key where SQL partitions; tests hold engine and serde of ksqlDB's formats to one another)
+    Without `keys` records have none from here on. With `window` its last columns are the bounds of one, as in
+    the key of a windowed table. A key that is null in all columns is no key; with `keeps_nulls` that is so of one
+    column alone, as in ksqlDB.
     """
 
     name: str
