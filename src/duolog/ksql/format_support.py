@@ -39,6 +39,8 @@ class Support:
     single: bool = False
     string_keys_of_maps: str = ""
     """How it begins to say that the keys of a MAP must be STRING; empty where any type will do."""
+    avro_names: bool = False
+    """Whether columns and fields must have names as Avro has them."""
     configs: tuple[str, ...] = ()
     """The properties, beside the format itself, that it understands."""
 
@@ -46,7 +48,9 @@ class Support:
 SUPPORT: Final = {
     "JSON": Support(wraps=True, unwraps=True, string_keys_of_maps="JSON only supports"),
     "JSON_SR": Support(wraps=True, unwraps=True, configs=("fullSchemaName", "schemaId")),
-    "AVRO": Support(wraps=True, unwraps=True, configs=("fullSchemaName", "schemaId")),
+    "AVRO": Support(
+        avro_names=True, wraps=True, unwraps=True, configs=("fullSchemaName", "schemaId")
+    ),
     "PROTOBUF": Support(
         wraps=True,
         string_keys_of_maps="PROTOBUF format only supports",
@@ -163,4 +167,17 @@ def _reason(of: SqlFormat, columns: Sequence[SqlColumn]) -> str:
             isinstance(part, Map) and part.key != STRING for part in parts_of(of_column)
         ):
             return f"{support.string_keys_of_maps} MAP types with STRING keys"
+        if support.avro_names and (wrong := _wrong_in_avro(column)):
+            return f"Schema is not compatible with Avro: {wrong}"
+    return ""
+
+
+def _wrong_in_avro(column: SqlColumn) -> str:
+    """Return what Avro says of the name of a column, or of a field within it; empty where they are right."""
+    inside = (part.fields for part in parts_of(column.type) if isinstance(part, Struct))
+    for name in (column.name, *(field.name for fields in inside for field in fields)):
+        if not (name[:1].isalpha() or name[:1] == "_"):
+            return f"Illegal initial character: {name}"
+        if not name.replace("_", "a").isalnum():
+            return f"Illegal character in: {name}"
     return ""

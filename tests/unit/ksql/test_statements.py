@@ -71,6 +71,8 @@ def answer(session: SqlSession, text: str) -> Done:
          "'WRAP_SINGLE_VALUE' is only valid for single-field value schemas"),
         ("CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='KAFKA', wrap_single_value=true);",
          "Format 'KAFKA' does not support 'WRAP_SINGLE_VALUE' set to 'true'."),
+        ("CREATE STREAM s (v STRUCT<`2nd` INT>) WITH (kafka_topic='s', value_format='AVRO');",
+         "Schema is not compatible with Avro: Illegal initial character: 2nd"),
         # Properties.
         ("CREATE STREAM s (v INT) WITH (kafka_topic='s', colour='red');", "Invalid config variable(s) in the WITH clause: COLOUR"),
         ("CREATE STREAM s (v INT) WITH (kafka_topic='s', window_type='TUMBLING');", "windows require 'WINDOW_SIZE'"),
