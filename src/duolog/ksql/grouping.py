@@ -163,7 +163,8 @@ class Grouping:
             name, _, of = self._results[meaning(node, self._scope)]
             return Bound(ColumnRef(name), of)
         found = self._key_types.get(meaning(node, self._scope))
-        if found is None and isinstance(node, exp.Column) and not self._is_bound(node):
+        is_column = isinstance(node, exp.Column) and not self._is_variable(node)
+        if found is None and is_column and not self._is_bound(node):
             raise SqlError(
                 f"Non-aggregate HAVING expression not part of GROUP BY: {told(node, self._scope)}",
                 at=place_of(node),

@@ -105,6 +105,8 @@ def test_a_stream_has_the_columns_that_are_selected(query: str, wanted: str) -> 
          "`CITY` STRING KEY, `UNTIL` BIGINT, `N` BIGINT"),
         ("SELECT land, COUNT(*) AS n FROM cities GROUP BY land HAVING COUNT(*) > 1",
          "`LAND` STRING KEY, `N` BIGINT"),
+        ("SELECT city, TRANSFORM(ARRAY[COUNT(*)], n => n + km) AS n, km FROM rides GROUP BY city, km",
+         "`CITY` STRING KEY, `KM` INTEGER KEY, `N` ARRAY<BIGINT>"),
         ("SELECT name, ROWOFFSET AS o FROM cities", "`NAME` STRING KEY, `O` BIGINT"),
     ],
 )  # fmt: skip
