@@ -1,0 +1,58 @@
+import pytest
+
+from duolog.core.errors import StatementError
+from duolog.engine.formats import decode, encode, or_nulls_only
+from duolog.ksql.catalog import SqlFormat
+from duolog.ksql.errors import SqlError
+from duolog.ksql.formats import plan_format
+from duolog.plan.formats import JSON, Format
+from duolog.plan.types import parse_columns
+
+ONE, TWO = parse_columns("A INT"), parse_columns("A INT, B STRING")
+
+
+def test_an_option_that_a_format_does_not_have_is_refused() -> None:
+    with pytest.raises(StatementError, match="option"):
+        Format("KAFKA", (("delimiter", ";"),))
+    with pytest.raises(StatementError, match="not one character"):
+        Format("DELIMITED", (("delimiter", "<>"),))
+
+
+def test_delimited_carries_plain_columns_only() -> None:
+    Format("DELIMITED").check(TWO, "value")
+
+    with pytest.raises(StatementError, match="DELIMITED cannot carry the value"):
+        Format("DELIMITED").check(parse_columns("A ARRAY<INT>"), "value")
+
+
+def test_formats_of_sql_are_ksqldbs() -> None:
+    assert plan_format(SqlFormat("JSON")) == Format("JSON", (("dialect", "ksqldb"),))
+    assert str(plan_format(SqlFormat("JSON", wrap=False))) == "JSON(dialect=ksqldb, single=bare)"
+    assert plan_format(SqlFormat("DELIMITED", (("delimiter", "\t"),))).option("delimiter") == "\t"
+    assert plan_format(SqlFormat("KAFKA")) == Format("KAFKA")
+
+
+@pytest.mark.parametrize("name", ["AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR"])
+def test_a_format_of_a_schema_registry_says_that_there_is_none(name: str) -> None:
+    with pytest.raises(SqlError, match="not configured to use a schema registry"):
+        plan_format(SqlFormat(name))
+
+
+def test_one_column_stands_alone_in_keys_and_in_values_that_are_not_wrapped() -> None:
+    ksql, bare = plan_format(SqlFormat("JSON")), plan_format(SqlFormat("JSON", wrap=False))
+
+    assert decode(ksql, ONE, "key", first=0).parsed == [
+        "duolog_ksql_json_read_alone(key, '`A` INT')"
+    ]
+    assert decode(ksql, ONE, "value", first=2).columns == ["p2.`A`"]
+    assert encode(ksql, ONE, ["v0"], "value") == "duolog_ksql_json_write(struct(v0), '`A` INT')"
+    assert "write_alone" in encode(bare, ONE, ["v0"], "value")
+    assert "write_alone" not in encode(bare, TWO, ["v0", "v1"], "value")
+
+
+def test_a_key_of_several_nulls_is_a_key_in_ksqldbs_formats_alone() -> None:
+    columns = ["p0.`A`", "p0.`B`"]
+
+    assert or_nulls_only(plan_format(SqlFormat("JSON")), "x", columns) == "x"
+    assert or_nulls_only(Format("DELIMITED"), "x", columns) == "x"
+    assert "p0.`B` IS NULL" in or_nulls_only(JSON, "x", columns)
