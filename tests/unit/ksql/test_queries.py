@@ -84,6 +84,8 @@ def _read(data: bytes | None) -> object:
          "`ID` INTEGER KEY, `SINCE` BIGINT, `N` INTEGER"),
         ("SELECT * FROM pages",
          "`ID` INTEGER KEY, `N` INTEGER, `H` ARRAY<STRUCT<`KEY` STRING, `VALUE` BYTES>>"),
+        ("SELECT * FROM pages PARTITION BY n",
+         "`N` INTEGER KEY, `H` ARRAY<STRUCT<`KEY` STRING, `VALUE` BYTES>>, `ID` INTEGER"),
         ("SELECT id, EXPLODE(tags) AS tag, EXPLODE(codes) FROM rides",
          "`ID` INTEGER KEY, `TAG` STRING, `KSQL_COL_0` INTEGER"),
         ("SELECT id, CUBE_EXPLODE(codes) AS c FROM rides", "`ID` INTEGER KEY, `C` ARRAY<INTEGER>"),
