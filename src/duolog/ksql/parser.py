@@ -19,13 +19,13 @@ class KsqlParser(QueryParser):
         token, comments = self._curr, list(self._curr.comments)
         for words, read in self._statements().items():
             if self.at_word(*words):
-                if words[0] == "SELECT":
-                    found: exp.Expression = self.query()
-                else:
+                is_query = words[0] == "SELECT"
+                if not is_query:
                     self._advance(len(words))
-                    found = read()
+                found = read()
                 found.add_comments(comments, prepend=True)
-                return self.expression(found, token)
+                # A query says where it stands, and has clauses that sqlglot's own does not know.
+                return found if is_query else self.expression(found, token)
         self.raise_error(f"Unknown statement '{token.text}'", token)
         raise AssertionError
 

@@ -1,6 +1,7 @@
 """Queries that go on: CREATE … AS SELECT, INSERT INTO … SELECT, TERMINATE, PAUSE, RESUME."""
 
 from dataclasses import replace
+from typing import Final
 
 from sqlglot import exp
 
@@ -16,6 +17,9 @@ from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
 from duolog.ksql.state import Done, PersistentQuery, QueryState, SessionState
 from duolog.ksql.upgrades import ensure_query_upgradable, ensure_upgradable
+
+_TRANSIENT: Final = "__rows"
+"""The topic in plans of queries whose rows go to no topic."""
 
 
 def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
@@ -48,7 +52,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     state.catalog.sources[name] = replace(made, query=query.id)
     state.queries[query.id] = query
     _keep_partitions(state, properties, planned)
-    return Done(node, query, f"Created query with ID {query.id}")
+    return Done(node, query, message=f"Created query with ID {query.id}")
 
 
 def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
@@ -88,7 +92,18 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
         raise SqlError(f"Query ID '{query_id}' already exists.")
     query = PersistentQuery(query_id, planned, sink.name, text_of(node))
     state.queries[query_id] = query
-    return Done(node, query, f"Created query with ID {query_id}")
+    return Done(node, query, message=f"Created query with ID {query_id}")
+
+
+def select(state: SessionState, node: exp.Select) -> Done:
+    """Plan a SELECT whose rows go to whoever runs the statements, and end with them.
+
+    Raises:
+        SqlError: it cannot run.
+    """
+    planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))
+    query_id = state.next_id(f"transient_{planned.sources[0].name}")
+    return Done(node, selected=PersistentQuery(query_id, planned, "", text_of(node)))
 
 
 def of_query(state: SessionState, node: nodes.OfQuery) -> Done:
@@ -165,8 +180,9 @@ def tried(state: SessionState, node: exp.Expression) -> PersistentQuery:
         case nodes.InsertSelect():
             done = insert_select(copy, node)
         case exp.Select():
-            planned = plan_query(node, copy.catalog, Target("result", settings=copy.settings))
-            return PersistentQuery("transient", planned, "")
+            done = select(copy, node)
+            assert done.selected is not None
+            return done.selected
         case _:
             raise SqlError("The provided statement does not run a ksql query")
     assert done.query is not None

@@ -139,6 +139,7 @@ _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done
     nodes.AlterSystem: _no_system,
     nodes.InsertSelect: queries.insert_select,
     nodes.InsertValues: insert_values,
+    exp.Select: queries.select,
     nodes.OfQuery: queries.of_query,
     nodes.Show: listing.show,
     nodes.Describe: listing.describe,

@@ -59,6 +59,8 @@ class Done:
 
     node: exp.Expression
     query: PersistentQuery | None = None
+    selected: PersistentQuery | None = None
+    """A query whose rows go to whoever asked, and that is in no catalog."""
     message: str = ""
     rows: tuple[Rows, ...] = ()
     inserted: InsertedRow | None = None

@@ -124,6 +124,20 @@ def test_a_replaced_stream_keeps_what_it_had() -> None:
                          " WITH (kafka_topic='flights');"))  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("STREAM trains (id BIGINT KEY, origin STRING) WITH (kafka_topic='trains');", "Key columns must be identical"),
+        ("STREAM trains (id INT KEY, origin STRING) WITH (kafka_topic='rails');", "KAFKA_TOPIC = trains"),
+        ("STREAM trains (id INT KEY, origin STRING) WITH (kafka_topic='trains', format='JSON');", "KEY_FORMAT = KAFKA"),
+        ("STREAM trains AS SELECT * FROM flights;", "One of the two is made by CREATE"),
+    ],
+)  # fmt: skip
+def test_what_a_replaced_stream_had_is_not_changed(statement: str, told: str) -> None:
+    with pytest.raises(SqlError, match=told):
+        list(begun().run(f"CREATE OR REPLACE {statement}"))
+
+
 def test_if_not_exists_and_if_exists_change_nothing() -> None:
     session = begun()
     done = answer(
@@ -222,6 +236,17 @@ def test_what_is_explained_is_not_begun() -> None:
     rows = answer(session, "EXPLAIN CREATE STREAM late AS SELECT * FROM flights;").rows
     assert ("Reads", "FLIGHTS") in rows[0].rows
     assert "LATE" not in session.catalog.sources
+    assert not session.state.queries
+
+
+def test_rows_that_are_asked_for_are_kept_nowhere() -> None:
+    session = begun()
+    done = answer(session, "SELECT origin, delay FROM flights EMIT CHANGES;")
+    assert done.selected is not None
+    assert [column.name for column in done.selected.planned.columns if column.role == "VALUE"] == [
+        "ORIGIN",
+        "DELAY",
+    ]
     assert not session.state.queries
 
 
