@@ -46,17 +46,26 @@ class SqlSession:
         Raises:
             SqlError: one cannot be read, or cannot run; those before it have run.
         """
+        for node, written in self.read(text):
+            yield self.execute(node, written)
+
+    def read(self, text: str) -> Iterator[tuple[exp.Expression, str]]:
+        """Yield each statement of a text, and how it is written; variables stand for what they are by then.
+
+        Raises:
+            SqlError: one cannot be read.
+        """
         if uses_variables(text) and self.state.settings.truth(settings.SUBSTITUTION):
             for piece in pieces(text):
                 written = substituted(piece, self.state.variables)
                 for node in parse(written):
-                    yield self.execute(node, written.strip())
+                    yield node, written.strip()
         else:
             # Read to its end before anything is run: a text with an error in it changes nothing.
             found = parse(text)
             texts = [piece.strip() for piece in pieces(text) if not is_blank(piece)]
             for number, node in enumerate(found):
-                yield self.execute(node, texts[number] if len(texts) == len(found) else "")
+                yield node, texts[number] if len(texts) == len(found) else ""
 
     def execute(self, node: exp.Expression, text: str = "") -> Done:
         """Run a statement, which is written as `text`.
