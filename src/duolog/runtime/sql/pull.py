@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from duolog.runtime.sql.engine import SqlEngine
 
 
-def select(engine: "SqlEngine", statement: exp.Select, text: str) -> Rows:  # noqa: ARG001
+def select(engine: "SqlEngine", statement: exp.Select, text: str) -> Rows:
     """Return the rows of a SELECT without EMIT.
 
     Raises:
