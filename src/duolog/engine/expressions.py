@@ -117,10 +117,10 @@ def lower_expression(  # noqa: PLR0911, PLR0912 - a table of cases
             names_of = ", ".join(quoted(f"p_{parameter.name}") for parameter in parameters)
             return f"({names_of}) -> {lower_expression(body, names)}"
         case Call(function, args) if function in PLAN_FUNCTIONS:
-            types = tuple(type_of(arg, names.scope) for arg in args)
+            of_args = tuple(type_of(arg, names.scope) for arg in args)
             result = type_of(expression, names.scope)
             lowered = [lower_expression(arg, names) for arg in args]
-            return lower_sql_function(function.removeprefix(PREFIX), lowered, types, result)
+            return lower_sql_function(function.removeprefix(PREFIX), lowered, of_args, result)
         case Call(function, args) if function in STEPS:
             types = [type_of(arg, names.scope) for arg in args]
             return lower_step(function, [_argument(arg, names) for arg in args], types)

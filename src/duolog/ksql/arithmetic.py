@@ -13,7 +13,7 @@ from duolog.ksql.literals import number
 from duolog.ksql.nodes import place_of
 from duolog.plan.types import INT, NULL, STRING, Type, numeric
 
-_SIGNS: Final = {
+_SIGNS: Final[Mapping[type[exp.Expression], str]] = {
     exp.Add: "ADD",
     exp.Sub: "SUBTRACT",
     exp.Mul: "MULTIPLY",

@@ -36,7 +36,7 @@ from duolog.plan.types import (
     numeric,
 )
 
-COMPARISONS: Final = {
+COMPARISONS: Final[Mapping[type[exp.Expression], str]] = {
     exp.EQ: "EQUAL",
     exp.NEQ: "NOT_EQUAL",
     exp.LT: "LESS_THAN",

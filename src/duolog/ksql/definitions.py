@@ -1,14 +1,14 @@
 """CREATE STREAM and CREATE TABLE over a topic, CREATE TYPE, ALTER and DROP."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
 
 from duolog.ksql import nodes, settings
-from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
+from duolog.ksql.catalog import Role, SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import ensure_key, ensure_value, wrapped
 from duolog.ksql.formats import OF_A_REGISTRY, registry_missing
@@ -24,6 +24,14 @@ from duolog.plan.types import BYTES, STRING, Array, Column, Struct
 RESERVED_COLUMNS: Final = ("ROWTIME", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND")
 """Names that stand beside the columns of each source."""
 HEADERS_TYPE: Final = Array(Struct((Column("KEY", STRING), Column("VALUE", BYTES))))
+_ROLES: Final[Mapping[str, Role]] = {
+    "KEY": "KEY",
+    "PRIMARY KEY": "KEY",
+    "VALUE": "VALUE",
+    "HEADERS": "HEADERS",
+    "HEADER": "HEADER",
+}
+"""By what stands behind a column."""
 
 
 def declare(state: SessionState, node: nodes.CreateSource) -> Done:
@@ -257,7 +265,7 @@ def _column(state: SessionState, kind: str, node: nodes.Element) -> SqlColumn:
             f"Invalid type for HEADER('{header}') column: expected BYTES, got {sql_name(of)}",
             at=place_of(node),
         )
-    return SqlColumn(name, of, "KEY" if role.endswith("KEY") else role, header)
+    return SqlColumn(name, of, _ROLES[role], header)
 
 
 def _ensure_columns(kind: str, columns: Sequence[SqlColumn]) -> None:

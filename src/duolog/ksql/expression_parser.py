@@ -5,18 +5,17 @@
 A condition cannot stand where a value is wanted without parentheses: `GROUP BY a AND b` is no grouping.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Final
+from typing import Final, NoReturn
 
-from sqlglot import exp, parser
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType, exp, parser
 
 from duolog.ksql import nodes
 from duolog.ksql.errors import SqlError
 from duolog.ksql.words import RESERVED, TYPES
 
-_COMPARISONS: Final = {
+_COMPARISONS: Final[Mapping[TokenType, type[exp.Expression]]] = {
     TokenType.EQ: exp.EQ,
     TokenType.NEQ: exp.NEQ,
     TokenType.LT: exp.LT,
@@ -24,8 +23,15 @@ _COMPARISONS: Final = {
     TokenType.GT: exp.GT,
     TokenType.GTE: exp.GTE,
 }
-_TERMS: Final = {TokenType.PLUS: exp.Add, TokenType.DASH: exp.Sub}
-_FACTORS: Final = {TokenType.STAR: exp.Mul, TokenType.SLASH: exp.Div, TokenType.MOD: exp.Mod}
+_TERMS: Final[Mapping[TokenType, type[exp.Expression]]] = {
+    TokenType.PLUS: exp.Add,
+    TokenType.DASH: exp.Sub,
+}
+_FACTORS: Final[Mapping[TokenType, type[exp.Expression]]] = {
+    TokenType.STAR: exp.Mul,
+    TokenType.SLASH: exp.Div,
+    TokenType.MOD: exp.Mod,
+}
 _NAME_TOKENS: Final = {TokenType.VAR, TokenType.IDENTIFIER}
 _BIGINT_MAX: Final = 2**63 - 1
 _LITERAL_TYPES: Final = {"DATE", "TIME", "TIMESTAMP"}
@@ -68,11 +74,12 @@ class ExpressionParser(parser.Parser):
             self.expected(sign)
         return self._prev
 
-    def expected(self, *what: str) -> None:
+    def expected(self, *what: str) -> NoReturn:
         """Raise the error of a token that does not fit."""
         wanted = what[0] if len(what) == 1 else f"one of {', '.join(what)}"
         found = f"'{self._curr.text}'" if self._curr else "the end"
         self.raise_error(f"Expecting {wanted}, found {found}")
+        raise AssertionError  # The parser raises at its first error.
 
     def _ahead(self, count: int) -> Token | None:
         at = self._index + count
@@ -98,13 +105,13 @@ class ExpressionParser(parser.Parser):
 
     def text(self) -> exp.Literal:
         token = self.expect(TokenType.STRING, "a text in quotes")
-        return self.expression(exp.Literal.string(token.text), token)
+        return self.expression(exp.Literal(this=token.text, is_string=True), token)
 
     def integer(self) -> exp.Literal:
         token = self.expect(TokenType.NUMBER, "a whole number")
         if not token.text.isdecimal():
             self.raise_error(f"Expecting a whole number, found '{token.text}'", token)
-        return self.expression(exp.Literal.number(token.text), token)
+        return self.expression(exp.Literal(this=token.text, is_string=False), token)
 
     def literal(self) -> exp.Expression:
         """Read a literal, as a property has it."""
@@ -117,8 +124,7 @@ class ExpressionParser(parser.Parser):
         for word, node in (("TRUE", exp.true()), ("FALSE", exp.false()), ("NULL", exp.null())):
             if self.take_word(word):
                 return self.expression(node, self._prev)
-        self.expected("a literal")
-        raise AssertionError
+        return self.expected("a literal")
 
     def _number(self, *, negative: bool = False) -> exp.Literal:
         sign = self._prev if negative else None
@@ -132,7 +138,7 @@ class ExpressionParser(parser.Parser):
                 f"Failed to prepare statement: {place}: Invalid numeric literal: {written}",
                 kind="syntax",
             )
-        return self.expression(exp.Literal.number(token.text), token)
+        return self.expression(exp.Literal(this=token.text, is_string=False), token)
 
     # Types.
 
@@ -201,7 +207,7 @@ class ExpressionParser(parser.Parser):
         return self._chain(self._negation, {"AND": exp.And})
 
     def _chain(
-        self, part: Callable[[], exp.Expression], kinds: dict[str, type[exp.Connector]]
+        self, part: Callable[[], exp.Expression], kinds: dict[str, type[exp.Expression]]
     ) -> exp.Expression:
         found = part()
         while (word := self.take_one_of(*kinds)) is not None:
@@ -277,7 +283,7 @@ class ExpressionParser(parser.Parser):
         return self._operators(self._signed, _FACTORS)
 
     def _operators(
-        self, part: Callable[[], exp.Expression], kinds: dict[TokenType, type[exp.Binary]]
+        self, part: Callable[[], exp.Expression], kinds: Mapping[TokenType, type[exp.Expression]]
     ) -> exp.Expression:
         found = part()
         while self._curr.token_type in kinds:

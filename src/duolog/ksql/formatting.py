@@ -1,6 +1,7 @@
 """Expressions as the language's errors quote them: (A + 1), SUM(VALUE), 'text'."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from duolog.ksql.types import sql_name, type_from
 from duolog.ksql.words import RESERVED
 
 _PLAIN: Final = re.compile(r"[A-Z_@][A-Z0-9_@]*\Z")
-SIGNS: Final = {
+SIGNS: Final[Mapping[type[exp.Expression], str]] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
     exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.NullSafeNEQ: "IS DISTINCT FROM",
 }  # fmt: skip

@@ -47,7 +47,7 @@ def aggregates_in(*found: exp.Expression | None) -> list[exp.Expression]:
         for node in found
         if node is not None
         for part in node.walk(bfs=False)
-        if is_aggregate(part)
+        if isinstance(part, exp.Expression) and is_aggregate(part)
     ]
 
 

@@ -5,7 +5,7 @@ one record of a topic that is not there ─▶ key ─▶ columns ─▶ time �
 
 from typing import Final
 
-from duolog.ksql.sources import plan_format
+from duolog.ksql.formats import plan_format
 from duolog.ksql.state import InsertedRow
 from duolog.ksql.steps import Steps
 from duolog.plan.expressions import Expression, Literal

@@ -32,7 +32,7 @@ def timestamp_of(text: str) -> dt.datetime:
         raise ValueError(text)
     part = {name: int(found[name] or least) for name, least in _LEAST.items()}
     micros = int((found["fraction"] or "0").ljust(6, "0")[:6])
-    local = dt.datetime(**part, microsecond=micros, tzinfo=_zone(found["zone"]))  # type: ignore[arg-type]
+    local = dt.datetime(**part, microsecond=micros, tzinfo=_zone(found["zone"]))
     return local.astimezone(dt.UTC)
 
 

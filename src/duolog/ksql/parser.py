@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
 from duolog.ksql import nodes
 from duolog.ksql.query_parser import QueryParser

@@ -6,8 +6,7 @@ SELECT … FROM a [JOIN b WITHIN … ON …] [WINDOW …] [WHERE …] [GROUP BY 
 from collections.abc import Callable
 from typing import Final
 
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
 from duolog.ksql import nodes
 from duolog.ksql.expression_parser import ExpressionParser

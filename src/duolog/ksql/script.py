@@ -28,7 +28,7 @@ def parse(text: str) -> list[exp.Expression]:
         SqlError: it has another form; the place is in it.
     """
     try:
-        return [node for node in Ksql().parse(text) if node is not None]
+        return [node for node in Ksql().parse(text) if isinstance(node, exp.Expression)]
     except ParseError as error:
         told = error.errors[0]
         length = len(told["highlight"] or " ")

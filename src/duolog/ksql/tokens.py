@@ -1,7 +1,6 @@
 """The tokenizer: words are words here, and what they mean is the parser's to say."""
 
-from sqlglot import tokens
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, tokens
 
 
 class KsqlTokenizer(tokens.Tokenizer):

@@ -10,7 +10,7 @@ Source: Kafka Streams `KTableSource`, `KTableFilter`, `KTableMapValues`, `KStrea
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from duolog.plan.cuts import TableCopy
 from duolog.plan.expressions import Named, Scope
@@ -180,7 +180,8 @@ def _explode(node: Explode) -> Run:
         found = of(*_read(entry))
         if isinstance(found[0], dict):
             return list(found[0].items())
-        return list(zip_longest(*(array or () for array in found)))  # type: ignore[misc]
+        arrays = cast("list[Sequence[object]]", [array or () for array in found])
+        return list(zip_longest(*arrays))
 
     def run(entry: Entry, _stores: Stores) -> Sequence[Entry]:
         if entry.value is None:

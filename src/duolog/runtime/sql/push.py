@@ -1,17 +1,13 @@
 """A SELECT that goes on: EMIT CHANGES, EMIT FINAL."""
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.answers import Rows
-
-if TYPE_CHECKING:
-    from duolog.runtime.sql.engine import SqlEngine
+from duolog.runtime.sql.needs import Engine
 
 
-def select(engine: "SqlEngine", statement: exp.Select, text: str) -> Rows:
+def select(engine: Engine, statement: exp.Select, text: str) -> Rows:
     """Return the rows of a SELECT with EMIT.
 
     Raises:
