@@ -103,7 +103,7 @@ def application(where: Path, servers: str, topology: Topology | None = None) -> 
 
 def checkpoint_of(where: Path) -> Checkpoint:
     checkpoint = Checkpoint(where / "checkpoints" / "counted")
-    checkpoint.directory.mkdir(parents=True)
+    checkpoint.directory.mkdir(parents=True, exist_ok=True)
     return checkpoint
 
 
@@ -184,11 +184,37 @@ def test_a_second_process_of_the_application_is_refused(
     assert topics_at_jvm_start == []
 
 
-@pytest.mark.parametrize("locks", [["lock"], ["process"], []])
+def test_a_second_process_is_refused_while_the_first_one_still_starts_its_jvm(
+    cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
+) -> None:
+    """It started a JVM of its own, and was refused 15 seconds later."""
+    directory = checkpoint_of(tmp_path).directory
+
+    with (
+        owner_with(directory, "process"),
+        pytest.raises(CheckpointInUse, match='"counted" runs in another process'),
+    ):
+        application(tmp_path, cluster.bootstrap_servers).start()
+
+    assert topics_at_jvm_start == []
+
+
+def test_a_start_that_failed_leaves_the_application_to_others(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    starting = application(tmp_path, cluster.bootstrap_servers)
+    with starting, pytest.raises(JvmStarted):
+        starting.start()
+
+    with owner_with(checkpoint_of(tmp_path).directory, "process"):
+        pass
+
+
+@pytest.mark.parametrize("locks", [["lock"], []])
 def test_an_owner_that_is_ending_or_has_gone_does_not_keep_the_jvm_from_starting(
     cluster: EmbeddedCluster, tmp_path: Path, locks: list[str]
 ) -> None:
-    """A JVM outlives its Python for a moment, and Python may go on without the application."""
+    """A JVM outlives its Python for a moment."""
     directory = checkpoint_of(tmp_path).directory
 
     with owner_with(directory, *locks), pytest.raises(JvmStarted):

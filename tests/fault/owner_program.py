@@ -69,6 +69,7 @@ def main() -> None:
         if line.strip() == "elsewhere":
             owner._machine = lambda: "another machine"  # noqa: SLF001
             owner._lock = lambda *_: "unsupported"  # noqa: SLF001
+            owner._is_locked_elsewhere = lambda directory: False  # noqa: SLF001
             assert owner.claim.__kwdefaults__ is not None
             owner.claim.__kwdefaults__["lease_s"] = LEASE_S
         try:

@@ -34,6 +34,8 @@ def begin(application: "Application", *, create_topics: bool) -> "RunningQuery":
     for topic in application.create_source_topics() if create_topics else ():
         click.echo(f'created source topic "{topic}", which was missing', err=True)
     application.check()
+    application.reserve()
+    click.echo(f'application "{application.application_id}" starts its engine …', err=True)
     application.open()
     end_in_order_on_signals()
     query = application.start()

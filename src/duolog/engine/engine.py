@@ -26,7 +26,7 @@ from duolog.engine.launch import Launcher
 from duolog.engine.lower import lower
 from duolog.engine.lowering.looks import Bounds
 from duolog.engine.modes import ChosenMode, choose_mode
-from duolog.engine.owner import claim, ensure_no_live_owner, release
+from duolog.engine.owner import claim, ensure_no_live_owner, give_back, release, reserve
 from duolog.engine.patterns import matched_topics, with_topics
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.session import Session, open_session, slots_of
@@ -68,6 +68,7 @@ class Engine:
         self.config = config
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
         self._queries: dict[str, RunningQuery] = {}
+        self._reserved: set[Path] = set()
         self._opened: Session | None = None
         self._opening = threading.Lock()
 
@@ -102,6 +103,20 @@ class Engine:
         shape = shape_of(self._spec(levels, application_id), Names.of(levels))
         checkpoint.ensure_fits(application_id, shape, self._topics.topic_ids(counts))
 
+    def reserve(self, application_id: str) -> None:
+        """Keep other processes of this machine from starting the application until this engine closes.
+
+        `start` does it, too. Who warms up first says it before, so that a second process does not wait for a
+        JVM of its own to be refused.
+
+        Raises:
+            ConfigError: the name cannot name an application.
+            CheckpointInUse, CheckpointNotWritable: as `start`.
+        """
+        directory = self._checkpoint(application_id).directory
+        if reserve(directory, application_id):
+            self._reserved.add(directory)
+
     def start(self, plan: Plan, application_id: str, mode: Mode = "auto") -> RunningQuery:
         """Start `plan` under a name that its state is kept by.
 
@@ -120,7 +135,10 @@ class Engine:
         with _starting:
             checkpoint = self._checkpoint(application_id)
             _ensure_not_running(checkpoint.directory, application_id)
+            self.reserve(application_id)
             session = self._session()
+            # From here on it goes with the claim: of the same id, the next engine may have it when this one closes.
+            self._reserved.discard(checkpoint.directory)
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             try:
                 checkpoint.forget_unplanned()
@@ -189,6 +207,8 @@ class Engine:
             if query.has_ended:
                 del _by_checkpoint[place]
         self._queries.clear()
+        while self._reserved:
+            give_back(self._reserved.pop())
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()

@@ -1,13 +1,14 @@
 """Which JVM runs an application: one at a time may write to its checkpoint.
 
     CHECKPOINTS/<application id>/owner.lock     locked by the JVM for as long as it lives
-    CHECKPOINTS/<application id>/owner.process  locked by Python for as long as it lives
+    CHECKPOINTS/<application id>/owner.process  locked by Python from before its JVM starts; says who that is
     CHECKPOINTS/<application id>/owner.json     number and name of the claim; machine, pid; for people too
     CHECKPOINTS/<application id>/owner.N.beat   touched every two seconds by the owner numbered N
 
     who holds it                          what a start finds         what it does
     a process of this machine, in any     both locks are held        refuses
     container; also one that is paused
+    one whose JVM still starts            Python's lock is held      refuses, before its own JVM starts
     a JVM whose Python has just ended     its lock is held           waits, and refuses where it stays
     a JVM that has just been killed       the lock is free           goes on at once
     another host, over a shared file      the lock is free or not    watches the beat for LEASE_S; refuses
@@ -22,6 +23,7 @@ and would still write. A pid tells nothing: it comes back, and in another contai
 import contextlib
 import fcntl
 import json
+import os
 import socket
 import time
 import uuid
@@ -129,6 +131,38 @@ def ensure_no_live_owner(directory: Path, application_id: str) -> None:
         raise _in_use(directory, application_id, found)
 
 
+def reserve(directory: Path, application_id: str) -> bool:
+    """Keep the other processes of this machine from starting the application; needs no JVM, which takes seconds.
+
+    What `claim` does later includes it, and `release` or `give_back` ends it.
+
+    Returns:
+        Whether it is news: False where this process had it already.
+
+    Raises:
+        CheckpointInUse: another process runs the application or is starting it.
+        CheckpointNotWritable: this user may not write there, or there is no space.
+    """
+    with writing(directory, application_id):
+        make_durable_dir(directory)
+    if directory in _locked_here:
+        return False
+    # Who only looks, as `ensure_no_live_owner` does, holds the lock for a moment.
+    deadline = time.monotonic() + _SETTLE_S
+    while _is_locked_elsewhere(directory):
+        if time.monotonic() > deadline:
+            raise _in_use(directory, application_id, _process_of(directory))
+        time.sleep(_POLL_S)
+    # Of two that come to this line at once one takes it, and `claim` refuses the other one.
+    _lock_here(directory)
+    return directory in _locked_here
+
+
+def give_back(directory: Path) -> None:
+    """End what `reserve` began, of a start that has not come to its claim."""
+    _unlock_here(directory)
+
+
 def release(directory: Path, holder: Holder, pid: int) -> None:
     """Give the checkpoint up; does nothing where another process owns it."""
     found = _read(directory)
@@ -194,7 +228,19 @@ def _flocked(directory: Path) -> IO[bytes]:
     except OSError:
         file.close()
         raise
+    # For people. Where it cannot be written, a claim says so with the path.
+    with contextlib.suppress(OSError):
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on host {socket.gethostname()}\n".encode())
+        file.flush()
     return file
+
+
+def _process_of(directory: Path) -> str:
+    try:
+        return (directory / PROCESS_FILE).read_text().strip()
+    except OSError:
+        return ""
 
 
 def _ensure_mine(directory: Path, mine: Owner, application_id: str) -> None:
@@ -229,7 +275,7 @@ def _touched_at(beat: Path) -> int:
         return 0
 
 
-def _in_use(directory: Path, application_id: str, owner: Owner | None) -> CheckpointInUse:
+def _in_use(directory: Path, application_id: str, owner: Owner | str | None) -> CheckpointInUse:
     return CheckpointInUse(
         f'application "{application_id}" runs in another process',
         query_id=application_id,

@@ -3,7 +3,7 @@
     data_dir/checkpoints/<application id>   state and source offsets
     data_dir/engine.log                     what the JVM says
 
-Its life: `check` tells what is wrong before anything takes long; `open` starts what does and needs no
+Its life: `check` tells what is wrong before anything takes long; `reserve` keeps others out; `open` starts what does and needs no
 topic (the JVM); `start` checks, makes the result topics that are missing, opens what is not open and starts the
 query; `stop` ends the query; `close` ends both, as the end of a `with` does.
 """
@@ -107,6 +107,15 @@ class Application:
         """
         ensure_reachable(self._bootstrap_servers)
         self._engine_of_this().check(self.plan, self.application_id)
+
+    def reserve(self) -> None:
+        """Keep other processes of this machine from starting the application until this one closes.
+
+        Raises:
+            ConfigError: the name of the topology cannot name an application.
+            QueryError: another process runs the application or is starting it; nothing can be written.
+        """
+        self._engine_of_this().reserve(self.application_id)
 
     def open(self) -> None:
         """Start the JVM. Takes seconds; needs no broker.

@@ -49,6 +49,9 @@ class FakeApplication:
         if self.fails:
             raise self.fails.pop()
 
+    def reserve(self) -> None:
+        pass
+
     def open(self) -> None:
         pass
 

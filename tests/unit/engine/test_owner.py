@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ import pytest
 
 from duolog.engine import owner
 from duolog.engine.errors import CheckpointInUse, CheckpointNotWritable
-from duolog.engine.owner import Locked, Owner, claim, release
+from duolog.engine.owner import Locked, Owner, claim, give_back, release, reserve
 
 HOLDS_THE_LOCK = """
 import fcntl, sys
@@ -117,6 +118,35 @@ def test_an_owner_whose_python_lives_is_not_waited_for(
             start(tmp_path, PlayedHolder(), wait_s=30)
 
     assert time.monotonic() - began < 10
+
+
+def test_an_owner_that_still_starts_its_jvm_keeps_others_out(
+    tmp_path: Path, other: "subprocess.Popen[str]"
+) -> None:
+    """A second process was refused only when its own JVM was there, 15 seconds later."""
+    (tmp_path / "owner.process").write_text("process 4711 on host north\n")
+    with (tmp_path / "owner.process").open("a") as process:
+        fcntl.flock(process, fcntl.LOCK_EX)
+
+        with pytest.raises(CheckpointInUse, match="runs in another process") as caught:
+            reserve(tmp_path, "totals")
+
+    assert caught.value.detail.endswith("is held by process 4711 on host north.")
+    assert reserve(tmp_path, "totals")
+    give_back(tmp_path)
+
+
+def test_what_was_reserved_is_held_until_it_is_given_back(tmp_path: Path) -> None:
+    directory = tmp_path / "totals"
+
+    assert reserve(directory, "totals")
+    assert not reserve(directory, "totals")
+    with (directory / "owner.process").open() as process:
+        assert process.read() == f"process {os.getpid()} on host {socket.gethostname()}\n"
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(process, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        give_back(directory)
+        fcntl.flock(process, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_an_owner_may_claim_again_with_another_jvm(tmp_path: Path) -> None:

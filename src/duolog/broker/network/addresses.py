@@ -1,13 +1,20 @@
 """Addresses to listen on, and the sockets that do."""
 
+import errno
 import ipaddress
 import socket
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from duolog.core.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 512
+_HINTS: Final = {
+    errno.EADDRINUSE: "Another program listens there, perhaps another broker: stop it, or take another port; "
+    "--listen 127.0.0.1:0 takes a free one.",
+    errno.EACCES: "Ports below 1024 want a privilege: take another one.",
+    errno.EADDRNOTAVAIL: "Take an address of this machine; --advertise is what clients are told.",
+}
 
 
 class Address(NamedTuple):
@@ -70,6 +77,10 @@ def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -
     except OSError as error:
         listening.close()
         raise ConfigError(
-            f'cannot listen on "{address}"', name="listen", value=str(address), detail=str(error)
+            f'cannot listen on "{address}"',
+            name="listen",
+            value=str(address),
+            detail=str(error),
+            hint=_HINTS.get(error.errno or 0, ""),
         ) from error
     return listening

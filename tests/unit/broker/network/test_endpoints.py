@@ -93,8 +93,9 @@ def test_when_one_listener_cannot_be_opened_none_is() -> None:
     address = str(free.bound)
     free.listening.close()
 
-    with pytest.raises(ConfigError, match="cannot listen"):
+    with pytest.raises(ConfigError, match="cannot listen") as caught:
         open_endpoints(endpoints(settings(), (address, taken)), insecure=False)
+    assert "take another port" in caught.value.hint
 
     open_endpoints(endpoints(settings(), (address,)), insecure=False)[0].listening.close()
     first.listening.close()
