@@ -11,7 +11,8 @@ from duolog.dsl.records import Records
 from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.join_window import JoinWindow
-from duolog.plan.nodes import JoinKind, Node, StreamJoin, StreamJoinSide
+from duolog.plan.joining import join_streams as plan_join
+from duolog.plan.nodes import JoinKind, Node
 from duolog.plan.nodes.join import ensure_history
 
 StreamT = TypeVar("StreamT", bound=Records)
@@ -88,15 +89,7 @@ def join_streams(
     window = time.window(left, right)
     names = JoinedNames(left, right, prefix)
     values = names.all_columns() if select is None else names.select(select)
-    called = "stream" if kind == "inner" else f"stream-{kind}"
-
-    def side(name: str, stores: str, *, of_left: bool) -> StreamJoinSide:
-        return StreamJoinSide(name, left, right, kind, values, of_left, window, time.eager, stores)
-
-    this = builder.add(
-        f"{called}-join-this",
-        lambda name: side(name, time.store or name.replace("-this-", "-"), of_left=True),
+    join = plan_join(
+        builder, (left, right), kind, values, window, eager=time.eager, store=time.store
     )
-    that = builder.add(f"{called}-join-other", lambda name: side(name, this.called, of_left=False))
-    join = builder.add(f"{called}-join", lambda name: StreamJoin(name, (this, that)))
     return type(stream)(builder, join)

@@ -8,20 +8,9 @@ from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.records import Records
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named
-from duolog.plan.nodes import (
-    Announce,
-    Answers,
-    ForeignJoin,
-    ForeignTable,
-    JoinKind,
-    JoinSide,
-    Newest,
-    Node,
-    Numbered,
-    Subscribe,
-    Subscriptions,
-    TableJoin,
-)
+from duolog.plan.joining import join_by_foreign_key
+from duolog.plan.joining import join_tables as plan_join
+from duolog.plan.nodes import ForeignJoin, JoinKind, Node
 
 TableT = TypeVar("TableT", bound=Records)
 
@@ -45,16 +34,7 @@ def join_tables(
         foreign = _join_by_foreign_key(builder, (left, right), kind, keys, values)
         return type(table)(builder, foreign)
 
-    def side(called: str, *, of_left: bool) -> JoinSide:
-        return builder.add(
-            f"{called}-join-{'this' if of_left else 'other'}",
-            lambda name: JoinSide(name, left, right, kind, values, of_left),
-        )
-
-    called = "table" if kind == "inner" else f"table-{kind}"
-    sides = side(called, of_left=True), side(called, of_left=False)
-    join = builder.add(f"{called}-join", lambda name: TableJoin(name, sides))
-    return type(table)(builder, join)
+    return type(table)(builder, plan_join(builder, (left, right), kind, values))
 
 
 def _join_by_foreign_key(
@@ -71,23 +51,7 @@ def _join_by_foreign_key(
             detail=f"A row of {right} alone would have no key: that is a key of {left}.",
             hint="Use left_join, or join tables by their keys.",
         )
-    called = "foreign-join" if kind == "inner" else "foreign-left-join"
-    numbered = builder.add(
-        f"{called}-numbered", lambda name: Numbered(name, left, right, keys, f"{name}-store")
-    )
-    # Announced first: at equal times it is heard of before the answer to an older row.
-    announce = builder.add(f"{called}-announce", lambda name: Announce(name, numbered, kind))
-    subscribe = builder.add(f"{called}-subscribe", lambda name: Subscribe(name, numbered, kind))
-    kept = builder.add(
-        f"{called}-subscriptions",
-        lambda name: Subscriptions(name, numbered, subscribe, f"{name}-store"),
-    )
-    table = builder.add(f"{called}-table", lambda name: ForeignTable(name, numbered, kept))
-    answers = builder.add(f"{called}-answers", lambda name: Answers(name, numbered, kept, table))
-    newest = builder.add(f"{called}-newest", lambda name: Newest(name, announce, f"{name}-store"))
-    return builder.add(
-        called, lambda name: ForeignJoin(name, answers, newest, kind, values, f"{name}-store")
-    )
+    return join_by_foreign_key(builder, tables, kind, keys, values)
 
 
 def _foreign_key(left: Node, right: Node, on: On | None) -> tuple[Named, ...]:

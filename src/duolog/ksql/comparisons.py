@@ -14,10 +14,11 @@ from sqlglot import exp
 from duolog.ksql.bound import Binding, Bound, Meaning, call, constant, converted, invalid, unwrapped
 from duolog.ksql.coercion import of_one_type
 from duolog.ksql.errors import SqlError
-from duolog.ksql.formatting import SIGNS, formatted
+from duolog.ksql.formatting import SIGNS
 from duolog.ksql.literals import read_text, text_of
 from duolog.ksql.moments import millis_of
 from duolog.ksql.nodes import place_of
+from duolog.ksql.scope import as_joined
 from duolog.ksql.types import sql_name, wider
 from duolog.plan.expressions import Literal
 from duolog.plan.types import (
@@ -63,8 +64,8 @@ def _comparison(binding: Binding, node: exp.Expression) -> Bound:
         )
     if not _comparable(left.type, right.type, name):
         raise SqlError(
-            f"Cannot compare {formatted(node.this)} ({sql_name(left.type)}) to "
-            f"{formatted(node.expression)} ({sql_name(right.type)}) with {name}.",
+            f"Cannot compare {as_joined(node.this, binding.scope)} ({sql_name(left.type)}) to "
+            f"{as_joined(node.expression, binding.scope)} ({sql_name(right.type)}) with {name}.",
             at=place_of(node),
         )
     left, right = _alike(left, right)

@@ -23,6 +23,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import Unsupported
 from duolog.ksql.formats import plan_format
 from duolog.ksql.grouping import Grouping, aggregates_in
+from duolog.ksql.joins import Joiner
 from duolog.ksql.nodes import place_of
 from duolog.ksql.partitioning import keyed_as_selected, partitioned
 from duolog.ksql.presence import Presence
@@ -95,11 +96,11 @@ class _Planner:
             raise SqlError(f"{error.message}\nStatement: {text}") from error
 
     def _relation(self, select: exp.Select) -> Relation:
-        if joins := select.args.get("joins"):
-            raise SqlError("JOIN is not supported.", at=place_of(joins[0]))
         used = frozenset(column.name for column in select.find_all(exp.Column))
         throws = self.settings.truth(settings.THROW_ON_INVALID_TIME)
         reader = SourceReader(self.catalog, self.steps, used, "fail" if throws else "skip")
+        if select.args.get("joins"):
+            return Joiner(reader, self.steps).relation(select)
         return reader.read(select.args["from_"].this)
 
     def _filtered(self, select: exp.Select, relation: Relation) -> Relation:

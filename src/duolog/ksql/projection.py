@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from sqlglot import exp
+
 from duolog.ksql.analysis import Item, key_name, listed, meaning, told
 from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.catalog import SqlColumn
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 GROUPING: Final = "grouping expression"
 PARTITIONING: Final = "partitioning expression"
+JOINING: Final = "join expression"
+FOREIGN_KEY: Final = "primary key column of the left table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,8 @@ def _found_keys(view: View, items: Sequence[Item]) -> list[list[Item]]:
 def _ensure_selected(view: View, found: Sequence[Sequence[Item]], sink: str) -> None:
     if all(found):
         return
+    if view.keyed_by == FOREIGN_KEY:
+        raise _primary_key_missing(view, found)
     if len(view.keys) == 1:
         texts = [told(given, view.scope) for given in view.keys[0].given]
         word = "or"
@@ -123,7 +129,19 @@ def _ensure_selected(view: View, found: Sequence[Sequence[Item]], sink: str) -> 
     raise SqlError(
         "Key missing from projection (ie, SELECT). See https://cnfl.io/2LV7ouS.\n"
         f"The query used to build `{sink}` must include the {view.keyed_by}{plural} {listed(texts, word)} in its "
-        f"projection (eg, SELECT {example}...)."
+        f"projection (eg, SELECT {example}...).{''.join(key.note for key in view.keys)}"
+    )
+
+
+def _primary_key_missing(view: View, found: Sequence[Sequence[Item]]) -> SqlError:
+    columns = [key.given[0] for key, of_key in zip(view.keys, found, strict=True) if not of_key]
+    assert all(isinstance(column, exp.Column) for column in columns), columns
+    plural = "s" if len(columns) > 1 else ""
+    names = ", ".join(f"`{column.name}`" for column in columns)
+    return SqlError(
+        f"Primary key column{plural} missing in projection. For foreign-key table-table joins, the projection must "
+        "include all primary key columns from the left input table "
+        f"(`{columns[0].args['table'].name}`). Missing column{plural}: {names}."
     )
 
 

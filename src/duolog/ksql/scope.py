@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.formatting import quoted_name
+from duolog.ksql.formatting import formatted, quoted_name
 from duolog.ksql.nodes import place_of
 from duolog.plan.expressions import Expression
 from duolog.plan.types import Type
@@ -87,6 +87,28 @@ class SqlScope:
                 "the input."
             )
         return SqlError(text, at=place_of(node))
+
+
+def is_parameter(node: exp.Column) -> bool:
+    """Tell if a name is the parameter of a lambda around it."""
+    around = node.find_ancestor(exp.Lambda)
+    while around is not None:
+        if any(name.name == node.name for name in around.expressions):
+            return True
+        around = around.find_ancestor(exp.Lambda)
+    return False
+
+
+def as_joined(node: exp.Expression, scope: SqlScope) -> str:
+    """Return an expression as errors tell it: a column of several sources as it is called behind a join, S_COL."""
+
+    def resolve(part: exp.Expression) -> exp.Expression:
+        found = scope.get(part) if isinstance(part, exp.Column) else None
+        if found is None or not found.source:
+            return part
+        return exp.column(exp.to_identifier(f"{found.source}_{found.name}", quoted=True))
+
+    return formatted(node.copy().transform(resolve) if len(scope.sources) > 1 else node)
 
 
 def _place(node: exp.Expression) -> str:

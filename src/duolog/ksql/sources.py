@@ -6,7 +6,7 @@ ROWTIME, ROWPARTITION, ROWOFFSET, headers     what stands beside the record; col
 WINDOWSTART, WINDOWEND                        the bounds in a windowed key
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,6 +59,8 @@ class KeyColumn:
 
     name: str
     given: tuple[exp.Expression, ...]
+    note: str = ""
+    """What an error says besides where it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ class SourceReader:
     def read(self, table: exp.Table, *, joined: bool = False) -> Relation:
         """Return the records of a source.
 
-        What stands beside a record is made a column of it where it is `joined`: then there are two records.
+        Where it is `joined`, all that a query may name is a column of the value: what stands beside a record, as there
+        are two records then, and its key, as one of them may be missing.
         """
         source, alias = self.info(table), table.alias or table.name
         beside = self._beside(source)
@@ -106,18 +109,21 @@ class SourceReader:
         if not joined and source.is_table:
             # The time of a row is known of tables too, wherever it is computed.
             keeps = {name: found for name, found in keeps.items() if name != "ROWTIME"}
-        node = self._source_node(source, alias, keeps)
+        bounds = WINDOW_BOUNDS if source.window is not None else {}
+        if joined:
+            keeps = keeps | self._key(source, alias, bounds)
+        node = self._source_node(source, alias, keeps, hidden=joined)
+        headers = {column.name for column in source.headers}
         visible = [
             Visible(
-                alias, column.name, ColumnRef(_inner(alias, column.name)), column.type, key=True
+                alias,
+                column.name,
+                ColumnRef(_inner(alias, column.name)),
+                column.type,
+                key=column.role == "KEY" and not joined,
             )
-            for column in source.key
+            for column in (*source.key, *source.value)
         ]
-        visible += [
-            Visible(alias, column.name, ColumnRef(_inner(alias, column.name)), column.type)
-            for column in source.value
-        ]
-        headers = {column.name for column in source.headers}
         visible += [
             Visible(
                 alias,
@@ -128,16 +134,37 @@ class SourceReader:
             )
             for name, (expression, of) in beside.items()
         ]
-        if source.window is not None:
-            visible += [
-                Visible(alias, name, ColumnRef(bound), BIGINT, pseudo=True)
-                for name, bound in WINDOW_BOUNDS.items()
-            ]
+        visible += [
+            Visible(
+                alias,
+                name,
+                ColumnRef(_inner(alias, name) if joined else bound),
+                BIGINT,
+                pseudo=True,
+            )
+            for name, bound in bounds.items()
+            if not joined or name in self.used
+        ]
         keys = tuple(
-            KeyColumn(_inner(alias, column.name), (exp.column(column.name),))
+            KeyColumn(
+                _hidden(alias, column.name) if joined else _inner(alias, column.name),
+                (exp.column(_quoted(column.name), table=_quoted(alias) if joined else None),),
+            )
             for column in source.key
         )
         return Relation(node, SqlScope(tuple(visible)), (source,), keys)
+
+    def _key(
+        self, source: SourceInfo, alias: str, bounds: Mapping[str, str]
+    ) -> dict[str, tuple[Expression, Type]]:
+        """Return the columns of a key, of which a record that is joined has a copy in its value."""
+        found: dict[str, tuple[Expression, Type]] = {
+            column.name: (ColumnRef(_hidden(alias, column.name)), column.type)
+            for column in source.key
+        }
+        return found | {
+            name: (ColumnRef(bound), BIGINT) for name, bound in bounds.items() if name in self.used
+        }
 
     def _beside(self, source: SourceInfo) -> dict[str, tuple[Expression, Type]]:
         """Return what stands beside records of a source: headers all, the others as far as the query names them."""
@@ -147,7 +174,12 @@ class SourceReader:
         return found | {name: of for name, of in BESIDE.items() if name in self.used}
 
     def _source_node(
-        self, source: SourceInfo, alias: str, keeps: dict[str, tuple[Expression, Type]]
+        self,
+        source: SourceInfo,
+        alias: str,
+        keeps: dict[str, tuple[Expression, Type]],
+        *,
+        hidden: bool,
     ) -> Node:
         schema = source_schema(source)
         # What has no key has the format of one all the same: a result with a key inherits it.
@@ -170,21 +202,17 @@ class SourceReader:
                     name, source.topic, schema, *formats, f"{name}-store", times
                 ),
             )
-        node = self._renamed(node, source.key, source.value, alias)
+        keyed = _hidden if hidden else _inner
+        keys = tuple(keyed(alias, column.name) for column in source.key)
+        values = tuple(_inner(alias, column.name) for column in source.value)
+        named = node
+        node = self.steps.add("names", lambda name: Rename(name, named, keys, values))
         if keeps:
             node = self._with_columns(node, alias, keeps)
         if source.is_table and as_stream:
             stream = node
             node = self.steps.add("table", lambda name: ToTable(name, stream, f"{name}-store"))
         return node
-
-    def _renamed(
-        self, node: Node, keys: Sequence[SqlColumn], values: Sequence[SqlColumn], alias: str
-    ) -> Node:
-        names = [
-            tuple(_inner(alias, column.name) for column in columns) for columns in (keys, values)
-        ]
-        return self.steps.add("names", lambda name: Rename(name, node, *names))
 
     def _with_columns(
         self, node: Node, alias: str, more: dict[str, tuple[Expression, Type]]
@@ -227,3 +255,12 @@ def _header(column: SqlColumn) -> Expression:
 
 def _inner(alias: str, name: str) -> str:
     return f"{alias}.{name}"
+
+
+def _hidden(alias: str, name: str) -> str:
+    """Return what a column of a key is called that has a copy in the value."""
+    return f"(key) {alias}.{name}"
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)

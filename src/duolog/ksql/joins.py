@@ -1,0 +1,396 @@
+"""FROM a JOIN b ON …: the records that a query over several sources reads.
+
+    a ─▶ under what it is matched by ─┐
+                                      ├─▶ join ─▶ joined with the next one
+    b ─▶ under what it is matched by ─┘
+
+    streams                within a difference of time      both rekeyed where they have another key
+    stream, table          by the table's primary key       the stream rekeyed
+    tables                 by both primary keys             by another column of the left one: a foreign key
+
+Every column of a source is in the value of its records, those of its key too: where a side is missing they are null.
+
+Source: ksqlDB's documentation of joins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.analysis import key_name, meaning
+from duolog.ksql.catalog import SourceInfo, SourceWindow, SqlColumn
+from duolog.ksql.errors import SqlError
+from duolog.ksql.format_support import ensure_no_maps
+from duolog.ksql.join_criteria import Criterion, Matched, criterion_of
+from duolog.ksql.join_window import window_of
+from duolog.ksql.nodes import place_of
+from duolog.ksql.projection import FOREIGN_KEY, JOINING
+from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.sources import KeyColumn, Relation, SourceReader
+from duolog.ksql.steps import Steps, unused
+from duolog.plan.expressions import ColumnRef, Named, TableColumnRef
+from duolog.plan.joining import join_by_foreign_key, join_streams, join_tables
+from duolog.plan.nodes import JoinKind, Node, SelectKey, StreamTableJoin
+
+_SYNTHETIC: Final = "ROWKEY"
+_SYNTHETIC_NOTE: Final = (
+    "\n{0} was added as a synthetic key column because the join criteria did not match any source column. "
+    "This expression must be included in the projection and may be aliased."
+)
+_TOLD: Final = {"INNER": "[INNER]", "LEFT": "LEFT [OUTER]", "RIGHT": "RIGHT [OUTER]", "FULL": "[FULL] OUTER"}  # fmt: skip
+_KINDS: Final[dict[str, JoinKind]] = {
+    "INNER": "inner",
+    "LEFT": "left",
+    "RIGHT": "left",
+    "FULL": "outer",
+}
+"""What a join is of two sides; of a RIGHT one they change places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joiner:
+    """Joins the sources of one query."""
+
+    reader: SourceReader
+    steps: Steps
+
+    def relation(self, select: exp.Select) -> Relation:
+        """Return the joined records of all sources.
+
+        Raises:
+            SqlError: they cannot be joined, or not so.
+        """
+        joins: list[exp.Join] = select.args["joins"]
+        tables = [select.args["from_"].this, *(join.this for join in joins)]
+        self._ensure_distinct(tables)
+        relations = [self.reader.read(table, joined=True) for table in tables]
+        _ensure_formats([relation.sources[0] for relation in relations])
+        criteria = self._criteria(joins, relations)
+        found = relations[0]
+        for join, right, criterion in zip(joins, relations[1:], criteria, strict=True):
+            found = self._joined(found, right, join, criterion)
+        return found
+
+    def _ensure_distinct(self, tables: Sequence[exp.Table]) -> None:
+        """Raise a SqlError where a source is joined with itself, or two have one name."""
+        names = [self.reader.info(table).name for table in tables]
+        aliases = [table.alias or table.name for table in tables]
+        for at, table in enumerate(tables):
+            if names[at] in names[:at]:
+                raise SqlError(
+                    f"Can not join '{names[at]}' to '{names[at]}': self joins are not yet supported."
+                    if len(tables) == 2
+                    else "N-way joins do not support multiple occurrences of the same source. "
+                    f"Source: '{names[at]}'",
+                    at=place_of(table),
+                )
+            if aliases[at] in aliases[:at]:
+                raise SqlError(
+                    f"Two sources are called '{aliases[at]}' in one query.", at=place_of(table)
+                )
+
+    def _criteria(
+        self, joins: Sequence[exp.Join], relations: Sequence[Relation]
+    ) -> list[Criterion]:
+        """Return what each join matches: what is wrong in one of them is told before anything is joined."""
+        types = self.reader.catalog.types
+        columns = relations[0].scope.columns
+        found = []
+        for join, right in zip(joins, relations[1:], strict=True):
+            columns += right.scope.columns
+            comes = right.scope.sources[0]
+            found.append(criterion_of(join.args["on"], comes, SqlScope(columns), types))
+        return found
+
+    def _joined(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        _ensure_windows_fit(left, right)
+        kinds = left.node.is_table, right.node.is_table
+        if kinds == (True, False):
+            raise SqlError(
+                "Invalid join order: table-stream joins are not supported; only stream-table joins. "
+                f"Got {left.sources[0].name} {_TOLD[_side(join)]} JOIN {right.sources[0].name}.",
+                at=place_of(join),
+            )
+        criterion.ensure_types()
+        if kinds == (True, True):
+            return self._tables(left, right, join, criterion)
+        if kinds == (False, True):
+            return self._stream_and_table(left, right, join, criterion)
+        return self._streams(left, right, join, criterion)
+
+    def _streams(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        within = join.args.get("within")
+        if within is None:
+            raise SqlError(
+                "Stream-Stream joins must have a WITHIN clause specified. None was provided.",
+                at=place_of(join),
+                hint="Say how far apart two records may be: WITHIN 1 HOUR.",
+            )
+        self._ensure_partitions(left, right)
+        window = window_of(within)
+        given = _givens(left, criterion)
+        _ensure_key(given, criterion)
+        left = replace(left, node=self._keyed(left, criterion.left))
+        right = replace(right, node=self._keyed(right, criterion.right))
+        if left.node.schema.window != right.node.schema.window:
+            raise _no_repartitioning(join)
+        first, second = left, right
+        if _side(join) == "RIGHT":
+            first, second, window = right, left, replace(window, window=window.window.reversed)
+        node = join_streams(
+            self.steps,
+            (first.node, second.node),
+            _KINDS[_side(join)],
+            _values(first, second),
+            window.window,
+            eager=window.eager,
+        )
+        return self._result(node, (left, right), join, given)
+
+    def _stream_and_table(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        side = _side(join)
+        if side in {"RIGHT", "FULL"}:
+            called = "Right" if side == "RIGHT" else "Full"
+            raise SqlError(
+                f"{called} outer joins between streams and tables (stream: left, table: right) are not "
+                "supported.",
+                at=place_of(join),
+                hint="A change of the table emits nothing: use LEFT JOIN.",
+            )
+        _ensure_no_window(join, "Stream-Table")
+        self._ensure_primary_key(right, criterion, "stream-table joins", "the table's primary key")
+        self._ensure_partitions(left, right)
+        given = _givens(left, criterion)
+        _ensure_key(given, criterion)
+        stream = self._keyed(left, criterion.left)
+        if stream.schema.window != right.node.schema.window:
+            raise _no_repartitioning(join)
+        values, table = _values(left, right), right.node
+        node = self.steps.add(
+            "stream-table-join",
+            lambda name: StreamTableJoin(
+                name, stream, table, "left" if side == "LEFT" else "inner", values
+            ),
+        )
+        return self._result(node, (left, right), join, given)
+
+    def _tables(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        _ensure_no_window(join, "Table-Table")
+        key = "the primary key of the right input table"
+        self._ensure_primary_key(right, criterion, "table-table joins", key)
+        if not _is_key(left, criterion.left):
+            return self._foreign(left, right, join, criterion)
+        self._ensure_partitions(left, right)
+        given = _givens(left, criterion)
+        if left.node.schema.window != right.node.schema.window:
+            raise _no_repartitioning(join)
+        first, second = (right, left) if _side(join) == "RIGHT" else (left, right)
+        node = join_tables(
+            self.steps,
+            (first.node, second.node),
+            _KINDS[_side(join)],
+            _values(first, second),
+        )
+        return self._result(node, (left, right), join, given)
+
+    def _foreign(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        """Join tables by an expression over the left one; its primary key is that of the result."""
+        if len(left.sources) > 1:
+            raise SqlError(
+                "Invalid join condition: foreign-key table-table joins are not supported as part of n-way joins. "
+                f"Got {criterion}.",
+                at=place_of(join),
+                hint="Join by the foreign key first, or make a table of what is joined before.",
+            )
+        side = _side(join)
+        if side in {"RIGHT", "FULL"}:
+            raise SqlError(
+                f"{side} OUTER JOIN on a foreign key is not supported",
+                at=place_of(join),
+                hint="A row of the right table alone would have no key: use LEFT JOIN.",
+            )
+        node = join_by_foreign_key(
+            self.steps,
+            (left.node, right.node),
+            "left" if side == "LEFT" else "inner",
+            ((meaning(criterion.left.node, criterion.scope), criterion.left.bound.expression),),
+            _values(left, right),
+        )
+        scope = SqlScope(left.scope.columns + right.scope.columns)
+        return Relation(node, scope, left.sources + right.sources, left.keys, FOREIGN_KEY)
+
+    def _keyed(self, side: Relation, matched: Matched) -> Node:
+        """Return the records of a stream under what they are matched by."""
+        node = side.node
+        if _is_key(side, matched):
+            return node
+        if node.schema.window is not None:
+            raise _no_repartitioning(matched.node)
+        name = unused(f"(key) {meaning(matched.node, side.scope)}", set(node.schema.names))
+        return self.steps.add(
+            "select-key",
+            lambda own: SelectKey(own, node, ((name, matched.bound.expression),)),
+        )
+
+    def _result(
+        self,
+        node: Node,
+        sides: tuple[Relation, Relation],
+        join: exp.Join,
+        given: tuple[exp.Expression, ...],
+    ) -> Relation:
+        """Return what comes out of a join; its key is what it has matched, or both sides' if one may be missing."""
+        left, right = sides
+        columns = tuple(column for side in sides for column in side.scope.columns if column.source)
+        key, *_ = node.schema.key
+        note = ""
+        if _side(join) == "FULL" or not given:
+            name = _synthetic({column.name for column in columns})
+            given, note = (exp.column(exp.to_identifier(name, quoted=True)),), _SYNTHETIC_NOTE.format(name)  # fmt: skip
+            columns = (Visible("", name, ColumnRef(key.name), key.type), *columns)
+        keys = (KeyColumn(key.name, given, note),)
+        return Relation(node, SqlScope(columns), left.sources + right.sources, keys, JOINING)
+
+    def _ensure_primary_key(
+        self, right: Relation, criterion: Criterion, what: str, key: str
+    ) -> None:
+        if not _is_key(right, criterion.right):
+            raise SqlError(
+                f"Invalid join condition: {what} require to join on {key}. Got {criterion}.",
+                at=place_of(criterion.right.node),
+            )
+
+    def _ensure_partitions(self, left: Relation, right: Relation) -> None:
+        """Raise a SqlError where topics that are joined by key have known and different numbers of partitions."""
+        counts = self.reader.catalog.partitions
+        one, other = left.sources[0], right.sources[0]
+        first, second = counts.get(one.topic), counts.get(other.topic)
+        if first is not None and second is not None and first != second:
+            raise SqlError(
+                f"Can't join `{one.name}` with `{other.name}` since the number of partitions don't match. "
+                f"`{one.name}` partitions = {first}; `{other.name}` partitions = {second}. "
+                "Please repartition either one so that the number of partitions match."
+            )
+
+
+def _side(join: exp.Join) -> str:
+    return str(join.args.get("side") or "INNER")
+
+
+def _is_key(side: Relation, matched: Matched) -> bool:
+    """Tell if records have what they are matched by for a key."""
+    if len(side.keys) != 1 or not matched.is_column:
+        return False
+    wanted = meaning(matched.node, side.scope)
+    return any(wanted == meaning(given, side.scope) for given in side.keys[0].given)
+
+
+def _givens(left: Relation, criterion: Criterion) -> tuple[exp.Expression, ...]:
+    """Return the columns that the key of a join is the value of, the left ones first."""
+    found: list[exp.Expression] = []
+    if _is_key(left, criterion.left):
+        found += left.keys[0].given
+    elif criterion.left.is_column:
+        found.append(_qualified(criterion.left, criterion.scope))
+    if criterion.right.is_column:
+        found.append(_qualified(criterion.right, criterion.scope))
+    return tuple(found)
+
+
+def _qualified(matched: Matched, scope: SqlScope) -> exp.Expression:
+    assert isinstance(matched.node, exp.Column), matched.node
+    found = scope.find(matched.node)
+    name, source = (exp.to_identifier(one, quoted=True) for one in (found.name, found.source))
+    return exp.column(name, table=source)
+
+
+def _values(first: Relation, second: Relation) -> tuple[Named, ...]:
+    """Return the value of joined records: the columns of both sides, under their names."""
+    return (
+        *((name, ColumnRef(name)) for name in _names(first)),
+        *((name, TableColumnRef(name)) for name in _names(second)),
+    )
+
+
+def _names(side: Relation) -> list[str]:
+    columns = (column.expression for column in side.scope.columns if column.source)
+    return [column.name for column in columns if isinstance(column, ColumnRef)]
+
+
+def _synthetic(taken: set[str]) -> str:
+    """Return the name of a key that is no column of a source: ROWKEY, or ROWKEY_n where one has that name."""
+    name, count = _SYNTHETIC, 0
+    while name in taken:
+        count += 1
+        name = f"{_SYNTHETIC}_{count}"
+    return name
+
+
+# What cannot be joined.
+
+
+def _ensure_key(given: tuple[exp.Expression, ...], criterion: Criterion) -> None:
+    name = key_name(given[0]) if given else _SYNTHETIC
+    ensure_no_maps([SqlColumn(name, criterion.left.bound.type, "KEY")])
+
+
+def _ensure_formats(sources: Sequence[SourceInfo]) -> None:
+    bare = [source.name for source in sources if source.value_format.name == "KAFKA"]
+    if bare:
+        raise SqlError(
+            f"Source(s) {', '.join(bare)} are using the 'KAFKA' value format. "
+            "This format does not yet support JOIN."
+        )
+
+
+def _window(side: Relation) -> SourceWindow | None:
+    return side.sources[0].window if side.node.schema.window is not None else None
+
+
+def _ensure_windows_fit(left: Relation, right: Relation) -> None:
+    one, other = _window(left), _window(right)
+    if one is None and other is None:
+        return
+    if one is None or other is None:
+        told = "\n".join(
+            f"`{side.sources[0].name}` is {f'{of.kind} windowed' if of else 'not windowed'}"
+            for side, of in ((left, one), (right, other))
+        )
+        raise SqlError(f"Can not join windowed source to non-windowed source.\n{told}")
+    if (one.kind == "SESSION") != (other.kind == "SESSION"):
+        raise SqlError(
+            f"Incompatible windowed sources.\nLeft source: {one.kind}\nRight source: {other.kind}\n"
+            "Session windowed sources can only be joined to other session windowed sources, and may still not "
+            "result in expected behaviour as session bounds must be an exact match for the join to work\n"
+            "Hopping and tumbling windowed sources can only be joined to other hopping and tumbling windowed "
+            "sources"
+        )
+
+
+def _ensure_no_window(join: exp.Join, what: str) -> None:
+    if join.args.get("within") is not None:
+        raise SqlError(
+            f"A window definition was provided for a {what} join. These joins are not windowed. "
+            "Please drop the window definition (ie. the WITHIN clause) and try to execute your join again.",
+            at=place_of(join),
+        )
+
+
+def _no_repartitioning(node: exp.Expression) -> SqlError:
+    return SqlError(
+        "Implicit repartitioning of windowed sources is not supported. "
+        "See https://github.com/confluentinc/ksql/issues/4385.",
+        at=place_of(node),
+    )
