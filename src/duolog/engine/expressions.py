@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.engine.sql import literal, quoted, spark_type, text
-from duolog.engine.sql_functions import lower_sql_function
+from duolog.engine.sql_functions.registry import lower_sql_function
 from duolog.engine.steps import lower_step
 from duolog.plan.expressions import (
     AccumulatorRef,

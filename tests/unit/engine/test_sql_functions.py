@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from duolog.engine.sql_functions import lower_sql_function
+from duolog.engine.sql_functions.registry import lower_sql_function
 from duolog.plan.types import (
     DATE,
     DOUBLE,

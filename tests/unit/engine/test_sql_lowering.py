@@ -3,7 +3,7 @@
 import pytest
 
 from duolog.engine.expressions import Names, lower_expression
-from duolog.engine.sql_functions import LOWERINGS, lower_sql_function
+from duolog.engine.sql_functions.registry import LOWERINGS, lower_sql_function
 from duolog.plan.expressions import Call, ColumnRef, Expression, Lambda, Literal, Variable
 from duolog.plan.schema import parse_schema
 from duolog.plan.sql.registry import SQL_FUNCTIONS

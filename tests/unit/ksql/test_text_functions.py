@@ -2,7 +2,7 @@
 
 import pytest
 
-from duolog.engine.sql_functions import LOWERINGS
+from duolog.engine.sql_functions.registry import LOWERINGS
 from duolog.ksql.binder import Binder
 from duolog.ksql.errors import SqlError
 from duolog.ksql.scope import SqlScope
