@@ -1,8 +1,9 @@
 """ON …: what the records of two sides of a join are matched by.
 
-    ON l.a = r.b      an expression over one source that is joined already, and one over the source that comes
+    ON l.a = r.b                      an expression over one source that is joined already, and one over the source that comes
+    ON l.a = r.b AND l.c + m.d = r.e  beyond ksqlDB: several, and over several sources
 
-They may stand in either order; errors repeat them as they are written.
+Both sides may stand in either order; errors repeat them as they are written.
 
 Source: ksqlDB's documentation of joins.
 """
@@ -24,10 +25,9 @@ from duolog.plan.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """One side of a criterion: an expression over one source."""
+    """One side of an equality."""
 
     node: exp.Expression
-    source: str
     bound: Bound
 
     @property
@@ -36,96 +36,133 @@ class Matched:
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
-    """What is matched: `left` of a source that is joined already, `right` of the one that comes."""
+class Pair:
+    """What is equal: `left` of sources that are joined already, `right` of the one that comes."""
 
     left: Matched
     right: Matched
     flipped: bool
     """Whether the right one is written first."""
+
+    @property
+    def written(self) -> tuple[Matched, Matched]:
+        return (self.right, self.left) if self.flipped else (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What is matched: one pair, or several that must all be equal."""
+
+    pairs: tuple[Pair, ...]
     scope: SqlScope
 
     def __str__(self) -> str:
-        first, second = self._written
-        return f"{meaning(first.node, self.scope)} = {meaning(second.node, self.scope)}"
+        return " AND ".join(
+            " = ".join(meaning(one.node, self.scope) for one in pair.written) for pair in self.pairs
+        )
 
     @property
-    def _written(self) -> tuple[Matched, Matched]:
-        return (self.right, self.left) if self.flipped else (self.left, self.right)
+    def lefts(self) -> tuple[Matched, ...]:
+        return tuple(pair.left for pair in self.pairs)
+
+    @property
+    def rights(self) -> tuple[Matched, ...]:
+        return tuple(pair.right for pair in self.pairs)
 
     def ensure_types(self) -> None:
-        """Raise a SqlError where both sides are not of one type."""
-        if self.left.bound.type == self.right.bound.type:
-            return
-        told = " = ".join(
-            f"{meaning(one.node, self.scope)}{{{sql_name(one.bound.type)}}}"
-            for one in self._written
-        )
-        raise SqlError(
-            f"Invalid join condition: types don't match. Got {told}.",
-            at=place_of(self._written[0].node),
-            hint="Cast one side to the type of the other.",
-        )
+        """Raise a SqlError where both sides of a pair are not of one type."""
+        for pair in self.pairs:
+            if pair.left.bound.type == pair.right.bound.type:
+                continue
+            told = " = ".join(
+                f"{meaning(one.node, self.scope)}{{{sql_name(one.bound.type)}}}"
+                for one in pair.written
+            )
+            raise SqlError(
+                f"Invalid join condition: types don't match. Got {told}.",
+                at=place_of(pair.written[0].node),
+                hint="Cast one side to the type of the other.",
+            )
 
 
-def criterion_of(
-    clause: exp.Expression, comes: str, scope: SqlScope, types: Mapping[str, Type]
-) -> Criterion:
-    """Return what ON says; `scope` has the columns of the source that `comes` and of those before it.
+@dataclass(frozen=True, slots=True)
+class CriterionReader:
+    """Reads what ON says of the source that `comes`; `scope` has its columns and those of the sources before it.
 
-    Raises:
-        SqlError: it is no equality of two sources, or a name in it has no meaning.
+    `strict` is ksqlDB's language: one equality, of one source with another.
     """
-    scope = scope.within("JOIN ON")
-    condition = unwrapped(clause)
-    told = meaning(condition, scope)
-    if isinstance(condition, exp.And | exp.Or):
-        raise SqlError(
-            "Invalid join condition: joins on multiple conditions are not yet supported. "
-            f"Got {told}.",
-            at=place_of(condition),
-        )
-    if not isinstance(condition, exp.EQ):
-        raise SqlError(
-            f"Invalid join condition: only equality is supported. Got {told}.",
-            at=place_of(condition),
-        )
-    sides = (unwrapped(condition.this), unwrapped(condition.expression))
-    sources = tuple(_source(side, told, scope) for side in sides)
-    if sources[0] == sources[1]:
-        raise SqlError(
-            "Each side of the join must reference exactly one source and not the same source. "
-            f"Left side references `{sources[0]}` and right references `{sources[1]}`",
-            at=place_of(condition),
-        )
-    if comes not in sources:
-        raise SqlError(
-            f"Invalid join condition: one side must reference the source that is joined, `{comes}`. "
-            f"Got {told}.",
-            at=place_of(condition),
-        )
-    binder = Binder(scope, types)
-    first, second = (
-        Matched(side, source, binder.bind(side))
-        for side, source in zip(sides, sources, strict=True)
-    )
-    if sources[0] == comes:
-        return Criterion(second, first, flipped=True, scope=scope)
-    return Criterion(first, second, flipped=False, scope=scope)
+
+    comes: str
+    scope: SqlScope
+    types: Mapping[str, Type]
+    strict: bool
+
+    def read(self, clause: exp.Expression) -> Criterion:
+        """Return what a clause says.
+
+        Raises:
+            SqlError: it is no equality of the source that comes with others, or a name in it has no meaning.
+        """
+        condition = unwrapped(clause)
+        if self.strict and isinstance(condition, exp.And | exp.Or):
+            raise SqlError(
+                "Invalid join condition: joins on multiple conditions are not yet supported. "
+                f"Got {meaning(condition, self.scope)}.",
+                at=place_of(condition),
+            )
+        return Criterion(tuple(map(self._pair, _conditions(condition))), self.scope)
+
+    def _pair(self, condition: exp.Expression) -> Pair:
+        told = meaning(condition, self.scope)
+        if not isinstance(condition, exp.EQ):
+            raise SqlError(
+                f"Invalid join condition: only equality is supported. Got {told}.",
+                at=place_of(condition),
+            )
+        sides = unwrapped(condition.this), unwrapped(condition.expression)
+        first, second = (self._sources(side, told) for side in sides)
+        if first == second:
+            raise SqlError(
+                "Each side of the join must reference exactly one source and not the same source. "
+                f"Left side references {_listed(first)} and right references {_listed(second)}",
+                at=place_of(condition),
+            )
+        flipped = first == {self.comes}
+        if not flipped and second != {self.comes}:
+            raise SqlError(
+                "Invalid join condition: one side must reference the source that is joined, and no other: "
+                f"`{self.comes}`. Got {told}.",
+                at=place_of(condition),
+            )
+        binder = Binder(self.scope, self.types)
+        left, right = (Matched(side, binder.bind(side)) for side in sides)
+        return Pair(right, left, flipped) if flipped else Pair(left, right, flipped)
+
+    def _sources(self, side: exp.Expression, told: str) -> set[str]:
+        """Return the sources whose columns an expression names.
+
+        Raises:
+            SqlError: there are none; or several, where there must be one.
+        """
+        columns = (column for column in side.find_all(exp.Column) if not is_parameter(column))
+        sources = {self.scope.find(column).source for column in columns}
+        mixed = len(sources) > 1 and (self.strict or self.comes in sources)
+        if mixed or not sources:
+            raise SqlError(
+                f"Invalid comparison expression '{meaning(side, self.scope)}' in join '{told}'. "
+                "Each side of the join comparision must contain references from exactly one source.",
+                at=place_of(side),
+            )
+        return sources
 
 
-def _source(side: exp.Expression, told: str, scope: SqlScope) -> str:
-    """Return the source whose columns an expression names.
+def _conditions(node: exp.Expression) -> list[exp.Expression]:
+    """Return what AND puts together."""
+    node = unwrapped(node)
+    if isinstance(node, exp.And):
+        return [*_conditions(node.this), *_conditions(node.expression)]
+    return [node]
 
-    Raises:
-        SqlError: there are none, or several.
-    """
-    columns = (column for column in side.find_all(exp.Column) if not is_parameter(column))
-    sources = list(dict.fromkeys(scope.find(column).source for column in columns))
-    if len(sources) != 1:
-        raise SqlError(
-            f"Invalid comparison expression '{meaning(side, scope)}' in join '{told}'. "
-            "Each side of the join comparision must contain references from exactly one source.",
-            at=place_of(side),
-        )
-    return sources[0]
+
+def _listed(sources: set[str]) -> str:
+    return ", ".join(f"`{source}`" for source in sorted(sources))

@@ -15,15 +15,21 @@ Source: ksqlDB's documentation of joins.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from sqlglot import exp
 
 from duolog.ksql.analysis import key_name, meaning
-from duolog.ksql.catalog import SourceInfo, SourceWindow, SqlColumn
+from duolog.ksql.catalog import SqlColumn
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import ensure_no_maps
-from duolog.ksql.join_criteria import Criterion, Matched, criterion_of
+from duolog.ksql.join_criteria import Criterion, CriterionReader, Matched
+from duolog.ksql.join_limits import (
+    ensure_formats,
+    ensure_no_window,
+    ensure_windows_fit,
+    no_repartitioning,
+)
 from duolog.ksql.join_window import window_of
 from duolog.ksql.nodes import place_of
 from duolog.ksql.projection import FOREIGN_KEY, JOINING
@@ -55,6 +61,8 @@ class Joiner:
 
     reader: SourceReader
     steps: Steps
+    strict: bool = False
+    """Whether what ksqlDB refuses is refused."""
 
     def relation(self, select: exp.Select) -> Relation:
         """Return the joined records of all sources.
@@ -66,7 +74,8 @@ class Joiner:
         tables = [select.args["from_"].this, *(join.this for join in joins)]
         self._ensure_distinct(tables)
         relations = [self.reader.read(table, joined=True) for table in tables]
-        _ensure_formats([relation.sources[0] for relation in relations])
+        if self.strict:
+            ensure_formats([relation.sources[0] for relation in relations])
         criteria = self._criteria(joins, relations)
         found = relations[0]
         for join, right, criterion in zip(joins, relations[1:], criteria, strict=True):
@@ -78,7 +87,7 @@ class Joiner:
         names = [self.reader.info(table).name for table in tables]
         aliases = [table.alias or table.name for table in tables]
         for at, table in enumerate(tables):
-            if names[at] in names[:at]:
+            if self.strict and names[at] in names[:at]:
                 raise SqlError(
                     f"Can not join '{names[at]}' to '{names[at]}': self joins are not yet supported."
                     if len(tables) == 2
@@ -88,7 +97,9 @@ class Joiner:
                 )
             if aliases[at] in aliases[:at]:
                 raise SqlError(
-                    f"Two sources are called '{aliases[at]}' in one query.", at=place_of(table)
+                    f"Two sources are called '{aliases[at]}' in one query.",
+                    at=place_of(table),
+                    hint="Give one of them another name: AS.",
                 )
 
     def _criteria(
@@ -101,13 +112,14 @@ class Joiner:
         for join, right in zip(joins, relations[1:], strict=True):
             columns += right.scope.columns
             comes = right.scope.sources[0]
-            found.append(criterion_of(join.args["on"], comes, SqlScope(columns), types))
+            scope = SqlScope(columns, "JOIN ON")
+            found.append(CriterionReader(comes, scope, types, self.strict).read(join.args["on"]))
         return found
 
     def _joined(
         self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
     ) -> Relation:
-        _ensure_windows_fit(left, right)
+        ensure_windows_fit(left, right)
         kinds = left.node.is_table, right.node.is_table
         if kinds == (True, False):
             raise SqlError(
@@ -134,12 +146,13 @@ class Joiner:
             )
         self._ensure_partitions(left, right)
         window = window_of(within)
+        criterion = _in_order_of(right, _in_order_of(left, criterion, own="left"), own="right")
         given = _givens(left, criterion)
         _ensure_key(given, criterion)
-        left = replace(left, node=self._keyed(left, criterion.left))
-        right = replace(right, node=self._keyed(right, criterion.right))
+        left = replace(left, node=self._keyed(left, criterion.lefts))
+        right = replace(right, node=self._keyed(right, criterion.rights))
         if left.node.schema.window != right.node.schema.window:
-            raise _no_repartitioning(join)
+            raise no_repartitioning(join)
         first, second = left, right
         if _side(join) == "RIGHT":
             first, second, window = right, left, replace(window, window=window.window.reversed)
@@ -165,14 +178,16 @@ class Joiner:
                 at=place_of(join),
                 hint="A change of the table emits nothing: use LEFT JOIN.",
             )
-        _ensure_no_window(join, "Stream-Table")
-        self._ensure_primary_key(right, criterion, "stream-table joins", "the table's primary key")
+        ensure_no_window(join, "Stream-Table")
+        criterion = _by_primary_key(
+            right, criterion, "stream-table joins", "the table's primary key"
+        )
         self._ensure_partitions(left, right)
         given = _givens(left, criterion)
         _ensure_key(given, criterion)
-        stream = self._keyed(left, criterion.left)
+        stream = self._keyed(left, criterion.lefts)
         if stream.schema.window != right.node.schema.window:
-            raise _no_repartitioning(join)
+            raise no_repartitioning(join)
         values, table = _values(left, right), right.node
         node = self.steps.add(
             "stream-table-join",
@@ -185,15 +200,15 @@ class Joiner:
     def _tables(
         self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
     ) -> Relation:
-        _ensure_no_window(join, "Table-Table")
+        ensure_no_window(join, "Table-Table")
         key = "the primary key of the right input table"
-        self._ensure_primary_key(right, criterion, "table-table joins", key)
-        if not _is_key(left, criterion.left):
+        criterion = _by_primary_key(right, criterion, "table-table joins", key)
+        if not _is_key(left, criterion.lefts):
             return self._foreign(left, right, join, criterion)
         self._ensure_partitions(left, right)
         given = _givens(left, criterion)
         if left.node.schema.window != right.node.schema.window:
-            raise _no_repartitioning(join)
+            raise no_repartitioning(join)
         first, second = (right, left) if _side(join) == "RIGHT" else (left, right)
         node = join_tables(
             self.steps,
@@ -207,12 +222,11 @@ class Joiner:
         self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
     ) -> Relation:
         """Join tables by an expression over the left one; its primary key is that of the result."""
-        if len(left.sources) > 1:
+        if self.strict and len(left.sources) > 1:
             raise SqlError(
                 "Invalid join condition: foreign-key table-table joins are not supported as part of n-way joins. "
                 f"Got {criterion}.",
                 at=place_of(join),
-                hint="Join by the foreign key first, or make a table of what is joined before.",
             )
         side = _side(join)
         if side in {"RIGHT", "FULL"}:
@@ -221,59 +235,70 @@ class Joiner:
                 at=place_of(join),
                 hint="A row of the right table alone would have no key: use LEFT JOIN.",
             )
+        keys = tuple(
+            (f"(foreign) {key.name}", matched.bound.expression)
+            for key, matched in zip(right.keys, criterion.lefts, strict=True)
+        )
         node = join_by_foreign_key(
             self.steps,
             (left.node, right.node),
             "left" if side == "LEFT" else "inner",
-            ((meaning(criterion.left.node, criterion.scope), criterion.left.bound.expression),),
+            keys,
             _values(left, right),
         )
         scope = SqlScope(left.scope.columns + right.scope.columns)
-        return Relation(node, scope, left.sources + right.sources, left.keys, FOREIGN_KEY)
+        keyed_by = FOREIGN_KEY if len(left.sources) == 1 else left.keyed_by
+        return Relation(node, scope, left.sources + right.sources, left.keys, keyed_by)
 
-    def _keyed(self, side: Relation, matched: Matched) -> Node:
+    def _keyed(self, side: Relation, matched: Sequence[Matched]) -> Node:
         """Return the records of a stream under what they are matched by."""
         node = side.node
         if _is_key(side, matched):
             return node
         if node.schema.window is not None:
-            raise _no_repartitioning(matched.node)
-        name = unused(f"(key) {meaning(matched.node, side.scope)}", set(node.schema.names))
-        return self.steps.add(
-            "select-key",
-            lambda own: SelectKey(own, node, ((name, matched.bound.expression),)),
-        )
+            raise no_repartitioning(matched[0].node)
+        taken = set(node.schema.names)
+        keys: list[Named] = []
+        for one in matched:
+            name = unused(f"(key) {meaning(one.node, side.scope)}", taken)
+            taken.add(name)
+            keys.append((name, one.bound.expression))
+        return self.steps.add("select-key", lambda own: SelectKey(own, node, tuple(keys)))
 
     def _result(
         self,
         node: Node,
         sides: tuple[Relation, Relation],
         join: exp.Join,
-        given: tuple[exp.Expression, ...],
+        givens: Sequence[tuple[exp.Expression, ...]],
     ) -> Relation:
-        """Return what comes out of a join; its key is what it has matched, or both sides' if one may be missing."""
-        left, right = sides
-        columns = tuple(column for side in sides for column in side.scope.columns if column.source)
-        key, *_ = node.schema.key
-        note = ""
-        if _side(join) == "FULL" or not given:
-            name = _synthetic({column.name for column in columns})
-            given, note = (exp.column(exp.to_identifier(name, quoted=True)),), _SYNTHETIC_NOTE.format(name)  # fmt: skip
-            columns = (Visible("", name, ColumnRef(key.name), key.type), *columns)
-        keys = (KeyColumn(key.name, given, note),)
-        return Relation(node, SqlScope(columns), left.sources + right.sources, keys, JOINING)
+        """Return what comes out of a join; `givens` are the columns that each column of its key is the value of.
 
-    def _ensure_primary_key(
-        self, right: Relation, criterion: Criterion, what: str, key: str
-    ) -> None:
-        if not _is_key(right, criterion.right):
-            raise SqlError(
-                f"Invalid join condition: {what} require to join on {key}. Got {criterion}.",
-                at=place_of(criterion.right.node),
-            )
+        A key is a column of its own where there are none, or where each of the sides may be missing.
+        """
+        columns = tuple(column for side in sides for column in side.scope.columns if column.source)
+        taken = {column.name for column in columns}
+        own: list[Visible] = []
+        keys = []
+        for key, given in zip(node.schema.inner_key, givens, strict=True):
+            if given and _side(join) != "FULL":
+                keys.append(KeyColumn(key.name, given))
+                continue
+            name = _synthetic(taken)
+            taken.add(name)
+            own.append(Visible("", name, ColumnRef(key.name), key.type))
+            column = exp.column(exp.to_identifier(name, quoted=True))
+            keys.append(KeyColumn(key.name, (column,), _SYNTHETIC_NOTE.format(name)))
+        sources = sides[0].sources + sides[1].sources
+        return Relation(node, SqlScope((*own, *columns)), sources, tuple(keys), JOINING)
 
     def _ensure_partitions(self, left: Relation, right: Relation) -> None:
-        """Raise a SqlError where topics that are joined by key have known and different numbers of partitions."""
+        """Raise a SqlError where topics that are joined by key have known and different numbers of partitions.
+
+        Here it would not matter: records are sent to the tasks of their keys.
+        """
+        if not self.strict:
+            return
         counts = self.reader.catalog.partitions
         one, other = left.sources[0], right.sources[0]
         first, second = counts.get(one.topic), counts.get(other.topic)
@@ -289,31 +314,66 @@ def _side(join: exp.Join) -> str:
     return str(join.args.get("side") or "INNER")
 
 
-def _is_key(side: Relation, matched: Matched) -> bool:
+def _is_key(side: Relation, matched: Sequence[Matched]) -> bool:
     """Tell if records have what they are matched by for a key."""
-    if len(side.keys) != 1 or not matched.is_column:
-        return False
+    return len(side.keys) == len(matched) and all(
+        _is_column(side, key, one) for key, one in zip(side.keys, matched, strict=True)
+    )
+
+
+def _is_column(side: Relation, key: KeyColumn, matched: Matched) -> bool:
     wanted = meaning(matched.node, side.scope)
-    return any(wanted == meaning(given, side.scope) for given in side.keys[0].given)
+    return matched.is_column and any(wanted == meaning(one, side.scope) for one in key.given)
 
 
-def _givens(left: Relation, criterion: Criterion) -> tuple[exp.Expression, ...]:
-    """Return the columns that the key of a join is the value of, the left ones first."""
-    found: list[exp.Expression] = []
-    if _is_key(left, criterion.left):
-        found += left.keys[0].given
-    elif criterion.left.is_column:
-        found.append(_qualified(criterion.left, criterion.scope))
-    if criterion.right.is_column:
-        found.append(_qualified(criterion.right, criterion.scope))
-    return tuple(found)
+def _in_order_of(side: Relation, criterion: Criterion, own: Literal["left", "right"]) -> Criterion:
+    """Return the pairs in the order of a side's key, if they are all of it; else as they are."""
+    found = []
+    for key in side.keys:
+        of_key = (
+            pair
+            for pair in criterion.pairs
+            if pair not in found
+            and _is_column(side, key, pair.left if own == "left" else pair.right)
+        )
+        found += [next(of_key, None)]
+    pairs = tuple(pair for pair in found if pair is not None)
+    whole = len(pairs) == len(side.keys) == len(criterion.pairs)
+    return replace(criterion, pairs=pairs) if whole else criterion
 
 
-def _qualified(matched: Matched, scope: SqlScope) -> exp.Expression:
-    assert isinstance(matched.node, exp.Column), matched.node
+def _by_primary_key(right: Relation, criterion: Criterion, what: str, key: str) -> Criterion:
+    """Return the pairs in the order of a table's primary key.
+
+    Raises:
+        SqlError: they are others.
+    """
+    found = _in_order_of(right, criterion, own="right")
+    if not _is_key(right, found.rights):
+        raise SqlError(
+            f"Invalid join condition: {what} require to join on {key}. Got {criterion}.",
+            at=place_of(criterion.rights[0].node),
+        )
+    return found
+
+
+def _givens(left: Relation, criterion: Criterion) -> list[tuple[exp.Expression, ...]]:
+    """Return the columns that each column of a join's key is the value of, the left ones first."""
+    keyed = _is_key(left, criterion.lefts)
+    givens = []
+    for at, pair in enumerate(criterion.pairs):
+        found = list(left.keys[at].given) if keyed else _column(pair.left, criterion.scope)
+        givens.append((*found, *_column(pair.right, criterion.scope)))
+    return givens
+
+
+def _column(matched: Matched, scope: SqlScope) -> list[exp.Expression]:
+    """Return a column under the name of its source; nothing of another expression."""
+    if not isinstance(matched.node, exp.Column):
+        return []
     found = scope.find(matched.node)
     name, source = (exp.to_identifier(one, quoted=True) for one in (found.name, found.source))
-    return exp.column(name, table=source)
+    return [exp.column(name, table=source)]
 
 
 def _values(first: Relation, second: Relation) -> tuple[Named, ...]:
@@ -338,59 +398,7 @@ def _synthetic(taken: set[str]) -> str:
     return name
 
 
-# What cannot be joined.
-
-
-def _ensure_key(given: tuple[exp.Expression, ...], criterion: Criterion) -> None:
-    name = key_name(given[0]) if given else _SYNTHETIC
-    ensure_no_maps([SqlColumn(name, criterion.left.bound.type, "KEY")])
-
-
-def _ensure_formats(sources: Sequence[SourceInfo]) -> None:
-    bare = [source.name for source in sources if source.value_format.name == "KAFKA"]
-    if bare:
-        raise SqlError(
-            f"Source(s) {', '.join(bare)} are using the 'KAFKA' value format. "
-            "This format does not yet support JOIN."
-        )
-
-
-def _window(side: Relation) -> SourceWindow | None:
-    return side.sources[0].window if side.node.schema.window is not None else None
-
-
-def _ensure_windows_fit(left: Relation, right: Relation) -> None:
-    one, other = _window(left), _window(right)
-    if one is None and other is None:
-        return
-    if one is None or other is None:
-        told = "\n".join(
-            f"`{side.sources[0].name}` is {f'{of.kind} windowed' if of else 'not windowed'}"
-            for side, of in ((left, one), (right, other))
-        )
-        raise SqlError(f"Can not join windowed source to non-windowed source.\n{told}")
-    if (one.kind == "SESSION") != (other.kind == "SESSION"):
-        raise SqlError(
-            f"Incompatible windowed sources.\nLeft source: {one.kind}\nRight source: {other.kind}\n"
-            "Session windowed sources can only be joined to other session windowed sources, and may still not "
-            "result in expected behaviour as session bounds must be an exact match for the join to work\n"
-            "Hopping and tumbling windowed sources can only be joined to other hopping and tumbling windowed "
-            "sources"
-        )
-
-
-def _ensure_no_window(join: exp.Join, what: str) -> None:
-    if join.args.get("within") is not None:
-        raise SqlError(
-            f"A window definition was provided for a {what} join. These joins are not windowed. "
-            "Please drop the window definition (ie. the WITHIN clause) and try to execute your join again.",
-            at=place_of(join),
-        )
-
-
-def _no_repartitioning(node: exp.Expression) -> SqlError:
-    return SqlError(
-        "Implicit repartitioning of windowed sources is not supported. "
-        "See https://github.com/confluentinc/ksql/issues/4385.",
-        at=place_of(node),
-    )
+def _ensure_key(givens: Sequence[tuple[exp.Expression, ...]], criterion: Criterion) -> None:
+    for given, one in zip(givens, criterion.lefts, strict=True):
+        name = key_name(given[0]) if given else _SYNTHETIC
+        ensure_no_maps([SqlColumn(name, one.bound.type, "KEY")])

@@ -83,6 +83,12 @@ class StreamWindow(exp.Expression):
     }
 
 
+class SourceJoin(exp.Join):
+    """[LEFT | RIGHT | FULL] JOIN this WITHIN within ON on."""
+
+    arg_types = {**exp.Join.arg_types, "within": False}
+
+
 class Within(exp.Expression):
     """WITHIN (before, after) GRACE PERIOD grace, of a join of streams."""
 

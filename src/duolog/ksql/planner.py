@@ -100,7 +100,7 @@ class _Planner:
         throws = self.settings.truth(settings.THROW_ON_INVALID_TIME)
         reader = SourceReader(self.catalog, self.steps, used, "fail" if throws else "skip")
         if select.args.get("joins"):
-            return Joiner(reader, self.steps).relation(select)
+            return Joiner(reader, self.steps, self.settings.strict).relation(select)
         return reader.read(select.args["from_"].this)
 
     def _filtered(self, select: exp.Select, relation: Relation) -> Relation:

@@ -80,7 +80,7 @@ class QueryParser(ExpressionParser):
             table.set("alias", exp.TableAlias(this=self.identifier("an alias")))
         return table
 
-    def _join(self) -> exp.Join | None:
+    def _join(self) -> nodes.SourceJoin | None:
         start, token = self._index, self._curr
         side = self.take_one_of(*_SIDES)
         outer = side is not None and self.take_word("OUTER")
@@ -90,7 +90,7 @@ class QueryParser(ExpressionParser):
                 self.expected("JOIN")
             self._retreat(start)
             return None
-        join = exp.Join(this=self._source(), side=side, kind="INNER" if inner else None)
+        join = nodes.SourceJoin(this=self._source(), side=side, kind="INNER" if inner else None)
         if self.take_word("WITHIN"):
             join.set("within", self._within())
         self.expect_word("ON")

@@ -13,6 +13,8 @@ REGISTRY: Final = "ksql.schema.registry.url"
 THROW_ON_INVALID_TIME: Final = "ksql.timestamp.throw.on.invalid"
 NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
 """Whether the key of a stream is what is selected of it, in that order; else all of it must be selected."""
+COMPATIBILITY: Final = "ksql.compatibility"
+"""`strict` where what ksqlDB refuses is to be refused, though it could be done."""
 OFFSET_RESET: Final = "auto.offset.reset"
 
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -42,6 +44,10 @@ class Settings:
         """Return a setting that is true or false; None where nothing is said."""
         value = self[name]
         return None if value is None else value.lower() == "true"
+
+    @property
+    def strict(self) -> bool:
+        return self[COMPATIBILITY] == "strict"
 
     def set(self, name: str, value: str) -> str | None:
         """Set one, and return what held before.

@@ -69,7 +69,11 @@ def _settings(case: Case) -> dict[str, str]:
 
     A case that expects an error is told that there is a schema registry: its statements fail before one is asked.
     """
-    given = {"auto.offset.reset": "earliest", "ksql.service.id": "some.ksql.service.id"}
+    given = {
+        "auto.offset.reset": "earliest",
+        "ksql.compatibility": "strict",
+        "ksql.service.id": "some.ksql.service.id",
+    }
     if case.expected_error is not None:
         given["ksql.schema.registry.url"] = "mock://"
     return given | {name: _text(value) for name, value in case.spec.get("properties", {}).items()}

@@ -1,0 +1,411 @@
+"""Joins: the columns and the key of what they make, what they refuse, and what comes out of their plans."""
+
+import json
+
+import pytest
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.planner import Planned
+from duolog.ksql.session import SqlSession
+from duolog.plan.join_window import JoinWindow
+from duolog.plan.nodes import ForeignJoin, SelectKey, StreamJoin, TableJoin
+from duolog.testing.reference import ReferenceEvaluator, SourceRecord
+
+BEGIN = """
+    CREATE STREAM rides (id INT KEY, driver INT, city STRING, at STRUCT<n INT>, marks MAP<STRING, INT>)
+        WITH (kafka_topic='rides', format='JSON', partitions=2);
+    CREATE STREAM ends (id INT KEY, km INT) WITH (kafka_topic='ends', format='JSON', partitions=2);
+    CREATE STREAM pays (id INT KEY, cents INT, ROWKEY INT) WITH (kafka_topic='pays', format='JSON');
+    CREATE STREAM bare (id INT KEY, n INT) WITH (kafka_topic='bare', value_format='KAFKA');
+    CREATE TABLE drivers (id INT PRIMARY KEY, name STRING, home STRING)
+        WITH (kafka_topic='drivers', format='JSON', partitions=2);
+    CREATE TABLE phones (id INT PRIMARY KEY, number STRING) WITH (kafka_topic='phones', format='JSON', partitions=3);
+    CREATE TABLE cities (city STRING PRIMARY KEY, people INT) WITH (kafka_topic='cities', format='JSON');
+    CREATE TABLE streets (city STRING PRIMARY KEY, street INT PRIMARY KEY, lamps INT)
+        WITH (kafka_topic='streets', format='JSON');
+    CREATE STREAM visits (id INT KEY, n INT)
+        WITH (kafka_topic='visits', format='JSON', window_type='TUMBLING', window_size='1 SECOND');
+    CREATE STREAM looks (id INT KEY, n INT)
+        WITH (kafka_topic='looks', format='JSON', window_type='HOPPING', window_size='2 SECONDS');
+    CREATE STREAM sittings (id INT KEY, n INT)
+        WITH (kafka_topic='sittings', format='JSON', window_type='SESSION');
+"""
+STRICT = {"ksql.compatibility": "strict"}
+
+Given = tuple[str, object, object, int]
+"""Topic, key and value as JSON, and a timestamp."""
+
+
+def planned(query: str, given: dict[str, str] | None = None) -> Planned:
+    """Return the plan of a query that makes a stream, or a table where it begins so."""
+    *_, done = SqlSession(given=given).run(f"{BEGIN}{query};")
+    assert done.query is not None
+    return done.query.planned
+
+
+def stream(query: str) -> str:
+    return ", ".join(map(str, planned(f"CREATE STREAM made AS {query}").columns))
+
+
+def table(query: str) -> str:
+    return ", ".join(map(str, planned(f"CREATE TABLE made AS {query}").columns))
+
+
+def run(query: str, *given: Given) -> list[tuple[object, object, int]]:
+    """Return what a query writes for these records, key and value as JSON."""
+    evaluator = ReferenceEvaluator(planned(query).plan)
+    records = [
+        SourceRecord(topic, 0, offset, at, _bytes(key), _bytes(value))
+        for offset, (topic, key, value, at) in enumerate(given)
+    ]
+    return [
+        (_read(one.key), _read(one.value), one.timestamp_ms)
+        for record in records
+        for one in evaluator.run([record])
+    ]
+
+
+def _bytes(value: object) -> bytes | None:
+    return None if value is None else json.dumps(value).encode()
+
+
+def _read(data: bytes | None) -> object:
+    return None if data is None else json.loads(data)
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        # The first of both sides that is selected is the key.
+        ("SELECT * FROM ends e JOIN pays p WITHIN 1 HOUR ON p.id = e.id",
+         "`E_ID` INTEGER KEY, `E_KM` INTEGER, `P_ID` INTEGER, `P_CENTS` INTEGER, `P_ROWKEY` INTEGER"),
+        ("SELECT km, pays.id, cents FROM ends JOIN pays WITHIN 1 HOUR ON ends.id = pays.id",
+         "`PAYS_ID` INTEGER KEY, `KM` INTEGER, `CENTS` INTEGER"),
+        ("SELECT p.*, e.km FROM ends e RIGHT JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
+         "`P_ID` INTEGER KEY, `P_CENTS` INTEGER, `P_ROWKEY` INTEGER, `KM` INTEGER"),
+        # A side that is no column is no key.
+        ("SELECT e.id, p.id AS pay FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.cents + 1",
+         "`E_ID` INTEGER KEY, `PAY` INTEGER"),
+        ("SELECT * FROM rides r JOIN ends e WITHIN 1 HOUR ON r.at->n = e.km",
+         "`E_KM` INTEGER KEY, `R_ID` INTEGER, `R_DRIVER` INTEGER, `R_CITY` STRING, `R_AT` STRUCT<`N` INTEGER>, `R_MARKS` MAP<STRING, INTEGER>, `E_ID` INTEGER"),
+        # Where none is, and where both may be missing, the key is a column of its own.
+        ("SELECT * FROM ends e JOIN bare b WITHIN 1 HOUR ON e.km + 1 = b.n + 1",
+         "`ROWKEY` INTEGER KEY, `E_ID` INTEGER, `E_KM` INTEGER, `B_ID` INTEGER, `B_N` INTEGER"),
+        ("SELECT ROWKEY_1, km, cents FROM ends FULL JOIN pays WITHIN 1 HOUR ON ends.id = pays.id",
+         "`ROWKEY_1` INTEGER KEY, `KM` INTEGER, `CENTS` INTEGER"),
+        ("SELECT city, name, r.id FROM rides r LEFT JOIN drivers d ON r.driver = d.id PARTITION BY city",
+         "`CITY` STRING KEY, `NAME` STRING, `R_ID` INTEGER"),
+        # Of three the key is what all have, or what the last one is matched by.
+        ("SELECT phones.id, km, name, number FROM ends JOIN drivers ON ends.id = drivers.id JOIN phones ON drivers.id = phones.id",
+         "`PHONES_ID` INTEGER KEY, `KM` INTEGER, `NAME` STRING, `NUMBER` STRING"),
+        ("SELECT city, km, name FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id JOIN drivers d ON driver = d.id",
+         None),
+        ("SELECT driver, km, name FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id JOIN drivers d ON driver = d.id",
+         "`DRIVER` INTEGER KEY, `KM` INTEGER, `NAME` STRING"),
+        ("SELECT visits.id, visits.WINDOWSTART AS since, looks.n FROM visits JOIN looks WITHIN 1 DAY ON visits.id = looks.id",
+         None),
+        ("SELECT a.id, a.WINDOWSTART AS since, b.n FROM visits a JOIN visits b WITHIN 1 DAY ON a.id = b.id",
+         "`A_ID` INTEGER KEY, `SINCE` BIGINT, `B_N` INTEGER"),
+        ("SELECT e.id, e.ROWTIME, p.ROWTIME AS t, p.ROWOFFSET FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
+         "`E_ID` INTEGER KEY, `E_ROWTIME` BIGINT, `T` BIGINT, `P_ROWOFFSET` BIGINT"),
+    ],
+)  # fmt: skip
+def test_a_joined_stream_has_the_key_of_a_side_that_is_selected(
+    query: str, wanted: str | None
+) -> None:
+    if wanted is None:
+        with pytest.raises(SqlError):
+            stream(query)
+    else:
+        assert stream(query) == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("SELECT * FROM drivers d RIGHT JOIN phones p ON d.id = p.id",
+         "`D_ID` INTEGER KEY, `D_NAME` STRING, `D_HOME` STRING, `P_ID` INTEGER, `P_NUMBER` STRING"),
+        ("SELECT * FROM drivers d FULL OUTER JOIN phones p ON d.id = p.id",
+         "`ROWKEY` INTEGER KEY, `D_ID` INTEGER, `D_NAME` STRING, `D_HOME` STRING, `P_ID` INTEGER, `P_NUMBER` STRING"),
+        ("SELECT * FROM drivers LEFT JOIN cities ON home = city",
+         "`DRIVERS_ID` INTEGER KEY, `DRIVERS_NAME` STRING, `DRIVERS_HOME` STRING, `CITIES_CITY` STRING, `CITIES_PEOPLE` INTEGER"),
+        ("SELECT s.city, street, people, lamps FROM streets s JOIN cities c ON s.city = c.city",
+         "`S_CITY` STRING KEY, `STREET` INTEGER KEY, `PEOPLE` INTEGER, `LAMPS` INTEGER"),
+        ("SELECT p.id, people, number FROM drivers d JOIN cities c ON d.home = c.city JOIN phones p ON d.id = p.id",
+         "`P_ID` INTEGER KEY, `PEOPLE` INTEGER, `NUMBER` STRING"),
+    ],
+)  # fmt: skip
+def test_a_joined_table_has_the_primary_key_of_a_side_and_by_a_foreign_key_that_of_the_left_one(
+    query: str, wanted: str
+) -> None:
+    assert table(query) == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "sources", "told"),
+    [
+        ("STREAM", "ends JOIN ends WITHIN 1 HOUR ON ends.id = ends.id", "Can not join 'ENDS' to 'ENDS': self joins"),
+        ("STREAM", "ends JOIN drivers a ON ends.id = a.id JOIN drivers b ON ends.id = b.id",
+         "N-way joins do not support multiple occurrences of the same source. Source: 'DRIVERS'"),
+        ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id AND e.km = p.cents",
+         "joins on multiple conditions are not yet supported. Got ((E.ID = P.ID) AND (E.KM = P.CENTS))."),
+        ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON e.id > p.id", "only equality is supported. Got (E.ID > P.ID)."),
+        ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON e.id = 1",
+         "Invalid comparison expression '1' in join '(E.ID = 1)'. Each side"),
+        ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON e.id + p.id = p.id",
+         "Invalid comparison expression '(E.ID + P.ID)' in join"),
+        ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON e.id = e.km",
+         "Left side references `E` and right references `E`"),
+        ("STREAM", "rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id JOIN drivers d ON r.id = e.km",
+         "one side must reference the source that is joined, and no other: `D`. Got (R.ID = E.KM)."),
+        ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.none", "JOIN ON column 'P.NONE' cannot be resolved."),
+        ("STREAM", "ends e JOIN pays p WITHIN 1 HOUR ON id = cents", "Column 'ID' is ambiguous. Could be E.ID or P.ID."),
+        ("STREAM", "ends e JOIN pays p ON e.id = p.id", "must have a WITHIN clause"),
+        ("STREAM", "ends e JOIN rides r WITHIN 1 HOUR ON r.city = e.id",
+         "types don't match. Got R.CITY{STRING} = E.ID{INTEGER}."),
+        ("STREAM", "rides a JOIN pays b WITHIN 1 HOUR ON a.marks = b.id", "types don't match"),
+        ("STREAM", "ends JOIN bare WITHIN 1 HOUR ON ends.id = bare.id", "Source(s) BARE are using the 'KAFKA' value format."),
+        ("STREAM", "ends e RIGHT JOIN drivers d ON e.id = d.id", "Right outer joins between streams and tables"),
+        ("STREAM", "ends e JOIN drivers d WITHIN 1 HOUR ON e.id = d.id", "provided for a Stream-Table join"),
+        ("STREAM", "rides r JOIN drivers d ON d.name = r.city",
+         "stream-table joins require to join on the table's primary key. Got D.NAME = R.CITY."),
+        ("STREAM", "rides r JOIN streets s ON r.city = s.city", "primary key. Got R.CITY = S.CITY."),
+        ("STREAM", "ends JOIN phones ON ends.id = phones.id",
+         "`ENDS` partitions = 2; `PHONES` partitions = 3. Please repartition"),
+        ("TABLE", "drivers d LEFT JOIN ends e ON d.id = e.id", "Got DRIVERS LEFT [OUTER] JOIN ENDS."),
+        ("TABLE", "drivers d JOIN phones p ON d.name = p.number", "the right input table. Got D.NAME = P.NUMBER."),
+        ("TABLE", "drivers d RIGHT JOIN cities c ON d.home = c.city", "RIGHT OUTER JOIN on a foreign key"),
+        ("TABLE", "cities c JOIN phones p ON c.people = p.id JOIN drivers d ON c.people = d.id",
+         "not supported as part of n-way joins. Got C.PEOPLE = D.ID."),
+        ("STREAM", "visits v JOIN ends e WITHIN 1 HOUR ON v.id = e.id", "`VISITS` is TUMBLING windowed\n`ENDS` is not windowed"),
+        ("STREAM", "sittings s JOIN visits v WITHIN 1 HOUR ON v.id = s.id", "Left source: SESSION\nRight source: TUMBLING"),
+        ("STREAM", "visits v JOIN looks l WITHIN 1 HOUR ON v.id = l.id", "Implicit repartitioning of windowed sources"),
+    ],
+)  # fmt: skip
+def test_what_ksqldb_does_not_join_is_refused_in_its_words(
+    kind: str, sources: str, told: str
+) -> None:
+    with pytest.raises(SqlError) as caught:
+        planned(f"CREATE {kind} made AS SELECT * FROM {sources}", STRICT)  # noqa: S608
+
+    assert told in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("STREAM made AS SELECT km, cents FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
+         "`MADE` must include the join expressions E.ID or P.ID in its projection (eg, SELECT E.ID...)."),
+        ("STREAM made AS SELECT e.id, p.id FROM ends e FULL JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
+         "must include the join expression ROWKEY_1 in its projection (eg, SELECT ROWKEY_1...).\nROWKEY_1 was added as a synthetic key column"),
+        ("STREAM made AS SELECT e.id, e.id AS again, km FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
+         "a key column (`E_ID`) more than once, aliased as: AGAIN and E_ID."),
+        ("TABLE made AS SELECT people FROM streets s JOIN cities c ON s.city = c.city",
+         "Primary key columns missing in projection. For foreign-key table-table joins, the projection must include all primary key columns from the left input table (`S`). Missing columns: `CITY`, `STREET`."),
+        ("STREAM made AS SELECT marks, km FROM rides r JOIN pays p WITHIN 1 HOUR ON r.marks = p.id", "types don't match"),
+        ("STREAM made AS SELECT e.id, km FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id WHERE km > 'x'",
+         "Cannot compare E_KM (INTEGER) to 'x' (STRING) with GREATER_THAN."),
+        ("STREAM made AS SELECT ROWTIME AS t, e.id, km FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
+         "Column 'ROWTIME' is ambiguous. Could be E.ROWTIME or P.ROWTIME."),
+        ("STREAM made AS SELECT x.* FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
+         "'X' is not a valid stream/table name or alias."),
+    ],
+)  # fmt: skip
+def test_a_projection_over_a_join_must_have_its_key_and_names_that_mean_one_column(
+    query: str, told: str
+) -> None:
+    with pytest.raises(SqlError) as caught:
+        planned(f"CREATE {query}", STRICT)
+
+    assert told in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("within", "wanted", "eager"),
+    [
+        ("1 HOUR", JoinWindow(3_600_000, 3_600_000, 79_200_000), True),
+        ("(2 HOURS, 1 SECOND)", JoinWindow(7_200_000, 1_000, 72_000_000), True),
+        ("13 HOURS", JoinWindow(46_800_000, 46_800_000, 0), True),
+        ("1 SECOND GRACE PERIOD 5 SECONDS", JoinWindow(1_000, 1_000, 5_000), False),
+    ],
+)
+def test_within_says_how_far_apart_records_may_be_and_without_grace_waits_a_day(
+    within: str, wanted: JoinWindow, *, eager: bool
+) -> None:
+    query = f"SELECT e.id, km FROM ends e LEFT JOIN pays p WITHIN {within} ON e.id = p.id"  # noqa: S608
+
+    (join,) = (
+        node
+        for node in planned(f"CREATE STREAM made AS {query}").plan.nodes
+        if isinstance(node, StreamJoin)
+    )
+
+    assert (join.sides[0].window, join.sides[0].eager) == (wanted, eager)
+
+
+def test_the_window_of_a_right_join_is_seen_from_the_other_side() -> None:
+    query = "SELECT e.id, km FROM ends e RIGHT JOIN pays p WITHIN (1 SECOND, 3 SECONDS) GRACE PERIOD 0 SECONDS ON e.id = p.id"
+
+    written = run(
+        f"CREATE STREAM made AS {query}",
+        ("ends", 1, {"KM": 5}, 10_000),
+        ("pays", 1, {"CENTS": 1}, 12_000),
+        ("ends", 1, {"KM": 6}, 14_000),
+    )
+
+    assert written == [(1, {"KM": 5}, 12_000)]
+
+
+def test_a_stream_is_keyed_anew_only_where_it_has_another_key() -> None:
+    joined = "SELECT {} FROM rides r JOIN ends e WITHIN 1 HOUR ON {} = e.id"
+
+    by_key = planned("CREATE STREAM made AS " + joined.format("r.id, km", "r.id")).plan
+    by_value = planned("CREATE STREAM made AS " + joined.format("driver, km", "r.driver")).plan
+
+    assert not any(isinstance(node, SelectKey) for node in by_key.nodes)
+    assert sum(isinstance(node, SelectKey) for node in by_value.nodes) == 1
+
+
+def test_what_is_missing_is_null_its_key_too() -> None:
+    query = "SELECT ROWKEY_1 AS k, e.id, p.id, km, cents FROM ends e FULL JOIN pays p WITHIN 1 SECOND ON e.id = p.id"
+
+    written = run(
+        f"CREATE STREAM made AS {query}",
+        ("ends", 1, {"KM": 5}, 0),
+        ("pays", 2, {"CENTS": 7}, 10),
+        ("pays", 1, {"CENTS": 8}, 20),
+    )
+
+    assert written == [
+        (1, {"E_ID": 1, "P_ID": None, "KM": 5, "CENTS": None}, 0),
+        (2, {"E_ID": None, "P_ID": 2, "KM": None, "CENTS": 7}, 10),
+        (1, {"E_ID": 1, "P_ID": 1, "KM": 5, "CENTS": 8}, 20),
+    ]
+
+
+def test_a_record_of_a_stream_sees_the_row_of_what_it_is_matched_by_and_both_times() -> None:
+    query = (
+        "SELECT driver, r.id, name, r.ROWTIME AS ridden, d.ROWTIME AS known "
+        "FROM rides r LEFT JOIN drivers d ON r.driver = d.id"
+    )
+
+    written = run(
+        f"CREATE STREAM made AS {query}",
+        ("drivers", 7, {"NAME": "Ada"}, 100),
+        ("rides", 1, {"DRIVER": 7}, 200),
+        ("drivers", 7, None, 300),
+        ("rides", 2, {"DRIVER": 7}, 400),
+        ("rides", 3, None, 500),
+    )
+
+    assert written == [
+        (7, {"R_ID": 1, "NAME": "Ada", "RIDDEN": 200, "KNOWN": 100}, 200),
+        (7, {"R_ID": 2, "NAME": None, "RIDDEN": 400, "KNOWN": None}, 400),
+    ]
+
+
+def test_a_right_join_of_tables_has_a_row_for_each_of_the_right_one() -> None:
+    query = "SELECT p.id, name, number FROM drivers d RIGHT JOIN phones p ON d.id = p.id"
+
+    written = run(
+        f"CREATE TABLE made AS {query}",
+        ("drivers", 1, {"NAME": "Ada"}, 0),
+        ("phones", 2, {"NUMBER": "22"}, 5),
+        ("phones", 1, {"NUMBER": "11"}, 4),
+        ("drivers", 1, None, 6),
+    )
+
+    assert written == [
+        (2, {"NAME": None, "NUMBER": "22"}, 5),
+        (1, {"NAME": "Ada", "NUMBER": "11"}, 4),
+        (1, {"NAME": None, "NUMBER": "11"}, 6),
+    ]
+
+
+def test_a_foreign_key_finds_the_row_wherever_either_changes() -> None:
+    query = "SELECT id, city, people FROM drivers LEFT JOIN cities ON home = city"
+
+    written = run(
+        f"CREATE TABLE made AS {query}",
+        ("drivers", 1, {"HOME": "Bonn"}, 0),
+        ("cities", "Bonn", {"PEOPLE": 9}, 10),
+        ("cities", "Bonn", None, 20),
+        ("drivers", 1, None, 30),
+    )
+
+    assert written == [
+        (1, {"CITY": None, "PEOPLE": None}, 0),
+        (1, {"CITY": "Bonn", "PEOPLE": 9}, 10),
+        (1, {"CITY": None, "PEOPLE": None}, 20),
+        (1, None, 30),
+    ]
+
+
+# Beyond ksqlDB.
+
+
+def test_streams_are_joined_by_several_columns() -> None:
+    query = "SELECT r.id, e.km, city FROM rides r JOIN ends e WITHIN 1 HOUR ON r.driver = e.km AND r.id = e.id"
+
+    written = run(
+        f"CREATE STREAM made AS {query}",
+        ("rides", 1, {"DRIVER": 7, "CITY": "Bonn"}, 0),
+        ("ends", 1, {"KM": 6}, 1),
+        ("ends", 1, {"KM": 7}, 2),
+        ("ends", 2, {"KM": 7}, 3),
+    )
+
+    assert written == [({"KM": 7, "R_ID": 1}, {"CITY": "Bonn"}, 2)]
+
+
+def test_a_table_with_several_key_columns_is_joined_by_all_of_them_in_any_order() -> None:
+    query = "SELECT r.city, street, r.id, lamps FROM rides r JOIN streets s ON driver = s.street AND r.city = s.city"
+
+    written = run(
+        f"CREATE STREAM made AS {query}",
+        ("streets", {"CITY": "Bonn", "STREET": 3}, {"LAMPS": 40}, 0),
+        ("rides", 1, {"DRIVER": 3, "CITY": "Bonn"}, 1),
+        ("rides", 2, {"DRIVER": 4, "CITY": "Bonn"}, 2),
+    )
+
+    assert written == [({"R_CITY": "Bonn", "STREET": 3}, {"ID": 1, "LAMPS": 40}, 1)]
+
+
+def test_a_stream_is_joined_with_itself_under_two_names() -> None:
+    query = "SELECT a.id, a.km, b.km FROM ends a JOIN ends b WITHIN (0 SECONDS, 1 SECOND) ON a.id = b.id"
+
+    written = run(
+        f"CREATE STREAM made AS {query}",
+        ("ends", 1, {"KM": 5}, 0),
+        ("ends", 1, {"KM": 6}, 500),
+    )
+
+    assert written == [
+        (1, {"A_KM": 5, "B_KM": 5}, 0),
+        (1, {"A_KM": 5, "B_KM": 6}, 500),
+        (1, {"A_KM": 6, "B_KM": 6}, 500),
+    ]
+
+
+def test_a_foreign_key_may_be_of_tables_that_are_joined_already() -> None:
+    query = (
+        "SELECT d.id, number, people FROM drivers d JOIN phones p ON d.id = p.id "
+        "LEFT JOIN cities c ON d.home = c.city"
+    )
+    plan = planned(f"CREATE TABLE made AS {query}").plan
+
+    written = run(
+        f"CREATE TABLE made AS {query}",
+        ("drivers", 1, {"HOME": "Bonn"}, 0),
+        ("phones", 1, {"NUMBER": "11"}, 1),
+        ("cities", "Bonn", {"PEOPLE": 9}, 2),
+    )
+
+    assert [type(node) for node in plan.nodes if isinstance(node, TableJoin | ForeignJoin)] == [
+        TableJoin,
+        ForeignJoin,
+    ]
+    assert written == [
+        (1, {"NUMBER": "11", "PEOPLE": None}, 1),
+        (1, {"NUMBER": "11", "PEOPLE": 9}, 2),
+    ]
