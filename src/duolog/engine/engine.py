@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -38,7 +38,7 @@ from duolog.engine.store_names import Names
 from duolog.engine.stores import KeptRow, Look, read_committed
 from duolog.engine.timestamps import with_default_extractor
 from duolog.engine.topic_ids import TopicWatch
-from duolog.engine.topics import TopicReader
+from duolog.engine.topics import EndOffsets, TopicReader
 from duolog.plan.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
 
@@ -117,8 +117,16 @@ class Engine:
         if reserve(directory, application_id):
             self._reserved.add(directory)
 
-    def start(self, plan: Plan, application_id: str, mode: Mode = "auto") -> RunningQuery:
+    def start(
+        self,
+        plan: Plan,
+        application_id: str,
+        mode: Mode = "auto",
+        starts: EndOffsets | None = None,
+    ) -> RunningQuery:
         """Start `plan` under a name that its state is kept by.
+
+        `starts` tells where its first start begins in the topics that it names, whatever their sources say.
 
         Raises:
             ConfigError: the name cannot name an application.
@@ -142,7 +150,9 @@ class Engine:
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             try:
                 checkpoint.forget_unplanned()
-                query = self._start(plan, application_id, mode, checkpoint, session)
+                query = self._start(
+                    plan, application_id, mode, checkpoint, session, starts=starts or {}
+                )
             except BaseException:
                 # Why the start failed says more. Of a JVM that has gone the system has freed the lock.
                 with contextlib.suppress(OSError, *JVM_IS_GONE):
@@ -220,18 +230,21 @@ class Engine:
         mode: Mode,
         checkpoint: Checkpoint,
         session: Session,
+        *,
+        starts: EndOffsets,
     ) -> RunningQuery:
         matched = self._matched(plan, application_id)
         counts = self._topics.partition_counts(_read(plan, matched))
         prepared = self._prepare(plan, checkpoint, mode, slots_of(session.spark), counts)
         spec = self._spec(prepared.levels, application_id)
         shape = shape_of(spec, Names.of(prepared.levels))
-        starts = {}
+        begins: EndOffsets = {}
         if checkpoint.pinned_tasks() is None:
             now_ms = time.time_ns() // 1_000_000
-            starts = starting_offsets(plan.sources, self._topics, counts, now_ms)
+            begins = starting_offsets(plan.sources, self._topics, counts, now_ms)
+            begins = {**begins, **{topic: at for topic, at in starts.items() if topic in counts}}
         spec |= {"sources": with_topics(spec["sources"], matched)}
-        checkpoint.pin(application_id, shape, _versions(), self._topics.topic_ids(counts), starts)
+        checkpoint.pin(application_id, shape, _versions(), self._topics.topic_ids(counts), begins)
 
         def renewed() -> Launcher:
             session = self._session()
@@ -319,7 +332,7 @@ class Engine:
     def _spec(self, levels: Levels, application_id: str) -> Json:
         spec = lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)
         sources = with_default_extractor(spec["sources"], self.config.timestamp_extractor)
-        return spec | {"errors": asdict(self.config.errors), "sources": sources}
+        return spec | {"errors": self.config.errors.spec(), "sources": sources}
 
 
 def _read(plan: Plan, matched: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -32,8 +32,6 @@ Trigger = Literal["micro-batch", "available-now", "real-time"]
 # The number of shuffle partitions is a setting of the session, which its queries share.
 _starting: Final = threading.Lock()
 
-# How long an idle query in micro-batches waits before it looks for records again.
-MICRO_BATCH_INTERVAL_MS: Final = 100
 _ORDERED: Final = "org.duolog.kernel.OrderedKafka"
 # Half of the throughput of a micro-batch comes from these.
 _CONSUMER: Final = {
@@ -265,7 +263,7 @@ class Launcher:
             "checkpointLocation": str(self.checkpoint.spark_dir),
             "queryName": self.application_id,
             "trigger": trigger,
-            "interval": f"{MICRO_BATCH_INTERVAL_MS} milliseconds",
+            "interval": f"{self.config.interval_ms} milliseconds",
             "epoch": f"{self.config.epoch_ms} milliseconds",
         }
         for name, value in given.items():

@@ -4,7 +4,7 @@ Kafka's names where Kafka Streams has the setting; units stand in the fields of 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -14,6 +14,7 @@ from duolog.engine.timestamps import EXTRACTORS, PREFIX
 
 Mode = Literal["auto", "micro-batch", "real-time"]
 
+MICRO_BATCH_INTERVAL_MS: Final = 100
 EPOCH_MS_DEFAULT: Final = MINUTE_MS
 """Length of an epoch in real-time mode: what is computed again, at most, after a crash or a stop."""
 OFFSETS_PER_TRIGGER_MAX_DEFAULT: Final = 500_000
@@ -174,6 +175,15 @@ class ErrorHandling:
     processing: str = LOG_AND_FAIL
     production: str = LOG_AND_FAIL
     dead_letter_topic: str | None = None
+    processing_log: bool = False
+    """Whether that topic gets entries of SQL's processing log in the place of dead letters."""
+
+    def spec(self) -> dict[str, object]:
+        """Return it as the kernel reads it."""
+        found = asdict(self)
+        if not self.processing_log:
+            del found["processing_log"]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +204,8 @@ class EngineConfig:
     auto_lag_records_max: int = AUTO_LAG_RECORDS_MAX_DEFAULT
     connector: str = ""
     errors: ErrorHandling = ErrorHandling()
+    interval_ms: int = MICRO_BATCH_INTERVAL_MS
+    """How long an idle query in micro-batches waits before it looks for records again."""
     timestamp_extractor: str = ""
     writes_class_archive: bool = False
     """Whether a session that finds no archive of classes makes it as it ends, which takes seconds."""

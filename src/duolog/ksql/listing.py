@@ -110,10 +110,19 @@ def _queries(state: SessionState) -> Rows:
             query.sink,
             query.planned.topic,
             query.statement,
+            query.error,
         )
         for query in state.queries.values()
     )
-    columns = ("Query ID", "Query Type", "Status", "Sink Name", "Sink Kafka Topic", "Query String")
+    columns = (
+        "Query ID",
+        "Query Type",
+        "Status",
+        "Sink Name",
+        "Sink Kafka Topic",
+        "Query String",
+        "Error",
+    )
     return Rows(columns, rows, "Queries")
 
 
@@ -182,10 +191,10 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
         ("Statement", source.statement),
     )
     readers = Rows(
-        ("Query", "Reads or writes"),
+        ("Query", "Reads or writes", "Status", "Error"),
         (
-            *((query.id, "reads") for query in state.readers(source.name)),
-            *((query.id, "writes") for query in state.writers(source.name)),
+            *((one.id, "reads", one.state, one.error) for one in state.readers(source.name)),
+            *((one.id, "writes", one.state, one.error) for one in state.writers(source.name)),
         ),
         "Queries",
     )
@@ -224,6 +233,7 @@ def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
         ("Kafka topic", planned.topic),
         ("Result", "TABLE" if planned.is_table else "STREAM"),
         ("Reads", ", ".join(query.reads)),
+        *((("Error", query.error),) if query.error else ()),
         ("SQL", query.statement),
     )
     fields = tuple(

@@ -10,7 +10,7 @@ from duolog.ksql.planner import Planned
 from duolog.ksql.settings import Settings
 from duolog.plan.expressions import Expression
 
-QueryState = Literal["RUNNING", "PAUSED"]
+QueryState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,9 @@ class PersistentQuery:
     """The stream or table that it writes."""
     statement: str = ""
     state: QueryState = "RUNNING"
+    """RUNNING or PAUSED is what statements want; the others are told by whoever runs it."""
+    error: str = ""
+    """Its last error, as far as whoever runs it has told."""
 
     @property
     def reads(self) -> tuple[str, ...]:

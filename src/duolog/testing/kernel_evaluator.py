@@ -7,7 +7,6 @@ each record                 ─▶ one micro-batch: in, through all levels, out
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import asdict
 
 from duolog.engine.in_memory import MemoryChain
 from duolog.engine.lower import lower
@@ -33,7 +32,7 @@ class KernelEvaluator:
         name = f"topology-driver-{uuid.uuid4().hex}"
         spec = lower(self._levels, name, cache_bytes_max=cache_bytes_max)
         errors = ErrorHandling(processing=LOG_AND_CONTINUE if passes_over else LOG_AND_FAIL)
-        self._chain = MemoryChain(spec | {"errors": asdict(errors)})
+        self._chain = MemoryChain(spec | {"errors": errors.spec()})
 
     @property
     def dropped(self) -> int:

@@ -4,22 +4,57 @@
         for answer in engine.execute("SHOW STREAMS;"):
             ...
 
+The catalog is the service's, in its command topic (`ledger`); what SET and DEFINE say is this engine's. One engine of a service runs its queries, the
+first that starts them; the others answer statements, and what they accept reaches the one that runs.
+A JVM is there from the first persistent query on, or from `warm_up`.
+
 Thread rule: one thread at a time, but for `Rows` that were answered, which another may read.
 """
 
+import logging
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Final, Self
 
 from sqlglot import exp
 
-from duolog.ksql.catalog import Catalog
+from duolog.core.errors import DuologError, KafkaError
+from duolog.ksql import nodes, settings
+from duolog.ksql.catalog import Catalog, SourceInfo
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
 from duolog.ksql.session import Done, SqlSession
-from duolog.runtime.sql import pull, push
+from duolog.ksql.state import SessionState
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql import inserts, printing, pull, push, showing
 from duolog.runtime.sql.answers import Answer, Message, Rows
+from duolog.runtime.sql.command_topic import CommandTopic
+from duolog.runtime.sql.commands import CommandDamaged, Offsets
+from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter
+from duolog.runtime.sql.ledger import Ledger
+from duolog.runtime.sql.made_topics import make_topics
+from duolog.runtime.sql.ownership import Ownership, ServiceInUse
+from duolog.runtime.sql.spark_queries import SparkQueries
+from duolog.runtime.sql.topics import Topics
 
-DEFAULT_SERVICE: str = "default"
+if TYPE_CHECKING:
+    from duolog.engine import Engine
+
+logger: Final = logging.getLogger(__name__)
+
+DEFAULT_SERVICE: Final = "default_"
+"""As ksqlDB's; the names of what a service has begin with its id."""
+PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
+_FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
+_LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
+_FOLLOW_S: Final = 0.5
+_STOP_S: Final = 90.0
+_ASSERT_MS: Final = 1000
+_OF_THE_SERVICE: Final = (nodes.CreateSource, nodes.CreateType, nodes.DropType, nodes.DropSource,
+                          nodes.AlterSource, nodes.InsertSelect, nodes.OfQuery)  # fmt: skip
 
 
 class SqlEngine:
@@ -27,9 +62,11 @@ class SqlEngine:
 
     Args:
         bootstrap: the cluster's servers.
-        service_id: which application the statements belong to; engines of one id share a catalog.
         data: where checkpoints and logs of queries go; made if missing.
+        service_id: which application the statements belong to; engines of one id share catalog and queries.
         properties: what SET would say, for all statements.
+        engine_settings: settings of the Spark engine by name, as texts.
+        starter: starts queries in the place of Spark.
     """
 
     def __init__(
@@ -39,12 +76,28 @@ class SqlEngine:
         data: Path | str,
         service_id: str = DEFAULT_SERVICE,
         properties: Mapping[str, str] | None = None,
+        engine_settings: Mapping[str, str] | None = None,
+        starter: Starter | None = None,
     ) -> None:
         self.bootstrap = bootstrap
         self.service_id = service_id
+        given = {"ksql.service.id": service_id, **(properties or {})}
+        self.session = SqlSession(given=given)
+        self.topics = Topics(bootstrap)
         # The JVM works elsewhere, and a program may change its directory.
-        self.data = Path(data).resolve()
-        self.session = SqlSession(given=properties)
+        self.data = Path(data).resolve() / service_id
+        self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
+        self._spark = SparkQueries(
+            bootstrap, self.data, settings=engine_settings, processing_log=self.processing_log
+        )
+        self._starter: Starter = starter or self._spark
+        self._pauses = Pauses(*(_seconds(given, name, otherwise) for name, otherwise in ((_FIRST_PAUSE, 15.0), (_LONGEST_PAUSE, 900.0))))  # fmt: skip
+        self._ledger = Ledger(CommandTopic(bootstrap, service_id))
+        self._lock = threading.RLock()
+        self._keeper: Keeper | None = None
+        self._ownership: Ownership | None = None
+        self._followed_at = 0.0
+        self._damage: CommandDamaged | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -59,35 +112,257 @@ class SqlEngine:
 
     @property
     def catalog(self) -> Catalog:
-        return self.session.catalog
+        """Streams, tables and types, as far as the command topic was read."""
+        return self._ledger.catalog
+
+    @property
+    def spark(self) -> "Engine":
+        """The engine that runs queries; its JVM starts when something of it is used."""
+        return self._spark.engine
+
+    @property
+    def runs_queries(self) -> bool:
+        """Whether this engine is the one of its service that runs the queries."""
+        return self._keeper is not None
+
+    def follow(self) -> None:
+        """Learn what topics there are, and what other engines of the service have accepted.
+
+        Raises:
+            BrokerUnavailable: no broker answers.
+            CommandDamaged: the command topic cannot be read; the error has the offset.
+        """
+        with self._lock:
+            known = self.topics.partitions()
+            self.catalog.partitions.clear()
+            self.catalog.partitions.update(known)
+            self._followed()
 
     def start(self) -> None:
-        """Start the persistent queries."""
+        """Run the persistent queries of the service from now on, in this process.
+
+        Raises:
+            ServiceInUse: another engine runs them.
+            BrokerUnavailable, CommandDamaged: as `follow`.
+        """
+        with self._lock:
+            self.follow()
+            if self._keeper is not None or not self._ledger.state.queries:
+                return
+            name = self._ledger.topic.name
+            ownership = Ownership(self.bootstrap, self.service_id, name, self._lost)
+            ownership.acquire()
+            self._ownership = ownership
+            self._keeper = Keeper(self._starter, self._pauses, self._look)
+            self._keeper.want(self._ledger.wanted)
+            self._keeper.start()
+
+    def warm_up(self) -> None:
+        """Start the JVM in the background, so that the first query does not wait for it."""
+        threading.Thread(target=self._warm_up, name="duolog-sql-jvm", daemon=True).start()
 
     def close(self) -> None:
         """End the queries of this engine, and the JVM where nobody else needs it. Does nothing when closed."""
+        keeper, self._keeper = self._keeper, None
+        ownership, self._ownership = self._ownership, None
+        if keeper is not None:
+            keeper.close()
+        if ownership is not None:
+            ownership.close()
+        self._starter.close()
+        self._spark.close()
+        self._ledger.topic.close()
+
+    def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
+        """Return the persistent queries with their states, as they are now.
+
+        Where another engine runs them their states are those that statements have said.
+        """
+        with self._lock:
+            wanted, keeper = dict(self._ledger.wanted), self._keeper
+        if keeper is not None:
+            return keeper.live_all(with_progress=with_progress)
+        return [
+            LiveQuery(name, "PAUSED" if one.query.state == "PAUSED" else "RUNNING")
+            for name, one in wanted.items()
+        ]
+
+    def wait_settled(self, timeout_s: float) -> bool:
+        """Wait until each query runs, is paused or has failed; tell whether it came to that in time."""
+        return self._keeper is None or self._keeper.wait_settled(timeout_s)
 
     def execute(self, text: str) -> Iterator[Answer]:
         """Run each statement of a text, and yield what it answers.
 
         Raises:
             SqlError: one cannot be read, or cannot run; those before it have run.
+            BrokerUnavailable, CommandDamaged: as `follow`.
         """
         for node, written in self.session.read(text):
-            yield from self._execute(node, written)
+            try:
+                yield from self.run(node, written)
+            except SqlError as error:
+                error.at = error.at or place_of(node)
+                raise error.in_statement(written) from error.__cause__
 
-    def _execute(self, node: exp.Expression, text: str) -> Iterator[Answer]:
-        if isinstance(node, exp.Select):
-            answers = push if node.args.get("emit") is not None else pull
-            yield answers.select(self, node, text)
+    def run(self, node: exp.Expression, text: str) -> Iterator[Answer]:
+        """Run one statement that was read, which is written as `text`; as `execute`."""
+        match node:
+            case exp.Select():
+                self._know()
+                answers = push if node.args.get("emit") is not None else pull
+                yield answers.select(self, node, text)
+            case nodes.PrintTopic():
+                yield printing.printed(self.bootstrap, node)
+            case nodes.RunScript():
+                yield from self.execute(_read(node))
+            case nodes.InsertValues():
+                self._know()
+                yield Message(self._insert(node, text))
+            case nodes.AssertTopic():
+                yield Message(self._assert_topic(node, text).message)
+            case _ if isinstance(node, _OF_THE_SERVICE):
+                yield Message(self._change(node, text).message)
+            case nodes.Show() if node.args["kind"] == "TOPICS":
+                self._know()
+                queries = self.session.state.queries.values()
+                yield showing.topics(node, self.topics.replicas(), queries)
+            case _:
+                self._know()
+                yield from showing.answers(self.session.execute(node, text))
+
+    def _know(self) -> None:
+        """Let the session see what is there by now: topics, catalog, and queries with the states they are in."""
+        with self._lock:
+            self.follow()
+            mine = self.session.state
+            shared = self._ledger.state
+            queries = showing.with_states(shared.queries, self.queries())
+            self.session.state = SessionState(
+                self.catalog.copy(), mine.settings, mine.variables, queries, shared.begun
+            )
+
+    def _insert(self, node: nodes.InsertValues, text: str) -> str:
+        done = self.session.execute(node, text)
+        row = done.inserted
+        assert row is not None, done
+        if row.source.topic not in self.catalog.partitions:
+            raise SqlError(f"Topic '{row.source.topic}' does not exist.", at=place_of(node))
+        inserts.insert(self.bootstrap, row, self._spark.warm_up)
+        return done.message
+
+    def _change(self, node: exp.Expression, text: str) -> Done:
+        """Run a statement that may change what the service shares."""
+        dropped: SourceInfo | None = None
+        with self._lock:
+            self.follow()
+            mine = self.session.state.settings
+            if node.args.get("delete_topic"):
+                dropped = self.catalog.sources.get(node.this.name)
+            done = self._ledger.run(node, text, mine, self._prepare)
+            if self._keeper is not None:
+                self._keeper.want(self._ledger.wanted)
+            elif done.query is not None:
+                self._begin_to_run()
+        if done.ended and self._keeper is not None:
+            self._keeper.wait_gone(done.ended, _STOP_S)
+        if dropped is not None:
+            self._delete_topic_of(dropped)
+        return done
+
+    def _begin_to_run(self) -> None:
+        """Run the queries here, unless another engine does."""
+        try:
+            self.start()
+        except ServiceInUse as error:
+            logger.info("%s: %s", error.message, error.detail)
+
+    def _prepare(self, done: Done, state: SessionState) -> Offsets:
+        there = dict(self.topics.partitions())
+        make_topics(self.topics, there, done, state)
+        if done.query is None or state.settings[settings.OFFSET_RESET] != "latest":
+            return {}
+        sources = done.query.planned.plan.sources
+        tables = {source.topic for source in sources if source.is_table}
+        return self.topics.ends((s.topic for s in sources if s.topic not in tables), there)
+
+    def _delete_topic_of(self, source: SourceInfo) -> None:
+        with self._lock:
+            if source.name not in self.catalog.sources:
+                self.topics.delete(source.topic)
+
+    def _assert_topic(self, node: nodes.AssertTopic, text: str) -> Done:
+        timeout = node.args.get("timeout")
+        deadline = time.monotonic() + (_ASSERT_MS if timeout is None else showing.milliseconds(timeout)) / 1000  # fmt: skip
+        while True:
+            self._know()
+            try:
+                return self.session.execute(node, text)
+            except SqlError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
+
+    def _followed(self) -> None:
+        if self._damage is not None:
+            raise self._damage
+        try:
+            self._ledger.follow()
+        except CommandDamaged as damage:
+            self._damage = damage
+            raise
+
+    def _look(self) -> None:
+        """Follow other engines; called by the keeper's thread. Who waits for a statement is not waited for."""
+        if time.monotonic() - self._followed_at < _FOLLOW_S or not self._lock.acquire(
+            blocking=False
+        ):
             return
-        yield from _answers(self.session.execute(node, text))
+        try:
+            self._followed_at = time.monotonic()
+            self._followed()
+            if self._keeper is not None:
+                self._keeper.want(self._ledger.wanted)
+        except (KafkaError, BrokerUnavailable) as error:
+            logger.debug("cannot follow the command topic: %s", error.message)
+        except CommandDamaged as damage:
+            logger.warning("%s: %s", damage.message, damage.detail)
+        finally:
+            self._lock.release()
+
+    def _lost(self) -> None:
+        """Stop the queries: the broker has not heard of this engine, and another may run them."""
+        keeper, self._keeper = self._keeper, None
+        ownership, self._ownership = self._ownership, None
+        logger.warning(
+            "another engine may run the queries of service %s: they stop here", self.service_id
+        )
+        if keeper is not None:
+            keeper.close()
+        if ownership is not None:
+            ownership.close()
+
+    def _warm_up(self) -> None:
+        try:
+            self._spark.warm_up()
+        except DuologError as error:
+            logger.warning("the JVM did not start: %s", error.message)
 
 
-def _answers(done: Done) -> Iterator[Answer]:
-    """Yield what a statement has to say: tables of texts, or its sentence."""
-    for table in done.rows:
-        columns = tuple((name, "STRING") for name in table.columns)
-        yield Rows(columns, iter(table.rows), title=table.title)
-    if not done.rows:
-        yield Message(done.message)
+def _read(node: nodes.RunScript) -> str:
+    path = node.this.name
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SqlError(f"Failed to read file: {path}", detail=f"{error.strerror}.", at=place_of(node)) from error  # fmt: skip
+
+
+def _seconds(given: Mapping[str, str], name: str, otherwise: float) -> float:
+    value = given.get(name)
+    try:
+        return otherwise if value is None else int(value) / 1000
+    except ValueError:
+        raise SqlError(f"Invalid value {value} for configuration {name}: Not a number of type LONG") from None  # fmt: skip
+
+
+__all__ = ["DEFAULT_SERVICE", "Answer", "Message", "Rows", "SqlEngine"]

@@ -38,6 +38,9 @@ final class ErrorHandlers implements Serializable {
   private final boolean[] continues;
   private final String deadLetterTopic;
 
+  /** Whether dead letters are entries of a processing log, which have no bytes of the record. */
+  private final boolean processingLog;
+
   ErrorHandlers(Spec spec) {
     applicationId = spec.applicationId();
     sourceTopics = spec.sources().stream().map(Spec.Source::topic).toArray(String[]::new);
@@ -49,12 +52,14 @@ final class ErrorHandlers implements Serializable {
           errors.production().equals(CONTINUE)
         };
     deadLetterTopic = errors.deadLetterTopic();
+    processingLog = errors.processingLog();
   }
 
   private ErrorHandlers(ErrorHandlers like, boolean[] continues) {
     this.applicationId = like.applicationId;
     this.sourceTopics = like.sourceTopics;
     this.deadLetterTopic = like.deadLetterTopic;
+    this.processingLog = like.processingLog;
     this.continues = continues;
   }
 
@@ -67,7 +72,7 @@ final class ErrorHandlers implements Serializable {
 
   /** Where a record comes from, for all that it sets off. */
   byte[] originOf(int source, SourceRecord record) {
-    return Origin.encode(source, record, deadLetterTopic != null);
+    return Origin.encode(source, record, deadLetterTopic != null && !processingLog);
   }
 
   /** The topic of a source, by its place among them. */
@@ -106,10 +111,14 @@ final class ErrorHandlers implements Serializable {
     if (Metrics.of(applicationId).skip(stage, sample)) {
       LOGGER.warn("passed over a record: {}{}", what, shown(sample));
     }
-    return deadLetterTopic == null || origin == null
-        ? null
-        : DeadLetter.of(
-            origin, sourceTopics[origin.source()], headers, encodedOrigin, deadLetterTopic, cause);
+    if (deadLetterTopic == null || origin == null) {
+      return null;
+    }
+    String topic = sourceTopics[origin.source()];
+    return processingLog
+        ? ProcessingLog.entry(
+            applicationId, stage, origin, topic, encodedOrigin, deadLetterTopic, at, what, cause)
+        : DeadLetter.of(origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
   }
 
   private Skipped.Sample sample(

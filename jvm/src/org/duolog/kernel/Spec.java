@@ -41,7 +41,7 @@ record Spec(
     stores = orEmpty(stores);
     sinks = orEmpty(sinks);
     nodes = nodes == null ? Map.of() : nodes;
-    errors = errors == null ? new Errors(null, null, null, null) : errors;
+    errors = errors == null ? new Errors(null, null, null, null, false) : errors;
     if (tasks < 1 || shufflePartitions < 1) {
       throw new IllegalArgumentException("tasks and shuffle_partitions must be at least 1");
     }
@@ -135,7 +135,11 @@ record Spec(
 
   /** What becomes of records that cannot be read, processed or written; see ErrorHandlers. */
   record Errors(
-      String deserialization, String processing, String production, String deadLetterTopic) {
+      String deserialization,
+      String processing,
+      String production,
+      String deadLetterTopic,
+      boolean processingLog) {
     Errors {
       deserialization = orElse(deserialization, "log_and_continue");
       processing = orElse(processing, "log_and_fail");

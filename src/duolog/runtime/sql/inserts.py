@@ -1,0 +1,120 @@
+"""INSERT INTO … VALUES: a row becomes a record of its topic.
+
+Constants are serialized here. What has to be computed (a function, a cast, an ARRAY) is computed by the kernel, where queries compute it: that
+starts the JVM.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import Message as Delivered
+from confluent_kafka import Producer
+
+from duolog.core.errors import KafkaError, SerdeError
+from duolog.ksql.catalog import SqlColumn
+from duolog.ksql.errors import SqlError
+from duolog.ksql.formats import plan_format
+from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
+from duolog.ksql.state import InsertedRow
+from duolog.plan.expressions import Expression, Literal
+from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Column
+from duolog.serde.row import Row
+from duolog.serde.serde import key_serde, value_serde
+
+_CONSTANT: Final = (BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING)
+"""Types whose constants are in a plan what they are in a row."""
+_TIMEOUT_S: Final = 15.0
+_PRODUCER: Final = {"enable.idempotence": True, "acks": "all", "linger.ms": 0, "log_level": 0,
+                    "partitioner": "murmur2_random"}  # fmt: skip
+
+
+class Inserted(NamedTuple):
+    """A record to be written; its timestamp is that of the broker where it is None."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int | None
+
+
+def insert(bootstrap: str, row: InsertedRow, warm_up: Callable[[], None]) -> None:
+    """Write a row, and return once it is durable; `warm_up` starts the JVM, where one is needed.
+
+    Raises:
+        SqlError: a value is none of its column.
+        KafkaError: the broker does not answer, or refuses.
+    """
+    _write(bootstrap, row.source.topic, constant_record(row) or _computed(row, warm_up))
+
+
+def constant_record(row: InsertedRow) -> Inserted | None:
+    """Return the record of a row; None where it has to be computed.
+
+    Raises:
+        SqlError: a value is none of its column.
+    """
+    source, given = row.source, dict(row.values)
+    values = [*given.values(), *([row.timestamp] if row.timestamp is not None else [])]
+    if not all(map(_is_constant, values)):
+        return None
+
+    def columns(of: Iterable[SqlColumn]) -> tuple[Column, ...]:
+        return tuple(Column(one.name, one.type) for one in of)
+
+    def row_of(of: Iterable[SqlColumn]) -> Row:
+        return tuple(_value(given.get(one.name)) for one in of)
+
+    key_format, value_format = plan_format(source.key_format), plan_format(source.value_format)
+    try:
+        key = None
+        if source.key and any(part is not None for part in row_of(source.key)):
+            keys = key_serde(key_format.name, columns(source.key), options=key_format.options)
+            key = keys.serialize(row_of(source.key))
+        value = None
+        if not row.tombstone:
+            serde = value_serde(value_format.name, columns(source.value), value_format.options)
+            value = serde.serialize(row_of(source.value))
+    except SerdeError as error:
+        raise SqlError(f"Failed to insert values into '{source.name}'. {error.message}") from error
+    timestamp = _value(row.timestamp)
+    assert timestamp is None or isinstance(timestamp, int), timestamp
+    return Inserted(key, value, timestamp)
+
+
+def _is_constant(value: Expression) -> bool:
+    return isinstance(value, Literal) and (value.value is None or value.type in _CONSTANT)
+
+
+def _value(value: Expression | None) -> object:
+    assert value is None or isinstance(value, Literal)
+    return None if value is None else value.value
+
+
+def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
+    from duolog.engine.one_record import computed_record  # noqa: PLC0415 - it needs pyspark
+
+    warm_up()
+    name = f"duolog-insert-{uuid4().hex}"
+    key, value, timestamp_ms = computed_record(plan_of_row(row), name, TRIGGER_TOPIC, TRIGGER_VALUE)
+    return Inserted(key, value, timestamp_ms if row.timestamp is not None else None)
+
+
+def _write(bootstrap: str, topic: str, record: Inserted) -> None:
+    refused: list[ClientError] = []
+    written: list[int] = []
+
+    def delivered(error: ClientError | None, message: Delivered) -> None:
+        if error is None:
+            written.append(message.offset() or 0)
+        else:
+            refused.append(error)
+
+    producer = Producer({"bootstrap.servers": bootstrap, **_PRODUCER})
+    # 0 is librdkafka's word for now.
+    at = record.timestamp_ms or 0
+    producer.produce(topic, record.value, record.key, on_delivery=delivered, timestamp=at)
+    producer.flush(_TIMEOUT_S)
+    if not written:
+        error = refused[0] if refused else ClientError(ClientError.REQUEST_TIMED_OUT)
+        raise KafkaError(f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}.")  # fmt: skip

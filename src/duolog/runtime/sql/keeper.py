@@ -1,0 +1,288 @@
+"""Keeps persistent queries running: what is wanted is started, what is not is stopped, what has failed starts again.
+
+    wanted ─▶ starting ─▶ running ─▶ (failed) ─▶ pause ─▶ starting …
+       └─▶ paused
+
+The pauses grow from one failure to the next and begin anew once a query has run for a while. A query that fails is no matter of any
+other. Pauses and their settings are ksqlDB's (`ksql.query.retry.backoff.*`).
+
+Threads: one of ours starts and stops; `want` and what asks may be called from any thread.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, Protocol
+
+from duolog.core.errors import DuologError
+from duolog.engine.progress import Progress
+from duolog.ksql.state import PersistentQuery
+from duolog.runtime.sql.commands import Offsets
+
+logger: Final = logging.getLogger(__name__)
+
+LiveState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
+
+_LOOK_S: Final = 0.1
+_WELL_AFTER_S: Final = 60.0
+"""Who runs for so long has got over its failures."""
+
+
+class RunningOne(Protocol):
+    """A started query, as `duolog.engine` gives it."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def has_ended(self) -> bool: ...
+    def exception(self) -> DuologError | None: ...
+    def progress(self) -> Progress: ...
+    def stop(self) -> None: ...
+
+
+class Starter(Protocol):
+    """Starts queries, and forgets what they kept."""
+
+    def start(self, query: PersistentQuery, starts: Offsets) -> RunningOne:
+        """Raises DuologError."""
+
+    def forget(self, query_id: str) -> None: ...
+    def forget_all_but(self, query_ids: Iterable[str]) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A query that is to run, or to be paused."""
+
+    query: PersistentQuery
+    starts: Offsets = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """How long a failed query waits, in seconds: each time twice as long, up to `longest_s`."""
+
+    first_s: float = 15.0
+    longest_s: float = 900.0
+
+    def after(self, failures: int) -> float:
+        """Return the pause behind so many failures in a row.
+
+        Example:
+            >>> [Pauses().after(failures) for failures in (1, 2, 3, 9)]
+            [15.0, 30.0, 60.0, 900.0]
+        """
+        return min(self.longest_s, self.first_s * 2.0 ** min(failures - 1, 60))
+
+
+@dataclass(frozen=True, slots=True)
+class LiveQuery:
+    """A query at a moment: its state, and its last error, which stays until it has run well for a while."""
+
+    id: str
+    state: LiveState
+    error: str = ""
+    failures: int = 0
+    """In a row."""
+    progress: Progress | None = None
+
+
+@dataclass(slots=True)
+class _Life:
+    wanted: Wanted
+    running: RunningOne | None = None
+    error: str = ""
+    failures: int = 0
+    started_at: float = 0.0
+    due_at: float = 0.0
+    """When it may start again."""
+
+
+class Keeper:
+    """Starts and stops queries until what runs is what is wanted.
+
+    Args:
+        starter: starts them.
+        pauses: how long a failed one waits.
+        each_look: called by the keeper's thread about ten times a second, such as to read what others have written.
+    """
+
+    def __init__(
+        self,
+        starter: Starter,
+        pauses: Pauses = Pauses(),
+        each_look: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._starter = starter
+        self._pauses = pauses
+        self._each_look = each_look
+        self._lives: dict[str, _Life] = {}
+        self._wanted: dict[str, Wanted] = {}
+        self._changed = threading.Condition()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to keep; what was kept for queries that are not wanted is forgotten."""
+        assert self._thread is None, "it keeps already"
+        self._starter.forget_all_but(self._wanted)
+        self._thread = threading.Thread(target=self._run, name="duolog-sql-keeper", daemon=True)
+        self._thread.start()
+
+    def want(self, queries: Mapping[str, Wanted]) -> None:
+        """Say which queries are to run from now on, by their ids."""
+        with self._changed:
+            self._wanted = dict(queries)
+            self._changed.notify_all()
+
+    def live(self, query_id: str, *, with_progress: bool = False) -> LiveQuery | None:
+        """Return a query as it is now; None where it is not known. Its progress asks the broker."""
+        with self._changed:
+            life = self._lives.get(query_id)
+            if life is None:
+                wanted = self._wanted.get(query_id)
+                return None if wanted is None else LiveQuery(query_id, _not_started(wanted))
+            life = replace(life)
+        return _told(query_id, life, with_progress=with_progress)
+
+    def live_all(self, *, with_progress: bool = False) -> list[LiveQuery]:
+        """Return all queries that are wanted, as they are now, in the order in which they were begun."""
+        with self._changed:
+            ids = list(self._wanted)
+        found = (self.live(one, with_progress=with_progress) for one in ids)
+        return [live for live in found if live is not None]
+
+    def wait_until(self, done: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait for something that the keeper brings about; tell whether it came."""
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            with self._changed:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._changed.wait(min(left_s, _LOOK_S))
+        return True
+
+    def wait_settled(self, timeout_s: float) -> bool:
+        """Wait until each query that is wanted runs, is paused or has failed, and no other one is left."""
+        return self.wait_until(self._is_settled, timeout_s)
+
+    def wait_gone(self, query_ids: Iterable[str], timeout_s: float) -> bool:
+        """Wait until nothing of these queries runs."""
+        ids = set(query_ids)
+        return self.wait_until(lambda: not ids & self._lives.keys(), timeout_s)
+
+    def close(self) -> None:
+        """Stop all queries; their states stay. Does nothing when closed."""
+        self._closing.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+        for life in self._lives.values():
+            _stop(life)
+        self._lives.clear()
+
+    def _is_settled(self) -> bool:
+        with self._changed:
+            wanted, lives = self._wanted, dict(self._lives)
+            return wanted.keys() == lives.keys() and all(
+                lives[name].wanted is wanted[name] and _told(name, lives[name]).state != "STARTING"
+                for name in wanted
+            )  # fmt: skip
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._each_look()
+                self._look()
+            except Exception:  # whoever keeps queries must not end by one of them
+                logger.exception("cannot look after queries")
+            with self._changed:
+                self._changed.notify_all()
+                self._changed.wait(_LOOK_S)
+
+    def _look(self) -> None:
+        with self._changed:
+            wanted = dict(self._wanted)
+        for query_id in [one for one in self._lives if one not in wanted]:
+            _stop(self._lives[query_id])
+            self._starter.forget(query_id)
+            with self._changed:
+                del self._lives[query_id]
+        for query_id, one in wanted.items():
+            if self._closing.is_set():
+                return
+            life = self._lives.get(query_id)
+            if life is None:
+                life = _Life(one)
+                with self._changed:
+                    self._lives[query_id] = life
+            self._bring_on(life, one)
+
+    def _bring_on(self, life: _Life, wanted: Wanted) -> None:
+        """Take a query one step nearer to what is wanted of it."""
+        if life.wanted is not wanted:
+            replaced = life.wanted.query.planned is not wanted.query.planned
+            if replaced or wanted.query.state == "PAUSED":
+                _stop(life)
+                life.due_at = 0.0
+            if replaced:
+                life.error, life.failures = "", 0
+            life.wanted = wanted
+        if wanted.query.state == "PAUSED":
+            return
+        now = time.monotonic()
+        if life.running is not None and life.running.has_ended:
+            self._note(life, life.running.exception())
+            life.running = None
+        elif life.running is not None and life.failures and now - life.started_at > _WELL_AFTER_S:
+            life.error, life.failures = "", 0
+        if life.running is None and now >= life.due_at:
+            self._start(life)
+
+    def _start(self, life: _Life) -> None:
+        try:
+            life.running = self._starter.start(life.wanted.query, life.wanted.starts)
+            life.started_at = time.monotonic()
+        except DuologError as error:
+            self._note(life, error)
+        except Exception as error:  # noqa: BLE001 - of another library: it is this query's error too
+            self._note(life, DuologError(f"{type(error).__name__}: {error}"))
+        with self._changed:
+            self._changed.notify_all()
+
+    def _note(self, life: _Life, error: DuologError | None) -> None:
+        life.failures += 1
+        life.error = str(error) if error is not None else "it has ended by itself"
+        pause_s = self._pauses.after(life.failures)
+        life.due_at = time.monotonic() + pause_s
+        logger.warning(
+            "query %s failed; another start in %.0f s: %s",
+            life.wanted.query.id, pause_s, life.error.splitlines()[0],
+        )  # fmt: skip
+
+
+def _stop(life: _Life) -> None:
+    running, life.running = life.running, None
+    if running is not None:
+        running.stop()
+
+
+def _not_started(wanted: Wanted) -> LiveState:
+    return "PAUSED" if wanted.query.state == "PAUSED" else "STARTING"
+
+
+def _told(query_id: str, life: _Life, *, with_progress: bool = False) -> LiveQuery:
+    running = life.running
+    state: LiveState = _not_started(life.wanted)
+    if running is not None and not running.has_ended:
+        state = "UNRESPONSIVE" if running.state == "restarting" else "RUNNING"
+    elif state != "PAUSED" and life.error:
+        state = "ERROR"
+    progress = running.progress() if running is not None and with_progress else None
+    error = (progress.trouble if progress is not None else "") or life.error
+    return LiveQuery(query_id, state, error, life.failures, progress)

@@ -1,0 +1,77 @@
+"""Topics that statements make: those of CREATE with PARTITIONS, and those of results.
+
+A topic that is there already is taken as it is; one whose number of partitions is another than the statement says is refused.
+Source: ksqlDB.
+"""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from duolog.ksql import nodes
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.properties import DECLARED, SELECTED, Properties
+from duolog.ksql.state import Done, SessionState
+from duolog.runtime.result_topics import TABLE_CONFIG, result_topics
+from duolog.runtime.sql.topics import Topics
+
+
+def make_topics(
+    topics: Topics, there: Mapping[str, int], done: Done, state: SessionState
+) -> list[str]:
+    """Make the topic that a statement needs before it takes effect; return the names of what was made.
+
+    `there` are the topics that exist, with their partitions, and `state` is as it will be behind the statement.
+
+    Raises:
+        SqlError: it reads a topic that does not exist, or one is there with other partitions.
+        KafkaError: the broker refuses.
+    """
+    node = done.node
+    if done.query is not None:
+        planned = done.query.planned
+        for source in planned.sources:
+            if source.topic not in there:
+                raise SqlError(f"Kafka topic does not exist: {source.topic}", at=place_of(node))
+    if not isinstance(node, nodes.CreateSource):
+        return []
+    source = state.catalog.sources[node.this.name]
+    selects = node.args.get("expression") is not None
+    given = Properties(node.args.get("properties"), SELECTED if selects else DECLARED)
+    wanted = given.number("PARTITIONS")
+    if source.topic in there:
+        _ensure_partitions(source.topic, there[source.topic], wanted, node)
+        return []
+    config: dict[str, str] = dict(TABLE_CONFIG) if source.is_table else {}
+    if done.query is not None:
+        (result,) = result_topics(done.query.planned.plan, there)
+        wanted = wanted or there.get(done.query.planned.sources[0].topic, 1)
+        config = dict(result.config or {})
+    if wanted is None:
+        raise _missing(source.topic, node)
+    if (retention_ms := given.number("RETENTION_MS")) is not None:
+        config["retention.ms"] = str(retention_ms)
+    if (policy := given.text("CLEANUP_POLICY")) is not None:
+        config["cleanup.policy"] = policy.lower()
+    topics.create(source.topic, wanted, given.number("REPLICAS"), config)
+    return [source.topic]
+
+
+def _ensure_partitions(topic: str, there: int, wanted: int | None, node: exp.Expression) -> None:
+    if wanted is not None and wanted != there:
+        raise SqlError(
+            f"A Kafka topic with the name '{topic}' already exists, with different partition/replica configuration "
+            f"than required. KSQL expects {wanted} partitions (topic has {there}).",
+            at=place_of(node),
+        )
+
+
+def _missing(topic: str, node: exp.Expression) -> SqlError:
+    kind = str(node.args["kind"])
+    return SqlError(
+        f"Topic '{topic}' does not exist. If you want to create a new topic for the {kind.lower()} please re-run the "
+        "statement providing the required 'PARTITIONS' configuration in the WITH clause (and optionally 'REPLICAS'). "
+        f"For example: CREATE {kind} {node.this.name} (...) WITH (KAFKA_TOPIC='{topic}', PARTITIONS=1);",
+        at=place_of(node),
+    )

@@ -1,0 +1,174 @@
+"""Which engine runs the queries of a service: one at a time, as the broker's groups say.
+
+The owner is the member of group `duolog-ksql-<service id>` that has the command topic's partition. A second engine is told who it is. An
+owner that dies is out after the group's session timeout; one that stops leaves at once. The assignment is cooperative: whoever comes takes
+nothing away.
+
+Threads: one of ours keeps the membership alive.
+"""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from duolog.core.errors import DuologError, KafkaError
+
+SESSION_TIMEOUT_S: Final = 6.0
+_PATIENCE_S: Final = SESSION_TIMEOUT_S + 6.0
+_ASK_S: Final = 1.0
+_POLL_S: Final = 0.2
+_TIMEOUT_S: Final = 10.0
+
+
+class ServiceInUse(DuologError):
+    """Another engine runs the queries of this service."""
+
+    def __init__(self, service_id: str, owner: str) -> None:
+        super().__init__(
+            f'the queries of service "{service_id}" run elsewhere',
+            detail=f"{owner or 'Another engine'} runs them.",
+            hint="Statements reach it all the same; to take over, stop it first. Another service id has queries of its own.",
+        )
+        self.owner = owner
+
+
+class Ownership:
+    """The right to run the queries of a service.
+
+    Args:
+        bootstrap: the cluster's servers.
+        service_id: whose queries.
+        topic: the command topic, which exists.
+        lost: called, by a thread of ours, when the broker has given the right to another.
+    """
+
+    def __init__(
+        self, bootstrap: str, service_id: str, topic: str, lost: Callable[[], None]
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._service_id = service_id
+        self._topic = topic
+        self._lost = lost
+        self._group = f"duolog-ksql-{service_id}"
+        self._name = f"{socket.gethostname()}/{os.getpid()}/{id(self)}"
+        self._owned = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def owned(self) -> bool:
+        return self._owned.is_set()
+
+    def acquire(self) -> None:
+        """Become the owner; waits for one that has died to be told so.
+
+        Raises:
+            ServiceInUse: another engine is the owner, and alive.
+            KafkaError: the broker does not answer.
+        """
+        if self.owned:
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="duolog-sql-owner", daemon=True)
+            self._thread.start()
+        deadline = time.monotonic() + _PATIENCE_S
+        while not self._owned.wait(_ASK_S):
+            owner = self._owner()
+            if owner and (_lives_here(owner) or time.monotonic() > deadline):
+                self.close()
+                raise ServiceInUse(self._service_id, _told(owner))
+            if time.monotonic() > deadline + _PATIENCE_S:
+                self.close()
+                raise ServiceInUse(self._service_id, "")
+
+    def close(self) -> None:
+        """Give the right back. Does nothing when closed."""
+        self._closing.set()
+        thread, self._thread = self._thread, None
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        self._closing.clear()
+
+    def _run(self) -> None:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "group.id": self._group,
+                "client.id": self._name,
+                "partition.assignment.strategy": "cooperative-sticky",
+                "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
+                "heartbeat.interval.ms": 1500,
+                "max.poll.interval.ms": 86_400_000,
+                "enable.auto.commit": False,
+                "log_level": 0,
+            }
+        )
+        consumer.subscribe(
+            [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
+        )
+        try:
+            while not self._closing.is_set():
+                # Its records are read elsewhere: this one only stays a member.
+                if (message := consumer.poll(_POLL_S)) is not None and message.error() is None:
+                    consumer.pause([TopicPartition(self._topic, 0)])
+        finally:
+            self._owned.clear()
+            consumer.close()
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if partitions:
+            consumer.incremental_assign(partitions)
+            consumer.pause(partitions)
+            self._owned.set()
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if partitions:
+            consumer.incremental_unassign(partitions)
+            was_owned = self._owned.is_set()
+            self._owned.clear()
+            if was_owned and not self._closing.is_set():
+                self._lost()
+
+    def _owner(self) -> str:
+        """Return the name of the member that has the partition, and is not this one; empty where there is none."""
+        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
+        try:
+            described = admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_S)[
+                self._group
+            ].result(_TIMEOUT_S)
+        except KafkaException as error:
+            told = error.args[0]
+            raise KafkaError(
+                f'cannot ask for group "{self._group}"', code=told.code(), detail=told.str()
+            ) from error
+        for member in described.members:
+            name = str(member.client_id)
+            if name != self._name and member.assignment and member.assignment.topic_partitions:
+                return name
+        return ""
+
+
+def _told(owner: str) -> str:
+    host, _, rest = owner.partition("/")
+    return f"Process {rest.partition('/')[0]} on host {host}"
+
+
+def _lives_here(owner: str) -> bool:
+    """Tell if an owner is a process of this machine that runs; of others nothing is known."""
+    host, _, rest = owner.partition("/")
+    number = rest.partition("/")[0]
+    if host != socket.gethostname() or not number.isdigit():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

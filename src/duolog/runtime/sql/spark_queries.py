@@ -1,0 +1,130 @@
+"""Persistent queries on the one Spark session of this process, each with a checkpoint named after its id.
+
+    data/<service id>/checkpoints/CSAS_LATE_0/   state and source offsets of a query
+    data/<service id>/engine.log                 what the JVM says
+
+The JVM starts with the first query, or with `warm_up`. All run in micro-batches: they share threads, and an idle one costs
+a look at the ends of its topics every `interval_ms`.
+"""
+
+import re
+import shutil
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from duolog.ksql.state import PersistentQuery
+from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.result_topics import create_result_topics
+from duolog.runtime.sql.commands import Offsets
+
+if TYPE_CHECKING:
+    from duolog.engine import Engine, EngineConfig
+    from duolog.engine.query import RunningQuery
+
+_IDLE_MS: Final = 1000
+"""How long an idle query waits before it looks for records again."""
+
+
+class SparkQueries:
+    """Starts queries on one engine. Threads: any."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        data: Path,
+        *,
+        settings: Mapping[str, str] | None = None,
+        processing_log: str | None = None,
+        interval_ms: int = _IDLE_MS,
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._data = data
+        self._settings = dict(settings or {})
+        self._processing_log = processing_log
+        self._interval_ms = interval_ms
+        self._opened: Engine | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def engine(self) -> "Engine":
+        """The engine; its JVM starts when something of it is used."""
+        with self._opening:
+            if self._opened is None:
+                # Imported here: pyspark takes half a second, and SHOW STREAMS needs none.
+                from duolog.engine import Engine  # noqa: PLC0415
+
+                self._opened = Engine(self._config())
+            return self._opened
+
+    def warm_up(self) -> None:
+        """Start the JVM now.
+
+        Raises:
+            ConfigError: there is no Java or no connector, or a setting is wrong.
+            QueryError: it did not start.
+        """
+        self.engine.warm_up()
+
+    def start(self, query: PersistentQuery, starts: Offsets) -> "RunningQuery":
+        """Start a query on its checkpoint; its result topic is made again where it is missing.
+
+        Raises:
+            DuologError: it does not start.
+        """
+        ensure_reachable(self._bootstrap)
+        plan = query.planned.plan
+        create_result_topics(plan, self._bootstrap, self._processing_log)
+        return self.engine.start(plan, application_id_of(query.id), "micro-batch", starts)
+
+    def forget(self, query_id: str) -> None:
+        """Remove the state of a query that has ended for good."""
+        shutil.rmtree(self._checkpoints / application_id_of(query_id), ignore_errors=True)
+
+    def forget_all_but(self, query_ids: Iterable[str]) -> None:
+        """Remove what queries have left that have ended while nobody looked."""
+        kept = {application_id_of(query_id) for query_id in query_ids}
+        if self._checkpoints.is_dir():
+            for directory in self._checkpoints.iterdir():
+                if directory.name not in kept:
+                    shutil.rmtree(directory, ignore_errors=True)
+
+    def close(self) -> None:
+        """End the JVM where nobody else of this process needs it. Does nothing when closed."""
+        with self._opening:
+            engine, self._opened = self._opened, None
+        if engine is not None:
+            engine.close()
+
+    @property
+    def _checkpoints(self) -> Path:
+        return self._data / "checkpoints"
+
+    def _config(self) -> "EngineConfig":
+        from duolog.engine import EngineConfig  # noqa: PLC0415
+
+        config = EngineConfig.from_settings(
+            self._settings,
+            bootstrap_servers=self._bootstrap,
+            checkpoint_dir=self._checkpoints,
+            log_path=self._data / "engine.log",
+        )
+        errors = replace(
+            config.errors,
+            processing="log_and_continue",
+            dead_letter_topic=self._processing_log,
+            processing_log=self._processing_log is not None,
+        )
+        return replace(config, errors=errors, interval_ms=self._interval_ms)
+
+
+def application_id_of(query_id: str) -> str:
+    """Return the name of a query's checkpoint: its id, with what a directory cannot be called by its number.
+
+    Example:
+        >>> application_id_of("CSAS_late flights_0")
+        'CSAS_late-20.flights_0'
+    """
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"-{ord(found[0]):x}.", query_id)

@@ -1,0 +1,93 @@
+"""The topics of a broker as statements see them: which there are, and the ones that statements make and delete."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.reach import ensure_reachable
+from duolog.runtime.result_topics import admin_of, create, partition_counts
+
+_TIMEOUT_S: Final = 15.0
+
+
+class Topics:
+    """Asks one broker. Threads: any."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._opened: AdminClient | None = None
+
+    def partitions(self) -> dict[str, int]:
+        """Return all topics with the numbers of their partitions.
+
+        Raises:
+            BrokerUnavailable: no broker answers.
+        """
+        return partition_counts(self._admin, self._bootstrap)
+
+    def replicas(self) -> dict[str, list[int]]:
+        """Return for each topic how many replicas each of its partitions has."""
+        found = self._admin.list_topics(timeout=_TIMEOUT_S).topics
+        return {
+            name: [len(one.replicas) for _, one in sorted(topic.partitions.items())]
+            for name, topic in found.items()
+        }
+
+    def create(
+        self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]
+    ) -> None:
+        """Make a topic.
+
+        Raises:
+            KafkaError: the broker refuses it.
+        """
+        given: dict[str, Any] = {} if replicas is None else {"replication_factor": replicas}
+        create(self._admin, [NewTopic(name, partitions, config=dict(config), **given)])
+
+    def delete(self, name: str) -> None:
+        """Delete a topic, if there is one.
+
+        Raises:
+            KafkaError: the broker refuses.
+        """
+        try:
+            self._admin.delete_topics([name])[name].result(_TIMEOUT_S)
+        except KafkaException as error:
+            told = error.args[0]
+            if told.code() != told.UNKNOWN_TOPIC_OR_PART:
+                raise KafkaError(
+                    f'could not delete topic "{name}"', code=told.code(), detail=told.str()
+                ) from error
+
+    def ends(self, topics: Iterable[str], counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
+        """Return the offset that the next record gets, in each partition of topics that exist.
+
+        Raises:
+            KafkaError: the broker does not answer.
+        """
+        asked = {
+            TopicPartition(topic, number): OffsetSpec.latest()  # type: ignore[no-untyped-call]
+            for topic in topics
+            for number in range(counts.get(topic, 0))
+        }
+        found: dict[str, dict[int, int]] = {}
+        if not asked:
+            return found
+        try:
+            for at, answer in self._admin.list_offsets(asked, request_timeout=_TIMEOUT_S).items():
+                found.setdefault(at.topic, {})[at.partition] = answer.result(_TIMEOUT_S).offset
+        except KafkaException as error:
+            told = error.args[0]
+            raise KafkaError("cannot read where topics end", code=told.code(), detail=told.str()) from error  # fmt: skip
+        return found
+
+    @property
+    def _admin(self) -> AdminClient:
+        if self._opened is None:
+            # The client itself would try for as long as a request may take.
+            ensure_reachable(self._bootstrap)
+            self._opened = admin_of(self._bootstrap)
+        return self._opened
