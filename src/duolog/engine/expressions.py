@@ -114,8 +114,10 @@ def lower_expression(  # noqa: PLR0911, PLR0912 - a table of cases
         case Variable(name, _):
             return quoted(f"p_{name}")
         case Lambda(parameters, body):
-            names_of = ", ".join(quoted(f"p_{parameter.name}") for parameter in parameters)
-            return f"({names_of}) -> {lower_expression(body, names)}"
+            named = [quoted(f"p_{parameter.name}") for parameter in parameters]
+            # Spark's grammar has no list of one.
+            names_of = named[0] if len(named) == 1 else f"({', '.join(named)})"
+            return f"{names_of} -> {lower_expression(body, names)}"
         case Call(function, args) if function in PLAN_FUNCTIONS:
             of_args = tuple(type_of(arg, names.scope) for arg in args)
             result = type_of(expression, names.scope)

@@ -11,6 +11,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted
 from duolog.ksql.literals import number
 from duolog.ksql.nodes import place_of
+from duolog.ksql.types import sql_name
 from duolog.plan.types import INT, NULL, STRING, Type, numeric
 
 _SIGNS: Final[Mapping[type[exp.Expression], str]] = {
@@ -25,15 +26,27 @@ _SIGNS: Final[Mapping[type[exp.Expression], str]] = {
 def _arithmetic(binding: Binding, node: exp.Expression) -> Bound:
     sides = binding.bind(node.this), binding.bind(node.expression)
     types = [side.type for side in sides]
-    if isinstance(node, exp.Add) and STRING in types and set(types) <= {STRING, NULL}:
+    if isinstance(node, exp.Add) and set(types) == {STRING}:
         return Bound(call("JOIN", *(side.expression for side in sides)), STRING)
-    if not all(numeric(of) or of == NULL for of in types):
+    if NULL in types:
+        told = " and ".join("null" if of == NULL else sql_name(of) for of in types)
+        raise SqlError(
+            f"Error processing expression: {formatted(node)}. "
+            f"Arithmetic on types {told} are not supported.",
+            at=place_of(node),
+            hint="A null needs a type: CAST(NULL AS INT).",
+        )
+    if not all(map(numeric, types)):
         raise SqlError(
             f"Error processing expression: {formatted(node)}. Unsupported arithmetic types. "
             + " ".join(map(_base, types)),
             at=place_of(node),
         )
-    return bind_call(_SIGNS[type(node)], sides, node)
+    found = bind_call(_SIGNS[type(node)], sides, node)
+    if not binding.variables:
+        return found
+    # In a lambda arithmetic of a null is an error, which costs the result of the function around it.
+    return Bound(call("PRESENT", found.expression), found.type)
 
 
 def _base(of: Type) -> str:

@@ -34,6 +34,9 @@ from duolog.plan.types import BOOLEAN, NULL, Type
 
 __all__ = ["Binder", "Bound", "Rule"]
 
+_OF_A_CLAUSE: Final = ("Cannot compare", "Comparison with NULL", "Error processing")
+"""How errors begin that a condition tells with the name of its clause."""
+
 Rule = Callable[[exp.Expression], Bound | None]
 """Says what an expression means in a clause of its own, before the binder looks at it: aggregates, for example."""
 
@@ -76,7 +79,7 @@ class Binder:
         try:
             bound = self.bind(node)
         except SqlError as error:
-            if error.message.startswith(("Cannot compare", "Error processing")):
+            if error.message.startswith(_OF_A_CLAUSE):
                 raise SqlError(
                     f"Error in {clause} expression: {error.message}", at=error.at
                 ) from None

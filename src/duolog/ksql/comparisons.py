@@ -58,14 +58,16 @@ def _comparison(binding: Binding, node: exp.Expression) -> Bound:
     if NULL in {left.type, right.type}:
         sign = SIGNS[type(node)]
         raise SqlError(
-            f"Comparison with NULL not supported: {_base(left.type)} {sign} {_base(right.type)}",
+            f"Comparison with NULL not supported: {_base(left.type)} {sign} {_base(right.type)}\n"
+            f"Use 'IS NULL' or 'IS NOT NULL' instead.\nStatement: {formatted(node)}",
             at=place_of(node),
-            hint="Ask with IS NULL or IS NOT NULL.",
         )
     if not _comparable(left.type, right.type, name):
         raise SqlError(
             f"Cannot compare {as_joined(node.this, binding.scope)} ({sql_name(left.type)}) to "
-            f"{as_joined(node.expression, binding.scope)} ({sql_name(right.type)}) with {name}.",
+            f"{as_joined(node.expression, binding.scope)} ({sql_name(right.type)}) with {name}.
+"
+            f"Statement: {as_joined(node, binding.scope)}",
             at=place_of(node),
         )
     left, right = _alike(left, right)
@@ -180,6 +182,13 @@ def _like(binding: Binding, node: exp.Expression) -> Bound:
         if len(escape.name) != 1:
             raise SqlError(
                 f"Escape character must be a single character: '{escape.name}'", at=place_of(node)
+            )
+    for side in sides:
+        if side.type not in {STRING, NULL}:
+            raise SqlError(
+                "The column type for Like condition must be VARCHAR. "
+                f"The column type is {sql_name(side.type)}",
+                at=place_of(node),
             )
     return Bound(call("LIKE", *(side.expression for side in sides)), BOOLEAN)
 

@@ -47,7 +47,7 @@ def _case(binding: Binding, node: exp.Expression) -> Bound:
     values = [binding.bind(one) for one in given]
     default = node.args.get("default")
     otherwise = None if default is None else binding.bind(default)
-    of = _type_of_arms(given, values, otherwise)
+    of = _type_of_arms(node.args["ifs"], values, otherwise)
     parts: list[Expression] = []
     for condition, value in zip(conditions, values, strict=True):
         parts += [condition, converted(value, of).expression]
@@ -70,30 +70,28 @@ def _condition(binding: Binding, node: exp.Expression, arm: exp.Expression) -> E
     return bound.expression
 
 
-def _type_of_arms(
-    given: list[exp.Expression], values: list[Bound], otherwise: Bound | None
-) -> Type:
+def _type_of_arms(arms: list[exp.Expression], values: list[Bound], otherwise: Bound | None) -> Type:
     """Return the one type that all arms have; nulls take it."""
     found: Type = NULL
-    for node, value in zip(given, values, strict=True):
+    for arm, value in zip(arms, values, strict=True):
         if found != NULL and value.type not in {found, NULL}:
             raise SqlError(
                 f"{_INVALID} Type for all 'THEN' clauses should be the same.\n"
-                f"THEN expression '{formatted(node)}' has type: {sql_name(value.type)}.\n"
+                f"THEN expression '{formatted(arm)}' has type: {sql_name(value.type)}.\n"
                 f"Previous THEN expression(s) type: {sql_name(found)}.",
-                at=place_of(node),
+                at=place_of(arm.args["true"]),
             )
         found = value.type if found == NULL else found
     if otherwise is not None and found != NULL and otherwise.type not in {found, NULL}:
         raise SqlError(
             f"{_INVALID} Type for the default clause should be the same as for 'THEN' clauses.\n"
             f"THEN type: {sql_name(found)}.\nDEFAULT type: {sql_name(otherwise.type)}.",
-            at=place_of(given[0]),
+            at=place_of(arms[0]),
         )
     if found == NULL:
         found = NULL if otherwise is None else otherwise.type
     if found == NULL:
-        raise SqlError(f"{_INVALID} All case branches have NULL type", at=place_of(given[0]))
+        raise SqlError(f"{_INVALID} All case branches have NULL type", at=place_of(arms[0]))
     return found
 
 

@@ -10,6 +10,7 @@ from duolog.ksql.bound import Binding, Bound, Meaning, call, invalid, type_as_ar
 from duolog.ksql.coercion import Refuse, of_one_type
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
+from duolog.plan.expressions import Expression
 from duolog.plan.types import NULL, Array, Column, Map, Struct
 
 _SEE: Final = "(see https://github.com/confluentinc/ksql/issues/4239)"
@@ -36,7 +37,7 @@ def _array(binding: Binding, node: exp.Expression) -> Bound:
     element, bound = of_one_type(binding, node.expressions, _refuse(binding))
     if element == NULL:
         raise _all_null("an array", "elements", "value", node)
-    return Bound(call("ARRAY", *(one.expression for one in bound)), Array(element))
+    return Bound(call("ARRAY", *(_part(binding, one) for one in bound)), Array(element))
 
 
 def _map(binding: Binding, node: exp.Expression) -> Bound:
@@ -53,7 +54,7 @@ def _map(binding: Binding, node: exp.Expression) -> Bound:
         raise _all_null("a map", "keys", "key", node)
     if value == NULL:
         raise _all_null("a map", "values", "value", node)
-    parts = [part.expression for pair in zip(keys, values, strict=True) for part in pair]
+    parts = [_part(binding, part) for pair in zip(keys, values, strict=True) for part in pair]
     return Bound(call("MAP", *parts), Map(key, value))
 
 
@@ -63,8 +64,13 @@ def _struct(binding: Binding, node: exp.Expression) -> Bound:
         raise SqlError("Duplicate field names found in STRUCT", at=place_of(node))
     bound = [binding.bind(one.expression) for one in node.expressions]
     of = Struct(tuple(Column(name, one.type) for name, one in zip(names, bound, strict=True)))
-    values = (one.expression for one in bound)
+    values = (_part(binding, one) for one in bound)
     return Bound(call("STRUCT", type_as_argument(of), *values), of)
+
+
+def _part(binding: Binding, bound: Bound) -> Expression:
+    """Return a part of what is built: in a lambda, where arithmetic may fail, one that fails is null on its own."""
+    return call("ATTEMPT", bound.expression) if binding.variables else bound.expression
 
 
 MEANINGS: Final[Mapping[type[exp.Expression], Meaning]] = {

@@ -49,6 +49,8 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     columns = tuple(_column(state, kind, element) for element in elements)
     _ensure_columns(kind, columns)
     source = _source(state, node, properties, columns)
+    if source.window is not None and not source.key:
+        raise SqlError("Windowed sources require a key column.")
     ensure_key(source.key_format, source.key)
     ensure_value(source.value_format, source.value)
     ensure_registry(state, source.key_format, source.value_format)

@@ -319,6 +319,9 @@ class ExpressionParser(parser.Parser):
     def _primary(self) -> exp.Expression:  # noqa: PLR0911 - a table of cases
         token = self._curr
         kind = token.token_type
+        if kind == TokenType.DOT and self._next and self._next.token_type == TokenType.NUMBER:
+            self._advance()
+            return self.expression(exp.Literal.number(f".{self._number().name}"), token)
         if kind in {TokenType.NUMBER, TokenType.STRING}:
             return self.literal()
         if kind == TokenType.L_PAREN:

@@ -59,6 +59,8 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
             return f"CAST({formatted(node.this)} AS {sql_name(type_from(node.args['to'], {}))})"
         case exp.Case():
             return _case(node)
+        case exp.If():
+            return f"WHEN {formatted(node.this)} THEN {formatted(node.args['true'])}"
         case exp.Anonymous():
             return f"{str(node.this).upper()}({_listed(node.expressions)})"
         case exp.Bracket():
@@ -91,10 +93,7 @@ def _listed(found: list[exp.Expression]) -> str:
 
 def _case(node: exp.Case) -> str:
     operand = f" {formatted(node.this)}" if node.this else ""
-    arms = "".join(
-        f" WHEN {formatted(arm.this)} THEN {formatted(arm.args['true'])}"
-        for arm in node.args["ifs"]
-    )
+    arms = "".join(f" {formatted(arm)}" for arm in node.args["ifs"])
     default = node.args.get("default")
     otherwise = f" ELSE {formatted(default)}" if default else ""
     return f"(CASE{operand}{arms}{otherwise} END)"

@@ -1,6 +1,7 @@
 """INSERT INTO … VALUES: one row, its values as constant expressions of the types of the columns."""
 
 from collections.abc import Sequence
+from decimal import Decimal as DecimalValue
 
 from sqlglot import exp
 
@@ -17,7 +18,20 @@ from duolog.ksql.scope import SqlScope
 from duolog.ksql.state import Done, InsertedRow, SessionState
 from duolog.ksql.types import sql_name, widens
 from duolog.plan.expressions import Expression, Literal
-from duolog.plan.types import BIGINT, DATE, NULL, TIME, TIMESTAMP, Array, Map, Struct, Type
+from duolog.plan.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    NULL,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+    numeric,
+)
 
 _TIME: str = "ROWTIME"
 _NOT_INSERTED = ("ROWPARTITION", "ROWOFFSET")
@@ -103,6 +117,7 @@ def _ensure_as_many(names: Sequence[str], node: nodes.InsertValues | nodes.Asser
         return
     if node.args.get("columns") is not None:
         raise SqlError(
+            "Failed to prepare statement: "
             f"Expected number columns and values to match: {len(names)}, {len(node.expressions)}",
             at=place_of(node.this),
         )
@@ -128,7 +143,9 @@ def _value(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Exp
                 at=place_of(node),
             )
         return read.expression
-    bound = binder.bind(node)
+    bound = _bound(binder, node)
+    if isinstance(wanted, Decimal) and (number := _number_in(bound)) is not None:
+        return _exactly(number, wanted, node)
     if not _fits(bound.type, wanted):
         raise SqlError(
             f"Expected type {sql_name(wanted)} for field `{name}` but got "
@@ -136,6 +153,41 @@ def _value(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Exp
             at=place_of(node),
         )
     return _literal_as(bound, wanted)
+
+
+def _bound(binder: Binder, node: exp.Expression) -> Bound:
+    """Bind a value, which has no columns to name."""
+    try:
+        return binder.bind(node)
+    except SqlError as error:
+        if not error.message.endswith(("cannot be resolved.", "stream/table name or alias.")):
+            raise
+        raise SqlError(f"Failed to prepare statement: {error.message}", at=error.at) from None
+
+
+def _number_in(bound: Bound) -> DecimalValue | None:
+    """Return the whole or decimal number that a literal is, None of anything else."""
+    if not isinstance(bound.expression, Literal) or bound.type == DOUBLE or not numeric(bound.type):
+        return None
+    return DecimalValue(str(bound.expression.value))
+
+
+def _exactly(number: DecimalValue, wanted: Decimal, node: exp.Expression) -> Expression:
+    """Return a number as a DECIMAL of this size.
+
+    Raises:
+        SqlError: it has more digits, before the point or behind it.
+    """
+    _, digits, exponent = number.as_tuple()
+    scale = max(-int(exponent), 0)
+    precision = max(len(digits), scale)
+    if number and (scale > wanted.scale or precision - scale > wanted.precision - wanted.scale):
+        raise SqlError(
+            f"Cannot fit decimal '{number}' into {sql_name(wanted)} without rounding. "
+            f"(Requires {precision},{scale})",
+            at=place_of(node),
+        )
+    return Literal(round(number, wanted.scale), wanted)
 
 
 def _fits(given: Type, wanted: Type) -> bool:

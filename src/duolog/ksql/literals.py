@@ -97,6 +97,9 @@ def number_in(text: str) -> Bound | None:
     if not value.is_finite():
         return None
     exponent = int(value.as_tuple().exponent)
+    if "e" in text.lower() and exponent >= 0:
+        # Written with an exponent it is a decimal, as java.math reads it.
+        return _decimal(value.quantize(DecimalValue(1)))
     if exponent >= 0:
         whole = int(value)
         return _whole(whole) if -_BIGINT_MAX - 1 <= whole <= _BIGINT_MAX else None

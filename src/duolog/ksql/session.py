@@ -15,6 +15,7 @@ from duolog.ksql import claims, definitions, listing, nodes, queries, settings
 from duolog.ksql.catalog import Catalog
 from duolog.ksql.errors import SqlError
 from duolog.ksql.insert_values import assert_values, insert_values
+from duolog.ksql.nodes import place_of
 from duolog.ksql.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
 from duolog.ksql.settings import Settings
 from duolog.ksql.state import Done, PersistentQuery, SessionState
@@ -32,9 +33,15 @@ class SqlSession:
     """
 
     def __init__(
-        self, catalog: Catalog | None = None, given: Mapping[str, str] | None = None
+        self,
+        catalog: Catalog | None = None,
+        given: Mapping[str, str] | None = None,
+        *,
+        of_tests: bool = True,
     ) -> None:
+        """`of_tests`: whether ASSERT VALUES, ASSERT STREAM … are statements, which they are in files of tests."""
         self.state = SessionState(catalog or Catalog(), Settings(given))
+        self._of_tests = of_tests
 
     @property
     def catalog(self) -> Catalog:
@@ -86,6 +93,8 @@ class SqlSession:
     def _execute(self, node: exp.Expression) -> Done:
         if isinstance(node, nodes.CreateSource) and node.args.get("expression") is not None:
             return queries.create_as(self.state, node)
+        if isinstance(node, nodes.AssertValues | nodes.AssertSource) and not self._of_tests:
+            raise _only_in_tests(node)
         run = _STATEMENTS.get(type(node))
         if run is None:
             raise SqlError(f"Do not know how to execute statement: {type(node).__name__}")
@@ -118,6 +127,17 @@ def _undefine(state: SessionState, node: nodes.Undefine) -> Done:
         raise SqlError(f"Cannot undefine variable '{node.this.name}' which was never defined")
     del state.variables[name]
     return Done(node)
+
+
+def _only_in_tests(node: nodes.AssertValues | nodes.AssertSource) -> SqlError:
+    word = "NULL" if node.args.get("tombstone") else str(node.args.get("kind") or "VALUES")
+    at = place_of(node)
+    assert at is not None, "a statement has its place"
+    return SqlError(
+        f"Syntax error at or near '{word}' at line {at.line}:{at.column + len('ASSERT ')}",
+        kind="syntax",
+        at=at,
+    )
 
 
 def _run_script(_state: SessionState, node: nodes.RunScript) -> Done:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from duolog.ksql.analysis import Item, meaning, told
 from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.errors import SqlError
+from duolog.ksql.formatting import formatted
 from duolog.ksql.nodes import place_of
 from duolog.ksql.sources import Relation
 from duolog.ksql.steps import Steps, unused
@@ -49,6 +50,12 @@ def exploded(
     """
     if relation.node.is_table:
         raise SqlError("Table source is not supported with table functions")
+    for item in items:
+        for case in item.node.find_all(exp.Case):
+            for call in table_functions_in(case):
+                raise SqlError(
+                    f"Table functions cannot be used in CASE: {formatted(call)}", at=place_of(call)
+                )
     calls = {
         meaning(call, relation.scope): call
         for call in table_functions_in(*(item.node for item in items))
@@ -78,7 +85,7 @@ def _array(call: exp.Anonymous, binder: Binder) -> tuple[Expression, Array]:
     """Return the array of which a call makes records."""
     name = str(call.this).upper()
     if table_functions_in(*call.expressions):
-        raise SqlError("Table functions cannot be nested", at=place_of(call))
+        raise SqlError(f"Table functions cannot be nested: {formatted(call)}", at=place_of(call))
     bound = [binder.bind(arg) for arg in call.expressions]
     if len(bound) != 1 or not isinstance(bound[0].type, Array):
         given = ", ".join(sql_name(one.type) for one in bound)

@@ -53,6 +53,8 @@ NUMBERS: Values = {
     "GEO_DISTANCE(0, 0, 0, 90)": math.pi / 2 * 6371,
     "GEO_DISTANCE(0, 0, 0, 90, 'Miles')": math.pi / 2 * 3959,
     "GEO_DISTANCE(0, 0, 0, 90, 'leagues')": None,
+    "GEO_DISTANCE(0, 180.5, 0, 0)": None,
+    "GEO_DISTANCE(-91, 0, 0, 0)": None,
 }
 ARRAYS: Values = {
     "ARRAY_CONCAT(ARRAY[1, 2], ARRAY[2, NULL])": [1, 2, 2, None],

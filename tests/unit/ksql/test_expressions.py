@@ -62,6 +62,7 @@ def error_of(text: str, clause: str = "SELECT") -> str:
         ("-9223372036854775808", "BIGINT"),
         ("0012.50", "DECIMAL(4, 2)"),
         ("0.05", "DECIMAL(2, 2)"),
+        (".25", "DECIMAL(2, 2)"),
         ("1e3", "DOUBLE"),
         ("I / 2", "INTEGER"),
         ("I + B", "BIGINT"),
@@ -72,7 +73,7 @@ def error_of(text: str, clause: str = "SELECT") -> str:
         ("N * D", "DOUBLE"),
         ("-N", "DECIMAL(4, 2)"),
         ("S + 'x'", "STRING"),
-        ("ARRAY[NULL, 1, '3e9']", "ARRAY<BIGINT>"),
+        ("ARRAY[NULL, 1, '3e9']", "ARRAY<DECIMAL(10, 0)>"),
         ("ARRAY[1, '2.5']", "ARRAY<DECIMAL(11, 1)>"),
         ("ARRAY['a', 1, true]", "ARRAY<STRING>"),
         ("ARRAY[STRUCT(X := 1), STRUCT(Z := S)]", "ARRAY<STRUCT<`X` INTEGER, `Z` STRING>>"),
@@ -106,6 +107,26 @@ def test_an_expression_has_the_type_that_its_parts_give(text: str, of: str) -> N
         ("T < T", "Cannot compare T (BOOLEAN) to T (BOOLEAN) with LESS_THAN."),
         ("I = S", "Cannot compare I (INTEGER) to S (STRING) with EQUAL."),
         ("I = NULL", "Comparison with NULL not supported: INTEGER = NULL"),
+        (
+            "I = NULL",
+            "Comparison with NULL not supported: INTEGER = NULL\nUse 'IS NULL' or 'IS NOT NULL'",
+        ),
+        (
+            "I + NULL",
+            "Error processing expression: (I + null). Arithmetic on types INTEGER and null are",
+        ),
+        (
+            "NULL * N",
+            "Error processing expression: (null * N). Arithmetic on types null and DECIMAL(4, 2) are",
+        ),
+        (
+            "I LIKE 'x'",
+            "The column type for Like condition must be VARCHAR. The column type is INTEGER",
+        ),
+        (
+            "CASE WHEN T THEN 1 WHEN T THEN S END",
+            "Invalid Case expression. Type for all 'THEN' clauses should be the same.\nTHEN expression 'WHEN T THEN S' has",
+        ),
         ("T + 1", "Error processing expression: (T + 1). Unsupported arithmetic types."),
         ("1e400", "Number overflows DOUBLE: 1e400"),
         ("CASE WHEN I THEN 1 END", "WHEN operand type should be boolean."),

@@ -139,6 +139,7 @@ def test_a_table_has_the_columns_that_are_selected(query: str, wanted: str) -> N
         ("SELECT * FROM rides PARTITION BY `left`", "Key column name: `left`. Column type: MAP<STRING, INTEGER>."),
         ("SELECT * FROM rides WINDOW TUMBLING (SIZE 1 HOUR)", "WINDOW clause requires a GROUP BY clause."),
         ("SELECT id, EXPLODE(km) AS n FROM rides", "Function 'explode' does not accept parameters (INTEGER)."),
+        ("SELECT id, CASE WHEN km > 1 THEN EXPLODE(tags) END AS n FROM rides", "Table functions cannot be used in CASE: EXPLODE("),
         ("SELECT id, EXPLODE(EXPLODE(tags)) AS n FROM rides", "Table functions cannot be nested"),
         ("SELECT id, km FROM rides EMIT FINAL", "EMIT FINAL is only supported for windowed aggregations."),
     ],

@@ -1,11 +1,15 @@
 """Statements that define, drop, alter and insert; what they refuse, and what is there afterwards."""
 
+from decimal import Decimal as D
+
 import pytest
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.inserted_rows import plan_of_row
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.sinks import Target
+from duolog.plan.expressions import Literal
+from duolog.plan.types import Decimal
 
 FORMAT = "ksql.persistence.default.format.value"
 BEGIN = """
@@ -50,6 +54,7 @@ def answer(session: SqlSession, text: str) -> Done:
         ("CREATE STREAM s (a INT, a STRING) WITH (kafka_topic='s');", "Duplicate column names: `A`"),
         ("CREATE STREAM s (rowoffset INT) WITH (kafka_topic='s');", "'ROWOFFSET' is a reserved column name."),
         ("CREATE STREAM s WITH (kafka_topic='s');", "The statement does not define any columns."),
+        ("CREATE STREAM s (a INT) WITH (kafka_topic='s', window_type='Session');", "Windowed sources require a key column."),
         ("CREATE STREAM s (h STRING HEADER('x')) WITH (kafka_topic='s');", "Invalid type for HEADER('x') column"),
         ("CREATE STREAM s (h BYTES HEADER('x'), g BYTES HEADER('x')) WITH (kafka_topic='s');",
          "Schema already contains a HEADER('x') column."),
@@ -96,6 +101,8 @@ def answer(session: SqlSession, text: str) -> Done:
         ("INSERT INTO seats (free) VALUES (1);", "Value for primary key column(s) ID is required for tables"),
         ("INSERT INTO seats SELECT * FROM flights;", "SEATS is a table."),
         ("INSERT INTO flights SELECT * FROM trains;", "Incompatible schema between results and sink."),
+        ("INSERT INTO seats (id, price) VALUES (1, 0.123);",
+         "Cannot fit decimal '0.123' into DECIMAL(6, 2) without rounding. (Requires 3,3)"),
         ("INSERT INTO flights (id) VALUES (1, 2);", "Expected number columns and values to match: 1, 2"),
         ("INSERT INTO flights (id) VALUES (flights.id);", "'FLIGHTS' is not a valid stream/table name or alias."),
         ("CREATE STREAM s AS SELECT * FROM flights LIMIT 3;", "CREATE STREAM AS SELECT statements don't support LIMIT"),
@@ -319,3 +326,27 @@ def test_delimiters_have_words(written: str, meant: str) -> None:
     )
     session = begun(declared.replace("?", written) + "CREATE STREAM o AS SELECT * FROM s;")  # noqa: S608
     assert session.catalog.sources["O"].value_format.properties == (("delimiter", meant),)
+
+
+@pytest.mark.parametrize(
+    ("statement", "near"),
+    [
+        ("ASSERT VALUES flights (id) VALUES (1);", "VALUES"),
+        ("ASSERT NULL VALUES seats (id) KEY (1);", "NULL"),
+        ("ASSERT STREAM flights (id INT KEY) WITH (kafka_topic='flights');", "STREAM"),
+    ],
+)
+def test_claims_about_rows_are_no_statements_outside_files_of_tests(
+    statement: str, near: str
+) -> None:
+    session = SqlSession(given={FORMAT: "JSON"}, of_tests=False)
+
+    with pytest.raises(SqlError, match=f"Syntax error at or near '{near}' at line 1:8"):
+        list(session.run(statement))
+
+
+def test_a_whole_number_is_inserted_as_a_decimal_that_has_room_for_it() -> None:
+    row = answer(begun(), "INSERT INTO seats (id, price) VALUES (1, -12);").inserted
+
+    assert row is not None
+    assert str(dict(row.values)["price".upper()]) == str(Literal(D("-12.00"), Decimal(6, 2)))

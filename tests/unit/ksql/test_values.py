@@ -86,6 +86,18 @@ VALUES: Final[list[tuple[str, object]]] = [
     ("MAP(CAST(NULL AS STRING) := I)", {"null": 7}),
     ("MAP('k' := 1, 'k' := 2)", {"k": 2}),
     ("CASE I WHEN 7 THEN 'seven' END", "seven"),
+    # Lambdas; in one arithmetic of a null costs the result, and in a part of a STRUCT that part.
+    ("TRANSFORM(A, x => x * 2)", [2, 4, 6]),
+    ("FILTER(A, x => x > I - 5)", [3]),
+    ("FILTER(M, (k, v) => v IS NOT NULL)", {"a": 1}),
+    ("FILTER(M, (k, v) => v > 0)", {"a": 1}),
+    ("FILTER(M, (k, v) => v + 1 > 0)", None),
+    ("TRANSFORM(MAP_VALUES(M), x => x + 1)", None),
+    ("TRANSFORM(MAP_VALUES(M), x => STRUCT(Z := x + 1))", [{"Z": 2}, {"Z": None}]),
+    ("REDUCE(A, 0, (s, x) => s + x)", 6),
+    ("REDUCE(A, 0, (s, x) => s / 0)", None),
+    (".5 + 1", 1.5),
+    ("GEO_DISTANCE(0, 181, 0, 0)", None),
 ]
 OF_NULLS: Final[list[tuple[str, object]]] = [
     ("I = 7", False),

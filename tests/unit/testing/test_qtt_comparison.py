@@ -32,6 +32,9 @@ def columns(text: str) -> tuple[SqlColumn, ...]:
         ("A MAP<STRING, DECIMAL(4,1)>", {"x": D("1.0")}, {"x": D("1.00")}, False),
         ("A STRUCT<F INT>", {"F": 1}, {"f": 1}, True),
         ("A STRUCT<F INT, G INT>", {"F": 1, "G": None}, {"f": 1}, False),
+        ("A STRUCT<F INT, G INT>", {"F": 1, "G": None}, {"F": 1, "H": None}, True),
+        ("A STRUCT<F INT, G INT>", {"F": 1, "G": None}, {"F": 1, "H": 2}, False),
+        ("A STRUCT<F INT, G INT>", {"F": 1, "G": 2}, {"F": 1, "G": None}, False),
         ("A STRING", None, "", False),
     ],
 )

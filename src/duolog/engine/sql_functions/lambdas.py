@@ -1,6 +1,6 @@
 """Functions that take a function of each element or entry.
 
-A lambda arrives as Spark SQL has it, ``(`p_X`, `p_Y`) -> …``.
+A lambda arrives as Spark SQL has it, ``(`p_X`, `p_Y`) -> …`` or ```p_X` -> …``.
 """
 
 import re
@@ -12,7 +12,7 @@ from duolog.engine.sql_functions.lowering import Lowering
 from duolog.plan.types import Array, Type
 
 _NAME: Final = r"`(?:[^`]|``)*`"
-_LAMBDA: Final = re.compile(rf"\(({_NAME}(?:, {_NAME})*)\) -> (.*)\Z", re.DOTALL)
+_LAMBDA: Final = re.compile(rf"\(?({_NAME}(?:, {_NAME})*)\)? -> (.*)\Z", re.DOTALL)
 
 
 class _Lambda(NamedTuple):

@@ -127,6 +127,8 @@ OPERATORS: Final[Mapping[str, Lowering]] = {
     "IN": _of_comparable("coalesce({0} IN ({others}), false)"),
     "LIKE": _like,
     "NEGATE": plain("(- {0})"),
+    "PRESENT": plain("coalesce({0}, raise_error('null in arithmetic'))"),
+    "ATTEMPT": plain("duolog_try({0})"),
     "JOIN": plain("concat({all})"),
     "CAST": lower_cast,
     # Counted from 1; there is none at 0.

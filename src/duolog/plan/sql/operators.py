@@ -3,6 +3,8 @@
 a = b, a < b …       false where a side is null; so are IN and LIKE
 a + b, a / b …       INTEGER and BIGINT wrap and cut, as Java's; null by zero
 DECIMAL              as many digits as the result may have
+PRESENT(a)           a; fails where it is null
+ATTEMPT(a)           a; null where it fails
 CAST(a, type)        null where there is no such value; `type` is a null of the type that is wanted
 ARRAY[], STRUCT()    the latter told its type as CAST is
 """
@@ -80,6 +82,8 @@ OPERATORS: Final = (
     *(_arithmetic(sign) for sign in ("ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "MODULUS")),
     *(_hidden(sign, _BINARY) for sign in _COMPARISONS),
     _hidden("NEGATE", "T (value T)"),
+    _hidden("PRESENT", "T (value T)"),
+    _hidden("ATTEMPT", "T (value T)"),
     _hidden("JOIN", "STRING (left STRING, right STRING)"),
     _hidden("IN", "BOOLEAN (value ANY, among ANY...)"),
     function(

@@ -2,7 +2,7 @@
 
     DOUBLE         within 0.000001
     DECIMAL        the same digits: 10.10 is not 10.1; a text holds its digits, too
-    STRUCT, MAP    as many fields, each by its name or that in upper case
+    STRUCT, MAP    as many fields, each by its name or that in upper case; one that is not there is null
     DELIMITED      the same text
 
 Source: ksqlDB's own runner, as the description beside the cases tells of it.
@@ -93,8 +93,10 @@ def _same_fields(
         return False
     for given, value in wanted.items():
         name = given if given in found else given.upper()
-        of = types.get(name, otherwise)
-        if name not in found or of is None or not same_value(found[name], value, of):
+        # What is not there is null, whatever its name.
+        of, here = types.get(name, otherwise), found.get(name)
+        alike = here is value if of is None else same_value(here, value, of)
+        if not alike:
             return False
     return True
 

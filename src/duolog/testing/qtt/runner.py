@@ -4,11 +4,12 @@ Source: ksqlDB's own runner, as the description beside the cases tells of it.
 """
 
 import base64
+import re
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from duolog.core.errors import DuologError
+from duolog.core.errors import DuologError, QueryError
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
@@ -28,6 +29,7 @@ from duolog.testing.qtt.topics import Topics
 from duolog.testing.reference import SourceRecord
 
 Status = Literal["pass", "fail", "error", "skip"]
+_UNKNOWN_FUNCTION: Final = re.compile(r"Can't find any functions with the name '(\w+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def run_case(case: Case) -> Outcome:
     reason = ""
     try:
         if case.expected_error is None:
-            _Run(case).run()
+            _run(case)
             if topics := skipped_topics(case):
                 status, reason = (
                     "skip",
@@ -57,11 +59,21 @@ def run_case(case: Case) -> Outcome:
             _ensure_fails(case)
     except Mismatch as mismatch:
         status, reason = "fail", str(mismatch)
+    except _OfTestJar as missing:
+        status, reason = "skip", str(missing)
     except (DuologError, NotImplementedError) as error:
         status, reason = "error", f"{type(error).__name__}: {error}"
     except Exception as error:  # noqa: BLE001 - one case must not end the others
         status, reason = "error", f"{type(error).__name__}: {error}"
     return Outcome(case, status, reason[:2000], round((time.monotonic() - started) * 1000))
+
+
+def _run(case: Case) -> None:
+    try:
+        _Run(case).run()
+    except SqlError as error:
+        _ensure_not_of_test_jar(error)
+        raise
 
 
 def _settings(case: Case) -> dict[str, str]:
@@ -89,15 +101,37 @@ def _ensure_fails(case: Case) -> None:
         _Run(case).run()
     except SqlError as error:
         if wanted and wanted not in error.message and wanted not in str(error):
+            _ensure_not_of_test_jar(error)
             raise Mismatch(f"expected the error {wanted!r}, got {error.message!r}") from error
         return
+    except QueryError as error:
+        told = _of_kafka_streams(error)
+        if wanted and wanted not in told:
+            raise Mismatch(f"expected the error {wanted!r}, got {told!r}") from error
+        return
     raise Mismatch(f"expected the error {wanted!r}, and there was none")
+
+
+def _of_kafka_streams(error: QueryError) -> str:
+    """Return what a query that fails says, behind the words with which Kafka Streams begins to say it."""
+    of_time = "timestamp" in error.detail
+    begins = "Fatal user code error in TimestampExtractor callback for record"
+    return f"{begins if of_time else 'Exception caught in process'}. {error}"
+
+
+class _OfTestJar(Exception):
+    """A case calls a function that is none of ksqlDB's, but of its tests."""
+
+
+def _ensure_not_of_test_jar(error: SqlError) -> None:
+    if found := _UNKNOWN_FUNCTION.match(error.message):
+        raise _OfTestJar(f"calls {found[1]}, a function of ksqlDB's test jar") from error
 
 
 class _Run:
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._session = SqlSession(given=_settings(case))
+        self._session = SqlSession(given=_settings(case), of_tests=False)
         self._session.catalog.partitions.update(declared_partitions(case))
         self._topics = Topics()
         self._queries: dict[str, PersistentQuery] = {}

@@ -1,0 +1,38 @@
+"""What the runner of the query tests makes of cases that do not pass."""
+
+from typing import Any
+
+from duolog.testing.qtt.cases import Case
+from duolog.testing.qtt.runner import run_case
+
+SOURCE = "CREATE STREAM s (k STRING KEY, a INT) WITH (kafka_topic='s', value_format='JSON');"
+
+
+def case_of(query: str, **spec: Any) -> Case:
+    return Case("f", "c", "n", (SOURCE, query), spec)
+
+
+def test_a_case_that_calls_a_function_of_the_test_jar_is_left_out() -> None:
+    query = "CREATE STREAM o AS SELECT k, NO_SUCH(a) AS b FROM s;"
+
+    outcome = run_case(case_of(query))
+    expecting = run_case(case_of(query, expectedException={"message": "something else"}))
+
+    assert outcome.status == expecting.status == "skip"
+    assert outcome.reason == "calls NO_SUCH, a function of ksqlDB's test jar"
+
+
+def test_an_unknown_function_that_is_expected_passes() -> None:
+    query = "CREATE STREAM o AS SELECT k, NO_SUCH(a) AS b FROM s;"
+    error = {"message": "Can't find any functions with the name 'NO_SUCH'"}
+
+    assert run_case(case_of(query, expectedException=error)).status == "pass"
+
+
+def test_another_error_than_the_expected_one_is_a_failure() -> None:
+    outcome = run_case(
+        case_of("CREATE STREAM o AS SELECT k, b FROM s;", expectedException={"message": "x"})
+    )
+
+    assert outcome.status == "fail"
+    assert "cannot be resolved" in outcome.reason
