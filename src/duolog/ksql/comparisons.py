@@ -59,14 +59,13 @@ def _comparison(binding: Binding, node: exp.Expression) -> Bound:
         sign = SIGNS[type(node)]
         raise SqlError(
             f"Comparison with NULL not supported: {_base(left.type)} {sign} {_base(right.type)}\n"
-            f"Use 'IS NULL' or 'IS NOT NULL' instead.\nStatement: {formatted(node)}",
+            f"Use 'IS NULL' or 'IS NOT NULL' instead.\nStatement: {as_joined(node, binding.scope)}",
             at=place_of(node),
         )
     if not _comparable(left.type, right.type, name):
         raise SqlError(
             f"Cannot compare {as_joined(node.this, binding.scope)} ({sql_name(left.type)}) to "
-            f"{as_joined(node.expression, binding.scope)} ({sql_name(right.type)}) with {name}.
-"
+            f"{as_joined(node.expression, binding.scope)} ({sql_name(right.type)}) with {name}.\n"
             f"Statement: {as_joined(node, binding.scope)}",
             at=place_of(node),
         )
