@@ -89,8 +89,6 @@ class _Planner:
         try:
             return self._ended(select, relation, result, target, timestamp)
         except Unsupported as error:
-            if select.args.get("joins"):
-                raise
             begin = target.begin(is_table=result.node.is_table)
             text = rewritten(begin, select, items, view.scope)
             raise SqlError(f"{error.message}\nStatement: {text}") from error

@@ -220,6 +220,24 @@ def test_a_projection_over_a_join_must_have_its_key_and_names_that_mean_one_colu
     assert told in caught.value.message
 
 
+def test_what_a_format_cannot_carry_is_told_with_the_whole_statement() -> None:
+    query = (
+        "CREATE STREAM made WITH (key_format='DELIMITED') AS SELECT r.at, km FROM rides r "
+        "LEFT JOIN ends e WITHIN (1 HOUR, 2 DAYS) GRACE PERIOD 1 DAY ON r.at = STRUCT(n := e.km)"
+    )
+
+    with pytest.raises(SqlError) as caught:
+        planned(query)
+
+    assert caught.value.message.splitlines()[-5:] == [
+        "  R.AT AT,",
+        "  E.KM KM",
+        "FROM RIDES R",
+        "LEFT OUTER JOIN ENDS E WITHIN (1 HOURS, 2 DAYS) GRACE PERIOD 1 DAYS ON ((R.AT = STRUCT(N:=E.KM)))",
+        "EMIT CHANGES",
+    ]
+
+
 @pytest.mark.parametrize(
     ("within", "wanted", "eager"),
     [
