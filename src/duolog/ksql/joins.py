@@ -385,8 +385,10 @@ def _values(first: Relation, second: Relation) -> tuple[Named, ...]:
 
 
 def _names(side: Relation) -> list[str]:
+    """Return the columns that a query uses, of those of a side; what has been the key of a join before is none."""
     columns = (column.expression for column in side.scope.columns if column.source)
-    return [column.name for column in columns if isinstance(column, ColumnRef)]
+    kept = {column.name for column in side.node.schema.value}
+    return [one.name for one in columns if isinstance(one, ColumnRef) and one.name in kept]
 
 
 def _synthetic(taken: set[str]) -> str:

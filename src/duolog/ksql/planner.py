@@ -96,7 +96,10 @@ class _Planner:
     def _relation(self, select: exp.Select) -> Relation:
         used = frozenset(column.name for column in select.find_all(exp.Column))
         throws = self.settings.truth(settings.THROW_ON_INVALID_TIME)
-        reader = SourceReader(self.catalog, self.steps, used, "fail" if throws else "skip")
+        every = any(
+            isinstance(part, exp.Star) for item in select.expressions for part in (item, item.this)
+        )
+        reader = SourceReader(self.catalog, self.steps, used, every, "fail" if throws else "skip")
         if select.args.get("joins"):
             return Joiner(reader, self.steps, self.settings.strict).relation(select)
         return reader.read(select.args["from_"].this)

@@ -6,7 +6,7 @@ ROWTIME, ROWPARTITION, ROWOFFSET, headers     what stands beside the record; col
 WINDOWSTART, WINDOWEND                        the bounds in a windowed key
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,6 +84,8 @@ class SourceReader:
     catalog: Catalog
     steps: Steps
     used: frozenset[str]
+    every: bool = True
+    """Whether all columns are used, as a star stands for them."""
     invalid_time: Invalid = "skip"
     """What becomes of a record whose column of timestamps has none."""
 
@@ -207,19 +209,25 @@ class SourceReader:
         values = tuple(_inner(alias, column.name) for column in source.value)
         named = node
         node = self.steps.add("names", lambda name: Rename(name, named, keys, values))
-        if keeps:
-            node = self._with_columns(node, alias, keeps)
+        if hidden and not self.every:
+            # A join stores what it may need of both sides, for as long as they may meet.
+            keeps = {name: of for name, of in keeps.items() if name in self.used}
+            values = tuple(_inner(alias, one.name) for one in source.value if one.name in self.used)
+        if keeps or hidden:
+            node = self._with_columns(node, values, alias, keeps)
         if source.is_table and as_stream:
             stream = node
             node = self.steps.add("table", lambda name: ToTable(name, stream, f"{name}-store"))
         return node
 
     def _with_columns(
-        self, node: Node, alias: str, more: dict[str, tuple[Expression, Type]]
+        self,
+        node: Node,
+        names: Sequence[str],
+        alias: str,
+        more: dict[str, tuple[Expression, Type]],
     ) -> Node:
-        values: list[Named] = [
-            (column.name, ColumnRef(column.name)) for column in node.schema.value
-        ]
+        values: list[Named] = [(name, ColumnRef(name)) for name in names]
         values += [(_inner(alias, name), expression) for name, (expression, _) in more.items()]
         return self.steps.add("columns", lambda name: Project(name, node, tuple(values)))
 

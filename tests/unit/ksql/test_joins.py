@@ -8,7 +8,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
 from duolog.ksql.session import SqlSession
 from duolog.plan.join_window import JoinWindow
-from duolog.plan.nodes import ForeignJoin, SelectKey, StreamJoin, TableJoin
+from duolog.plan.nodes import ForeignJoin, Plan, SelectKey, StreamJoin, TableJoin
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
 BEGIN = """
@@ -282,6 +282,19 @@ def test_a_stream_is_keyed_anew_only_where_it_has_another_key() -> None:
 
     assert not any(isinstance(node, SelectKey) for node in by_key.nodes)
     assert sum(isinstance(node, SelectKey) for node in by_value.nodes) == 1
+
+
+def test_a_join_keeps_what_the_query_uses_and_all_where_it_selects_a_star() -> None:
+    joined = "FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id WHERE km > 3"
+
+    some = planned(f"CREATE STREAM made AS SELECT r.id, city {joined}").plan
+    every = planned(f"CREATE STREAM made AS SELECT r.*, km {joined}").plan
+
+    def kept(plan: Plan) -> tuple[str, ...]:
+        return next(node.schema.names for node in plan.nodes if isinstance(node, StreamJoin))
+
+    assert kept(some) == ("(key) R.ID", "R.ID", "R.CITY", "E.ID", "E.KM")
+    assert len(kept(every)) == 1 + 5 + 2
 
 
 def test_what_is_missing_is_null_its_key_too() -> None:
