@@ -235,6 +235,8 @@ class Joiner:
                 at=place_of(join),
                 hint="A row of the right table alone would have no key: use LEFT JOIN.",
             )
+        if right.node.schema.window is not None:
+            raise no_repartitioning(join)
         keys = tuple(
             (f"(foreign) {key.name}", matched.bound.expression)
             for key, matched in zip(right.keys, criterion.lefts, strict=True)

@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from duolog.engine.lower import lower
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
 from duolog.ksql.session import SqlSession
 from duolog.plan.join_window import JoinWindow
+from duolog.plan.levels import find_levels
 from duolog.plan.nodes import ForeignJoin, Plan, SelectKey, StreamJoin, TableJoin
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
@@ -440,3 +442,19 @@ def test_a_foreign_key_may_be_of_tables_that_are_joined_already() -> None:
         (1, {"NUMBER": "11", "PEOPLE": None}, 1),
         (1, {"NUMBER": "11", "PEOPLE": 9}, 2),
     ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "STREAM made AS SELECT r.id, e.km, city FROM rides r JOIN ends e WITHIN 1 HOUR ON r.driver = e.km AND r.id = e.id",
+        "STREAM made AS SELECT a.id, b.km FROM ends a LEFT JOIN ends b WITHIN 1 HOUR ON a.id = b.km + 1",
+        "TABLE made AS SELECT d.id, lamps FROM drivers d JOIN streets s ON d.home = s.city AND d.id + 1 = s.street",
+        "TABLE made AS SELECT d.id, people FROM drivers d JOIN phones p ON d.id = p.id JOIN cities c ON d.home = c.city",
+        "TABLE made AS SELECT city, COUNT(*) AS n FROM rides r JOIN ends e WITHIN 1 HOUR ON r.id = e.id GROUP BY city",
+    ],
+)
+def test_what_is_joined_can_be_lowered(query: str) -> None:
+    spec = lower(find_levels(planned(f"CREATE {query}").plan, 2), "joined", cache_bytes_max=0)
+
+    assert any(node["kind"].endswith("sink") for node in spec["nodes"].values())
