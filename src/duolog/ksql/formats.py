@@ -4,11 +4,13 @@ AVRO, PROTOBUF, PROTOBUF_NOSR and JSON_SR are answered with an error: their sche
 configured. A registry's format becomes one of the plan's here, and one of `serde` and the engine there.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
-from duolog.ksql.catalog import SqlFormat
+from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.plan.formats import BARE, DELIMITER, DIALECT, KSQLDB, SINGLE, Format
+from duolog.plan.types import STRING, Map, parts_of
 
 OF_A_REGISTRY: Final = ("AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
 _DELIMITER_PROPERTY: Final = "delimiter"
@@ -44,3 +46,23 @@ def plan_format(of: SqlFormat) -> Format:
             return Format("DELIMITED", ((DELIMITER, given),) if given else ())
         case _:
             return Format(of.name)
+
+
+def assumed_format(of: SqlFormat, columns: Sequence[SqlColumn]) -> Format:
+    """Return the format with which a query is checked: ksqlDB's JSON for one of a registry, as far as it can carry that.
+
+    So what is wrong with a query is told before what is missing to run it, which `ensure_readable` tells.
+
+    Raises:
+        SqlError: it needs a schema registry, and JSON cannot stand for it.
+    """
+    maps = [part for column in columns for part in parts_of(column.type) if isinstance(part, Map)]
+    if of.name in OF_A_REGISTRY and all(part.key == STRING for part in maps):
+        return Format("JSON", ((DIALECT, KSQLDB),))
+    return plan_format(of)
+
+
+def ensure_readable(source: SourceInfo) -> None:
+    """Raise a SqlError where the formats of a source need a schema registry."""
+    for of in (source.key_format, source.value_format):
+        plan_format(of)

@@ -21,7 +21,7 @@ from duolog.ksql.catalog import (
 )
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import Unsupported
-from duolog.ksql.formats import plan_format
+from duolog.ksql.formats import ensure_readable, plan_format
 from duolog.ksql.grouping import Grouping, aggregates_in
 from duolog.ksql.joins import Joiner
 from duolog.ksql.nodes import place_of
@@ -143,6 +143,8 @@ class _Planner:
     ) -> Planned:
         """Write the records of a query to its topic."""
         key_format, value_format = target.formats(relation.sources[0], result.columns)
+        for source in relation.sources:
+            ensure_readable(source)
         node = self._timed(result.node, timestamp)
         sink = self.steps.add(
             "sink",

@@ -15,7 +15,7 @@ from sqlglot import exp
 from duolog.core.windowed_key import WindowedKey
 from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, TimestampColumn
 from duolog.ksql.errors import SqlError
-from duolog.ksql.formats import plan_format
+from duolog.ksql.formats import assumed_format
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.steps import Steps
@@ -185,8 +185,8 @@ class SourceReader:
     ) -> Node:
         schema = source_schema(source)
         # What has no key has the format of one all the same: a result with a key inherits it.
-        key_format = plan_format(source.key_format) if source.key else NO_KEY
-        formats = key_format, plan_format(source.value_format)
+        key_format = assumed_format(source.key_format, source.key) if source.key else NO_KEY
+        formats = key_format, assumed_format(source.value_format, source.value)
         times = _times(source, schema, self.invalid_time)
         as_stream = not source.is_table or any(
             isinstance(part, Metadata)

@@ -241,6 +241,23 @@ def test_what_a_format_cannot_carry_is_told_with_the_whole_statement() -> None:
 
 
 @pytest.mark.parametrize(
+    ("matched", "told"),
+    [("e.id = a.text", "types don't match"), ("e.id = a.id", "to use the AVRO format")],
+)
+def test_what_is_wrong_with_a_join_is_told_before_the_registry_that_is_missing(
+    matched: str, told: str
+) -> None:
+    given = {"ksql.schema.registry.url": "http://localhost:8081"}
+    declared = "CREATE STREAM a (id INT KEY, text STRING) WITH (kafka_topic='a', format='AVRO'); "
+    query = "CREATE STREAM made AS SELECT e.id, text FROM ends e JOIN a WITHIN 1 HOUR ON "
+
+    with pytest.raises(SqlError) as caught:
+        planned(declared + query + matched, given)
+
+    assert told in caught.value.message.replace("To use", "to use")
+
+
+@pytest.mark.parametrize(
     ("within", "wanted", "eager"),
     [
         ("1 HOUR", JoinWindow(3_600_000, 3_600_000, 79_200_000), True),
