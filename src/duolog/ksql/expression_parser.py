@@ -184,6 +184,7 @@ class ExpressionParser(parser.Parser):
     def _decimal_type(self) -> exp.DataType:
         sizes = []
         if self._match(TokenType.L_PAREN):
+            self._expect_parameter()
             sizes = [exp.DataTypeParam(this=self.integer())]
             if self._match(TokenType.COMMA):
                 sizes.append(exp.DataTypeParam(this=self.integer()))
@@ -193,10 +194,13 @@ class ExpressionParser(parser.Parser):
     def _ignored_length(self) -> None:
         """VARCHAR(20): lengths are read and mean nothing."""
         if self._match(TokenType.L_PAREN):
-            if self._curr.token_type not in {TokenType.NUMBER, TokenType.STRING}:
-                self.raise_error("Expecting {'STRING', INTEGER_VALUE}")
+            self._expect_parameter()
             self._advance()
             self.expect(TokenType.R_PAREN, "')'")
+
+    def _expect_parameter(self) -> None:
+        if self._curr.token_type not in {TokenType.NUMBER, TokenType.STRING}:
+            self.raise_error("Expecting {'STRING', INTEGER_VALUE}")
 
     # Conditions.
 

@@ -82,8 +82,7 @@ def type_from(node: exp.DataType, custom: Mapping[str, Type]) -> Type:
             fields = (Column(f.name, type_from(f.args["kind"], custom)) for f in parts)
             return Struct(tuple(fields))
         case exp.DType.DECIMAL:
-            sizes = [int(size.this.name) for size in parts]
-            return Decimal(*sizes) if sizes else Decimal(38, 10)
+            return _decimal([int(size.this.name) for size in parts], node)
         case exp.DType.USERDEFINED:
             name = node.args["kind"].name
             if name not in custom:
@@ -91,6 +90,16 @@ def type_from(node: exp.DataType, custom: Mapping[str, Type]) -> Type:
             return custom[name]
         case _:
             return _PLAIN[kind]
+
+
+def _decimal(sizes: list[int], node: exp.DataType) -> Decimal:
+    precision, scale = [*sizes, 0][:2] if sizes else (38, 10)
+    written = f"DECIMAL({precision},{scale})"
+    if precision < 1:
+        raise SqlError(f"DECIMAL precision must be >= 1: {written}", at=place_of(node))
+    if precision < scale:
+        raise SqlError(f"DECIMAL precision must be >= scale: {written}", at=place_of(node))
+    return Decimal(precision, scale)
 
 
 def decimal_of(of: Type) -> Decimal:

@@ -55,6 +55,8 @@ def answer(session: SqlSession, text: str) -> Done:
         ("CREATE STREAM s (rowoffset INT) WITH (kafka_topic='s');", "'ROWOFFSET' is a reserved column name."),
         ("CREATE STREAM s WITH (kafka_topic='s');", "The statement does not define any columns."),
         ("CREATE STREAM s (a INT) WITH (kafka_topic='s', window_type='Session');", "Windowed sources require a key column."),
+        ("CREATE STREAM s (a DECIMAL(2, 4)) WITH (kafka_topic='s');", "DECIMAL precision must be >= scale: DECIMAL(2,4)"),
+        ("CREATE STREAM s (a DECIMAL(0)) WITH (kafka_topic='s');", "DECIMAL precision must be >= 1: DECIMAL(0,0)"),
         ("CREATE STREAM s (h STRING HEADER('x')) WITH (kafka_topic='s');", "Invalid type for HEADER('x') column"),
         ("CREATE STREAM s (h BYTES HEADER('x'), g BYTES HEADER('x')) WITH (kafka_topic='s');",
          "Schema already contains a HEADER('x') column."),
