@@ -32,7 +32,8 @@ def _filter(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     given, condition = args
     if isinstance(types[0], Array):
         return f"filter({given}, {condition})"
-    kept = f"map_filter({given}, {condition})"
+    # It stands twice, so Spark computes it once, ahead of all that would catch its failure.
+    kept = f"duolog_try(map_filter({given}, {condition}))"
     # As ksqlDB does, which collects what is left into a map that takes no nulls.
     return _distinct(f"map_keys({kept})", f"map_values({kept})", result)
 
