@@ -121,25 +121,25 @@ def test_a_person_types_over_several_lines_is_helped_and_leaves(
     duolog: Duolog, tmp_path: Path
 ) -> None:
     shell = Terminal("sql", "-b", duolog.bootstrap_servers, home=tmp_path)
-    shell.wait_for("sql> ")
+    shell.wait_for("sql>")
     shell.type("DESCRIBE\r")
-    shell.wait_for("...> ")
+    shell.wait_for("...>")
     shell.type("flights;\r")
     shell.wait_for("CARRIER | STRING (key)")
-    shell.wait_for("sql> ")
+    shell.wait_for("sql>")
 
     shell.type("DESCRIBE fligths;\r")
     shell.wait_for("error: line 1:10: ")
     shell.wait_for("  DESCRIBE fligths;\n           ^\nhint: Did you mean FLIGHTS?\n")
-    shell.wait_for("sql> ")
+    shell.wait_for("sql>")
 
     shell.type("SELECT nothing\x03")
-    shell.wait_for("sql> ")
+    shell.wait_for("sql>")
     shell.type("DESCRIBE fl\t")
     shell.wait_for("flights")
     shell.type(";\r")
     shell.wait_for("DELAY")
-    shell.wait_for("sql> ")
+    shell.wait_for("sql>")
     shell.type("\x04")
 
     assert shell.end() == 0
@@ -150,7 +150,7 @@ def test_a_person_types_over_several_lines_is_helped_and_leaves(
 
 def test_sigterm_ends_the_shell(duolog: Duolog, tmp_path: Path) -> None:
     shell = Terminal("sql", "-b", duolog.bootstrap_servers, home=tmp_path)
-    shell.wait_for("sql> ")
+    shell.wait_for("sql>")
 
     os.kill(shell.pid, signal.SIGTERM)
 

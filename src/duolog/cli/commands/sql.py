@@ -1,5 +1,6 @@
 """`duolog sql`: ksqlDB's language, typed, piped or from files; what looks at files is in commands of its own."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,13 +27,6 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
 @click.group(cls=LazyGroup, commands_at=COMMANDS, invoke_without_command=True)
 @click.option(
     "-e", "--execute", "texts", multiple=True, metavar="STATEMENTS", help="Run these, and end."
-)
-@click.option(
-    "-f",
-    "--file",
-    "path",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Run the queries of this file until Ctrl-C.",
 )
 @click.option(
     "-o",
@@ -75,7 +69,6 @@ def sql(
     context: click.Context,
     *,
     texts: tuple[str, ...],
-    path: Path | None,
     form: str,
     bootstrap_servers: str,
     service_id: str | None,
@@ -85,21 +78,18 @@ def sql(
 ) -> int:
     """Stream in SQL: ksqlDB's language over the topics of a broker.
 
-    Without -e and -f statements are read from the terminal, or from a pipe up to the first that fails.
+    Without -e statements are read from the terminal, or from a pipe up to the first that fails.
 
     \b
     Examples:
       duolog sql
       duolog sql -e "SHOW STREAMS" -o json
-      duolog sql -f app.sql
       echo "SELECT * FROM totals;" | duolog sql -o csv
       duolog sql fmt --check app.sql
       duolog sql test app_test.sql
     """
     if context.invoked_subcommand is not None:
         return 0
-    if texts and path:
-        raise click.UsageError("-e runs statements and ends, -f goes on: give one of them.")
     # Imported here: `duolog sql fmt` needs none of it.
     from duolog.cli.reach import ensure_reachable  # noqa: PLC0415
     from duolog.cli.signals import end_in_order_on_signals  # noqa: PLC0415
@@ -125,11 +115,9 @@ def sql(
     first = [_defined(name, value) for name, value in read_assignments(variables).items()]
     with Opening(opened) as opening:
         shell = Shell(Running(opening.engine, View(form)), opening.names)
-        if path is not None:
-            return shell.obey(first) or _go_on(opening, path, shell)
         if texts:
             return shell.obey([*first, *texts])
-        stdin = click.get_text_stream("stdin")
+        stdin = sys.stdin
         if not stdin.isatty():
             return shell.obey(first) or shell.obey(taken(stdin))
         opening.begin()
@@ -145,24 +133,6 @@ def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
     if opening.runs_queries:
         click.echo("stopping its queries: they go on when `duolog sql` is started again", err=True)
     return status
-
-
-def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
-    """Run the queries of a file until Ctrl-C."""
-    from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
-    from duolog.cli.sql.running import Failed  # noqa: PLC0415
-    from duolog.ksql.errors import SqlError  # noqa: PLC0415
-    from duolog.runtime.sql.headless import run_script  # noqa: PLC0415
-
-    try:
-        run_script(opening.engine(), path, click.echo)
-    except SqlError as error:
-        shell.tell(Failed(error, path.read_text(encoding="utf-8"), str(path)))
-        return exit_status(error) or 1
-    except KeyboardInterrupt:
-        click.echo("stopping …", err=True)
-        raise
-    return 0
 
 
 def _defined(name: str, value: str) -> str:
