@@ -11,7 +11,7 @@ from duolog.ksql.binder import Binder
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted, quoted_name
 from duolog.ksql.nodes import place_of
-from duolog.ksql.scope import SqlScope
+from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.sources import BESIDE, PSEUDO, WINDOW_BOUNDS
 from duolog.plan.types import Struct
 
@@ -117,11 +117,10 @@ class _Items:
         ]
 
     def _columns_of(self, source: str) -> list[Item]:
-        joined = len(self.scope.sources) > 1
         found: dict[str, Item] = {}
         for node in self.first:
             column = self.scope.get(node) if isinstance(node, exp.Column) else None
-            name = column.name if column else self._generated(node)
+            name = self._starred(column) if column else self._generated(node)
             found[meaning(node, self.scope)] = Item(name, node)
         columns = [column for column in self.scope.columns if not column.pseudo]
         if self.first:
@@ -130,9 +129,13 @@ class _Items:
         for column in columns:
             if source in {"", column.source}:
                 one = exp.column(_quoted(column.name), table=_quoted(column.source))
-                name = f"{column.source}_{column.name}" if joined and column.source else column.name
-                found.setdefault(meaning(one, self.scope), Item(name, one))
+                found.setdefault(meaning(one, self.scope), Item(self._starred(column), one))
         return list(found.values())
+
+    def _starred(self, column: Visible) -> str:
+        """Return what a star calls a column: in a join, behind the name of its source."""
+        joined = column.source and len(self.scope.sources) > 1
+        return f"{column.source}_{column.name}" if joined else column.name
 
 
 def meaning(node: exp.Expression, scope: SqlScope) -> str:

@@ -97,6 +97,8 @@ def _read(data: bytes | None) -> object:
          "`ROWKEY_1` INTEGER KEY, `KM` INTEGER, `CENTS` INTEGER"),
         ("SELECT city, name, r.id FROM rides r LEFT JOIN drivers d ON r.driver = d.id PARTITION BY city",
          "`CITY` STRING KEY, `NAME` STRING, `R_ID` INTEGER"),
+        ("SELECT * FROM ends e JOIN bare b WITHIN 1 HOUR ON e.id = b.id PARTITION BY km",
+         "`E_KM` INTEGER KEY, `E_ID` INTEGER, `B_ID` INTEGER, `B_N` INTEGER"),
         # Of three the key is what all have, or what the last one is matched by.
         ("SELECT phones.id, km, name, number FROM ends JOIN drivers ON ends.id = drivers.id JOIN phones ON drivers.id = phones.id",
          "`PHONES_ID` INTEGER KEY, `KM` INTEGER, `NAME` STRING, `NUMBER` STRING"),
