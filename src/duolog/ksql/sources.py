@@ -14,9 +14,8 @@ from sqlglot import exp
 
 from duolog.core.windowed_key import WindowedKey
 from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, TimestampColumn
-from duolog.ksql.errors import SqlError
 from duolog.ksql.formats import assumed_format
-from duolog.ksql.nodes import place_of
+from duolog.ksql.hints import named
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.steps import Steps
 from duolog.plan.expressions import (
@@ -95,9 +94,7 @@ class SourceReader:
         Raises:
             SqlError: there is none.
         """
-        if table.name not in self.catalog.sources:
-            raise SqlError(f"{table.name} does not exist.", at=place_of(table))
-        return self.catalog.sources[table.name]
+        return named(self.catalog.sources, table, "{} does not exist.")
 
     def read(self, table: exp.Table, *, joined: bool = False) -> Relation:
         """Return the records of a source.
@@ -207,8 +204,8 @@ class SourceReader:
         keyed = _hidden if hidden else _inner
         keys = tuple(keyed(alias, column.name) for column in source.key)
         values = tuple(_inner(alias, column.name) for column in source.value)
-        named = node
-        node = self.steps.add("names", lambda name: Rename(name, named, keys, values))
+        read = node
+        node = self.steps.add("names", lambda name: Rename(name, read, keys, values))
         if hidden and not self.every:
             # A join stores what it may need of both sides, for as long as they may meet.
             keeps = {name: of for name, of in keeps.items() if name in self.used}

@@ -148,6 +148,7 @@ def test_a_joined_table_has_the_primary_key_of_a_side_and_by_a_foreign_key_that_
 @pytest.mark.parametrize(
     ("kind", "sources", "told"),
     [
+        ("STREAM", "ends e JOIN `pays` p WITHIN 1 HOUR ON e.id = p.id", "pays does not exist.\nDid you mean PAYS?"),
         ("STREAM", "ends JOIN ends WITHIN 1 HOUR ON ends.id = ends.id", "Can not join 'ENDS' to 'ENDS': self joins"),
         ("STREAM", "ends JOIN drivers a ON ends.id = a.id JOIN drivers b ON ends.id = b.id",
          "N-way joins do not support multiple occurrences of the same source. Source: 'DRIVERS'"),
