@@ -3,6 +3,7 @@
     config.md   ◄── the rows of broker, topic and engine settings
     apis.md       ◄── the APIs that the broker's router finds
     streams.md    ◄── the DSL's operators, expressions, types, and their names in Kafka Streams
+    sql-functions.md ◄── the rows of SQL's functions
     figures.md    ◄── what bench/results/ keeps of the broker and of Apache Kafka
     compatibility.md ◄── the results that compat/run keeps
 
@@ -16,6 +17,7 @@ from typing import Final
 
 from compatibility_page import compatibility_page
 from figures_page import figures_page
+from sql_functions_page import sql_functions_page
 from streams_page import streams_page
 
 from duolog.broker.configs.described_config import DYNAMIC
@@ -109,6 +111,7 @@ def main() -> int:
         ("config.md", settings_page()),
         ("apis.md", apis_page()),
         ("streams.md", f"{WRITTEN_BY}\n\n{streams_page()}"),
+        ("sql-functions.md", f"{WRITTEN_BY}\n\n{sql_functions_page()}"),
         ("compatibility.md", f"{WRITTEN_BY}\n\n{compatibility_page()}"),
         ("figures.md", f"{WRITTEN_BY}\n\n{figures_page()}"),
     )

@@ -21,13 +21,14 @@ from duolog.ksql.types import sql_name
 from duolog.plan.expressions import Call, ColumnRef, Expression
 from duolog.plan.nodes import Explode, Node
 from duolog.plan.sql.registry import PREFIX
+from duolog.plan.sql.table import TABLE_FUNCTIONS
 from duolog.plan.types import Array
 
-TABLE_FUNCTIONS: Final = frozenset({"EXPLODE", "CUBE_EXPLODE"})
+_NAMES: Final = frozenset(function.name for function in TABLE_FUNCTIONS)
 
 
 def is_table_function(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).upper() in TABLE_FUNCTIONS
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() in _NAMES
 
 
 def table_functions_in(*found: exp.Expression) -> list[exp.Anonymous]:

@@ -1,8 +1,25 @@
-"""What clauses are made of, and no user writes: table functions, headers as a column."""
+"""Table functions, and what clauses are made of and no user writes: rows of a cube, headers as a column."""
 
 from typing import Final
 
 from duolog.plan.sql.signatures import function
+
+TABLE_FUNCTIONS: Final = (
+    function(
+        "EXPLODE",
+        "TABLE",
+        "Makes a record of each element of an array. Of several in one SELECT the first elements go together, the second "
+        "ones, and so on; a shorter array is filled with nulls.",
+        "T (array ARRAY<T>)",
+    ),
+    function(
+        "CUBE_EXPLODE",
+        "TABLE",
+        "Makes a record of each way to leave some of the elements of an array there and make the others null.",
+        "ARRAY<T> (columns ARRAY<T>)",
+    ),
+)
+"""What stands in a SELECT and makes several records of one; no call of them is left in a plan."""
 
 TABLE_STEPS: Final = (
     # All rows in which some columns are there and the others null: [null, null], [null, 2], [1, null], [1, 2].

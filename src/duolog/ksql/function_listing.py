@@ -1,0 +1,92 @@
+"""The functions that people call, as they are listed and described: SHOW FUNCTIONS, DESCRIBE FUNCTION, the reference page."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.state import Rows
+from duolog.ksql.types import sql_name
+from duolog.plan.sql.registry import SQL_FUNCTIONS
+from duolog.plan.sql.signatures import LambdaOf, Signature, SqlFunction
+from duolog.plan.sql.table import TABLE_FUNCTIONS
+from duolog.plan.types import Array, Map, Struct, Type
+
+FUNCTIONS: Final[Mapping[str, SqlFunction]] = dict(
+    sorted(
+        {
+            **{name: one for name, one in SQL_FUNCTIONS.items() if not one.hidden},
+            **{one.name: one for one in TABLE_FUNCTIONS},
+        }.items()
+    )
+)
+"""Scalar and table functions by name, sorted."""
+
+
+def listed() -> Rows:
+    """Return all functions and their families."""
+    rows = tuple((function.name, function.family) for function in FUNCTIONS.values())
+    return Rows(("Function Name", "Category"), rows, "Functions")
+
+
+def described(node: exp.Expression) -> tuple[Rows, ...]:
+    """Return what a function is for, and the ways to call it.
+
+    Raises:
+        SqlError: there is none of that name.
+    """
+    name = node.name.upper()
+    function = FUNCTIONS.get(name)
+    if function is None:
+        near = get_close_matches(name, FUNCTIONS, n=1)
+        raise SqlError(
+            f"Can't find any functions with the name '{name}'",
+            at=place_of(node),
+            hint=f"Did you mean {near[0]}?" if near else "SHOW FUNCTIONS lists all.",
+        )
+    facts = (("Name", name), ("Category", function.family), ("Overview", function.description))
+    variations = tuple(
+        (written(name, one), type_written(one.result)) for one in function.signatures
+    )
+    return (
+        Rows(("Property", "Value"), facts, f"Function {name}"),
+        Rows(("Variation", "Returns"), variations, "Variations"),
+    )
+
+
+def written(name: str, signature: Signature) -> str:
+    """Return a way to call a function as a text.
+
+    Example:
+        >>> from duolog.plan.sql.signatures import signature
+        >>> written("ELT", signature("STRING (n INT, args STRING...)"))
+        'ELT(n INTEGER, args STRING...)'
+    """
+    parameters = [f"{one.name} {type_written(one.type)}" for one in signature.parameters]
+    if signature.variadic:
+        parameters[-1] += "..."
+    return f"{name}({', '.join(parameters)})"
+
+
+def type_written(of: Type) -> str:
+    """Return a type of a signature as a text: a lambda with its parameters, a STRUCT of any fields alone.
+
+    Example:
+        >>> from duolog.plan.sql.signatures import signature
+        >>> type_written(signature("ARRAY<U> (array ARRAY<T>, f (T) => U)").parameters[1].type)
+        '(T) => U'
+    """
+    match of:
+        case LambdaOf(parameters=parameters, result=result):
+            return f"({', '.join(map(type_written, parameters))}) => {type_written(result)}"
+        case Struct(fields=()):
+            return "STRUCT"
+        case Array(element=element):
+            return f"ARRAY<{type_written(element)}>"
+        case Map(key=key, value=value):
+            return f"MAP<{type_written(key)}, {type_written(value)}>"
+        case _:
+            return sql_name(of)
