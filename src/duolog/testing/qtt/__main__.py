@@ -1,4 +1,7 @@
-"""The command: runs files of cases, a line for each on stderr, the sums by category on stdout."""
+"""The command: runs files of cases, a line for each on stderr, the sums by category on stdout.
+
+The exit status is 0 if each case passes or is left out with its reason, else 1.
+"""
 
 import argparse
 import json
@@ -8,41 +11,69 @@ from collections import Counter
 from pathlib import Path
 
 from duolog.testing.qtt.cases import read_cases
+from duolog.testing.qtt.listed import read_listed, write_listed
 from duolog.testing.qtt.runner import Outcome, run_case
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m duolog.testing.qtt", description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--engine", choices=["driver"], default="driver")
-    parser.add_argument("--shard", default="0/1", help="I/N: every Nth case, from the Ith on")
-    parser.add_argument("--only", type=re.compile, help="cases whose title has this")
-    parser.add_argument("--report", type=Path, help="what became of each case, as JSON")
-    options = parser.parse_args()
-    index, count = map(int, options.shard.split("/"))
+    options = _options()
+    index, count = options.shard
+    cases = list(read_cases(options.files))
+    listed = read_listed(options.page) if options.listed else None
+    chosen = [
+        case
+        for number, case in enumerate(cases)
+        if number % count == index
+        and (options.only is None or options.only.search(case.title))
+        and (listed is None or case.title in listed)
+    ]
 
     outcomes: list[Outcome] = []
-    for number, case in enumerate(read_cases(options.files)):
-        if number % count != index or (options.only and not options.only.search(case.title)):
-            continue
+    for case in chosen:
         outcome = run_case(case)
         outcomes.append(outcome)
         reason = outcome.reason.splitlines()[0][:200] if outcome.reason else ""
         print(f"{outcome.status} {case.title} {reason}".rstrip(), file=sys.stderr, flush=True)
     _print_sums(outcomes)
     if options.report:
-        rows = [
-            {
-                "file": one.case.file,
-                "name": one.case.name,
-                "status": one.status,
-                "reason": one.reason,
-                "ms": one.ms,
-            }
-            for one in outcomes
-        ]
+        rows = [_row(outcome) for outcome in outcomes]
         options.report.write_text(json.dumps(rows, indent=1))
-    return 0
+    if options.page:
+        write_listed(options.page, cases, outcomes)
+    return int(any(outcome.status in {"fail", "error"} for outcome in outcomes))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m duolog.testing.qtt", description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--engine", choices=["driver"], default="driver")
+    parser.add_argument(
+        "--shard", type=_shard, default=(0, 1), help="I/N: every Nth case, from the Ith on"
+    )
+    parser.add_argument("--only", type=re.compile, help="cases whose title has this")
+    parser.add_argument("--report", type=Path, help="what became of each case, as JSON")
+    parser.add_argument("--page", type=Path, help="a page that lists the cases that do not pass")
+    parser.add_argument("--listed", action="store_true", help="those that the page lists, alone")
+    options = parser.parse_args()
+    if options.listed and not options.page:
+        parser.error("--listed needs --page")
+    return options
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """Return which part of how many; N/N is the same as 0/N, so one may count from 0 or from 1."""
+    index, count = map(int, text.split("/"))
+    return index % count, count
+
+
+def _row(outcome: Outcome) -> dict[str, object]:
+    return {
+        "file": outcome.case.file,
+        "name": outcome.case.name,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "ms": outcome.ms,
+    }
 
 
 def _print_sums(outcomes: list[Outcome]) -> None:

@@ -1,0 +1,155 @@
+"""A case that runs: statements, then each query alone over what stands in its topics, then the comparison.
+
+Source: ksqlDB's own runner, as the description beside the cases tells of it.
+"""
+
+import base64
+from typing import Any
+
+from duolog.ksql.catalog import SourceInfo
+from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
+from duolog.ksql.session import PersistentQuery, SqlSession
+from duolog.ksql.state import InsertedRow
+from duolog.testing.kernel_evaluator import KernelEvaluator
+from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
+from duolog.testing.qtt.cases import Case
+from duolog.testing.qtt.comparison import same
+from duolog.testing.qtt.conditions import Mismatch, declared_partitions, ensure_conditions
+from duolog.testing.qtt.topics import Topics
+from duolog.testing.reference import SourceRecord
+
+
+class CaseRun:
+    """One run of a case.
+
+    Args:
+        given: what SET would say, before the first statement.
+    """
+
+    def __init__(self, case: Case, given: dict[str, str]) -> None:
+        self.done = 0
+        """How many statements have run."""
+        self._case = case
+        self._session = SqlSession(given=given, of_tests=False)
+        self._session.catalog.partitions.update(declared_partitions(case))
+        self._topics = Topics()
+        self._queries: dict[str, PersistentQuery] = {}
+
+    def run(self) -> None:
+        """Run all, and compare what came out.
+
+        Raises:
+            SqlError: a statement cannot run.
+            QueryError: a query fails.
+            Mismatch: what came out is not what is expected.
+        """
+        for done in self._session.run("\n".join(self._case.statements)):
+            self.done += 1
+            if done.query is not None:
+                self._queries[done.query.id] = done.query
+            if done.inserted is not None:
+                self._insert(done.inserted)
+        if not self._queries and self._case.expected_error is None:
+            raise Mismatch("test did not generate any queries")
+        inputs = [self._input(record) for record in self._case.inputs]
+        for query in self._queries.values():
+            self._run_query(query, inputs)
+        self._compare()
+        ensure_conditions(self._case, self._session.catalog)
+
+    def _source(self, topic: str) -> SourceInfo:
+        for source in self._session.catalog.sources.values():
+            if source.topic == topic:
+                return source
+        raise Mismatch(f"no stream or table is over topic {topic}")
+
+    def _input(self, record: dict[str, Any]) -> SourceRecord:
+        source = self._source(record["topic"])
+        key = encode(source.key_format, source.key, record.get("key"))
+        value = encode(source.value_format, source.value, record.get("value"))
+        return self._topics.write(
+            source.topic,
+            windowed(key, record.get("window")),
+            value,
+            int(record.get("timestamp", 0)),
+            _headers(record),
+        )
+
+    def _insert(self, row: InsertedRow) -> None:
+        """Write a row of INSERT … VALUES into its topic."""
+        trigger = SourceRecord(TRIGGER_TOPIC, 0, 0, 0, None, TRIGGER_VALUE, ())
+        evaluator = KernelEvaluator(plan_of_row(row), tasks=1, cache_bytes_max=0)
+        try:
+            for out in evaluator.run([trigger]):
+                self._topics.take(out)
+        finally:
+            evaluator.close()
+
+    def _run_query(self, query: PersistentQuery, inputs: list[SourceRecord]) -> None:
+        plan = query.planned.plan
+        topics = {source.topic for source in plan.sources}
+        given = [record for record in inputs if record.topic in topics]
+        with_inputs = {record.topic for record in given}
+        replayed = [
+            record
+            for source in plan.sources
+            if source.topic not in with_inputs
+            for record in self._topics.written[source.topic]
+        ]
+        evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, passes_over=True)
+        try:
+            for record in given + replayed:
+                for out in evaluator.run([record]):
+                    self._topics.take(out)
+        finally:
+            evaluator.close()
+
+    def _compare(self) -> None:
+        wanted: dict[str, list[dict[str, Any]]] = {}
+        for record in self._case.outputs:
+            wanted.setdefault(record["topic"], []).append(record)
+        for topic, records in wanted.items():
+            source = self._source(topic)
+            found = self._topics.written[topic]
+            if len(found) != len(records):
+                told = [self._told(source, record) for record in found]
+                raise Mismatch(
+                    f"topic {topic}: expected {len(records)} records, found {len(found)}: {told}"
+                )
+            for number, (one, other) in enumerate(zip(found, records, strict=True)):
+                self._compare_record(source, f"{topic} record {number}", one, other)
+
+    def _told(self, source: SourceInfo, record: SourceRecord) -> object:
+        key, _ = unwindowed(record.key, source.window)
+        return (
+            decode(source.key_format, source.key, key),
+            decode(source.value_format, source.value, record.value),
+            record.timestamp_ms,
+        )
+
+    def _compare_record(
+        self, source: SourceInfo, what: str, found: SourceRecord, wanted: dict[str, Any]
+    ) -> None:
+        data, bounds = unwindowed(found.key, source.window)
+        key = decode(source.key_format, source.key, data)
+        value = decode(source.value_format, source.value, found.value)
+        if not same(key, wanted.get("key"), source.key_format, source.key, "key"):
+            raise Mismatch(f"{what}: key is {key!r}, expected {wanted.get('key')!r}")
+        if not same(value, wanted.get("value"), source.value_format, source.value, "value"):
+            raise Mismatch(f"{what}: value is {value!r}, expected {wanted.get('value')!r}")
+        if "timestamp" in wanted and found.timestamp_ms != int(wanted["timestamp"]):
+            raise Mismatch(
+                f"{what}: timestamp is {found.timestamp_ms}, expected {wanted['timestamp']}"
+            )
+        window = wanted.get("window")
+        if window and bounds != (int(window["start"]), int(window["end"])):
+            raise Mismatch(f"{what}: window is {bounds}, expected {window}")
+        if found.headers != _headers(wanted):
+            raise Mismatch(f"{what}: headers are {found.headers}, expected {_headers(wanted)}")
+
+
+def _headers(record: dict[str, Any]) -> tuple[tuple[str, bytes | None], ...]:
+    return tuple(
+        (header["KEY"], None if header.get("VALUE") is None else base64.b64decode(header["VALUE"]))
+        for header in record.get("headers") or ()
+    )

@@ -1,0 +1,58 @@
+"""ksqlDB's own query tests, which stand beside this project and not in it: `$DUOLOG_QTT`, else `shared/qtt` beside it.
+
+They are under a licence of their own: nothing of them is copied here but the names of those that do not pass.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from duolog.testing.qtt.cases import Case, read_cases
+
+ROOT: Final = Path(__file__).parents[3]
+FOLDER: Final = Path(os.environ.get("DUOLOG_QTT") or ROOT.parent / "shared" / "qtt")
+PAGE: Final = ROOT / "docs/reference/ksqldb-compatibility.md"
+ABSENT: Final = (
+    None
+    if (FOLDER / "qtt.jsonl").is_file()
+    else f"ksqlDB's query tests are not in {FOLDER}: DUOLOG_QTT says where they are"
+)
+"""Why there is nothing to run, None where there is."""
+
+_REGISTRY: Final = re.compile(r"'(AVRO|PROTOBUF|PROTOBUF_NOSR|JSON_SR)'", re.IGNORECASE)
+
+
+def query_cases() -> list[Case]:
+    """Return the cases of queries: records in, records out."""
+    return list(read_cases([FOLDER / "qtt.jsonl"]))
+
+
+def all_cases() -> list[Case]:
+    """Return those of the server's answers too."""
+    return list(read_cases([FOLDER / "qtt.jsonl", FOLDER / "rqtt.jsonl"]))
+
+
+def needs_registry(case: Case) -> bool:
+    """Tell if a statement of a case names a format that a schema registry knows the schemas of."""
+    return any(_REGISTRY.search(statement) for statement in case.statements)
+
+
+def sample(cases: Iterable[Case], count: int) -> list[Case]:
+    """Return the same cases on every machine: of each category its share, by a hash of the titles."""
+    by_category: dict[str, list[Case]] = {}
+    for case in sorted(cases, key=_hash):
+        by_category.setdefault(case.category, []).append(case)
+    # The first of three is as far in its category as the second of nine.
+    placed = [
+        ((rank + 0.5) / len(found), case.title, case)
+        for found in by_category.values()
+        for rank, case in enumerate(found)
+    ]
+    return [case for _, _, case in sorted(placed, key=lambda place: place[:2])[:count]]
+
+
+def _hash(case: Case) -> str:
+    return hashlib.sha256(case.title.encode()).hexdigest()

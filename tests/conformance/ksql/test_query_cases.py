@@ -1,0 +1,61 @@
+"""ksqlDB's own query tests, in the kernel's driver: what does not pass is listed, and what is listed does not pass.
+
+The default run has all expected errors and a fixed sample of the others; `scripts/test --deep` has all. The page's list is
+written by `python -m duolog.testing.qtt FILE.jsonl --page docs/reference/ksqldb-compatibility.md`.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.ksql.query_cases import ABSENT, PAGE, needs_registry, query_cases, sample
+from duolog.testing.qtt.cases import Case
+from duolog.testing.qtt.listed import read_listed
+from duolog.testing.qtt.runner import run_case
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(ABSENT is not None, reason=str(ABSENT)),
+]
+
+SAMPLE: Final = 150
+PARTS: Final = 8
+
+
+def surprises(cases: Iterable[Case]) -> list[str]:
+    """Run cases, and return a line for each that passes though it is listed, or does not and is not."""
+    listed = read_listed(PAGE)
+    found = []
+    for case in cases:
+        outcome = run_case(case)
+        if (outcome.status == "pass") == (case.title in listed):
+            found.append(f"{case.title}: {outcome.status} {outcome.reason}")
+    return found
+
+
+def test_every_error_that_is_expected_is_raised_or_the_case_is_listed(spark: SparkSession) -> None:
+    refused = [case for case in query_cases() if case.expected_error is not None]
+
+    assert surprises(refused) == []
+
+
+def test_a_sample_of_cases_passes_but_for_those_that_are_listed(spark: SparkSession) -> None:
+    running = [
+        case for case in query_cases() if case.expected_error is None and not needs_registry(case)
+    ]
+
+    assert surprises(sample(running, SAMPLE)) == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_cases_pass_but_for_those_that_are_listed(spark: SparkSession, part: int) -> None:
+    assert surprises(query_cases()[part::PARTS]) == []
+
+
+def test_each_case_that_is_listed_is_one() -> None:
+    titles = {case.title for case in query_cases()}
+
+    assert sorted(read_listed(PAGE).keys() - titles) == []

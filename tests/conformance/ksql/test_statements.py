@@ -1,0 +1,24 @@
+"""Every statement of ksqlDB's own tests is read, but for those that are wrong on purpose."""
+
+import pytest
+
+from conformance.ksql.query_cases import ABSENT, all_cases
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import parse
+
+pytestmark = pytest.mark.skipif(ABSENT is not None, reason=str(ABSENT))
+
+
+def test_every_statement_is_read() -> None:
+    unread = []
+
+    for case in all_cases():
+        if case.expected_error is not None or "expectedError" in case.spec:
+            continue
+        for statement in case.statements:
+            try:
+                parse(statement)
+            except SqlError as error:
+                unread.append(f"{case.title}: {error.message}")
+
+    assert unread == []
