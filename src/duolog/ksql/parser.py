@@ -13,8 +13,7 @@ class KsqlParser(QueryParser):
 
     def _parse_statement(self) -> exp.Expression | None:
         """Read the next statement; sqlglot calls it."""
-        # A ; with a comment behind it comes as a statement of its own.
-        if not self._curr or self._match(TokenType.SEMICOLON):
+        if not self._curr:
             return None
         token, comments = self._curr, list(self._curr.comments)
         for words, read in self._statements().items():
