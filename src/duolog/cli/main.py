@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "init": ("duolog.cli.commands.init:init", "Make a small project that runs."),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines as records to a topic."),
     "run": ("duolog.cli.commands.run:run", "Run the topology that a Python file defines."),
+    "sql": ("duolog.cli.commands.sql:sql", "Stream in SQL, typed or from files."),
     "topics": ("duolog.cli.commands.topics:topics", "List, create, describe and delete topics."),
 }
 
@@ -48,6 +49,7 @@ def cli() -> None:
       echo 'bob:{"city": "Rome"}' | duolog produce users -K :
       duolog consume users --from-beginning --until-end -o jsonl
       duolog run totals.py --explain
+      duolog sql -e "SHOW STREAMS"
 
     \b
     Exit status:

@@ -13,7 +13,8 @@ class KsqlParser(QueryParser):
 
     def _parse_statement(self) -> exp.Expression | None:
         """Read the next statement; sqlglot calls it."""
-        if not self._curr:
+        # A ; with a comment behind it comes as a statement of its own.
+        if not self._curr or self._match(TokenType.SEMICOLON):
             return None
         token, comments = self._curr, list(self._curr.comments)
         for words, read in self._statements().items():

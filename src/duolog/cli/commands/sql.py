@@ -1,0 +1,139 @@
+"""`duolog sql`: ksqlDB's language, typed, piped or from files; what looks at files is in commands of its own."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from duolog.cli.lazy import LazyGroup
+from duolog.cli.options import data_option, read_assignments, set_option
+from duolog.cli.paths import default_data_dir
+
+if TYPE_CHECKING:
+    from duolog.cli.sql.opening import Opening
+    from duolog.cli.sql.shell import Shell
+    from duolog.runtime.sql.engine import SqlEngine
+
+COMMANDS: Final = {
+    "fmt": ("duolog.cli.commands.sql_files:fmt", "Lay out files of statements."),
+    "lineage": ("duolog.cli.commands.sql_files:lineage", "Show which columns come from which."),
+    "lint": ("duolog.cli.commands.sql_files:lint", "Find what is wrong, or probably not meant."),
+    "test": ("duolog.cli.commands.sql_files:test", "Run files of tests, without a broker."),
+}
+_FORMS: Final = ("table", "json", "csv", "vertical")
+
+
+@click.group(cls=LazyGroup, commands_at=COMMANDS, invoke_without_command=True)
+@click.option(
+    "-e", "--execute", "texts", multiple=True, metavar="STATEMENTS", help="Run these, and end."
+)
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(_FORMS),
+    default="table",
+    show_default=True,
+    help="Form of the answers; json is an object a line.",
+)
+@click.option(
+    "-b",
+    "-B",
+    "--bootstrap-servers",
+    "--bootstrap-server",
+    "bootstrap_servers",
+    envvar="DUOLOG_BOOTSTRAP_SERVERS",
+    default="127.0.0.1:9092",
+    show_default=True,
+    show_envvar=True,
+    metavar="HOST:PORT,…",
+    help="Brokers to start from.",
+)
+@click.option(
+    "--service-id",
+    help="Whose streams, tables and queries these are: each id has its own.  [default: default_]",
+)
+@data_option("Where state and history are kept.  [default: $XDG_DATA_HOME/duolog/sql]")
+@set_option("What SET would say of a property; may be given several times.")
+@click.option(
+    "-d",
+    "--define",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What DEFINE would say of a variable; may be given several times.",
+)
+@click.pass_context
+def sql(
+    context: click.Context,
+    *,
+    texts: tuple[str, ...],
+    form: str,
+    bootstrap_servers: str,
+    service_id: str | None,
+    data_dir: Path | None,
+    assignments: tuple[str, ...],
+    variables: tuple[str, ...],
+) -> int:
+    """Stream in SQL: ksqlDB's language over the topics of a broker.
+
+    Without -e statements are read from the terminal, or from a pipe up to the first that fails.
+
+    \b
+    Examples:
+      duolog sql
+      duolog sql -e "SHOW STREAMS" -o json
+      echo "SELECT * FROM totals;" | duolog sql -o csv
+      duolog sql fmt --check app.sql
+      duolog sql test app_test.sql
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    # Imported here: `duolog sql fmt` needs none of it.
+    from duolog.cli.reach import ensure_reachable  # noqa: PLC0415
+    from duolog.cli.signals import end_in_order_on_signals  # noqa: PLC0415
+    from duolog.cli.sql.opening import Opening  # noqa: PLC0415
+    from duolog.cli.sql.running import Running, View  # noqa: PLC0415
+    from duolog.cli.sql.shell import Shell  # noqa: PLC0415
+    from duolog.cli.sql.statements import taken  # noqa: PLC0415
+
+    end_in_order_on_signals()
+    ensure_reachable(bootstrap_servers)
+    directory = data_dir or default_data_dir("sql")
+    properties = read_assignments(assignments)
+
+    def opened() -> "SqlEngine":
+        # Behind the first prompt.
+        from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine  # noqa: PLC0415
+
+        service = service_id or DEFAULT_SERVICE
+        return SqlEngine(
+            bootstrap_servers, data=directory, service_id=service, properties=properties
+        )
+
+    first = [_defined(name, value) for name, value in read_assignments(variables).items()]
+    with Opening(opened) as opening:
+        shell = Shell(Running(opening.engine, View(form)), opening.names)
+        if texts:
+            return shell.obey([*first, *texts])
+        stdin = sys.stdin
+        if not stdin.isatty():
+            return shell.obey(first) or shell.obey(taken(stdin))
+        opening.begin()
+        return shell.obey(first) or _talk(opening, shell, directory)
+
+
+def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
+    """Run what is typed, until whoever types leaves."""
+    from duolog.cli.sql.terminal import Terminal  # noqa: PLC0415 - 100 ms, which a pipe need not wait
+
+    click.echo("Statements end with ;  \\h helps, \\q leaves.", err=True)
+    status = shell.talk(Terminal(directory, opening.known).texts())
+    if opening.runs_queries:
+        click.echo("stopping its queries: they go on when `duolog sql` is started again", err=True)
+    return status
+
+
+def _defined(name: str, value: str) -> str:
+    return f"DEFINE {name} = '{value.replace(chr(39), chr(39) * 2)}';"

@@ -1,0 +1,159 @@
+"""`duolog sql fmt`, `lint`, `lineage` and `test`: what is done with files of statements, without a broker."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+
+_FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+_STDIN: Final = Path("-")
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def _files(command: Command) -> Command:
+    return click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=_FILES)(command)
+
+
+@click.command()
+@_files
+@click.option("--check", is_flag=True, help="Change nothing; the status is 1 if something would.")
+def fmt(*, paths: tuple[Path, ...], check: bool) -> int:
+    """Lay out files of statements in place; `-` reads standard input and writes standard output.
+
+    Only space, line ends and the case of the language's own words change.
+
+    \b
+    Examples:
+      duolog sql fmt app.sql
+      duolog sql fmt --check *.sql
+    """
+    from duolog.cli.sql.layout import laid_out  # noqa: PLC0415 - for --help none of it is needed
+
+    status = 0
+    for path in paths:
+        text = _text(path)
+        try:
+            wanted = laid_out(text)
+        except _sql_error() as error:
+            status = max(status, _tell(error, text, path))
+            continue
+        if path == _STDIN and not check:
+            click.echo(wanted, nl=False)
+        elif wanted != text:
+            click.echo(f"{'would lay out' if check else 'laid out'} {path}", err=True)
+            if check:
+                status = max(status, 1)
+            else:
+                path.write_text(wanted, encoding="utf-8")
+    return status
+
+
+@click.command()
+@_files
+def lint(*, paths: tuple[Path, ...]) -> int:
+    """Find what is wrong in files of statements, or probably not meant; the status is 1 if something is.
+
+    Statements are checked over a catalog of their own, names and types too. `-- lint: ignore RULE` at the end
+    of a line says that a warning there is wanted.
+
+    \b
+    Examples:
+      duolog sql lint app.sql
+    """
+    from duolog.cli.sql.linting import findings_of  # noqa: PLC0415 - as above
+
+    count = 0
+    for path in paths:
+        for finding in findings_of(_text(path)):
+            count += 1
+            click.echo(finding.render("<stdin>" if path == _STDIN else str(path)))
+    return 1 if count else 0
+
+
+@click.command()
+@click.argument("path", metavar="FILE", type=_FILES)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "svg"]),
+    default="text",
+    show_default=True,
+    help="For people, for programs, or a picture.",
+)
+def lineage(*, path: Path, form: str) -> int:
+    """Show which columns of streams and tables come from which, back to their topics.
+
+    \b
+    Examples:
+      duolog sql lineage app.sql
+      duolog sql lineage app.sql --format svg > app.svg
+    """
+    from duolog.cli.sql.lineage import as_json, as_text, relations_of  # noqa: PLC0415 - as above
+
+    text = _text(path)
+    try:
+        relations = relations_of(text)
+    except _sql_error() as error:
+        return _tell(error, text, path)
+    if form == "svg":
+        from duolog.cli.sql.picture import as_svg  # noqa: PLC0415
+
+        click.echo(as_svg(relations), nl=False)
+    elif form == "json":
+        click.echo(as_json(relations))
+    else:
+        for line in as_text(relations):
+            click.echo(line)
+    return 0
+
+
+@click.command()
+@_files
+@click.option("--only", metavar="TEXT", default="", help="Tests that have this in their name.")
+def test(*, paths: tuple[Path, ...], only: str) -> int:
+    """Run files of tests: statements, rows that go in, and ASSERTs of what comes out. No broker is needed.
+
+    Each test begins with `--@test: NAME` and has a catalog and topics of its own. INSERT INTO … VALUES puts a
+    row in, and every query works it off at once; ASSERT VALUES takes the next row of a stream or table.
+    `--@expected.error` and `--@expected.message` say that a statement of the test must fail. The status is 1 if
+    a test fails.
+
+    \b
+    Examples:
+      duolog sql test app_test.sql
+    """
+    from duolog.testing.sql import read_tests, run_test  # noqa: PLC0415 - as above
+
+    failed = count = 0
+    for path in paths:
+        for one in read_tests(_text(path), str(path)):
+            if only not in one.name:
+                continue
+            count += 1
+            outcome = run_test(one)
+            failed += not outcome.passed
+            click.echo(outcome.render())
+    click.echo(f"{count - failed} passed, {failed} failed", err=True)
+    return 1 if failed else 0
+
+
+def _text(path: Path) -> str:
+    return sys.stdin.read() if path == _STDIN else path.read_text(encoding="utf-8")
+
+
+def _sql_error() -> type[Exception]:
+    """Return the error of statements, which is loaded when one may come."""
+    from duolog.ksql.errors import SqlError  # noqa: PLC0415 - as above
+
+    return SqlError
+
+
+def _tell(error: Exception, text: str, path: Path) -> int:
+    from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
+    from duolog.cli.sql.telling import tell  # noqa: PLC0415
+
+    tell(error, text, file=str(path))
+    return exit_status(error) or 1

@@ -1,0 +1,323 @@
+"""Statements laid out: one line where there is room, else each clause on a line, lists an item a line.
+
+    CREATE TABLE by_airline WITH (KAFKA_TOPIC = 'by-airline') AS
+    SELECT
+      a.carrier,
+      COUNT(*) AS flights
+    FROM flights f
+    LEFT JOIN airlines a ON f.carrier = a.carrier
+    GROUP BY a.carrier
+    EMIT CHANGES;
+
+Only space, line ends and the case of the language's own words change: names stay as they are written, and comments where
+they stand. What is laid out is laid out again as it is.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from duolog.cli.sql.pieces import Piece, mark_names, pieces_of, statements_of
+
+WIDTH: Final = 88
+_INDENT: Final = "  "
+
+_CLAUSES: Final = (
+    ("SELECT",), ("FROM",), ("JOIN",), ("INNER", "JOIN"), ("LEFT", "JOIN"), ("RIGHT", "JOIN"), ("FULL", "JOIN"),
+    ("LEFT", "OUTER", "JOIN"), ("RIGHT", "OUTER", "JOIN"), ("FULL", "OUTER", "JOIN"), ("WINDOW",), ("WHERE",),
+    ("GROUP", "BY"), ("PARTITION", "BY"), ("HAVING",), ("EMIT",), ("LIMIT",), ("UNION", "ALL"),
+)  # fmt: skip
+_LISTS: Final = {"SELECT": 1, "GROUP": 2, "PARTITION": 2}
+"""Clauses that are lists, and how many words they begin with."""
+_OPENING: Final = {"(": ")", "[": "]"}
+_ENDS: Final = frozenset({"(", ")", "[", "]", "<", ">", "CASE", "END"})
+_TIGHT_BEFORE: Final = frozenset({",", ";", ")", "]", ".", "->"})
+_TIGHT_BEHIND: Final = frozenset({"(", "[", ".", "->"})
+_TYPES: Final = frozenset({"ARRAY", "MAP", "STRUCT"})
+_APART: Final = frozenset(
+    [
+        "VALUES",
+        "WITH",
+        "IN",
+        "AS",
+        "TUMBLING",
+        "HOPPING",
+        "SESSION",
+        "AND",
+        "OR",
+        "NOT",
+        "BY",
+        "WHEN",
+        "THEN",
+        "ELSE",
+        "ON",
+        "WITHIN",
+        "SELECT",
+        "WHERE",
+        "HAVING",
+        "CASE",
+        "BETWEEN",
+        "LIKE",
+        "FROM",
+    ]
+)
+"""Words that a parenthesis stands apart from: it is no call's."""
+_OPERATORS: Final = frozenset(
+    [
+        "=",
+        "<>",
+        "!=",
+        "<",
+        ">",
+        "<=",
+        ">=",
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "||",
+        ":=",
+        "=>",
+        "(",
+        "[",
+        ",",
+        "<",
+    ]
+)
+
+
+def laid_out(text: str) -> str:
+    """Return a text of statements, laid out.
+
+    Raises:
+        SqlError: it has another form; a text that cannot be read is not touched.
+    """
+    pieces, last = pieces_of(text)
+    mark_names(pieces, text)
+    written: list[str] = []
+    long = False
+    for statement in statements_of(pieces):
+        lines = list(_lines(statement, ""))
+        if written and (statement[0].blank or long or len(lines) > 1):
+            written.append("")
+        written += lines
+        long = len(lines) > 1
+    if last:
+        written += ["", *last] if written else last
+    result = "".join(f"{line}\n" for line in written)
+    assert _essence(result) == _essence(text), "laying out has changed a statement"
+    return result
+
+
+def _essence(text: str) -> list[str]:
+    """Return what laying out must not change, in order: pieces, and comments among them."""
+    pieces, last = pieces_of(text)
+    found: list[str] = []
+    for piece in pieces:
+        capital = piece.kind == "word"
+        found += [*piece.before, piece.text.upper() if capital else piece.text, *piece.behind]
+    return [" ".join(one.split()) if one.startswith("/*") else one for one in [*found, *last]]
+
+
+def _lines(statement: Sequence[Piece], indent: str) -> Iterator[str]:
+    if _fits(statement, indent):
+        yield from _on_one(statement, indent)
+        return
+    for clause in _clauses(statement):
+        yield from _clause(clause, indent)
+
+
+def _clauses(statement: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
+    """Yield the clauses of a statement; what stands before the first is one too."""
+    start = behind = 0
+    for at, depth in _depths(statement):
+        if depth == 0 and at >= behind and (count := _begins(statement, at)):
+            if at > start:
+                yield statement[start:at]
+            start, behind = at, at + count
+    yield statement[start:]
+
+
+def _begins(statement: Sequence[Piece], at: int) -> int:
+    """Return with how many words a clause begins here; 0 if none does."""
+    words = tuple(piece.word for piece in statement[at : at + 3])
+    return max((len(one) for one in _CLAUSES if words[: len(one)] == one), default=0)
+
+
+def _clause(clause: Sequence[Piece], indent: str) -> Iterator[str]:
+    if _fits(clause, indent):
+        yield from _on_one(clause, indent)
+    elif count := _LISTS.get(clause[0].word):
+        yield from _torn(clause[:count], indent, "")
+        for item in _items(clause[count:]):
+            yield from _broken(item, indent + _INDENT)
+    else:
+        yield from _broken(clause, indent)
+
+
+def _broken(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[str]:
+    """Yield a part of a clause on as many lines as it needs; `begin` stands before it on the first one."""
+    if _fits(pieces, indent + begin):
+        yield from _on_one(pieces, indent, begin)
+        return
+    for cuts in (_conditions(pieces), _told(pieces), _arms(pieces)):
+        if len(cuts) > 1:
+            yield from _broken(cuts[0], indent, begin)
+            for cut in cuts[1:]:
+                yield from _broken(cut, indent if cut[0].word == "END" else indent + _INDENT)
+            return
+    group = _group(pieces)
+    if group is None:
+        yield from _torn(pieces, indent, begin)
+        return
+    opens, closes = group
+    yield from _torn(pieces[: opens + 1], indent, begin)
+    for item in _items(pieces[opens + 1 : closes]):
+        yield from _broken(item, indent + _INDENT)
+    yield from _broken(pieces[closes:], indent)
+
+
+def _conditions(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+    """Return what stands between AND and OR; the AND of a BETWEEN is part of it."""
+    cuts, start, between = [], 0, False
+    for at, depth in _depths(pieces):
+        word = pieces[at].word if depth == 0 else ""
+        if word == "BETWEEN":
+            between = True
+        elif word == "AND" and between:
+            between = False
+        elif word in {"AND", "OR"} and at > start:
+            cuts.append(pieces[start:at])
+            start = at
+    return [*cuts, pieces[start:]]
+
+
+def _told(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+    """Return what stands between comments that end a line, but for those within parentheses."""
+    cuts, start = [], 0
+    for at, depth in _depths(pieces):
+        piece = pieces[at]
+        if depth or piece.text in _ENDS or piece.word in _ENDS:
+            continue
+        if piece.before and at > start:
+            cuts.append(pieces[start:at])
+            start = at
+        if piece.behind and at + 1 < len(pieces):
+            cuts.append(pieces[start : at + 1])
+            start = at + 1
+    return [*cuts, pieces[start:]]
+
+
+def _arms(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+    """Return the arms of the first CASE, and what stands around them."""
+    cases = 0
+    cuts, start = [], 0
+    for at, piece in enumerate(pieces):
+        cases += piece.word == "CASE"
+        if cases == 1 and piece.word in {"WHEN", "ELSE", "END"}:
+            cuts.append(pieces[start:at])
+            start = at
+        cases -= piece.word == "END"
+        if cases == 0 and cuts:
+            break
+    return [*cuts, pieces[start:]]
+
+
+def _group(pieces: Sequence[Piece]) -> tuple[int, int] | None:
+    """Return where the first parentheses with something in them open and close."""
+    for at, depth in _depths(pieces):
+        if depth == 0 and pieces[at].text in _OPENING and at + 1 < len(pieces):
+            closes = next(
+                (other for other, inner in _depths(pieces) if other > at and inner == 0), None
+            )
+            if closes is not None and closes > at + 1:
+                return at, closes
+    return None
+
+
+def _items(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
+    """Yield what stands between commas, each with its comma."""
+    start = 0
+    for at, depth in _depths(pieces):
+        if depth == 0 and pieces[at].text == ",":
+            yield pieces[start : at + 1]
+            start = at + 1
+    if start < len(pieces):
+        yield pieces[start:]
+
+
+def _depths(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+    """Yield each place with how many parentheses, types and CASEs it is inside of; their ends are outside."""
+    depth = types = 0
+    for at, piece in enumerate(pieces):
+        of_type = piece.text == "<" and at > 0 and pieces[at - 1].word in _TYPES
+        if piece.text in {")", "]"} or piece.word == "END":
+            depth -= 1
+        elif piece.text == ">" and types:
+            types, depth = types - 1, depth - 1
+        yield at, depth
+        if piece.text in _OPENING or piece.word == "CASE":
+            depth += 1
+        elif of_type:
+            types, depth = types + 1, depth + 1
+
+
+def _torn(pieces: Sequence[Piece], indent: str, begin: str) -> Iterator[str]:
+    """Yield what cannot be broken in order: it is torn where a comment ends its line, or is too long."""
+    start = 0
+    for at in range(1, len(pieces) + 1):
+        if at == len(pieces) or pieces[at - 1].behind or pieces[at].before:
+            yield from _on_one(pieces[start:at], indent if start == 0 else indent + _INDENT, begin)
+            start, begin = at, ""
+
+
+def _fits(pieces: Sequence[Piece], indent: str) -> bool:
+    """Tell if pieces can stand on one line: comments only above it and behind it."""
+    inside = any(piece.behind for piece in pieces[:-1]) or any(piece.before for piece in pieces[1:])
+    return not inside and len(indent) + len(_flat(pieces)) <= WIDTH
+
+
+def _on_one(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[str]:
+    """Yield pieces on one line, between the comments above it and behind it."""
+    for comment in pieces[0].before:
+        yield from (
+            f"{indent}{line}" if not at else line for at, line in enumerate(comment.split("\n"))
+        )
+    comments = "".join(f" {comment}" for comment in pieces[-1].behind)
+    yield f"{indent}{begin}{_flat(pieces)}{comments}"
+
+
+def _flat(pieces: Sequence[Piece]) -> str:
+    text = ""
+    types = 0
+    for at, piece in enumerate(pieces):
+        before = pieces[at - 1] if at else None
+        in_type = (piece.text == "<" and before is not None and before.word in _TYPES) or (
+            piece.text == ">" and types > 0
+        )
+        tight = before is None or in_type or _is_tight(pieces[:at], piece, types)
+        types += in_type * (1 if piece.text == "<" else -1)
+        text += ("" if tight else " ") + (piece.word or piece.text)
+    return text
+
+
+def _is_tight(before: Sequence[Piece], piece: Piece, types: int) -> bool:
+    """Tell if no space stands between a piece and what is before it."""
+    last = before[-1]
+    if piece.text in _TIGHT_BEFORE or last.text in _TIGHT_BEHIND:
+        return True
+    if last.text == "<" and types:
+        return True
+    if piece.text == "(":
+        return last.kind == "word" and last.word not in _APART
+    if piece.text == "[":
+        return last.kind in {"word", "name"} or last.text in {")", "]"}
+    signed = last.text == "-" and last.kind == "sign"
+    return signed and (
+        len(before) == 1 or before[-2].text in _OPERATORS or before[-2].word in _APART
+    )
+
+
+def differing(texts: Iterable[tuple[str, str]]) -> list[str]:
+    """Return which of the named texts are not laid out."""
+    return [name for name, text in texts if laid_out(text) != text]

@@ -1,0 +1,135 @@
+"""Which columns come from which, of a file of statements: from topics through streams to tables.
+
+BY_AIRLINE (table, topic BY_AIRLINE)
+  CARRIER   ◀ FLIGHTS.CARRIER
+  LATE      ◀ FLIGHTS.DEP_DELAY
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duolog.ksql.catalog import SourceInfo
+    from duolog.ksql.state import PersistentQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with those that its values are computed from, each with its stream or table."""
+
+    name: str
+    type: str
+    key: bool
+    origins: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A stream or a table; without a query its columns come from its topic."""
+
+    name: str
+    kind: str
+    topic: str
+    columns: tuple[Column, ...]
+    queries: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The streams and tables that its columns come from."""
+        return tuple(dict.fromkeys(name for one in self.columns for name, _ in one.origins))
+
+
+def relations_of(text: str) -> list[Relation]:
+    """Return the streams and tables of a text in the order of their statements, with their columns' origins.
+
+    Raises:
+        SqlError: a statement cannot be read, or cannot run.
+    """
+    # Imported here: `duolog sql lineage --help` needs none of it.
+    from duolog.ksql.session import SqlSession  # noqa: PLC0415
+
+    session = SqlSession()
+    queries: dict[str, PersistentQuery] = {}
+    for done in session.run(text):
+        if done.query is not None:
+            queries[done.query.id] = done.query
+    return [
+        _relation(source, [one for one in queries.values() if one.sink == source.name])
+        for source in session.catalog.sources.values()
+    ]
+
+
+def _relation(source: "SourceInfo", queries: list["PersistentQuery"]) -> Relation:
+    from duolog.ksql.types import sql_name  # noqa: PLC0415 - as above
+
+    origins: dict[str, list[tuple[str, str]]] = {column.name: [] for column in source.columns}
+    for query in queries:
+        for name, found in _origins(query):
+            origins[name] += found
+    columns = tuple(
+        Column(
+            one.name,
+            sql_name(one.type),
+            one.role == "KEY",
+            tuple(sorted(dict.fromkeys(origins[one.name]))),
+        )
+        for one in source.columns
+    )
+    ids = tuple(query.id for query in queries)
+    return Relation(source.name, source.kind.lower(), source.topic, columns, ids)
+
+
+def _origins(query: "PersistentQuery") -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the columns of a query's result with their origins."""
+    from duolog.plan.origins import origins_of  # noqa: PLC0415 - as above
+
+    by_topic = {source.topic: source for source in query.planned.sources}
+    for sink in query.planned.plan.sinks:
+        for column in sink.parent.schema.names:
+            found = []
+            for source, name in origins_of(sink.parent, column):
+                of = by_topic.get(getattr(source, "topic", ""))
+                names = {one.name for one in of.columns} if of else set()
+                if of is not None and name in names:
+                    found.append((of.name, name))
+            yield column, found
+
+
+def as_text(relations: Iterable[Relation]) -> Iterator[str]:
+    """Yield lines for people."""
+    for number, relation in enumerate(relations):
+        if number:
+            yield ""
+        yield f"{relation.name} ({relation.kind} over topic {relation.topic})"
+        widest = max((len(column.name) for column in relation.columns), default=0)
+        for column in relation.columns:
+            if relation.queries:
+                origins = ", ".join(f"{name}.{of}" for name, of in column.origins) or "-"
+            else:
+                origins = f"topic {relation.topic}"
+            yield f"  {column.name.ljust(widest)}  ◀ {origins}"
+
+
+def as_json(relations: Iterable[Relation]) -> str:
+    """Return one array for programs."""
+    rows = [
+        {
+            "name": one.name,
+            "kind": one.kind,
+            "topic": one.topic,
+            "queries": list(one.queries),
+            "columns": [
+                {
+                    "name": column.name,
+                    "type": column.type,
+                    "key": column.key,
+                    "origins": [{"source": name, "column": of} for name, of in column.origins],
+                }
+                for column in one.columns
+            ],
+        }
+        for one in relations
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False)

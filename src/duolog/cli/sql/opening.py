@@ -1,0 +1,108 @@
+"""The engine of a shell: opened beside the first prompt, waited for when the first text is run."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.engine import SqlEngine
+
+
+class Known(NamedTuple):
+    """What there is by name."""
+
+    columns: Mapping[str, Sequence[str]]
+    """The columns of each stream and table."""
+    functions: Sequence[str]
+    queries: Sequence[str] = ()
+
+
+NOTHING: Final = Known({}, ())
+
+
+class Opening:
+    """An engine that is opened once, and closed at the end.
+
+    `begin` opens it on a thread of its own, so that a prompt need not wait. Nobody else touches it until `engine`
+    has waited for that.
+    """
+
+    def __init__(self, opened: Callable[[], "SqlEngine"]) -> None:
+        self._open = opened
+        self._engine: SqlEngine | None = None
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._thread is not None:
+            self._thread.join()
+        if self._engine is not None:
+            self._engine.close()
+
+    def begin(self) -> None:
+        """Begin to open the engine."""
+        self._thread = threading.Thread(target=self._try, name="sql engine", daemon=True)
+        self._thread.start()
+
+    def engine(self) -> "SqlEngine":
+        """Return the engine; the first call may have to wait for it.
+
+        Raises:
+            DuologError: it cannot be opened. The next call tries again.
+        """
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        if self._engine is None:
+            self._engine = self._open()
+        return self._engine
+
+    def known(self) -> Known:
+        """Return what there is by name; nothing while the engine is being opened."""
+        engine = self._engine
+        if engine is None:
+            return NOTHING
+        # Loaded with the engine.
+        from duolog.plan.sql.registry import SQL_FUNCTIONS  # noqa: PLC0415
+
+        columns = {
+            name: [column.name for column in source.columns]
+            for name, source in sorted(engine.catalog.sources.items())
+        }
+        functions = sorted(one.name for one in SQL_FUNCTIONS.values() if not one.hidden)
+        return Known(columns, functions, sorted(engine.session.state.queries))
+
+    def names(self) -> set[str]:
+        """Return the names of `known` together: streams, tables, columns, functions."""
+        known = self.known()
+        columns = {column for columns in known.columns.values() for column in columns}
+        return {*known.columns, *columns, *known.functions}
+
+    @property
+    def runs_queries(self) -> bool:
+        """Whether persistent queries run in this process."""
+        return self._engine is not None and self._engine.runs_queries
+
+    def _try(self) -> None:
+        from duolog.runtime.sql.ownership import ServiceInUse  # noqa: PLC0415 - beside the prompt
+
+        try:
+            self._engine = engine = self._open()
+            # Who stays for a while runs the queries, unless somebody else does.
+            with suppress(ServiceInUse):
+                engine.start()
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the engine is told
+            self._error = error

@@ -1,0 +1,124 @@
+r"""The shell: reads texts, from a terminal or a pipe, runs each, and goes on after what fails in a terminal.
+
+SHOW STREAMS;         statements, run when their ; has come
+\output json          how answers are shown
+\timing               how long each takes
+\h  \q                help, and the way out
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import click
+
+from duolog.cli.errors import exit_status
+from duolog.cli.sql.forms import FORMS
+from duolog.cli.sql.running import Failed, Running
+from duolog.cli.sql.telling import tell
+
+HELP: Final = r"""Statements end with ; and may have several lines.
+  CREATE STREAM s (id INT KEY, name STRING) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);
+  INSERT INTO s (id, name) VALUES (1, 'bob');
+  SELECT * FROM s EMIT CHANGES;      until Ctrl-C, or LIMIT n
+  SHOW STREAMS | TABLES | QUERIES | TOPICS | FUNCTIONS | TYPES | PROPERTIES | VARIABLES;
+  DESCRIBE name;  DESCRIBE FUNCTION name;  EXPLAIN query_id;  RUN SCRIPT 'file.sql';
+
+  \output table|json|csv|vertical    how answers are shown
+  \timing                            how long each takes
+  \h                                 this
+  \q                                 leave; so does Ctrl-D
+Tab completes. Ctrl-C ends the query that runs."""
+
+_SAME: Final = {
+    "help": "\\h",
+    "exit": "\\q",
+    "quit": "\\q",
+    "output": "\\output",
+    "timing": "\\timing",
+}
+"""What ksqlDB's shell, and others, call it without a backslash."""
+
+
+class Left(Exception):
+    """Whoever typed has left."""
+
+
+class Shell:
+    """Runs what is typed.
+
+    Args:
+        running: runs the texts.
+        names: gives the names that there are, for hints.
+    """
+
+    def __init__(self, running: Running, names: Callable[[], Iterable[str]]) -> None:
+        self._running = running
+        self._names = names
+
+    def talk(self, texts: Iterator[str]) -> int:
+        """Run texts as they are typed in a terminal; return the exit status."""
+        for text in texts:
+            try:
+                self.do(text)
+            except Left:
+                break
+            except KeyboardInterrupt:
+                click.echo("\nended", err=True)
+            except Failed as failed:
+                self.tell(failed)
+            except (OSError, click.ClickException) as error:
+                tell(error, text)
+        return 0
+
+    def obey(self, texts: Iterable[str], *, file: str = "") -> int:
+        """Run texts up to the first that fails; return the exit status."""
+        for text in texts:
+            try:
+                self.do(text, file=file)
+            except Left:
+                break
+            except Failed as failed:
+                self.tell(failed)
+                return exit_status(failed.error) or 1
+        return 0
+
+    def do(self, text: str, *, file: str = "") -> None:
+        """Run statements, or a word for the shell itself.
+
+        Raises:
+            Left: it was \\q.
+            Failed: a statement cannot run.
+            click.UsageError: there is no such word for the shell.
+        """
+        words = text.strip().rstrip(";").split()
+        first = words[0].lower() if words else ""
+        first = _SAME.get(first, first)
+        if first.startswith("\\"):
+            self._own(first, words[1:])
+        elif words:
+            self._running.run(text, file=file)
+
+    def tell(self, failed: Failed) -> None:
+        """Write why a text has failed to standard error."""
+        tell(failed.error, failed.text, file=failed.file, names=self._names())
+
+    def _own(self, word: str, rest: list[str]) -> None:
+        view = self._running.view
+        match word, [one.lower() for one in rest]:
+            case "\\q", []:
+                raise Left
+            case "\\h" | "\\?", _:
+                click.echo(HELP)
+            case "\\timing", ([] | ["on"] | ["off"]) as wanted:
+                view.timing = wanted == ["on"] or (not wanted and not view.timing)
+                click.echo(f"timing is {'on' if view.timing else 'off'}", err=True)
+            case "\\output", []:
+                click.echo(f"output is {view.form}", err=True)
+            case "\\output", [form] if form in FORMS or form == "tabular":
+                view.form = "table" if form == "tabular" else form
+            case "\\output", _:
+                raise click.UsageError(f"\\output takes one of {', '.join(FORMS)}.")
+            case _:
+                raise click.UsageError(
+                    f"There is no {' '.join([word, *rest])}; \\h tells what there is."
+                )

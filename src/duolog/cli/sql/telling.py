@@ -1,0 +1,106 @@
+"""Errors of statements for people: what is wrong, in a terminal the line with a caret below, and what to do.
+
+error: line 2:6: FLIGTHS does not exist.
+  FROM fligths EMIT CHANGES;
+       ^
+hint: Did you mean FLIGHTS?
+"""
+
+import re
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from duolog.cli.errors import report
+from duolog.core.errors import DuologError, StatementError
+
+if TYPE_CHECKING:
+    from duolog.ksql.errors import SqlError
+
+_PLACED: Final = re.compile(r"line \d+:\d+: ")
+_STATEMENT: Final = re.compile(r"\n?Statement: .*", re.DOTALL)
+_WORD: Final = re.compile(r"\w+")
+_ALIKE: Final = 0.7
+
+
+def tell(
+    error: BaseException,
+    text: str,
+    *,
+    file: str = "",
+    names: Iterable[str] = (),
+    caret: bool | None = None,
+) -> None:
+    """Write an error that running `text` has raised to standard error.
+
+    Args:
+        error: what was raised; one that is about no statement is told as other commands tell it.
+        text: what was run.
+        file: the file that it stands in; empty where it was typed.
+        names: names that there are, of which one may have been meant.
+        caret: whether the line is shown; by default in a terminal.
+    """
+    if not isinstance(error, StatementError):
+        report(error)
+        return
+    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+    shown = sys.stderr.isatty() if caret is None else caret
+    for line in lines_of(error, text, file=file, names=names, caret=shown):
+        click.echo(line, err=True)
+
+
+def lines_of(
+    error: DuologError, text: str, *, file: str = "", names: Iterable[str] = (), caret: bool = True
+) -> list[str]:
+    """Return an error as lines; the first one begins with the place, where it is known."""
+    # Imported here: a shell that meets no error needs none of it.
+    from duolog.ksql.errors import SqlError  # noqa: PLC0415
+
+    message, hint = error.message, error.hint
+    lines: list[str] = []
+    if isinstance(error, SqlError):
+        message = _STATEMENT.sub("", message)
+        hint = hint or _meant(error, text, names)
+        if error.at is not None:
+            message = _PLACED.sub("", message, count=1)
+            place = f"{error.at.line}:{error.at.column}"
+            message = f"{f'{file}:' if file else 'line '}{place}: {message}"
+            lines = _pointed(text, error.at.line, error.at.column) if caret else []
+    if file and not message.startswith(f"{file}:"):
+        message = f"{file}: {message}"
+    lines = [*message.splitlines(), *lines]
+    if error.detail:
+        lines.append(f"detail: {error.detail}")
+    if hint:
+        lines.append(f"hint: {hint}")
+    return lines
+
+
+def _pointed(text: str, line: int, column: int) -> list[str]:
+    written = text.splitlines()
+    if not 1 <= line <= len(written):
+        return []
+    # A tab stays one, so that the caret stands where the terminal puts the word.
+    before = "".join(one if one == "\t" else " " for one in written[line - 1][: column - 1])
+    return [f"  {written[line - 1]}", f"  {before}^"]
+
+
+def _meant(error: "SqlError", text: str, names: Iterable[str]) -> str:
+    """Return a hint with the name that is most like the one that is not known."""
+    if error.at is None or "Did you mean" in error.message:
+        return ""
+    lines = text.splitlines()
+    if error.at.line > len(lines):
+        return ""
+    word = _WORD.match(lines[error.at.line - 1], max(error.at.column - 1, 0))
+    # Imported here, as above.
+    from duolog.cli.sql.words import KEYWORDS  # noqa: PLC0415
+
+    known = {*names, *KEYWORDS}
+    if word is None or word[0].upper() in known or word[0] in known:
+        return ""
+    alike = get_close_matches(word[0].upper(), sorted(known), n=1, cutoff=_ALIKE)
+    return f"Did you mean {alike[0]}?" if alike else ""

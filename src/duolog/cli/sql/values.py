@@ -1,0 +1,96 @@
+"""Values of rows as texts for people and as JSON.
+
+people   as ksqlDB's own shell writes them: null, {A=1, B=x}, [1, 2], 2024-05-01T10:00:00.000
+JSON     numbers with their digits, bytes in base64, times as ISO texts
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Final
+
+NULL: Final = "null"
+_NUMBERS: Final = ("INT", "BIGINT", "DOUBLE", "DECIMAL")
+
+
+def is_number(of: str) -> bool:
+    """Tell if a type, given by its text, is one of numbers."""
+    return of.startswith(_NUMBERS)
+
+
+def text_of(value: object) -> str:  # noqa: PLR0911 - a table of cases
+    r"""Return a value as people read it; what would move a terminal's cursor is written as an escape.
+
+    Example:
+        >>> [text_of(value) for value in (None, True, 1.5, {"A": [1, None]}, "a\tb", b"ab")]
+        ['null', 'true', '1.5', '{A=[1, null]}', 'a\\tb', 'YWI=']
+    """
+    match value:
+        case None:
+            return NULL
+        case str():
+            return value if value.isprintable() else _escaped(value)
+        case bool():
+            return "true" if value else "false"
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Decimal():
+            return f"{value:f}"
+        case datetime():
+            # Times have no zone in the language: all are UTC.
+            return value.replace(tzinfo=None).isoformat(timespec="milliseconds")
+        case date() | time():
+            return value.isoformat()
+        case Mapping():
+            inner = (f"{text_of(key)}={text_of(one)}" for key, one in value.items())
+            return "{" + ", ".join(inner) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(text_of, value)) + "]"
+        case _:
+            return str(value)
+
+
+def json_of(value: object) -> str:
+    """Return a value as JSON on one line.
+
+    Example:
+        >>> json_of({"A": Decimal("1.10"), "B": [None, b"ab"]})
+        '{"A":1.10,"B":[null,"YWI="]}'
+    """
+    match value:
+        case None | bool() | int() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case float():
+            # JSON has no such numbers.
+            return json.dumps(value) if value - value == 0 else json.dumps(str(value))
+        case Decimal():
+            return f"{value:f}"
+        case Mapping():
+            inner = (
+                f"{json.dumps(text_of(key), ensure_ascii=False)}:{json_of(one)}"
+                for key, one in value.items()
+            )
+            return "{" + ",".join(inner) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(json_of, value)) + "]"
+        case _:
+            return json.dumps(text_of(value), ensure_ascii=False)
+
+
+def csv_of(value: object) -> str:
+    """Return a value as a cell of CSV: nothing for null, JSON for what has parts."""
+    match value:
+        case None:
+            return ""
+        case Mapping() | list() | tuple():
+            return json_of(value)
+        case str():
+            return value
+        case _:
+            return text_of(value)
+
+
+def _escaped(text: str) -> str:
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

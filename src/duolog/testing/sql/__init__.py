@@ -1,0 +1,17 @@
+"""Tests in SQL: files of statements with rows that go in, and ASSERTs of what comes out.
+
+    --@test: late flights are counted
+    CREATE STREAM flights (id INT KEY, delay INT) WITH (kafka_topic='flights', value_format='JSON');
+    CREATE TABLE late AS SELECT id, COUNT(*) AS n FROM flights WHERE delay > 10 GROUP BY id;
+    INSERT INTO flights VALUES (1, 25);
+    ASSERT VALUES late (id, n) VALUES (1, 1);
+
+`duolog sql test FILE` runs them; start with `running`.
+
+Source: the form of ksqlDB's own tests in SQL.
+"""
+
+from duolog.testing.sql.files import SqlTest, read_tests
+from duolog.testing.sql.running import TestOutcome, run_test
+
+__all__ = ["SqlTest", "TestOutcome", "read_tests", "run_test"]

@@ -1,0 +1,115 @@
+"""Queries that feed each other, on the kernel in memory: what one writes, those that read it work off at once.
+
+written ─▶ record 0, 1, 2, …     one list over all topics, in the order of writing
+                ▲      │
+                └──────┴─ each query, in the order of creation, from where it was
+"""
+
+from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
+from duolog.ksql.session import PersistentQuery
+from duolog.ksql.state import InsertedRow
+from duolog.testing.kernel_evaluator import KernelEvaluator
+from duolog.testing.reference import SinkRecord, SourceRecord
+
+WALL_CLOCK_MS = 0
+"""The time of rows that say none: tests are the same every day."""
+
+
+class _Running:
+    """A query, and how many of all records it has seen."""
+
+    def __init__(self, query: PersistentQuery) -> None:
+        self.query = query
+        self.topics = {source.topic for source in query.planned.plan.sources}
+        self.seen = 0
+        self.evaluator = KernelEvaluator(
+            query.planned.plan, tasks=1, cache_bytes_max=0, passes_over=True
+        )
+
+
+class Mesh:
+    """Runs the queries of one test over the records of its topics."""
+
+    def __init__(self) -> None:
+        self._records: list[SourceRecord] = []
+        self._running: dict[str, _Running] = {}
+        self._paused: set[str] = set()
+        self._ends: dict[str, int] = {}
+        self._taken: dict[str, int] = {}
+
+    def close(self) -> None:
+        for running in self._running.values():
+            running.evaluator.close()
+        self._running.clear()
+
+    def begin(self, query: PersistentQuery) -> None:
+        """Begin a query, which reads what its topics hold, or go on with a new plan for it."""
+        before = self._running.get(query.id)
+        running = _Running(query)
+        if before is not None:
+            running.seen = before.seen
+            before.evaluator.close()
+        self._running[query.id] = running
+        self.settle()
+
+    def end(self, query: str) -> None:
+        """End a query, if it runs."""
+        running = self._running.pop(query, None)
+        if running is not None:
+            running.evaluator.close()
+
+    def pause(self, queries: set[str]) -> None:
+        """Let these queries wait, and all others go on."""
+        self._paused = queries
+        self.settle()
+
+    def insert(self, row: InsertedRow) -> None:
+        """Write a row of INSERT … VALUES, and run all that it causes."""
+        for record in computed(row):
+            self._write(record)
+        self.settle()
+
+    def take(self, topic: str) -> SourceRecord | None:
+        """Return the next record of a topic that was not taken yet; None where there is none."""
+        records = [record for record in self._records if record.topic == topic]
+        at = self._taken.get(topic, 0)
+        if at >= len(records):
+            return None
+        self._taken[topic] = at + 1
+        return records[at]
+
+    def forget(self, topic: str) -> None:
+        """Drop what is left of a topic that is deleted."""
+        self._taken[topic] = self._ends.get(topic, 0)
+
+    def settle(self) -> None:
+        """Run records through queries until nothing is left to do."""
+        at = min((running.seen for running in self._running.values()), default=0)
+        while at < len(self._records):
+            for running in list(self._running.values()):
+                if running.seen == at and running.query.id not in self._paused:
+                    running.seen = at + 1
+                    self._run(running, self._records[at])
+            at += 1
+
+    def _run(self, running: _Running, record: SourceRecord) -> None:
+        if record.topic in running.topics:
+            for out in running.evaluator.run([record]):
+                self._write(out)
+
+    def _write(self, out: SinkRecord) -> None:
+        offset = self._ends.get(out.topic, 0)
+        self._ends[out.topic] = offset + 1
+        self._records.append(
+            SourceRecord(out.topic, 0, offset, out.timestamp_ms, out.key, out.value, out.headers)
+        )
+
+
+def computed(row: InsertedRow) -> list[SinkRecord]:
+    """Return the record that a row is written as."""
+    evaluator = KernelEvaluator(plan_of_row(row), tasks=1, cache_bytes_max=0)
+    try:
+        trigger = SourceRecord(TRIGGER_TOPIC, 0, 0, WALL_CLOCK_MS, None, TRIGGER_VALUE, ())
+        return evaluator.run([trigger])
+    finally:
+        evaluator.close()

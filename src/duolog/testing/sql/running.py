@@ -1,0 +1,214 @@
+"""Runs tests in SQL: statements in their order, each row through all queries, and what ASSERT claims compared.
+
+ASSERT VALUES            takes the next record of the source's topic; columns that it does not name are null, but its time
+                         and window are compared only where it names ROWTIME, WINDOWSTART, WINDOWEND
+ASSERT NULL VALUES       the next record is a tombstone of this key
+ASSERT STREAM, TABLE, TOPIC, SCHEMA: what the catalog says
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.core.errors import DuologError
+from duolog.ksql import nodes
+from duolog.ksql.catalog import SourceInfo
+from duolog.ksql.script import is_blank, parse, pieces, substituted
+from duolog.ksql.session import Done, SqlSession
+from duolog.ksql.state import InsertedRow
+from duolog.testing.qtt.bytes import decode, dumps, unwindowed
+from duolog.testing.qtt.comparison import same
+from duolog.testing.reference import SourceRecord
+from duolog.testing.sql.files import SqlTest
+from duolog.testing.sql.mesh import Mesh, computed
+
+SETTINGS: Final = {"auto.offset.reset": "earliest"}
+_BOUNDS: Final = ("WINDOWSTART", "WINDOWEND")
+
+
+class AssertionFailed(DuologError):
+    """What came out is not what a test claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestOutcome:
+    """What became of a test: why it failed and where, and how long it took."""
+
+    test: SqlTest
+    reason: str
+    line: int
+    seconds: float
+    __test__ = False  # For pytest: this is none of its classes.
+
+    @property
+    def passed(self) -> bool:
+        return not self.reason
+
+    def render(self) -> str:
+        """Return it as lines for a person."""
+        if self.passed:
+            return f"ok    {self.test.name} ({self.seconds:.1f} s)"
+        reason = self.reason.replace("\n", "\n        ")
+        return f"FAIL  {self.test.name}\n      {self.test.file}:{self.line}: {reason}"
+
+
+def run_test(test: SqlTest) -> TestOutcome:
+    """Run a test, and say what became of it."""
+    started = time.monotonic()
+    run = _Run(test)
+    reason = ""
+    try:
+        run.run()
+    except DuologError as error:
+        wanted = test.expected_message or ""
+        if not test.fails:
+            reason = str(error)
+        elif wanted not in error.message:
+            reason = f"expected an error with: {wanted}\nthe error is: {error.message}"
+    else:
+        if test.fails:
+            told = test.expected_message or test.expected_error
+            reason = f"expected an error, and there was none: {told}"
+    finally:
+        run.close()
+    return TestOutcome(test, reason, run.line, time.monotonic() - started)
+
+
+class _Run:
+    def __init__(self, test: SqlTest) -> None:
+        self._test = test
+        self._session = SqlSession(given=SETTINGS)
+        self._mesh = Mesh()
+        self.line = test.line
+        """Where the statement stands that is being run."""
+
+    def close(self) -> None:
+        self._mesh.close()
+
+    def run(self) -> None:
+        """Run all statements.
+
+        Raises:
+            DuologError: one cannot run, or claims what is not so.
+        """
+        for piece in pieces(self._test.text):
+            if is_blank(piece):
+                continue
+            written = substituted(piece, self._session.state.variables)
+            self.line = _first_line(written)
+            for node in parse(written):
+                bounds = _bounds(node)
+                self._do(self._session.execute(node, written.strip()), bounds)
+
+    def _do(self, done: Done, bounds: dict[str, int]) -> None:
+        for query in done.ended:
+            self._mesh.end(query)
+        if isinstance(done.node, nodes.DropSource) and done.node.args.get("delete_topic"):
+            self._forget(done.node.this.name)
+        if done.query is not None:
+            self._mesh.begin(done.query)
+        if done.inserted is not None:
+            self._mesh.insert(done.inserted)
+        if done.claimed is not None:
+            self._ensure_next(done.claimed, bounds)
+        if isinstance(done.node, nodes.OfQuery):
+            queries = self._session.state.queries
+            self._mesh.pause({name for name, one in queries.items() if one.state == "PAUSED"})
+
+    def _forget(self, name: str) -> None:
+        # The catalog has forgotten it: by default a topic has the source's name.
+        self._mesh.forget(name)
+
+    def _ensure_next(self, row: InsertedRow, bounds: dict[str, int]) -> None:
+        """Raise AssertionFailed unless the next record of a source is this row."""
+        source = row.source
+        found = self._mesh.take(source.topic)
+        (wanted,) = computed(row)
+        told = _Told(source)
+        expected = told.of(wanted.key, None if row.tombstone else wanted.value)
+        if found is None:
+            raise AssertionFailed(
+                f"{source.name} has no more rows", detail=f"Expected is {expected}."
+            )
+        key, window = unwindowed(found.key, source.window)
+        if row.tombstone:
+            equal = told.same_key(key, wanted.key) and found.value is None
+        else:
+            equal = told.same_key(key, wanted.key) and told.same_value(found.value, wanted.value)
+        if not equal:
+            raise AssertionFailed(
+                f"the next row of {source.name} is another one",
+                detail=f"Expected: {expected}\nfound:    {told.of(key, found.value)}",
+            )
+        self._ensure_times(row, wanted.timestamp_ms, found, window, bounds)
+
+    def _ensure_times(
+        self,
+        row: InsertedRow,
+        timestamp_ms: int,
+        found: SourceRecord,
+        window: tuple[int, int] | None,
+        bounds: dict[str, int],
+    ) -> None:
+        given = {} if row.timestamp is None else {"ROWTIME": timestamp_ms}
+        start, end = window or (None, None)
+        actual = {"ROWTIME": found.timestamp_ms, "WINDOWSTART": start, "WINDOWEND": end}
+        for name, wanted in (given | bounds).items():
+            if actual[name] != wanted:
+                raise AssertionFailed(
+                    f"{name} of the next row of {row.source.name} is another one",
+                    detail=f"Expected: {wanted}\nfound:    {actual[name]}",
+                )
+
+
+class _Told:
+    """Reads records of a source, compares them, and tells them to people."""
+
+    def __init__(self, source: SourceInfo) -> None:
+        self._source = source
+
+    def same_key(self, found: bytes | None, wanted: bytes | None) -> bool:
+        of, columns = self._source.key_format, self._source.key
+        one, other = decode(of, columns, found), decode(of, columns, wanted)
+        return same(one, other, of, columns, "key")
+
+    def same_value(self, found: bytes | None, wanted: bytes | None) -> bool:
+        of, columns = self._source.value_format, self._source.value
+        one, other = decode(of, columns, found), decode(of, columns, wanted)
+        return same(one, other, of, columns, "value")
+
+    def of(self, key: bytes | None, value: bytes | None) -> str:
+        one = decode(self._source.key_format, self._source.key, key)
+        other = decode(self._source.value_format, self._source.value, value)
+        return f"key {dumps(one)}, value {dumps(other)}"
+
+
+def _bounds(node: exp.Expression) -> dict[str, int]:
+    """Take WINDOWSTART and WINDOWEND out of what ASSERT VALUES names, and return what it claims of them.
+
+    A row has no such columns: they are in the key that the window makes.
+    """
+    if not isinstance(node, nodes.AssertValues) or not node.args.get("columns"):
+        return {}
+    pairs = list(zip(node.args["columns"], node.expressions, strict=False))
+    if len(pairs) != len(node.expressions):
+        return {}
+    found = {
+        name.name: int(value.name)
+        for name, value in pairs
+        if name.name in _BOUNDS and isinstance(value, exp.Literal) and value.name.isdecimal()
+    }
+    kept = [(name, value) for name, value in pairs if name.name not in found]
+    node.set("columns", [name for name, _ in kept])
+    node.set("expressions", [value for _, value in kept])
+    return found
+
+
+def _first_line(piece: str) -> int:
+    """Return the line on which the statement of a piece begins, behind comments and empty lines."""
+    for number, line in enumerate(piece.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("--"):
+            return number
+    return 1

@@ -1,0 +1,157 @@
+"""`duolog sql` as a person and as a program use it, against a broker."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from conformance.command import Duolog
+from duolog.testing import EmbeddedCluster
+
+HEAVY: Final = ("pyspark", "py4j", "duckdb", "pandas", "numpy", "prompt_toolkit", "rich")
+CREATE: Final = (
+    "CREATE STREAM flights (carrier STRING KEY, delay INT) "
+    "WITH (KAFKA_TOPIC='flights', VALUE_FORMAT='JSON', PARTITIONS=1);"
+)
+TIMEOUT_S: Final = 60
+COLUMNS: Final = 80
+
+
+@pytest.fixture(scope="module")
+def duolog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Duolog]:
+    with EmbeddedCluster(data_dir=tmp_path_factory.mktemp("broker")) as cluster:
+        command = Duolog(cluster.bootstrap_servers)
+        assert command("sql", "-e", CREATE).stdout == "Stream FLIGHTS created\n"
+        yield command
+
+
+class Terminal:
+    """A terminal of 80 columns in which `duolog sql` runs."""
+
+    def __init__(self, *words: str, home: Path) -> None:
+        self.shown = ""
+        self.pid, self._file = pty.fork()
+        if self.pid == 0:
+            environment = {**os.environ, "TERM": "xterm", "HOME": str(home), "XDG_DATA_HOME": ""}
+            os.execve(sys.executable, [sys.executable, "-m", "duolog", *words], environment)  # noqa: S606
+        size = struct.pack("HHHH", 24, COLUMNS, 0, 0)
+        fcntl.ioctl(self._file, termios.TIOCSWINSZ, size)
+
+    def type(self, text: str) -> None:
+        os.write(self._file, text.encode())
+
+    def wait_for(self, text: str) -> None:
+        """Wait until a text is shown behind what was waited for before."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while text not in self.shown:
+            assert time.monotonic() < deadline, f"{text!r} is not in {self.shown!r}"
+            self._read()
+        self.shown = self.shown.partition(text)[2]
+
+    def end(self) -> int:
+        """Wait until the shell has ended; return its exit status."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while self._read() and time.monotonic() < deadline:
+            pass
+        os.close(self._file)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._file], [], [], 0.1)
+        if not ready:
+            return True
+        try:
+            data = os.read(self._file, 65536)
+        except OSError:  # How Linux tells that the other side is gone.
+            return False
+        if b"\x1b[6n" in data:  # The shell asks where the cursor is.
+            self.type("\x1b[1;1R")
+        self.shown += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", data.decode()).replace("\r", "")
+        return bool(data)
+
+
+def test_a_program_gets_rows_and_a_status(duolog: Duolog) -> None:
+    listed = duolog("sql", "-o", "json", "-e", "SHOW STREAMS")
+    piped = duolog("sql", "-o", "csv", stdin="SHOW STREAMS;\nSELCT 1;\nSHOW TABLES;\n")
+
+    assert '"Stream Name":"FLIGHTS"' in listed.stdout
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert piped.stdout.splitlines()[1].startswith("FLIGHTS,flights,KAFKA,JSON")
+    assert "Table Name" not in piped.stdout
+    assert piped.returncode == 2
+    assert piped.stderr.startswith(
+        "error: line 1:1: Syntax Error\nUnknown statement 'SELCT'\nhint: "
+    )
+
+
+def test_a_first_answer_loads_nothing_heavy(duolog: Duolog) -> None:
+    program = (
+        "import sys; from duolog.cli.main import main\n"
+        f"status = main(['sql', '-b', {duolog.bootstrap_servers!r}, '-e', 'SHOW STREAMS'])\n"
+        f"print(status, *sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.stdout.splitlines()[-1] == "0", done.stderr
+
+
+def test_without_a_broker_it_is_told_at_once(duolog: Duolog) -> None:
+    done = duolog("sql", "-e", "SHOW STREAMS", servers="127.0.0.1:1")
+
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "no broker answers at 127.0.0.1:1" in done.stderr
+
+
+def test_a_person_types_over_several_lines_is_helped_and_leaves(
+    duolog: Duolog, tmp_path: Path
+) -> None:
+    shell = Terminal("sql", "-b", duolog.bootstrap_servers, home=tmp_path)
+    shell.wait_for("sql>")
+    shell.type("DESCRIBE\r")
+    shell.wait_for("...>")
+    shell.type("flights;\r")
+    shell.wait_for("CARRIER | STRING (key)")
+    shell.wait_for("sql>")
+
+    shell.type("DESCRIBE fligths;\r")
+    shell.wait_for("error: line 1:10: ")
+    shell.wait_for("  DESCRIBE fligths;\n           ^\nhint: Did you mean FLIGHTS?\n")
+    shell.wait_for("sql>")
+
+    shell.type("SELECT nothing\x03")
+    shell.wait_for("sql>")
+    shell.type("DESCRIBE fl\t")
+    shell.wait_for("flights")
+    shell.type(";\r")
+    shell.wait_for("DELAY")
+    shell.wait_for("sql>")
+    shell.type("\x04")
+
+    assert shell.end() == 0
+    history = tmp_path / ".local/share/duolog/sql/history"
+    assert "DESCRIBE fligths;" in history.read_text()
+    assert history.stat().st_mode & 0o077 == 0
+
+
+def test_sigterm_ends_the_shell(duolog: Duolog, tmp_path: Path) -> None:
+    shell = Terminal("sql", "-b", duolog.bootstrap_servers, home=tmp_path)
+    shell.wait_for("sql>")
+
+    os.kill(shell.pid, signal.SIGTERM)
+
+    assert shell.end() == 143

@@ -1,0 +1,37 @@
+"""An engine that answers what it is told to."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import Place
+from duolog.runtime.sql.answers import Answer, Message, Rows
+
+FLIGHTS = (("CARRIER", "STRING"), ("FLIGHTS", "BIGINT"))
+
+
+class FakeEngine:
+    """Answers each statement by its first word."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.closed: list[str] = []
+
+    def execute(self, text: str) -> Iterator[Answer]:
+        self.texts.append(text)
+        match text.split(maxsplit=1)[0].rstrip(";").upper():
+            case "SHOW":
+                yield Rows(FLIGHTS, iter([("AA", 32729), (None, 7)]), title="Flights")
+            case "PUSH":
+                yield Rows(FLIGHTS, self._endless(), unbounded=True)
+            case "FAIL":
+                raise SqlError("FLIGTHS does not exist.", at=Place(1, 6, 5, 12), statement=text)
+            case _:
+                yield Message("done")
+
+    def _endless(self) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield ("AA", 1)
+            raise KeyboardInterrupt
+        finally:
+            self.closed.append("rows")

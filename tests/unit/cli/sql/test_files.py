@@ -1,0 +1,115 @@
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from duolog.cli.main import cli
+from duolog.cli.sql.lineage import as_json, as_text, relations_of
+from duolog.cli.sql.linting import findings_of
+from duolog.cli.sql.picture import as_svg
+
+FLIGHTS = """\
+CREATE STREAM flights (carrier STRING KEY, flight BIGINT, delay BIGINT)
+  WITH (kafka_topic='flights', value_format='JSON', partitions=2);
+"""
+TABLES = f"""\
+{FLIGHTS}\
+CREATE STREAM late AS SELECT carrier, delay + flight AS d, 1 AS one FROM flights WHERE delay > 10;
+CREATE TABLE n AS SELECT carrier, COUNT(*) AS n, SUM(d) AS total, MAX(d) + SUM(one) AS m FROM late GROUP BY carrier;
+CREATE STREAM named AS SELECT flight AS f, carrier AS c FROM flights PARTITION BY flight;
+"""  # noqa: S608 - made of constants
+
+
+def test_columns_come_from_columns() -> None:
+    assert list(as_text(relations_of(TABLES))) == [
+        "FLIGHTS (stream over topic flights)",
+        "  CARRIER  ◀ topic flights",
+        "  FLIGHT   ◀ topic flights",
+        "  DELAY    ◀ topic flights",
+        "",
+        "LATE (stream over topic LATE)",
+        "  CARRIER  ◀ FLIGHTS.CARRIER",
+        "  D        ◀ FLIGHTS.DELAY, FLIGHTS.FLIGHT",
+        "  ONE      ◀ -",
+        "",
+        "N (table over topic N)",
+        "  CARRIER  ◀ LATE.CARRIER",
+        "  N        ◀ -",
+        "  TOTAL    ◀ LATE.D",
+        "  M        ◀ LATE.D, LATE.ONE",
+        "",
+        "NAMED (stream over topic NAMED)",
+        "  F  ◀ FLIGHTS.FLIGHT",
+        "  C  ◀ FLIGHTS.CARRIER",
+    ]
+
+
+def test_lineage_is_json_too() -> None:
+    rows = {row["name"]: row for row in json.loads(as_json(relations_of(TABLES)))}
+
+    assert rows["N"]["queries"] == ["CTAS_N_1"]
+    assert rows["N"]["columns"][2] == {
+        "name": "TOTAL",
+        "type": "BIGINT",
+        "key": False,
+        "origins": [{"source": "LATE", "column": "D"}],
+    }
+
+
+def test_the_picture_has_a_box_for_each_and_a_line_for_each_origin() -> None:
+    relations = relations_of(TABLES)
+    picture = ET.fromstring(as_svg(relations))  # noqa: S314 - our own
+    svg = "{http://www.w3.org/2000/svg}"
+
+    boxes = [one for one in picture.iter(f"{svg}rect") if one.get("class") == "box"]
+    lines = list(picture.iter(f"{svg}path"))
+    assert len(boxes) == len(relations)
+    assert len(lines) == sum(len(column.origins) for one in relations for column in one.columns)
+    width = float(picture.get("width", "0"))
+    rights = [float(one.get("x", "")) + float(one.get("width", "")) for one in boxes]
+    assert max(rights) <= width
+    # What reads stands to the right of what it reads.
+    x = {one.name: float(box.get("x", "")) for one, box in zip(relations, boxes, strict=True)}
+    assert x["FLIGHTS"] < x["LATE"] < x["N"]
+
+
+def test_errors_and_what_is_probably_not_meant_are_found() -> None:
+    text = f"""\
+{FLIGHTS}\
+DEFINE unused = 'x';
+CREATE STREAM a AS SELECT carrier, dely FROM flights;
+CREATE STREAM b AS SELECT * FROM a;
+CREATE TABLE c AS SELECT carrier, COUNT(*) n FROM flights
+  WINDOW TUMBLING (SIZE 1 HOUR) WHERE carrier LIKE 'AA' GROUP BY carrier;
+CREATE TABLE d AS SELECT carrier, COUNT(*) n FROM flights
+  WINDOW TUMBLING (SIZE 1 HOUR) -- lint: ignore window-without-grace
+  GROUP BY carrier;
+SELCT 1;
+SELECT * FROM ${{nothing}};
+"""  # noqa: S608 - as above
+
+    assert [(one.line, one.level, one.rule) for one in findings_of(text)] == [
+        (3, "warning", "unused-variable"),
+        (4, "error", "statement"),
+        (7, "warning", "window-without-grace"),
+        (7, "warning", "like-without-wildcard"),
+        (11, "error", "syntax"),
+        (12, "warning", "undefined-variable"),
+    ]
+
+
+def test_what_is_right_has_no_findings_and_the_status_tells(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.sql", tmp_path / "bad.sql"
+    good.write_text(TABLES)
+    bad.write_text("SELCT 1;")
+
+    right, found = (
+        CliRunner().invoke(cli, ["sql", "lint", str(path)], standalone_mode=False)
+        for path in (good, bad)
+    )
+
+    assert (right.return_value, right.output) == (0, "")
+    assert found.return_value == 1
+    assert found.output.startswith(f"{bad}:1:1: error: ")
+    assert found.output.endswith(" [syntax]\n")

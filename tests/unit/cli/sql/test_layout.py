@@ -1,0 +1,114 @@
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duolog.cli.main import cli
+from duolog.cli.sql.layout import WIDTH, laid_out
+from duolog.ksql.errors import SqlError
+
+LONG = """
+-- Late flights.
+create table late with (kafka_topic='late', partitions=2) as select f.carrier, count(*) as n, -- how many
+ sum(case when f.delay > 10 then 1 when f.delay is null then -1 else 0 end) as weight, f.origin->code->name as origin_name
+ from flights f left join airlines a on f.carrier=a.carrier where f.delay between 1 and 5 and (f.x=-1 or f.y in (1,2))
+ group by f.carrier emit changes;
+"""
+LAID_OUT = """\
+-- Late flights.
+CREATE TABLE late WITH (kafka_topic = 'late', partitions = 2) AS
+SELECT
+  f.carrier,
+  COUNT(*) AS n, -- how many
+  SUM(CASE WHEN f.delay > 10 THEN 1 WHEN f.delay IS NULL THEN -1 ELSE 0 END) AS weight,
+  f.origin->code->name AS origin_name
+FROM flights f
+LEFT JOIN airlines a ON f.carrier = a.carrier
+WHERE f.delay BETWEEN 1 AND 5 AND (f.x = -1 OR f.y IN (1, 2))
+GROUP BY f.carrier
+EMIT CHANGES;
+"""
+
+
+def test_clauses_and_items_of_a_long_statement_stand_on_lines_of_their_own() -> None:
+    assert laid_out(LONG) == LAID_OUT
+    assert laid_out(LAID_OUT) == LAID_OUT
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("show   streams;show tables;", "SHOW STREAMS;\nSHOW TABLES;\n"),
+        ("show streams;\n\n\n\nshow tables;", "SHOW STREAMS;\n\nSHOW TABLES;\n"),
+        ("select Key, `a b`.x from Stream s emit changes;", "SELECT Key, `a b`.x FROM Stream s EMIT CHANGES;\n"),
+        ("insert into s (a) values (-1.5e3, 'it''s');", "INSERT INTO s (a) VALUES (-1.5e3, 'it''s');\n"),
+        ("select m['k'], a[1], -b, c - -1 from s;", "SELECT m['k'], a[1], -b, c - -1 FROM s;\n"),
+        (
+            "create stream s (a map<string, array<struct<b int>>>, c decimal(4,2)) with (x='y');",
+            "CREATE STREAM s (a MAP<STRING, ARRAY<STRUCT<b INT>>>, c DECIMAL(4, 2)) WITH (x = 'y');\n",
+        ),
+        ("select transform(a, (x,y) => x+y) from s;", "SELECT TRANSFORM(a, (x, y) => x + y) FROM s;\n"),
+        ("show streams; -- all\n-- the end", "SHOW STREAMS; -- all\n\n-- the end\n"),
+        ("define v='x'; select ${v} from ${v};", "DEFINE v = 'x';\nSELECT ${v} FROM ${v};\n"),
+        ("/* two\n   lines */ show streams;", "/* two\n   lines */\nSHOW STREAMS;\n"),
+    ],
+)  # fmt: skip
+def test_words_are_capitals_and_names_are_as_they_were_written(text: str, wanted: str) -> None:
+    assert laid_out(text) == wanted
+    assert laid_out(wanted) == wanted
+
+
+_NAMES = st.sampled_from(
+    ["a", "`B c`", "delay", "f.x", "STDDEV_SAMPLE(some_column)", "'text'", "12"]
+)
+_EXPRESSIONS = st.recursive(
+    _NAMES,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["+", "=", "and", "or", "between 1 and", "-"]), inner).map(" ".join),
+        inner.map("({})".format),
+        inner.map("case when {} then -1 else f(1, 2) end".format),
+        inner.map("{} -- told\n".format),
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(st.lists(_EXPRESSIONS, min_size=1, max_size=5))
+def test_nothing_is_lost_and_lines_stay_as_they_were_laid_out(items: list[str]) -> None:
+    listed, condition = ", ".join(items), items[0]
+    text = f"select {listed} from flights f where {condition} emit changes;"  # noqa: S608 - run by nobody
+    try:
+        once = laid_out(text)
+    except SqlError:
+        return  # A condition stands where none can.
+
+    assert laid_out(once) == once
+    assert once.count("-- told") == text.count("-- told")
+    assert all(len(line) <= WIDTH or "-- told" in line for line in once.splitlines())
+
+
+def test_check_names_what_would_change_and_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.sql"
+    path.write_text(LONG)
+    runner = CliRunner()
+
+    checked = runner.invoke(cli, ["sql", "fmt", "--check", str(path)], standalone_mode=False)
+    assert (checked.return_value, path.read_text()) == (1, LONG)
+    assert f"would lay out {path}" in checked.stderr
+
+    runner.invoke(cli, ["sql", "fmt", str(path)], standalone_mode=False)
+    assert path.read_text() == LAID_OUT
+    again = runner.invoke(cli, ["sql", "fmt", "--check", str(path)], standalone_mode=False)
+    assert again.return_value == 0
+
+
+def test_a_file_that_cannot_be_read_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "a.sql"
+    path.write_text("selct  1;")
+
+    done = CliRunner().invoke(cli, ["sql", "fmt", str(path)], standalone_mode=False)
+
+    assert (done.return_value, path.read_text()) == (2, "selct  1;")
+    assert f"{path}:1:1: " in done.stderr

@@ -1,0 +1,118 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from duolog.cli.sql.running import Running, View
+from duolog.cli.sql.shell import Shell
+from unit.cli.sql.fakes import FakeEngine
+
+Shells = Callable[[str], tuple[Shell, FakeEngine]]
+
+
+@pytest.fixture
+def shells() -> Shells:
+    def made(form: str) -> tuple[Shell, FakeEngine]:
+        engine = FakeEngine()
+        return Shell(Running(lambda: engine, View(form)), lambda: ["FLIGHTS"]), engine
+
+    return made
+
+
+def test_what_fails_ends_a_pipe_with_its_status_and_not_a_terminal(
+    shells: Shells, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["FAIL fligths;", "CREATE x;"]
+
+    piped, engine = shells("table")
+    assert piped.obey(texts) == 2
+    assert engine.texts == texts[:1]
+
+    typed, engine = shells("table")
+    assert typed.talk(iter(texts)) == 0
+    assert engine.texts == texts
+    told = capsys.readouterr()
+    assert told.out == "done\n"
+    assert told.err.count("error: line 1:6: FLIGTHS does not exist.") == 2
+    assert "hint: Did you mean FLIGHTS?" in told.err
+
+
+def test_ctrl_c_ends_the_query_and_not_the_shell(
+    shells: Shells, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell, engine = shells("csv")
+
+    assert shell.talk(iter(["PUSH;", "SHOW;"])) == 0
+
+    assert engine.closed == ["rows"]
+    assert capsys.readouterr().out == "CARRIER,FLIGHTS\nAA,1\nCARRIER,FLIGHTS\nAA,32729\n,7\n"
+
+
+@pytest.mark.parametrize("word", ["\\q", "exit", "QUIT;"])
+def test_a_word_leaves(shells: Shells, word: str) -> None:
+    shell, engine = shells("table")
+
+    assert shell.talk(iter([word, "SHOW;"])) == 0
+
+    assert engine.texts == []
+
+
+def test_how_answers_are_shown_can_be_changed(
+    shells: Shells, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell, _ = shells("table")
+
+    shell.talk(
+        iter(["\\output json", "SHOW;", "output TABULAR;", "SHOW;", "\\output vertical", "SHOW;"])
+    )
+
+    assert capsys.readouterr().out == (
+        '{"CARRIER":"AA","FLIGHTS":32729}\n{"CARRIER":null,"FLIGHTS":7}\n'
+        "Flights\n CARRIER | FLIGHTS\n---------+---------\n AA      |   32729\n null    |       7\n(2 rows)\n"
+        "Flights\n-[ 1 ]-------\nCARRIER | AA\nFLIGHTS | 32729\n-[ 2 ]-------\nCARRIER | null\nFLIGHTS | 7\n(2 rows)\n"
+    )
+
+
+def test_timing_is_told_beside_the_rows(shells: Shells, capsys: pytest.CaptureFixture[str]) -> None:
+    shell, _ = shells("json")
+
+    shell.talk(iter(["\\timing", "SHOW;", "\\timing off", "SHOW;"]))
+
+    assert capsys.readouterr().err.count("Time: ") == 1
+
+
+def test_a_word_that_is_none_is_told(shells: Shells, capsys: pytest.CaptureFixture[str]) -> None:
+    shell, engine = shells("table")
+
+    shell.talk(iter(["\\output xml", "\\nothing"]))
+
+    told = capsys.readouterr().err
+    assert "one of table, json, csv, vertical" in told
+    assert "There is no \\nothing" in told
+    assert engine.texts == []
+
+
+def test_a_script_is_read_where_the_shell_stands_and_its_errors_name_it(
+    shells: Shells, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "inner.sql").write_text("\n\nFAIL me;")
+    (tmp_path / "outer.sql").write_text("CREATE a;\nRUN SCRIPT 'inner.sql';")
+    shell, engine = shells("table")
+
+    status = shell.obey([f"CREATE b; run script '{tmp_path}/outer.sql';\nCREATE c;"])
+
+    assert status == 2
+    assert [text.strip() for text in engine.texts] == ["CREATE b;", "CREATE a;", "FAIL me;"]
+    assert f"error: {tmp_path}/inner.sql:1:6: " in capsys.readouterr().err
+
+
+def test_a_script_that_runs_itself_is_refused(
+    shells: Shells, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "a.sql"
+    script.write_text("RUN SCRIPT 'a.sql';")
+    shell, _ = shells("table")
+
+    assert shell.obey([f"RUN SCRIPT '{script}';"]) == 2
+
+    assert "run by scripts that it runs itself" in capsys.readouterr().err
