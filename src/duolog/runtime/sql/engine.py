@@ -51,6 +51,7 @@ PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
 _FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
 _LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
 _FOLLOW_S: Final = 0.5
+_ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
 _ASSERT_MS: Final = 1000
 _OF_THE_SERVICE: Final = (nodes.CreateSource, nodes.CreateType, nodes.DropType, nodes.DropSource,
@@ -97,6 +98,7 @@ class SqlEngine:
         self._keeper: Keeper | None = None
         self._ownership: Ownership | None = None
         self._followed_at = 0.0
+        self._ask_again_at = 0.0
         self._damage: CommandDamaged | None = None
 
     def __enter__(self) -> Self:
@@ -187,6 +189,11 @@ class SqlEngine:
             for name, one in wanted.items()
         ]
 
+    def statements(self) -> dict[str, str]:
+        """Return the statements of the persistent queries, by their ids."""
+        with self._lock:
+            return {name: query.statement for name, query in self._ledger.state.queries.items()}
+
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until each query runs, is paused or has failed; tell whether it came to that in time."""
         return self._keeper is None or self._keeper.wait_settled(timeout_s)
@@ -271,10 +278,13 @@ class SqlEngine:
         return done
 
     def _begin_to_run(self) -> None:
-        """Run the queries here, unless another engine does."""
+        """Run the queries here, unless another engine does, which is not asked for at each statement."""
+        if time.monotonic() < self._ask_again_at:
+            return
         try:
             self.start()
         except ServiceInUse as error:
+            self._ask_again_at = time.monotonic() + _ASK_AGAIN_S
             logger.info("%s: %s", error.message, error.detail)
 
     def _prepare(self, done: Done, state: SessionState) -> Offsets:

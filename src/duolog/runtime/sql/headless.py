@@ -1,0 +1,213 @@
+"""A file of statements that runs: `duolog sql -f app.sql`.
+
+The second start of a file finds what the first one has made, and goes on with it:
+
+    a statement that is there as it is written     goes on
+    CREATE of a name that is there otherwise       CREATE OR REPLACE, by its rules
+    a query in the catalog that is not in the file  goes on, and is told of
+
+Only definitions, queries and what SET and DEFINE say may stand in it, as in ksqlDB's headless mode: a row of INSERT … VALUES would be written at each start.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.core.errors import DuologError
+from duolog.ksql import nodes
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.session import parse
+from duolog.ksql.types import type_from
+from duolog.runtime.sql.answers import Message
+from duolog.runtime.sql.engine import SqlEngine
+from duolog.runtime.sql.keeper import LiveQuery
+
+_OF_THE_SESSION: Final = (nodes.SetProperty, nodes.UnsetProperty, nodes.Define, nodes.Undefine)
+_CREATE: Final = re.compile(r"\A((?:\s|--[^\n]*\n|/\*.*?\*/)*CREATE)\b", re.IGNORECASE | re.DOTALL)
+_ADVERBS: Final = ("replace", "exists")
+"""What a CREATE says beside what it makes."""
+
+
+def run_script(
+    engine: SqlEngine,
+    path: Path | str,
+    tell: Callable[[str], None],
+    *,
+    every_s: float = 5.0,
+    stop: threading.Event | None = None,
+) -> None:
+    """Run the statements of a file and all queries of the service, until `stop` is set; `tell` gets lines for people.
+
+    Raises:
+        SqlError: a statement cannot be read, or cannot run; the queries of those before it stay in the catalog.
+        ServiceInUse: another engine runs the queries of the service.
+        BrokerUnavailable, CommandDamaged: as `SqlEngine.follow`.
+    """
+    file, stop = Path(path), stop or threading.Event()
+    engine.warm_up()
+    engine.start()
+    begun: set[str] = set()
+    for line in apply_script(engine, file, begun):
+        tell(line)
+    engine.start()
+    for query in engine.queries():
+        if query.id not in begun:
+            tell(f"{query.id} is not in {file.name}, and goes on: TERMINATE ends it")
+    reporter = Reporter(engine)
+    while not stop.wait(every_s):
+        if not engine.runs_queries:
+            engine.start()
+        for line in reporter.lines():
+            tell(line)
+
+
+def apply_script(engine: SqlEngine, path: Path, begun: set[str]) -> Iterator[str]:
+    """Bring the service to what a file says; yield a line for each statement, and put the ids of its queries into `begun`.
+
+    Raises:
+        SqlError: a statement cannot be read, or cannot run.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SqlError(f"Failed to read file: {path}", detail=f"{error.strerror}.") from error
+    engine.follow()
+    for node, written in engine.session.read(text):
+        try:
+            yield from _applied(engine, node, written, begun)
+        except SqlError as error:
+            error.at = error.at or place_of(node)
+            raise error.in_statement(written) from error.__cause__
+
+
+def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]) -> Iterator[str]:
+    match node:
+        case nodes.CreateSource():
+            node, text, there = _as_it_stands(engine, node, text)
+            query = _query_of(engine, node.this.name) if there else ""
+            if there:
+                yield f"{query or node.this.name} goes on"
+            else:
+                yield from _told(engine, node, text)
+                query = _query_of(engine, node.this.name)
+            if query:
+                begun.add(query)
+        case nodes.InsertSelect():
+            before = {query.id for query in engine.queries()}
+            there_as = _same_insert(engine, node, begun)
+            if there_as:
+                yield f"{there_as} goes on"
+            else:
+                yield from _told(engine, node, text)
+            begun |= {there_as} if there_as else {q.id for q in engine.queries()} - before
+        case nodes.CreateType():
+            known = engine.catalog.types.get(node.this.name)
+            if known is None or known != type_from(node.args["kind"], engine.catalog.types):
+                yield from _told(engine, node, text)
+        case _ if isinstance(node, _OF_THE_SESSION):
+            yield from _told(engine, node, text)
+        case _:
+            words = " ".join(text.split()[:2]).upper()
+            raise SqlError(
+                f"{words} is not run from a file that goes on",
+                hint="Definitions, queries, SET and DEFINE are. Run the others by duolog sql -e.",
+                at=place_of(node),
+            )
+
+
+def _told(engine: SqlEngine, node: exp.Expression, text: str) -> Iterator[str]:
+    for answer in engine.run(node, text):
+        if isinstance(answer, Message) and answer.text:
+            yield answer.text
+
+
+def _as_it_stands(
+    engine: SqlEngine, node: nodes.CreateSource, text: str
+) -> tuple[nodes.CreateSource, str, bool]:
+    """Return a CREATE as it is to be run, and whether it is there already."""
+    there = engine.catalog.sources.get(node.this.name)
+    if there is None or node.args.get("replace") or node.args.get("exists"):
+        same = there is not None and _same(there.statement, node) and _runs(engine, there.query)
+        return node, text, same
+    if _same(there.statement, node) and _runs(engine, there.query):
+        return node, text, True
+    replacing = node.copy()
+    replacing.set("replace", True)  # noqa: FBT003 - what the parser puts there
+    return replacing, _CREATE.sub(r"\1 OR REPLACE", text, count=1), False
+
+
+def _runs(engine: SqlEngine, query_id: str) -> bool:
+    """Tell if the query of a source has not been terminated; one without a query has none to end."""
+    return not query_id or query_id in {query.id for query in engine.queries()}
+
+
+def _query_of(engine: SqlEngine, name: str) -> str:
+    source = engine.catalog.sources.get(name)
+    return source.query if source is not None else ""
+
+
+def _same_insert(engine: SqlEngine, node: nodes.InsertSelect, begun: set[str]) -> str:
+    """Return the query that a statement has begun already; empty where there is none. A text that is there twice begins two."""
+    for query_id, statement in engine.statements().items():
+        if query_id not in begun and _same(statement, node):
+            return query_id
+    return ""
+
+
+def _same(statement: str, node: exp.Expression) -> bool:
+    """Tell if a statement says what a node says, however it is written."""
+    try:
+        (known,) = parse(statement)
+    except (SqlError, ValueError):
+        return False
+    return _plain(known) == _plain(node)
+
+
+def _plain(node: exp.Expression) -> exp.Expression:
+    found = node.copy()
+    for adverb in _ADVERBS:
+        found.args.pop(adverb, None)
+    return found
+
+
+class Reporter:
+    """Tells how queries get on: a line for each, with what has changed since the last look."""
+
+    def __init__(self, engine: SqlEngine, clock: Callable[[], float] = time.monotonic) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._read: dict[str, tuple[float, int]] = {}
+
+    def lines(self) -> list[str]:
+        """Return a line for each query: state, events a second, lag, and what is wrong with it."""
+        try:
+            return [self.line(query) for query in self._engine.queries(with_progress=True)]
+        except DuologError as error:
+            return [f"nothing is known of the queries: {error.message}"]
+
+    def line(self, query: LiveQuery) -> str:
+        told = [f"{query.id}  {query.state}"]
+        if (now := query.progress) is not None:
+            rate = self._rate(query.id, now.records_in)
+            told.append(f"{rate:,.0f} events/s")
+            lag = now.lag_records_total
+            behind = f", about {lag / rate:,.0f} s" if lag and rate else ""
+            told.append(f"lag {lag:,} records{behind}")
+            if now.records_skipped:
+                told.append(f"{now.records_skipped:,} passed over")
+        if query.error:
+            told.append(query.error.splitlines()[0])
+        return "  ".join(told)
+
+    def _rate(self, query_id: str, records_in: int) -> float:
+        now = self._clock()
+        then, read = self._read.get(query_id, (now, records_in))
+        self._read[query_id] = (now, records_in)
+        # What a new start counts begins at nothing.
+        return max(0, records_in - read) / (now - then) if now > then else 0.0

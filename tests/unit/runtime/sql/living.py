@@ -1,0 +1,70 @@
+"""Queries that are started without Spark, for tests of what keeps them."""
+
+from collections.abc import Iterable
+
+from duolog.core.errors import DuologError, QueryError
+from duolog.engine.progress import Progress
+from duolog.ksql.state import PersistentQuery
+from duolog.runtime.sql.answers import Message
+from duolog.runtime.sql.commands import Offsets
+from duolog.runtime.sql.engine import SqlEngine
+
+
+class FakeQuery:
+    """Runs until it is stopped, or told to fail."""
+
+    def __init__(self) -> None:
+        self.state = "running"
+        self.has_ended = False
+        self._failure: DuologError | None = None
+
+    def exception(self) -> DuologError | None:
+        return self._failure
+
+    def progress(self) -> Progress:
+        return Progress("micro-batch", self.state, records_in=7, lag_records={"t": 3})
+
+    def stop(self) -> None:
+        self.has_ended = True
+
+    def fail(self, why: str) -> None:
+        self._failure = QueryError(why)
+        self.has_ended = True
+
+
+class FakeStarter:
+    """Keeps what was started and forgotten; the queries in `refused` do not start."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, FakeQuery] = {}
+        self.starts: list[str] = []
+        self.offsets: dict[str, Offsets] = {}
+        self.plans: list[object] = []
+        self.forgotten: list[str] = []
+        self.refused: dict[str, str] = {}
+
+    def start(self, query: PersistentQuery, starts: Offsets) -> FakeQuery:
+        self.starts.append(query.id)
+        self.offsets[query.id] = starts
+        if query.id in self.refused:
+            raise QueryError(self.refused[query.id])
+        self.plans.append(query.planned.plan)
+        self.running[query.id] = FakeQuery()
+        return self.running[query.id]
+
+    def forget(self, query_id: str) -> None:
+        self.forgotten.append(query_id)
+
+    def forget_all_but(self, query_ids: Iterable[str]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def said(engine: SqlEngine, text: str) -> list[object]:
+    """Return what statements answer: sentences, and lists of rows."""
+    return [
+        answer.text if isinstance(answer, Message) else list(answer)
+        for answer in engine.execute(text)
+    ]

@@ -1,0 +1,259 @@
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from duolog.ksql.errors import SqlError
+from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.command_topic import command_topic_of
+from duolog.runtime.sql.commands import CommandDamaged
+from duolog.runtime.sql.engine import SqlEngine
+from duolog.runtime.sql.ownership import ServiceInUse
+from duolog.testing import EmbeddedCluster
+from duolog.testing.client import Client
+from unit.runtime.sql.living import FakeStarter, said
+
+Opened = Callable[..., SqlEngine]
+WAIT_S = 20.0
+
+
+@pytest.fixture
+def starter() -> FakeStarter:
+    return FakeStarter()
+
+
+@pytest.fixture
+def opened(
+    cluster: EmbeddedCluster, service: str, starter: FakeStarter, tmp_path: Path
+) -> Iterator[Opened]:
+    """Opens engines of one service, whose queries run in `starter`."""
+    engines: list[SqlEngine] = []
+
+    def open_one(directory: str = "data", **properties: str) -> SqlEngine:
+        engine = SqlEngine(
+            cluster.bootstrap_servers,
+            data=tmp_path / directory,
+            service_id=service,
+            properties=properties,
+            starter=starter,
+        )
+        engines.append(engine)
+        return engine
+
+    yield open_one
+    for engine in engines:
+        engine.close()
+
+
+def created(service: str) -> str:
+    return (
+        f"CREATE STREAM s (k STRING KEY, a BIGINT) WITH (kafka_topic='{service}s', partitions=2, value_format='json');"
+        f"CREATE STREAM late WITH (kafka_topic='{service}late') AS SELECT * FROM s WHERE a > 3;"
+        f"CREATE TABLE totals WITH (kafka_topic='{service}totals') AS SELECT k, SUM(a) AS total FROM s GROUP BY k;"
+    )
+
+
+def ids(rows: object) -> list[object]:
+    assert isinstance(rows, list)
+    return [row[0] for row in rows]
+
+
+def test_another_engine_finds_streams_tables_types_and_queries_again(
+    opened: Opened, service: str, starter: FakeStarter, tmp_path: Path
+) -> None:
+    with opened() as engine:
+        said(engine, "CREATE TYPE place AS STRUCT<x INT>;" + created(service))
+        said(engine, "INSERT INTO late SELECT * FROM s; PAUSE CTAS_TOTALS_1;")
+        assert engine.wait_settled(WAIT_S)
+        before = said(engine, "SHOW STREAMS; SHOW TABLES; SHOW TYPES; SHOW QUERIES;")
+    starter.starts.clear()
+    shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+    with opened("elsewhere") as engine:
+        engine.start()
+        assert engine.wait_settled(WAIT_S)
+        assert said(engine, "SHOW STREAMS; SHOW TABLES; SHOW TYPES; SHOW QUERIES;") == before
+    assert ids(before[3]) == ["CSAS_LATE_0", "CTAS_TOTALS_1", "INSERTQUERY_2"]
+    assert starter.starts == ["CSAS_LATE_0", "INSERTQUERY_2"], "the paused one stays so"
+
+
+def test_numbers_of_queries_are_not_given_twice(opened: Opened, service: str) -> None:
+    with opened() as engine:
+        said(engine, created(service) + "TERMINATE ALL;")
+
+    with opened() as engine:
+        (message,) = said(engine, "INSERT INTO late SELECT * FROM s;")
+
+    assert message == "Created query with ID INSERTQUERY_2"
+
+
+def test_a_query_begins_where_its_topics_ended_when_it_was_made_also_on_another_machine(
+    opened: Opened, service: str, starter: FakeStarter
+) -> None:
+    with opened() as engine:
+        said(engine, created(service).split(";", 1)[0] + ";")
+        said(engine, "INSERT INTO s VALUES ('a', 1);")
+        said(engine, created(service).split(";", 1)[1])
+        said(engine, "SET 'auto.offset.reset'='earliest'; INSERT INTO late SELECT * FROM s;")
+        assert engine.wait_settled(WAIT_S)
+        said(engine, "INSERT INTO s VALUES ('a', 1);")
+    begun = starter.offsets["CTAS_TOTALS_1"]
+    assert sum(begun[f"{service}s"].values()) == 1
+    starter.offsets.clear()
+
+    with opened("elsewhere") as engine:
+        engine.start()
+        assert engine.wait_settled(WAIT_S)
+
+    assert starter.offsets["CTAS_TOTALS_1"] == begun
+    assert starter.offsets["INSERTQUERY_2"] == {}
+
+
+def test_a_second_engine_answers_and_is_heard_and_runs_nothing(
+    opened: Opened, service: str, starter: FakeStarter
+) -> None:
+    first, second = opened(), opened("other")
+    said(first, created(service))
+    assert first.wait_settled(WAIT_S)
+
+    with pytest.raises(ServiceInUse):
+        second.start()
+    said(second, "TERMINATE CTAS_TOTALS_1; INSERT INTO late SELECT * FROM s;")
+
+    assert not second.runs_queries
+    assert first._keeper is not None  # noqa: SLF001 - the one that runs them
+    assert first._keeper.wait_until(lambda: "INSERTQUERY_2" in starter.running, WAIT_S)  # noqa: SLF001
+    assert starter.running["CTAS_TOTALS_1"].has_ended
+    assert ids(said(first, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "INSERTQUERY_2"]
+
+
+def test_a_damaged_command_topic_is_refused_with_the_offset(
+    opened: Opened, service: str, cluster: EmbeddedCluster
+) -> None:
+    with opened() as engine:
+        said(engine, created(service))
+    Client(cluster.bootstrap_servers).produce(command_topic_of(service), None, b"\x00\x01")
+
+    with opened() as engine, pytest.raises(CommandDamaged, match="offset 3"):
+        said(engine, "SHOW STREAMS;")
+
+
+def test_a_statement_that_is_refused_leaves_no_trace(opened: Opened, service: str) -> None:
+    with opened() as engine:
+        said(engine, created(service))
+        with pytest.raises(SqlError, match="does not exist") as refused:
+            said(engine, "SHOW STREAMS;\nCREATE STREAM x AS SELECT b FROM nothing;")
+        assert refused.value.at is not None
+        assert refused.value.at.line == 2
+
+    with opened() as engine:
+        assert ids(said(engine, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "CTAS_TOTALS_1"]
+
+
+def test_topics_are_made_as_statements_say_and_one_that_is_missing_is_told(
+    opened: Opened, service: str
+) -> None:
+    engine = opened()
+    with pytest.raises(SqlError, match="PARTITIONS"):
+        said(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}m', value_format='json');")  # fmt: skip
+
+    said(engine, created(service))
+
+    assert engine.topics.partitions()[f"{service}late"] == 2
+    with pytest.raises(SqlError, match="different partition"):
+        said(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}s', partitions=7, value_format='json');")  # fmt: skip
+
+
+def test_drop_with_its_topic_ends_the_query_first(
+    opened: Opened, service: str, starter: FakeStarter
+) -> None:
+    engine = opened()
+    said(engine, created(service))
+    assert engine.wait_settled(WAIT_S)
+
+    said(engine, "DROP TABLE totals DELETE TOPIC;")
+
+    assert starter.running["CTAS_TOTALS_1"].has_ended
+    assert starter.forgotten == ["CTAS_TOTALS_1"]
+    assert f"{service}totals" not in engine.topics.partitions()
+    assert f"{service}late" in engine.topics.partitions()
+
+
+def test_a_replaced_query_keeps_its_id_and_one_that_may_not_be_says_why(
+    opened: Opened, service: str, starter: FakeStarter
+) -> None:
+    engine = opened()
+    said(engine, created(service))
+    assert engine.wait_settled(WAIT_S)
+
+    said(engine, f"CREATE OR REPLACE STREAM late WITH (kafka_topic='{service}late') AS SELECT * FROM s WHERE a > 9;")  # fmt: skip
+    assert engine.wait_settled(WAIT_S)
+    with pytest.raises(SqlError, match="Cannot replace a query that reads S by one that reads LATE"):  # fmt: skip
+        said(engine, f"CREATE OR REPLACE TABLE totals WITH (kafka_topic='{service}totals') AS SELECT k, SUM(a) AS total FROM late GROUP BY k;")  # fmt: skip
+
+    assert starter.starts.count("CSAS_LATE_0") == 2
+    assert starter.forgotten == []
+    assert len(said(engine, "SHOW QUERIES;")[0]) == 2  # type: ignore[arg-type]
+
+
+def test_the_error_of_a_query_stands_in_show_describe_and_explain(
+    opened: Opened, service: str, starter: FakeStarter
+) -> None:
+    starter.refused["CSAS_LATE_0"] = "its checkpoint is damaged"
+    engine = opened()
+    said(engine, created(service))
+    assert engine.wait_settled(WAIT_S)
+
+    shown, *others = said(engine, "SHOW QUERIES; DESCRIBE late EXTENDED; EXPLAIN CSAS_LATE_0;")
+
+    assert isinstance(shown, list)
+    assert [(row[0], row[2], row[-1]) for row in shown] == [
+        ("CSAS_LATE_0", "ERROR", "its checkpoint is damaged"),
+        ("CTAS_TOTALS_1", "RUNNING", ""),
+    ]
+    assert str(others).count("its checkpoint is damaged") == 2
+
+
+def test_inserted_rows_stand_in_the_topic_and_print_shows_them(
+    opened: Opened, service: str, cluster: EmbeddedCluster
+) -> None:
+    engine = opened()
+    said(engine, created(service))
+    said(
+        engine, "INSERT INTO s (k, a, ROWTIME) VALUES ('x', 4, 1234); INSERT INTO s (a) VALUES (5);"
+    )
+
+    records = Client(cluster.bootstrap_servers).read(f"{service}s")
+
+    found = sorted((r.key, r.value, r.timestamp_ms == 1234) for r in records if r.key)
+    assert found == [(b"x", b'{"A":4}', True)]
+    assert len(records) == 2
+    (answer,) = engine.execute(f"PRINT '{service}s' FROM BEGINNING LIMIT 2;")
+    assert isinstance(answer, Rows)
+    assert {(row[1], row[2]) for row in answer} == {("x", '{"A":4}'), ("<null>", '{"A":5}')}
+
+
+def test_scripts_are_run_from_files(opened: Opened, service: str, tmp_path: Path) -> None:
+    engine = opened()
+    (tmp_path / "app.sql").write_text(created(service))
+
+    said(engine, f"RUN SCRIPT '{tmp_path / 'app.sql'}';")
+
+    assert sorted(engine.catalog.sources) == ["LATE", "S", "TOTALS"]
+    with pytest.raises(SqlError, match="Failed to read file"):
+        said(engine, "RUN SCRIPT 'nothing.sql';")
+
+
+def test_topics_are_shown_with_replicas_and_those_of_the_service_only_with_all(
+    opened: Opened, service: str
+) -> None:
+    engine = opened()
+    said(engine, created(service))
+
+    shown, everything = said(engine, "SHOW TOPICS; SHOW ALL TOPICS EXTENDED;")
+
+    assert (f"{service}s", 2, "1, 1") in shown  # type: ignore[operator]
+    assert command_topic_of(service) not in ids(shown)
+    assert (f"{service}s", 2, "1, 1", 2, 0) in everything  # type: ignore[operator]
+    assert command_topic_of(service) in ids(everything)

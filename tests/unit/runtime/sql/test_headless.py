@@ -1,0 +1,135 @@
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duolog.engine.progress import Progress
+from duolog.ksql.errors import SqlError
+from duolog.runtime.sql.engine import SqlEngine
+from duolog.runtime.sql.headless import Reporter, apply_script, run_script
+from duolog.runtime.sql.keeper import LiveQuery
+from duolog.testing import EmbeddedCluster
+from unit.runtime.sql.living import FakeStarter, said
+
+WAIT_S = 20.0
+
+
+@pytest.fixture
+def starter() -> FakeStarter:
+    return FakeStarter()
+
+
+@pytest.fixture
+def engine(
+    cluster: EmbeddedCluster, service: str, starter: FakeStarter, tmp_path: Path
+) -> Iterator[SqlEngine]:
+    with SqlEngine(
+        cluster.bootstrap_servers, data=tmp_path / "data", service_id=service, starter=starter
+    ) as engine:
+        yield engine
+
+
+def script(service: str, condition: str = "a > 3") -> str:
+    return f"""
+-- what it reads
+SET 'auto.offset.reset' = 'earliest';
+CREATE TYPE place AS STRUCT<x INT>;
+CREATE STREAM s (k STRING KEY, a BIGINT)
+  WITH (kafka_topic='{service}s', partitions=1, value_format='json');
+/* what is late */ CREATE STREAM late WITH (kafka_topic='{service}late') AS
+  SELECT * FROM s WHERE {condition};
+INSERT INTO late SELECT * FROM s;
+INSERT INTO late SELECT * FROM s;
+"""
+
+
+def applied(engine: SqlEngine, directory: Path, text: str) -> list[str]:
+    path = directory / "app.sql"
+    path.write_text(text)
+    return list(apply_script(engine, path, set()))
+
+
+def test_the_second_start_of_a_file_goes_on_with_what_the_first_one_made(
+    engine: SqlEngine, service: str, tmp_path: Path
+) -> None:
+    first = applied(engine, tmp_path, script(service))
+    second = applied(engine, tmp_path, script(service).replace("SELECT *", "select   *"))
+
+    assert first[-3:] == [f"Created query with ID {name}" for name in ("CSAS_LATE_0", "INSERTQUERY_1", "INSERTQUERY_2")]  # fmt: skip
+    assert second[-4:] == ["S goes on", "CSAS_LATE_0 goes on", "INSERTQUERY_1 goes on", "INSERTQUERY_2 goes on"]  # fmt: skip
+    assert len(engine.queries()) == 3
+
+
+def test_a_changed_statement_replaces_what_was_there_or_says_which_rule_it_breaks(
+    engine: SqlEngine, service: str, starter: FakeStarter, tmp_path: Path
+) -> None:
+    applied(engine, tmp_path, script(service))
+    assert engine.wait_settled(WAIT_S)
+
+    told = applied(engine, tmp_path, script(service, "a > 9"))
+
+    assert told[-3] == "Created query with ID CSAS_LATE_0"
+    assert "a > 9" in engine.statements()["CSAS_LATE_0"]
+    assert engine.wait_settled(WAIT_S)
+    assert starter.starts.count("CSAS_LATE_0") == 2
+    with pytest.raises(SqlError, match="Cannot upgrade data source"):
+        applied(engine, tmp_path, script(service).replace("a BIGINT", "b BIGINT"))
+
+
+def test_a_query_that_was_terminated_begins_again_with_its_file(
+    engine: SqlEngine, service: str, tmp_path: Path
+) -> None:
+    applied(engine, tmp_path, script(service))
+    said(engine, "TERMINATE ALL;")
+
+    told = applied(engine, tmp_path, script(service))
+
+    assert "Created query with ID CSAS_LATE_0" in told
+    assert len(engine.queries()) == 3
+
+
+def test_what_would_be_done_at_each_start_is_refused(
+    engine: SqlEngine, service: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SqlError, match="INSERT INTO is not run from a file") as refused:
+        applied(engine, tmp_path, script(service) + "INSERT INTO s VALUES ('a', 1);")
+
+    assert refused.value.at is not None
+    assert refused.value.at.line == 11
+
+
+def test_a_file_runs_until_it_is_told_to_stop_with_a_line_for_each_query(
+    engine: SqlEngine, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "warm_up", lambda: None)
+    said(engine, f"CREATE STREAM o (a INT) WITH (kafka_topic='{service}o', partitions=1, value_format='json');")  # fmt: skip
+    said(engine, f"CREATE STREAM old WITH (kafka_topic='{service}old') AS SELECT * FROM o;")
+    path = tmp_path / "app.sql"
+    path.write_text(script(service))
+    told: list[str] = []
+    stop = threading.Event()
+
+    def tell(line: str) -> None:
+        told.append(line)
+        if "CSAS_LATE_1  RUNNING" in line:
+            stop.set()
+
+    run_script(engine, path, tell, every_s=0.1, stop=stop)
+
+    assert "CSAS_OLD_0 is not in app.sql, and goes on: TERMINATE ends it" in told
+    assert "CSAS_LATE_1  RUNNING  0 events/s  lag 3 records" in told
+
+
+def test_a_line_says_events_a_second_and_how_long_the_rest_takes(engine: SqlEngine) -> None:
+    now = 0.0
+    reporter = Reporter(engine, lambda: now)
+
+    def line(records_in: int, lag: int) -> str:
+        progress = Progress("micro-batch", "running", records_in=records_in, lag_records={"t": lag})
+        return reporter.line(LiveQuery("Q_1", "RUNNING", progress=progress))
+
+    line(1000, 0)
+    now = 2.0
+    assert line(5000, 8000) == "Q_1  RUNNING  2,000 events/s  lag 8,000 records, about 4 s"
+    assert reporter.line(LiveQuery("Q_2", "ERROR", "no topic\nhint")) == "Q_2  ERROR  no topic"

@@ -1,0 +1,140 @@
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from duolog.ksql.session import PersistentQuery, SqlSession
+from duolog.runtime.sql.keeper import Keeper, Pauses, Wanted
+from unit.runtime.sql.living import FakeStarter
+
+WAIT_S = 10.0
+TEXT = """
+CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='json', partitions=1);
+CREATE STREAM one AS SELECT * FROM s;
+CREATE STREAM two AS SELECT * FROM s;
+"""
+ONE, TWO = "CSAS_ONE_0", "CSAS_TWO_1"
+
+
+def queries() -> dict[str, PersistentQuery]:
+    session = SqlSession()
+    list(session.run(TEXT))
+    return session.state.queries
+
+
+@pytest.fixture
+def starter() -> FakeStarter:
+    return FakeStarter()
+
+
+@pytest.fixture
+def keeper(starter: FakeStarter) -> Iterator[Keeper]:
+    keeper = Keeper(starter, Pauses(0.2, 60.0))
+    keeper.start()
+    yield keeper
+    keeper.close()
+
+
+def wait_for(keeper: Keeper, done: Callable[[], bool]) -> None:
+    assert keeper.wait_until(done, WAIT_S)
+
+
+def test_what_is_wanted_runs_and_what_is_not_is_stopped_and_forgotten(
+    keeper: Keeper, starter: FakeStarter
+) -> None:
+    wanted = {name: Wanted(query, {"t": {0: 5}}) for name, query in queries().items()}
+    keeper.want(wanted)
+    assert keeper.wait_settled(WAIT_S)
+    assert [live.state for live in keeper.live_all()] == ["RUNNING", "RUNNING"]
+    assert starter.offsets[ONE] == {"t": {0: 5}}
+
+    keeper.want({TWO: wanted[TWO]})
+
+    assert keeper.wait_gone([ONE], WAIT_S)
+    assert starter.running[ONE].has_ended
+    assert not starter.running[TWO].has_ended
+    assert starter.forgotten == [ONE]
+
+
+def test_a_query_that_fails_harms_no_other_and_starts_again_behind_growing_pauses(
+    keeper: Keeper, starter: FakeStarter
+) -> None:
+    starter.refused[ONE] = "its topic is gone"
+    began = time.monotonic()
+    keeper.want({name: Wanted(query) for name, query in queries().items()})
+    assert keeper.wait_settled(WAIT_S)
+    failed = keeper.live(ONE)
+    assert failed is not None
+    assert (failed.state, failed.error) == ("ERROR", "its topic is gone")
+
+    wait_for(keeper, lambda: starter.starts.count(ONE) == 3)
+
+    assert time.monotonic() - began >= 0.2 + 0.4
+    assert starter.starts.count(TWO) == 1
+
+    del starter.refused[ONE]
+    wait_for(keeper, lambda: ONE in starter.running)
+    wait_for(keeper, lambda: getattr(keeper.live(ONE), "state", "") == "RUNNING")
+    again = keeper.live(ONE)
+    assert again is not None
+    assert again.error == "its topic is gone", "the last error stays until it has run for a while"
+
+
+def test_a_query_that_fails_while_it_runs_keeps_its_error(
+    keeper: Keeper, starter: FakeStarter
+) -> None:
+    keeper.want({name: Wanted(query) for name, query in queries().items()})
+    assert keeper.wait_settled(WAIT_S)
+
+    starter.running[TWO].fail("a sum has overflowed")
+
+    wait_for(keeper, lambda: starter.starts.count(TWO) == 2)
+    live = keeper.live(TWO)
+    assert live is not None
+    assert (live.failures, live.error) == (1, "a sum has overflowed")
+
+
+def test_a_paused_query_stops_keeps_its_state_and_goes_on(
+    keeper: Keeper, starter: FakeStarter
+) -> None:
+    of = queries()
+    keeper.want({ONE: Wanted(of[ONE])})
+    assert keeper.wait_settled(WAIT_S)
+
+    keeper.want({ONE: Wanted(replace(of[ONE], state="PAUSED"))})
+    assert keeper.wait_settled(WAIT_S)
+    assert starter.running[ONE].has_ended
+    assert [live.state for live in keeper.live_all()] == ["PAUSED"]
+    assert starter.forgotten == []
+
+    keeper.want({ONE: Wanted(of[ONE])})
+    wait_for(keeper, lambda: starter.starts.count(ONE) == 2)
+
+
+def test_a_query_with_another_plan_takes_the_place_of_the_old_one(
+    keeper: Keeper, starter: FakeStarter
+) -> None:
+    of = queries()
+    keeper.want({ONE: Wanted(of[ONE])})
+    assert keeper.wait_settled(WAIT_S)
+    first = starter.running[ONE]
+
+    keeper.want({ONE: Wanted(replace(of[ONE], planned=of[TWO].planned))})
+    wait_for(keeper, lambda: starter.starts.count(ONE) == 2)
+
+    assert first.has_ended
+    assert starter.plans == [of[ONE].planned.plan, of[TWO].planned.plan]
+    assert starter.forgotten == [], "its state is what the new one goes on from"
+
+
+def test_what_is_kept_ends_with_the_keeper_and_its_state_stays(starter: FakeStarter) -> None:
+    keeper = Keeper(starter)
+    keeper.want({ONE: Wanted(queries()[ONE])})
+    keeper.start()
+    assert keeper.wait_settled(WAIT_S)
+
+    keeper.close()
+
+    assert starter.running[ONE].has_ended
+    assert starter.forgotten == []
