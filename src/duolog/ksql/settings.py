@@ -16,12 +16,13 @@ NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
 COMPATIBILITY: Final = "ksql.compatibility"
 """`strict` where what ksqlDB refuses is to be refused, though it could be done."""
 OFFSET_RESET: Final = "auto.offset.reset"
+COMMIT_INTERVAL: Final = "commit.interval.ms"
 
 DEFAULTS: Final[Mapping[str, str]] = {
     KEY_FORMAT: "KAFKA",
     SUBSTITUTION: "true",
     OFFSET_RESET: "latest",
-    "commit.interval.ms": "2000",
+    COMMIT_INTERVAL: "2000",
     "ksql.functions.collect_list.limit": "2147483647",
     "ksql.functions.collect_set.limit": "2147483647",
     "ksql.service.id": "default_",

@@ -109,6 +109,11 @@ class CommandTopic:
             raise self._failed("write to", refused[0] if refused else timed_out)
         return written[0]
 
+    def unread(self, offset: int) -> KafkaError:
+        """Return the error of a record that was written, and cannot be read in time."""
+        timed_out = ClientError(ClientError.REQUEST_TIMED_OUT)
+        return self._failed(f"read offset {offset} of", timed_out)
+
     def close(self) -> None:
         """End the clients. Does nothing when closed."""
         consumer, self._consumer = self._consumer, None

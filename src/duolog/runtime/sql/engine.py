@@ -51,6 +51,8 @@ PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
 _FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
 _LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
 _FOLLOW_S: Final = 0.5
+_IDLE_S: Final = 1.0
+"""How long an idle query waits before it looks for records again, unless commit.interval.ms says it."""
 _ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
 _ASSERT_MS: Final = 1000
@@ -89,7 +91,11 @@ class SqlEngine:
         self.data = Path(data).resolve() / service_id
         self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
         self._spark = SparkQueries(
-            bootstrap, self.data, settings=engine_settings, processing_log=self.processing_log
+            bootstrap,
+            self.data,
+            settings=engine_settings,
+            processing_log=self.processing_log,
+            interval_ms=int(_seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
         )
         self._starter: Starter = starter or self._spark
         self._pauses = Pauses(*(_seconds(given, name, otherwise) for name, otherwise in ((_FIRST_PAUSE, 15.0), (_LONGEST_PAUSE, 900.0))))  # fmt: skip
@@ -99,7 +105,6 @@ class SqlEngine:
         self._ownership: Ownership | None = None
         self._followed_at = 0.0
         self._ask_again_at = 0.0
-        self._damage: CommandDamaged | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -138,7 +143,7 @@ class SqlEngine:
             known = self.topics.partitions()
             self.catalog.partitions.clear()
             self.catalog.partitions.update(known)
-            self._followed()
+            self._ledger.follow()
 
     def start(self) -> None:
         """Run the persistent queries of the service from now on, in this process.
@@ -313,15 +318,6 @@ class SqlEngine:
                     raise
             time.sleep(0.1)
 
-    def _followed(self) -> None:
-        if self._damage is not None:
-            raise self._damage
-        try:
-            self._ledger.follow()
-        except CommandDamaged as damage:
-            self._damage = damage
-            raise
-
     def _look(self) -> None:
         """Follow other engines; called by the keeper's thread. Who waits for a statement is not waited for."""
         if time.monotonic() - self._followed_at < _FOLLOW_S or not self._lock.acquire(
@@ -330,7 +326,7 @@ class SqlEngine:
             return
         try:
             self._followed_at = time.monotonic()
-            self._followed()
+            self._ledger.follow()
             if self._keeper is not None:
                 self._keeper.want(self._ledger.wanted)
         except (KafkaError, BrokerUnavailable) as error:

@@ -8,6 +8,7 @@ tomorrow do the same. Of two engines that write at once one is late, and tries a
 Thread rule: one thread at a time; the engine holds its lock.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -23,6 +24,7 @@ from duolog.runtime.sql.commands import Command, CommandDamaged, Offsets
 from duolog.runtime.sql.keeper import Wanted
 
 _ATTEMPTS: Final = 10
+_READ_S: Final = 15.0
 
 
 class Ledger:
@@ -34,6 +36,8 @@ class Ledger:
         self.session = SqlSession(self.catalog)
         self._starts: dict[str, Offsets] = {}
         self._wanted: dict[str, Wanted] = {}
+        self._damage: CommandDamaged | None = None
+        """What was found: nothing behind it counts."""
 
     @property
     def state(self) -> SessionState:
@@ -57,10 +61,16 @@ class Ledger:
             CommandDamaged: a record cannot be read, or cannot be run.
             KafkaError: the broker does not answer.
         """
+        if self._damage is not None:
+            raise self._damage
         done: set[int] = set()
-        for offset, command in self.topic.read():
-            self._replay(offset, command)
-            done.add(offset)
+        try:
+            for offset, command in self.topic.read():
+                self._replay(offset, command)
+                done.add(offset)
+        except CommandDamaged as damage:
+            self._damage = damage
+            raise
         return done
 
     def run(
@@ -92,9 +102,26 @@ class Ledger:
                 done.query.id if done.query is not None else "",
                 prepare(done, tried),
             )
-            if self.topic.append(command) in self.follow():
+            if self._follow_to(self.topic.append(command)):
                 return done
         raise SqlError("other engines write to the command topic all the time", statement=text)
+
+    def _follow_to(self, offset: int) -> bool:
+        """Read up to a record that was written; tell if it took effect.
+
+        A reader may hear of a new topic, or of its end, a moment after who has written to it.
+
+        Raises:
+            KafkaError: it cannot be read in time.
+        """
+        deadline = time.monotonic() + _READ_S
+        done = self.follow()
+        while self.topic.last < offset:
+            if time.monotonic() > deadline:
+                raise self.topic.unread(offset)
+            time.sleep(0.02)
+            done |= self.follow()
+        return offset in done
 
     def _try(
         self, node: exp.Expression, text: str, settings: Settings

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from duolog.ksql.state import PersistentQuery
 from duolog.runtime.reach import ensure_reachable
@@ -23,9 +23,6 @@ from duolog.runtime.sql.commands import Offsets
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig
     from duolog.engine.query import RunningQuery
-
-_IDLE_MS: Final = 1000
-"""How long an idle query waits before it looks for records again."""
 
 
 class SparkQueries:
@@ -38,7 +35,7 @@ class SparkQueries:
         *,
         settings: Mapping[str, str] | None = None,
         processing_log: str | None = None,
-        interval_ms: int = _IDLE_MS,
+        interval_ms: int = 1000,
     ) -> None:
         self._bootstrap = bootstrap
         self._data = data

@@ -135,8 +135,10 @@ def test_a_damaged_command_topic_is_refused_with_the_offset(
         said(engine, created(service))
     Client(cluster.bootstrap_servers).produce(command_topic_of(service), None, b"\x00\x01")
 
-    with opened() as engine, pytest.raises(CommandDamaged, match="offset 3"):
-        said(engine, "SHOW STREAMS;")
+    with opened() as engine:
+        for text in ("SHOW STREAMS;", "CREATE TYPE t AS INT;", "SHOW STREAMS;"):
+            with pytest.raises(CommandDamaged, match="offset 3"):
+                said(engine, text)
 
 
 def test_a_statement_that_is_refused_leaves_no_trace(opened: Opened, service: str) -> None:
@@ -232,6 +234,18 @@ def test_inserted_rows_stand_in_the_topic_and_print_shows_them(
     (answer,) = engine.execute(f"PRINT '{service}s' FROM BEGINNING LIMIT 2;")
     assert isinstance(answer, Rows)
     assert {(row[1], row[2]) for row in answer} == {("x", '{"A":4}'), ("<null>", '{"A":5}')}
+
+
+def test_a_topic_that_is_claimed_is_waited_for_and_one_that_is_missing_is_told(
+    opened: Opened, service: str
+) -> None:
+    engine = opened()
+    said(engine, created(service))
+
+    claims = f"ASSERT TOPIC '{service}s' WITH (partitions=2); ASSERT NOT EXISTS TOPIC '{service}x';"
+    assert len(said(engine, claims)) == 2
+    with pytest.raises(SqlError, match="does not exist"):
+        said(engine, f"ASSERT TOPIC '{service}x' TIMEOUT 1 SECONDS;")
 
 
 def test_scripts_are_run_from_files(opened: Opened, service: str, tmp_path: Path) -> None:
