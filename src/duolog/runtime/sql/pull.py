@@ -1,16 +1,61 @@
-"""A SELECT that answers what is there now and ends."""
+"""A SELECT that answers what is there now and ends.
+
+    rows of a table by key           `lookup`, from the rows that are kept
+    all else, streams too            DuckDB, over present rows, and over what a stream's topic has from its first offset on
+
+The rows are those of everything that stood in the topics when the query began.
+"""
+
+from typing import Protocol
 
 from sqlglot import exp
 
+from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError
+from duolog.ksql.types import sql_name
 from duolog.runtime.sql.answers import Rows
-from duolog.runtime.sql.needs import Engine
+from duolog.runtime.sql.duck.queries import Translator
+from duolog.runtime.sql.duck.selects import ResultColumn
+from duolog.runtime.sql.lookup import lookup_of
+from duolog.runtime.sql.present import PresentRows, placeholder
 
 
-def select(engine: Engine, statement: exp.Select, text: str) -> Rows:
-    """Return the rows of a SELECT without EMIT.
+class Answering(Protocol):
+    """What an engine has that answers rows."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def present(self) -> PresentRows: ...
+
+
+def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
+    """Return the rows of a query without EMIT.
 
     Raises:
         SqlError: it cannot run.
+        BrokerUnavailable, KafkaError: a topic cannot be read.
     """
-    raise SqlError("a SELECT without EMIT is not answered yet", statement=text)
+    try:
+        return _answer(engine, statement)
+    except SqlError as error:
+        raise error.in_statement(text) from error.__cause__
+
+
+def _answer(engine: Answering, statement: exp.Query) -> Rows:
+    found = lookup_of(statement, engine.catalog)
+    if found is not None:
+        return Rows(told(found.columns), found.rows(engine.present.table(found.source)))
+    translator = Translator(engine.catalog, _table_of)
+    query = translator.query(statement)
+    return Rows(told(query.columns), engine.present.rows(query, translator.sources))
+
+
+def told(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
+    """Return columns as an answer has them: names with the texts of their types."""
+    return tuple((column.name, sql_name(column.type)) for column in columns)
+
+
+def _table_of(source: SourceInfo) -> str:
+    return placeholder(source.name)

@@ -1,0 +1,127 @@
+"""Aggregate functions, and those of windows, in DuckDB: what each is called, and the type of what it gives.
+
+ksqlDB's, with its types: SUM of INTEGERs is an INTEGER, STDDEV_SAMP is what ksqlDB calls so, the variance
+DuckDB's own: MEDIAN, ANY_VALUE, ARG_MIN, ARG_MAX, STDDEV_POP, VAR_SAMP, VAR_POP
+only OVER (…): ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from duolog.plan.types import (
+    BIGINT,
+    DOUBLE,
+    STRING,
+    Array,
+    Map,
+    Type,
+    numeric,
+)
+from duolog.runtime.sql.duck.types import duck_type
+
+TypeOf = Callable[[Sequence[Type]], Type]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A function of many rows: how DuckDB writes the call, what becomes of the call's result, and its type.
+
+    `call` has a place for the arguments, `{0}` … or `{all}`, `result` one for the call, which FILTER and OVER stand behind.
+    """
+
+    call: str
+    type_of: TypeOf
+    arguments: tuple[int, int] = (1, 1)
+    """The least and the greatest number of arguments."""
+    result: str = "{call}"
+    numbers: bool = False
+    """Whether it takes only numbers."""
+
+
+def _always(of: Type) -> TypeOf:
+    return lambda _types: of
+
+
+def _first(types: Sequence[Type]) -> Type:
+    return types[0]
+
+
+def _array(types: Sequence[Type]) -> Type:
+    return Array(types[0])
+
+
+def _plain(name: str, of: TypeOf, *, numbers: bool = False) -> Aggregate:
+    return Aggregate(f"{name}({{all}})", of, numbers=numbers)
+
+
+_OF_NUMBER: Final = _always(DOUBLE)
+
+AGGREGATES: Final[Mapping[str, Aggregate]] = {
+    "COUNT": Aggregate("count({all})", _always(BIGINT), (0, 1)),
+    "COUNT_DISTINCT": Aggregate("count(DISTINCT {0})", _always(BIGINT)),
+    "SUM": Aggregate("sum({all})", _first, result="CAST({call} AS {type})", numbers=True),
+    "AVG": _plain("avg", _OF_NUMBER, numbers=True),
+    "MIN": _plain("min", _first),
+    "MAX": _plain("max", _first),
+    "COLLECT_LIST": _plain("list", _array),
+    "COLLECT_SET": Aggregate("list(DISTINCT {0})", _array),
+    "STDDEV_SAMPLE": _plain("stddev_samp", _OF_NUMBER, numbers=True),
+    "STDDEV_SAMP": _plain("var_samp", _OF_NUMBER, numbers=True),
+    "STDDEV_POP": _plain("stddev_pop", _OF_NUMBER, numbers=True),
+    "VAR_SAMP": _plain("var_samp", _OF_NUMBER, numbers=True),
+    "VAR_POP": _plain("var_pop", _OF_NUMBER, numbers=True),
+    "MEDIAN": _plain("median", _OF_NUMBER, numbers=True),
+    "CORRELATION": Aggregate("corr({all})", _OF_NUMBER, (2, 2), numbers=True),
+    "TOPK": Aggregate("max({all})", _array, (2, 2)),
+    "TOPKDISTINCT": Aggregate(
+        "list(DISTINCT {0})", _array, (2, 2), "list_slice(list_reverse_sort({call}), 1, {1})"
+    ),
+    "HISTOGRAM": Aggregate(
+        "histogram({0})", _always(Map(STRING, BIGINT)), result="CAST({call} AS {type})"
+    ),
+    "ANY_VALUE": _plain("any_value", _first),
+    "ARG_MIN": Aggregate("arg_min({all})", _first, (2, 2)),
+    "ARG_MAX": Aggregate("arg_max({all})", _first, (2, 2)),
+}
+OVER_ONLY: Final[Mapping[str, Aggregate]] = {
+    "ROW_NUMBER": Aggregate("row_number()", _always(BIGINT), (0, 0)),
+    "RANK": Aggregate("rank()", _always(BIGINT), (0, 0)),
+    "DENSE_RANK": Aggregate("dense_rank()", _always(BIGINT), (0, 0)),
+    "PERCENT_RANK": Aggregate("percent_rank()", _always(DOUBLE), (0, 0)),
+    "CUME_DIST": Aggregate("cume_dist()", _always(DOUBLE), (0, 0)),
+    "NTILE": Aggregate("ntile({0})", _always(BIGINT)),
+    "LAG": Aggregate("lag({all})", _first, (1, 3)),
+    "LEAD": Aggregate("lead({all})", _first, (1, 3)),
+    "FIRST_VALUE": Aggregate("first_value({all})", _first),
+    "LAST_VALUE": Aggregate("last_value({all})", _first),
+    "NTH_VALUE": Aggregate("nth_value({all})", _first, (2, 2)),
+}
+STREAMS_ONLY: Final = ("ATTR", "EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET", "SUM_LIST")
+"""ksqlDB's that ask for the order of records or for what went before, which present rows have not."""
+
+
+def takes(aggregate: Aggregate, types: Sequence[Type]) -> bool:
+    """Tell if an aggregate takes arguments of these types."""
+    least, most = aggregate.arguments
+    return least <= len(types) <= most and not (
+        aggregate.numbers and not all(numeric(of) for of in types)
+    )
+
+
+def written(
+    aggregate: Aggregate, args: Sequence[str], types: Sequence[Type], behind: str, *, distinct: bool
+) -> tuple[str, Type]:
+    """Return a call as SQL of DuckDB, and the type of what it gives.
+
+    Args:
+        aggregate: what is called.
+        args: its arguments as SQL of DuckDB; none is `*`.
+        types: their types.
+        behind: FILTER (…) and OVER (…), or nothing.
+        distinct: whether equal values count once.
+    """
+    of = aggregate.type_of(types)
+    given = f"{'DISTINCT ' if distinct else ''}{', '.join(args)}" if args else "*"
+    call = aggregate.call.format(*args, all=given) + behind
+    return aggregate.result.format(*args, call=call, type=duck_type(of)), of

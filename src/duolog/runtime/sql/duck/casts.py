@@ -1,0 +1,161 @@
+"""SQL's CAST in DuckDB: null where there is no such value, as `engine.sql_functions.casts` has it.
+
+What DuckDB writes otherwise than Java is put right: whole numbers are not read from 1.5, TIME is a number here.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    NULL,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+)
+from duolog.runtime.sql.duck.types import duck_type, text
+
+_TRUE: Final = "^(t(r(ue?)?)?|y(es?)?)$"
+_WHOLE: Final = "^[+-]?[0-9]+$"
+_TIME: Final = "^[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?$"
+_DAY_MS: Final = 86_400_000
+
+
+def lower_cast(args: Sequence[str], types: Sequence[Type], result: Type) -> str | None:
+    return cast(args[0], types[0], result)
+
+
+def cast(  # noqa: PLR0911 - a table of cases
+    value: str, given: Type, wanted: Type, depth: int = 0
+) -> str:
+    """Return a value of one type as another, as SQL of DuckDB; null where it has none."""
+    if given == wanted:
+        return value
+    if given == NULL:
+        return f"CAST(NULL AS {duck_type(wanted)})"
+    name = f"x{depth}"
+    match given, wanted:
+        case Array(element=one), Array(element=other):
+            return f"list_transform({value}, lambda {name}: {cast(name, one, other, depth + 1)})"
+        case Map(key=k1, value=v1), Map(key=k2, value=v2):
+            parts = (
+                f"key := {cast(f'{name}.key', k1, k2, depth + 1)}, "
+                f"value := {cast(f'{name}.value', v1, v2, depth + 1)}"
+            )
+            entries = f"list_transform(map_entries({value}), lambda {name}: struct_pack({parts}))"
+            return f"map_from_entries({entries})"
+        case Struct(), Struct():
+            return _struct(value, given, wanted, depth)
+        case _ if wanted == STRING:
+            return written(value, given, depth)
+        case _ if given == STRING:
+            return _read(value, wanted)
+        case _ if given == TIMESTAMP and wanted == TIME:
+            return f"CAST(epoch_ms({value}) - floor(epoch_ms({value}) / {_DAY_MS}) * {_DAY_MS} AS INTEGER)"
+        case _ if given == DOUBLE and wanted in {INT, BIGINT}:
+            return f"TRY_CAST(trunc({value}) AS {duck_type(wanted)})"
+        case _ if isinstance(given, Decimal) and wanted in {INT, BIGINT}:
+            return f"TRY_CAST(trunc({value}) AS {duck_type(wanted)})"
+        case _:
+            return f"TRY_CAST({value} AS {duck_type(wanted)})"
+
+
+def _struct(value: str, given: Struct, wanted: Struct, depth: int) -> str:
+    """Cast field by field, by name; one that is not given is null."""
+    places = {name: (at, of) for at, (name, of) in enumerate(given.fields)}
+    parts = []
+    for to, (name, of) in enumerate(wanted.fields):
+        if name in places:
+            at, kind = places[name]
+            parts.append(f"f{to} := {cast(f'({value}).f{at}', kind, of, depth)}")
+        else:
+            parts.append(f"f{to} := CAST(NULL AS {duck_type(of)})")
+    return f"CASE WHEN {value} IS NOT NULL THEN struct_pack({', '.join(parts)}) END"
+
+
+def _read(value: str, wanted: Type) -> str:
+    """Return what a text says."""
+    plain = f"trim({value})"
+    if wanted in {INT, BIGINT}:
+        return (
+            f"CASE WHEN regexp_matches({plain}, {text(_WHOLE)}) "
+            f"THEN TRY_CAST({plain} AS {duck_type(wanted)}) END"
+        )
+    if wanted == BOOLEAN:
+        return f"regexp_matches(lower({plain}), {text(_TRUE)})"
+    if wanted == TIME:
+        read = f"TRY_CAST(concat('1970-01-01 ', {plain}) AS TIMESTAMP)"
+        return (
+            f"CASE WHEN regexp_matches({plain}, {text(_TIME)}) "
+            f"THEN CAST(epoch_ms({read}) AS INTEGER) END"
+        )
+    return f"TRY_CAST({plain} AS {duck_type(wanted)})"
+
+
+def written(  # noqa: PLR0911 - a table of cases
+    value: str, of: Type, depth: int = 0
+) -> str:
+    """Return a value as a text, as Java writes it; null of null."""
+    name = f"x{depth}"
+    match of:
+        case Array(element=element):
+            item = _inside(name, element, depth + 1)
+            items = f"list_transform({value}, lambda {name}: {item})"
+            return f"('[' || array_to_string({items}, ', ') || ']')"
+        case Map(key=key, value=kind):
+            one = _inside(f"{name}.key", key, depth + 1)
+            other = _inside(f"{name}.value", kind, depth + 1)
+            items = f"list_transform(map_entries({value}), lambda {name}: {one} || '=' || {other})"
+            return f"('{{' || array_to_string({items}, ', ') || '}}')"
+        case Struct(fields=fields):
+            told = [
+                f"({text(one.name + '=')} || {written(f'({value}).f{at}', one.type, depth)})"
+                for at, one in enumerate(fields)
+            ]
+            inside = f"concat_ws(',', {', '.join(told)})" if told else "''"
+            return f"CASE WHEN {value} IS NOT NULL THEN 'Struct{{' || {inside} || '}}' END"
+        case _ if of == TIMESTAMP:
+            return f"strftime({value}, '%Y-%m-%dT%H:%M:%S.%g')"
+        case _ if of == TIME:
+            return _time_text(value)
+        case _ if of == DOUBLE:
+            return _double_text(value)
+        case _:
+            return value if of == STRING else f"CAST({value} AS VARCHAR)"
+
+
+def _inside(value: str, of: Type, depth: int) -> str:
+    """Return a part of a list as a text; a null is told."""
+    return f"coalesce({written(value, of, depth)}, 'null')"
+
+
+def _time_text(value: str) -> str:
+    """Return the time of a day in its shortest form: 10:15, 10:15:30, 10:15:30.120."""
+    at = f"make_timestamp_ms({value})"
+    return (
+        f"CASE WHEN {value} % 1000 <> 0 THEN strftime({at}, '%H:%M:%S.%g') "
+        f"WHEN {value} % 60000 <> 0 THEN strftime({at}, '%H:%M:%S') "
+        f"ELSE strftime({at}, '%H:%M') END"
+    )
+
+
+def _double_text(value: str) -> str:
+    """Return a DOUBLE as Java writes it: 15.0, 1.5E7, 1.0E-5, NaN, Infinity."""
+    digits = f"CAST({value} AS VARCHAR)"
+    whole = f"CAST(floor(log10(abs({value}))) AS INTEGER)"
+    # Outside of 0.001 to 10,000,000 Java writes one digit before the point, and an exponent.
+    mantissa = f"CAST(round({value} / pow(10, {whole}), 15) AS VARCHAR)"
+    return (
+        f"CASE WHEN isnan({value}) THEN 'NaN' "
+        f"WHEN isinf({value}) THEN CASE WHEN {value} > 0 THEN 'Infinity' ELSE '-Infinity' END "
+        f"WHEN {value} = 0 OR (abs({value}) >= 0.001 AND abs({value}) < 10000000) THEN {digits} "
+        f"ELSE {mantissa} || 'E' || {whole} END"
+    )

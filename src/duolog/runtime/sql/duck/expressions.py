@@ -1,0 +1,193 @@
+"""Expressions of a plan, as SQL's binder has typed them, as SQL of DuckDB.
+
+What a name stands for is a `Written`: SQL of DuckDB with its type, which the scope of a query gives. All else is made
+of it here, function by function; a function that DuckDB has not is refused by its name.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal as PythonDecimal
+from typing import Final, NamedTuple
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.types import sql_name
+from duolog.plan.expressions import Call, Cast, Expression, Item, Lambda, Literal, Variable
+from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX, SQL_FUNCTIONS
+from duolog.plan.sql.signatures import UNIT
+from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, NULL, Array, Decimal, Map, Struct, Type
+from duolog.runtime.sql.duck.casts import cast
+from duolog.runtime.sql.duck.lists import LIST_FUNCTIONS
+from duolog.runtime.sql.duck.lowering import Lowering
+from duolog.runtime.sql.duck.operators import LOGIC, OPERATORS
+from duolog.runtime.sql.duck.times import TIME_FUNCTIONS
+from duolog.runtime.sql.duck.types import duck_type, text
+from duolog.runtime.sql.duck.values import VALUE_FUNCTIONS
+
+FUNCTIONS: Final[Mapping[str, Lowering]] = {
+    **OPERATORS,
+    **VALUE_FUNCTIONS,
+    **LIST_FUNCTIONS,
+    **TIME_FUNCTIONS,
+}
+"""The functions that DuckDB has with the same meaning, by ksqlDB's names."""
+_LAMBDAS: Final = ("FILTER", "TRANSFORM", "REDUCE")
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Expression):
+    """What is SQL of DuckDB already: a column, an aggregate, a query in parentheses."""
+
+    sql: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.sql
+
+
+class Lowered(NamedTuple):
+    """SQL of DuckDB, and the type of what it gives."""
+
+    sql: str
+    type: Type
+
+
+def lowered(  # noqa: PLR0911 - a table of cases
+    expression: Expression, names: Mapping[str, str] | None = None
+) -> Lowered:
+    """Return an expression as SQL of DuckDB; `names` say what parameters of lambdas stand for.
+
+    Raises:
+        SqlError: DuckDB has a function not, or not with these arguments.
+    """
+    names = names or {}
+    match expression:
+        case Written(sql, of):
+            return Lowered(sql, of)
+        case Literal(value, of):
+            return Lowered(_literal(value, of), of)
+        case Variable(name, of):
+            return Lowered(names[name], of)
+        case Cast(arg, of):
+            inner = lowered(arg, names)
+            return Lowered(cast(inner.sql, inner.type, of), of)
+        case Item(arg, key):
+            return _item(lowered(arg, names), key, names)
+        case Call("CASE", args):
+            return _case([lowered(arg, names) for arg in args])
+        case Call(name, args) if name in LOGIC:
+            sides = [lowered(arg, names) for arg in args]
+            template = LOGIC[name]([one.sql for one in sides], [], BOOLEAN)
+            assert template is not None, name
+            return Lowered(template, BOOLEAN)
+        case Call(name, args) if name in PLAN_FUNCTIONS:
+            return _call(name.removeprefix(PREFIX), args, names)
+        case _:
+            raise SqlError(f"{expression} has no meaning where rows are answered")
+
+
+def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:
+    if name in _LAMBDAS:
+        return _of_lambda(name, args, names)
+    sides = [lowered(arg, names) for arg in args]
+    types = tuple(one.type for one in sides)
+    result = SQL_FUNCTIONS[name].type_of(types)
+    lower = FUNCTIONS.get(name)
+    sql = None if lower is None else lower([one.sql for one in sides], types, result)
+    if sql is None:
+        given = ", ".join("UNIT" if of == UNIT else sql_name(of) for of in types)
+        what = f"function '{name}'" if lower is None else f"{name}({given}) with these arguments"
+        raise SqlError(
+            f"{what} is not supported in queries that answer rows",
+            hint="Compute it in a persistent query, and select its result; or ask with EMIT CHANGES.",
+        )
+    return Lowered(sql, result)
+
+
+def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:
+    given = lowered(args[0], names)
+    functions = [arg for arg in args[1:] if isinstance(arg, Lambda)]
+    item = f"l{len(names)}"
+    over_map = isinstance(given.type, Map)
+
+    def body(function: Lambda, *parts: str) -> Lowered:
+        known = dict(zip((one.name for one in function.parameters), parts, strict=True))
+        # Each depth has names of its own: DuckDB's lambdas see those around them.
+        return lowered(function.body, {**names, **known, f"\0{item}": item})
+
+    parts = (f"{item}.key", f"{item}.value") if over_map else (item,)
+    items = f"map_entries({given.sql})" if over_map else given.sql
+    if name == "REDUCE":
+        start = lowered(args[1], names)
+        state = f"{item}s"
+        one = body(functions[0], state, *parts)
+        made = f"list_reduce({items}, lambda {state}, {item}: CAST({one.sql} AS {duck_type(start.type)}), {start.sql})"
+        return Lowered(
+            f"CASE WHEN {given.sql} IS NULL THEN {start.sql} ELSE {made} END", start.type
+        )
+    made_of = [body(function, *parts) for function in functions]
+    if name == "FILTER":
+        kept = f"list_filter({items}, lambda {item}: coalesce({made_of[0].sql}, false))"
+        return Lowered(f"map_from_entries({kept})" if over_map else kept, given.type)
+    if not over_map:
+        of: Type = Array(made_of[0].type)
+        return Lowered(f"list_transform({items}, lambda {item}: {made_of[0].sql})", of)
+    entry = f"struct_pack(key := {made_of[0].sql}, value := {made_of[1].sql})"
+    entries = f"list_transform({items}, lambda {item}: {entry})"
+    return Lowered(f"map_from_entries({entries})", Map(made_of[0].type, made_of[1].type))
+
+
+def _item(given: Lowered, key: Expression, names: Mapping[str, str]) -> Lowered:
+    match given.type, key:
+        case Struct(fields=fields), Literal(str() as name, _):
+            places = {one.name: (at, one.type) for at, one in enumerate(fields)}
+            at, of = places[name]
+            return Lowered(f"struct_extract({given.sql}, 'f{at}')", of)
+        case Map(value=of), _:
+            return Lowered(f"map_extract_value({given.sql}, {lowered(key, names).sql})", of)
+        case Array(element=of), _:
+            # The plan counts from 0.
+            return Lowered(f"list_extract({given.sql}, 1 + {lowered(key, names).sql})", of)
+        case _:
+            raise AssertionError(given.type)
+
+
+def _case(parts: list[Lowered]) -> Lowered:
+    pairs, otherwise = parts[: len(parts) // 2 * 2], parts[len(parts) // 2 * 2 :]
+    arms = " ".join(
+        f"WHEN {pairs[at].sql} THEN {pairs[at + 1].sql}" for at in range(0, len(pairs), 2)
+    )
+    end = f" ELSE {otherwise[0].sql}" if otherwise else ""
+    values = [*(one.type for one in pairs[1::2]), *(one.type for one in otherwise)]
+    of = next((one for one in values if one != NULL), NULL)
+    return Lowered(f"CASE {arms}{end} END", of)
+
+
+def _literal(value: object, of: Type) -> str:  # noqa: PLR0911 - a table of cases
+    if value is None:
+        return "NULL" if of == NULL else f"CAST(NULL AS {duck_type(of)})"
+    if of == UNIT:
+        return text(str(value))
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return text(value)
+        case bytes():
+            return f"unhex('{value.hex()}')"
+        case dt.datetime():
+            naive = value.astimezone(dt.UTC).replace(tzinfo=None)
+            return f"TIMESTAMP '{naive.isoformat(sep=' ')}'"
+        case dt.date():
+            return f"DATE '{value.isoformat()}'"
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case PythonDecimal():
+            assert isinstance(of, Decimal), of
+            return f"CAST('{value:f}' AS {duck_type(of)})"
+        case int() if of == BIGINT:
+            return f"CAST({value} AS BIGINT)"
+        case int() if of == DOUBLE:
+            return f"CAST({value} AS DOUBLE)"
+        case _:
+            return f"({value})" if isinstance(value, int) and value < 0 else str(value)

@@ -1,0 +1,110 @@
+"""Functions of arrays, maps and lambdas in DuckDB. Places count from 1."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from duolog.plan.types import Array, Type
+from duolog.runtime.sql.duck.casts import written
+from duolog.runtime.sql.duck.lowering import Lowering, plain
+from duolog.runtime.sql.duck.types import duck_type
+
+
+def _has(array: str, item: str) -> str:
+    """Tell if a value is in an array; a null is the same as a null."""
+    return f"(len(list_filter({array}, lambda h: h IS NOT DISTINCT FROM {item})) > 0)"
+
+
+def _once(array: str) -> str:
+    """Return each element where it stands first."""
+    return f"list_filter({array}, lambda e, i: list_position({array}, e) = i)"
+
+
+def _joined(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
+    of = types[0]
+    assert isinstance(of, Array), of
+    item = f"coalesce({written('e', of.element)}, 'null')"
+    delimiter = f"coalesce({args[1]}, '')" if len(args) > 1 else "','"
+    return f"array_to_string(list_transform({args[0]}, lambda e: {item}), {delimiter})"
+
+
+def _sorted(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+    up, down = (f"list_sort({args[0]}, '{way}', 'NULLS LAST')" for way in ("ASC", "DESC"))
+    if len(args) == 1:
+        return up
+    said = f"upper({args[1]})"
+    return (
+        f"CASE WHEN {said} IN ('ASC', 'ASCENDING') THEN {up} "
+        f"WHEN {said} IN ('DESC', 'DESCENDING') THEN {down} END"
+    )
+
+
+def _series(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
+    first, last = args[:2]
+    step = args[2] if len(args) > 2 else f"CASE WHEN {first} <= {last} THEN 1 ELSE -1 END"
+    series = f"CAST(generate_series({first}, {last}, {step}) AS {duck_type(result)})"
+    if len(args) == 2:
+        return series
+    # Null by a step of 0, or away from the last one.
+    leads = f"{step} <> 0 AND ({first} = {last} OR ({first} < {last}) = ({step} > 0))"
+    return f"CASE WHEN {leads} THEN {series} END"
+
+
+def _slice(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+    array = args[0]
+    first, last = f"coalesce({args[1]}, 1)", f"coalesce({args[2]}, len({array}))"
+    there = f"{first} >= 1 AND {last} <= len({array}) AND {last} >= {first} - 1"
+    return f"CASE WHEN {there} THEN list_slice({array}, {first}, {last}) END"
+
+
+def _as_map(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+    """What comes twice counts by its last value, so entries are added one after the other."""
+    keys, values = args
+    count = f"least(len({keys}), len({values}))"
+    entries = (
+        f"list_transform(range(1, {count} + 1), lambda i: "
+        f"struct_pack(key := list_extract({keys}, i), value := list_extract({values}, i)))"
+    )
+    last = (
+        "list_filter(entries, lambda e, i: "
+        "NOT list_contains(list_transform(entries[i + 1:], lambda f: f.key), e.key))"
+    )
+    return f"(SELECT map_from_entries({last}) FROM (SELECT {entries} AS entries))"  # noqa: S608
+
+
+def _entries(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+    entries = (
+        f"list_transform(map_entries({args[0]}), lambda e: struct_pack(f0 := e.key, f1 := e.value))"
+    )
+    return f"CASE WHEN {args[1]} THEN list_sort({entries}) ELSE {entries} END"
+
+
+LIST_FUNCTIONS: Final[Mapping[str, Lowering]] = {
+    "ARRAY_CONCAT": plain("list_concat({0}, {1})"),
+    "ARRAY_CONTAINS": lambda args, _types, _result: f"coalesce({_has(*args)}, false)",
+    "ARRAY_DISTINCT": lambda args, _types, _result: _once(args[0]),
+    "ARRAY_EXCEPT": lambda args, _types, _result: _once(
+        f"CASE WHEN {args[1]} IS NOT NULL THEN "
+        f"list_filter({args[0]}, lambda x: NOT {_has(args[1], 'x')}) END"
+    ),
+    "ARRAY_INTERSECT": lambda args, _types, _result: _once(
+        f"list_filter({args[0]}, lambda x: {_has(args[1], 'x')})"
+    ),
+    "ARRAY_UNION": lambda args, _types, _result: _once(
+        f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN list_concat({args[0]}, {args[1]}) END"
+    ),
+    "ARRAY_JOIN": _joined,
+    "ARRAY_LENGTH": plain("CAST(len({0}) AS INTEGER)"),
+    "ARRAY_MAX": plain("list_max({0})"),
+    "ARRAY_MIN": plain("list_min({0})"),
+    "ARRAY_REMOVE": plain("list_filter({0}, lambda e: e IS DISTINCT FROM {1})"),
+    "ARRAY_SORT": _sorted,
+    "GENERATE_SERIES": _series,
+    "SLICE": _slice,
+    "AS_MAP": _as_map,
+    "ENTRIES": _entries,
+    "MAP_KEYS": plain("map_keys({0})"),
+    "MAP_VALUES": plain("map_values({0})"),
+    "MAP_UNION": plain(
+        "CASE WHEN {0} IS NULL THEN {1} WHEN {1} IS NULL THEN {0} ELSE map_concat({0}, {1}) END"
+    ),
+}

@@ -1,0 +1,244 @@
+"""Queries as DuckDB has them: what FROM reads, queries within queries, UNION and WITH.
+
+Example:
+    SELECT name FROM users WHERE id = 1     SELECT a0.c1 AS o0 FROM t7 AS a0 WHERE (a0.c0 = 1)
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.catalog import Catalog, SourceInfo
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.sources import WINDOW_BOUNDS
+from duolog.ksql.types import wider
+from duolog.plan.types import BIGINT, INT, Type
+from duolog.runtime.sql.duck.casts import cast
+from duolog.runtime.sql.duck.expressions import Written
+from duolog.runtime.sql.duck.selects import (
+    Query,
+    Relation,
+    ResultColumn,
+    Selecting,
+    limited,
+    ordered,
+)
+
+TableOf = Callable[[SourceInfo], str]
+"""Says which table of DuckDB has the rows of a source."""
+
+_BESIDE: Final[Mapping[str, Type]] = {"ROWTIME": BIGINT, "ROWPARTITION": INT, "ROWOFFSET": BIGINT}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column of a source as its rows have it, in order `c0`, `c1` …; `beside` ones are in no *."""
+
+    name: str
+    type: Type
+    key: bool = False
+    beside: bool = False
+
+
+def source_columns(source: SourceInfo) -> tuple[SourceColumn, ...]:
+    """Return what rows of a source are made of: key, bounds of the window, value, headers, and what stands beside."""
+    bounds = WINDOW_BOUNDS if source.window is not None else ()
+    beside = ["ROWTIME"] if source.is_table else list(_BESIDE)
+    return (
+        *(SourceColumn(one.name, one.type, key=True) for one in source.key),
+        *(SourceColumn(name, BIGINT, key=True) for name in bounds),
+        *(SourceColumn(one.name, one.type) for one in (*source.value, *source.headers)),
+        *(SourceColumn(name, _BESIDE[name], beside=True) for name in beside),
+    )
+
+
+@dataclass
+class Translator:
+    """Translates one statement; the sources that it reads are in `sources` then."""
+
+    catalog: Catalog
+    table_of: TableOf
+    sources: dict[str, SourceInfo] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def query(self, node: exp.Query) -> Query:
+        """Return a statement's query.
+
+        Raises:
+            SqlError: it cannot run.
+        """
+        return self._query(node, {}, None)
+
+    def _query(self, node: exp.Query, named: Mapping[str, Query], outer: Selecting | None) -> Query:
+        named = dict(named)
+        if (with_ := node.args.get("with_")) is not None:
+            for cte in with_.expressions:
+                named[cte.alias] = self._named(cte, named, outer)
+        match node:
+            case exp.Subquery():
+                return self._query(node.this, named, outer)
+            case exp.SetOperation():
+                return self._together(node, named, outer)
+            case exp.Select():
+                return self._select(node, named, outer)
+            case _:
+                raise AssertionError(type(node))
+
+    def _named(self, cte: exp.CTE, named: Mapping[str, Query], outer: Selecting | None) -> Query:
+        """Translate a query of WITH, which is written where it is read."""
+        query = self._query(cte.this, named, outer)
+        names = cte.args["alias"].args.get("columns") or ()
+        if names and len(names) != len(query.columns):
+            raise SqlError(
+                f"{cte.alias} has {len(query.columns)} columns, and {len(names)} names",
+                at=place_of(cte.args["alias"].this),
+            )
+        if not names:
+            return query
+        columns = tuple(
+            ResultColumn(name.name, one.type)
+            for name, one in zip(names, query.columns, strict=True)
+        )
+        return Query(query.sql, columns)
+
+    def _select(
+        self, select: exp.Select, named: Mapping[str, Query], outer: Selecting | None
+    ) -> Query:
+        def subquery(node: exp.Query, around: Selecting) -> Query:
+            return self._query(node, named, around)
+
+        relation = self._read(select.args["from_"].this, named, outer)
+        for join in select.args.get("joins") or ():
+            relation = self._joined(relation, join, named, outer)
+        selecting = Selecting(
+            select, SqlScope(relation.columns), self.catalog.types, subquery, outer
+        )
+        return selecting.query(relation)
+
+    def _read(
+        self, node: exp.Expression, named: Mapping[str, Query], outer: Selecting | None
+    ) -> Relation:
+        """Return what stands in FROM: a source, a query of WITH, or one in parentheses."""
+        number = next(self._numbers)
+        if isinstance(node, exp.Subquery):
+            query = self._query(node.this, named, outer)
+            return _of_query(query, number, node.alias or f"a{number}")
+        alias = node.alias or node.name
+        if node.name in named:
+            return _of_query(named[node.name], number, alias)
+        if node.name not in self.catalog.sources:
+            raise SqlError(f"{node.name} does not exist.", at=place_of(node))
+        source = self.catalog.sources[node.name]
+        self.sources[source.name] = source
+        columns = tuple(
+            Visible(
+                alias,
+                column.name,
+                Written(f"a{number}.c{at}", column.type),
+                column.type,
+                pseudo=column.beside,
+                key=column.key,
+            )
+            for at, column in enumerate(source_columns(source))
+        )
+        return Relation(f"{self.table_of(source)} AS a{number}", columns)
+
+    def _joined(
+        self,
+        left: Relation,
+        join: exp.Join,
+        named: Mapping[str, Query],
+        outer: Selecting | None,
+    ) -> Relation:
+        if join.args.get("within") is not None:
+            raise SqlError(
+                "Pull queries don't support WITHIN clauses.",
+                at=place_of(join.args["within"]),
+                hint="Compare the times in ON or in WHERE: ROWTIME is a column of each side.",
+            )
+        right = self._read(join.this, named, outer)
+        taken = {column.source for column in left.columns}
+        if (
+            again := next((one.source for one in right.columns if one.source in taken), None)
+        ) is not None:
+            raise SqlError(
+                f"Each side of a join has a name of its own, and two are called {again}",
+                at=place_of(join.this),
+                hint=f"FROM {again} JOIN {again} AS other ON …",
+            )
+        both = (*left.columns, *right.columns)
+        kind = "CROSS" if join.args.get("kind") == "CROSS" else (join.args.get("side") or "INNER")
+        sql = f"{left.sql} {kind} JOIN {right.sql}"
+        if (on := join.args.get("on")) is not None:
+            whole = exp.Select()
+            selecting = Selecting(
+                whole,
+                SqlScope(both),
+                self.catalog.types,
+                lambda node, around: self._query(node, named, around),
+                outer,
+            )
+            sql += f" ON {selecting.condition('JOIN', on)}"
+        return Relation(sql, both)
+
+    def _together(
+        self, node: exp.SetOperation, named: Mapping[str, Query], outer: Selecting | None
+    ) -> Query:
+        """Return UNION, EXCEPT or INTERSECT: columns by their places, as values of types that both widen to."""
+        sides = [self._query(side, named, outer) for side in (node.this, node.expression)]
+        left, right = sides
+        if len(left.columns) != len(right.columns):
+            raise SqlError(
+                f"Both sides of {node.key.upper()} have as many columns: "
+                f"these have {len(left.columns)} and {len(right.columns)}",
+                at=place_of(node),
+            )
+        types = [_common(a, b) for a, b in zip(left.columns, right.columns, strict=True)]
+        word = node.key.upper() + ("" if node.args.get("distinct") else " ALL")
+        sql = f"\n{word}\n".join(f"({_as_types(side, types)})" for side in sides)
+        columns = tuple(
+            ResultColumn(one.name, of) for one, of in zip(left.columns, types, strict=True)
+        )
+        clauses = []
+        if (order := node.args.get("order")) is not None:
+            clauses.append(ordered(order, columns, _no_expression))
+        return Query("\n".join([sql, *clauses, *limited(node)]), columns)
+
+
+def _of_query(query: Query, number: int, alias: str) -> Relation:
+    columns = tuple(
+        Visible(alias, column.name, Written(f"a{number}.o{at}", column.type), column.type)
+        for at, column in enumerate(query.columns)
+    )
+    return Relation(f"({query.sql}) AS a{number}", columns)
+
+
+def _common(left: ResultColumn, right: ResultColumn) -> Type:
+    found = wider(left.type, right.type)
+    if found is None:
+        raise SqlError(
+            f"Column {left.name} is of one type on both sides: {left.type} is no {right.type}"
+        )
+    return found
+
+
+def _as_types(query: Query, types: list[Type]) -> str:
+    if [column.type for column in query.columns] == types:
+        return query.sql
+    listed = ", ".join(
+        f"{cast(f'u.o{at}', column.type, of)} AS o{at}"
+        for at, (column, of) in enumerate(zip(query.columns, types, strict=True))
+    )
+    return f"SELECT {listed} FROM ({query.sql}) AS u"  # noqa: S608 - names of our own
+
+
+def _no_expression(node: exp.Expression) -> str:
+    raise SqlError(
+        "Behind UNION, EXCEPT and INTERSECT rows are ordered by columns of the result",
+        at=place_of(node),
+    )

@@ -1,0 +1,396 @@
+"""One SELECT as DuckDB has it: its clauses, bound by ksqlDB's rules and written in DuckDB's words.
+
+What it reads has columns with names of our own (`a0.c3`), and so has what it gives (`o0`, `o1` …): names of the language
+differ by case where DuckDB's do not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sqlglot import exp
+
+from duolog.ksql.analysis import items_of, meaning, told
+from duolog.ksql.binder import Binder, Bound
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.rows_parser import ROWS_ONLY
+from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.types import sql_name
+from duolog.plan.expressions import Call, Expression
+from duolog.plan.sql.registry import PREFIX
+from duolog.plan.types import BOOLEAN, NULL, STRING, Type
+from duolog.runtime.sql.duck.aggregates import (
+    AGGREGATES,
+    OVER_ONLY,
+    STREAMS_ONLY,
+    Aggregate,
+    takes,
+    written,
+)
+from duolog.runtime.sql.duck.expressions import Lowered, Written, lowered
+
+_PLAIN_COMPARISONS: Final = {
+    PREFIX + name: sign
+    for name, sign in (
+        *(("EQUAL", "="), ("NOT_EQUAL", "<>"), ("LESS_THAN", "<"), ("GREATER_THAN", ">")),
+        *(("LESS_THAN_OR_EQUAL", "<="), ("GREATER_THAN_OR_EQUAL", ">=")),
+    )
+}
+_SEES_ALIASES: Final = ("HAVING", "QUALIFY", "ORDER BY")
+"""Clauses that come behind the items, and may name them."""
+_OF_STREAMS: Final = ("ROWPARTITION", "ROWOFFSET")
+_ADD_EMIT: Final = "Add EMIT CHANGES if you intended to issue a push query."
+
+
+class ResultColumn(NamedTuple):
+    """A column that a query gives."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query as SQL of DuckDB, whose columns are `o0`, `o1` … there."""
+
+    sql: str
+    columns: tuple[ResultColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What FROM reads: SQL of DuckDB, and the columns that may be named."""
+
+    sql: str
+    columns: tuple[Visible, ...]
+
+
+Subquery = Callable[[exp.Query, "Selecting"], Query]
+"""Translates a query within another one, whose columns it may name."""
+
+
+@dataclass
+class Selecting:
+    """Translates one SELECT over what it reads."""
+
+    select: exp.Select
+    scope: SqlScope
+    types: Mapping[str, Type]
+    subquery: Subquery
+    outer: "Selecting | None" = None
+    _groups: dict[str, Bound] = field(default_factory=dict)
+    _aggregated: bool = False
+
+    def query(self, relation: Relation) -> Query:
+        """Return the SELECT over its relation.
+
+        Raises:
+            SqlError: it cannot run.
+        """
+        self._ensure_answerable()
+        items = items_of(self.select, self._binder("SELECT"), beside=True)
+        clauses = self._clauses_before(relation)
+        outputs = [self._lowered("SELECT", item.node) for item in items]
+        columns = tuple(
+            ResultColumn(item.name, STRING if one.type == NULL else one.type)
+            for item, one in zip(items, outputs, strict=True)
+        )
+        ensure_distinct(columns)
+        distinct = "DISTINCT " if self.select.args.get("distinct") else ""
+        listed = ", ".join(f"{one.sql} AS o{at}" for at, one in enumerate(outputs))
+        clauses = [f"SELECT {distinct}{listed}", *clauses, *self._clauses_behind(columns)]
+        return Query("\n".join(clauses), columns)
+
+    def _clauses_before(self, relation: Relation) -> list[str]:
+        clauses = [f"FROM {relation.sql}"]
+        if (where := self.select.args.get("where")) is not None:
+            clauses.append(f"WHERE {self.condition('WHERE', where.this)}")
+        group = self.select.args.get("group")
+        asked = [*self.select.expressions, *_under(self.select, "having", "order", "qualify")]
+        if group is not None:
+            texts = [self._group(node) for node in group.expressions]
+            clauses.append(f"GROUP BY {', '.join(texts)}")
+        self._aggregated = group is not None or any(
+            _has_aggregate(node, over=False) for node in asked
+        )
+        if (having := self.select.args.get("having")) is not None:
+            self._aggregated = True
+            clauses.append(f"HAVING {self.condition('HAVING', having.this)}")
+        if (qualify := self.select.args.get("qualify")) is not None:
+            clauses.append(f"QUALIFY {self.condition('QUALIFY', qualify.this)}")
+        return clauses
+
+    def _clauses_behind(self, columns: Sequence[ResultColumn]) -> list[str]:
+        clauses = []
+        if (order := self.select.args.get("order")) is not None:
+            clauses.append(ordered(order, columns, self._order_item))
+        return clauses + limited(self.select)
+
+    def _group(self, node: exp.Expression) -> str:
+        """Bind what is grouped by; it may be the number or the alias of an item."""
+        if isinstance(node, exp.Literal) and node.name.isdigit():
+            item = self.select.expressions[_place(node, len(self.select.expressions))]
+            node = item.this if isinstance(item, exp.Alias) else item
+        elif isinstance(node, exp.Column) and self.scope.get(node) is None:
+            node = self._aliases.get(node.name, node)
+        bound = self._binder("GROUP BY").bind(node)
+        sql = lowered(bound.expression).sql
+        self._groups[meaning(node, self.scope)] = Bound(Written(sql, bound.type), bound.type)
+        return sql
+
+    @property
+    def _aliases(self) -> dict[str, exp.Expression]:
+        items = self.select.expressions
+        return {one.alias: one.this for one in items if isinstance(one, exp.Alias)}
+
+    def _order_item(self, node: exp.Expression) -> str:
+        return self._lowered("ORDER BY", node).sql
+
+    def condition(self, clause: str, node: exp.Expression) -> str:
+        """Return what must hold, as SQL of DuckDB."""
+        return condition(self._binder(clause).condition(node))
+
+    def _lowered(self, clause: str, node: exp.Expression) -> Lowered:
+        return lowered(self._binder(clause).bind(node).expression)
+
+    def _binder(self, clause: str) -> Binder:
+        aggregated = self._aggregated and clause != "WHERE"
+        return Binder(
+            self.scope.within(clause), self.types, self._rule(clause, aggregated=aggregated)
+        )
+
+    def _rule(self, clause: str, *, aggregated: bool) -> Callable[[exp.Expression], Bound | None]:
+        """Return what an expression means here that the binder does not know of."""
+
+        def rule(node: exp.Expression) -> Bound | None:
+            if isinstance(node, exp.Subquery):
+                return self._scalar(node)
+            if isinstance(node, exp.Exists):
+                query = self.subquery(node.this, self)
+                return _bound(f"EXISTS ({query.sql})", BOOLEAN)
+            if isinstance(node, exp.In) and node.args.get("query") is not None:
+                return self._among(clause, node)
+            if isinstance(node, exp.Window | exp.Filter) or is_aggregate(node):
+                return self._called(clause, node, aggregated=aggregated)
+            if aggregated and not node.find(*ROWS_ONLY):
+                if (found := self._groups.get(meaning(node, self.scope))) is not None:
+                    return found
+                if isinstance(node, exp.Column) and self.scope.get(node) is not None:
+                    raise SqlError(
+                        f"Non-aggregate {clause} expression(s) not part of GROUP BY: "
+                        f"{told(node, self.scope)}",
+                        at=place_of(node),
+                    )
+            return self._column(clause, node) if isinstance(node, exp.Column) else None
+
+        return rule
+
+    def _column(self, clause: str, node: exp.Column) -> Bound | None:
+        """Return a column of a query around this one; None where the scope has it, or nobody."""
+        if self.scope.get(node) is not None:
+            return None
+        if clause in _SEES_ALIASES and not node.table and node.name in self._aliases:
+            return self._binder(clause).bind(self._aliases[node.name])
+        around = self.outer
+        while around is not None:
+            if (found := around.scope.get(node)) is not None:
+                return Bound(found.expression, found.type)
+            around = around.outer
+        if node.name in _OF_STREAMS:
+            raise SqlError(
+                f"Pull queries don't support the following columns in {clause} clauses: `{node.name}`",
+                at=place_of(node),
+            )
+        return None
+
+    def _scalar(self, node: exp.Subquery) -> Bound:
+        query = self.subquery(node.this, self)
+        if len(query.columns) != 1:
+            raise SqlError(
+                f"A query in an expression gives one column, and this one gives {len(query.columns)}",
+                at=place_of(node),
+            )
+        return _bound(f"({query.sql})", query.columns[0].type)
+
+    def _among(self, clause: str, node: exp.In) -> Bound:
+        query = self.subquery(node.args["query"].this, self)
+        given = self._lowered(clause, node.this)
+        if len(query.columns) != 1:
+            raise SqlError("A query behind IN gives one column", at=place_of(node))
+        return _bound(f"coalesce({given.sql} IN ({query.sql}), false)", BOOLEAN)
+
+    def _called(self, clause: str, node: exp.Expression, *, aggregated: bool) -> Bound:
+        """Return the call of an aggregate, perhaps with FILTER and OVER."""
+        window = node if isinstance(node, exp.Window) else None
+        call = node.this if window else node
+        where = None
+        if isinstance(call, exp.Filter):
+            where, call = call.expression.this, call.this
+        name = str(call.this).upper() if isinstance(call, exp.Anonymous) else ""
+        found = AGGREGATES.get(name) or (OVER_ONLY.get(name) if window else None)
+        if found is None:
+            raise SqlError(_unknown(name), at=place_of(call))
+        if window is None and clause in {"WHERE", "GROUP BY", "JOIN"}:
+            raise SqlError(f"{clause} cannot have an aggregate function: {name}", at=place_of(call))
+        # What is aggregated are rows; a window without GROUP BY is over rows, too, else over groups.
+        inside = Binder(
+            self.scope.within(clause),
+            self.types,
+            self._rule(clause, aggregated=aggregated and window is not None),
+        )
+        behind = f" FILTER (WHERE {condition(inside.condition(where))})" if where else ""
+        if window:
+            behind += f" OVER ({self._window(window, inside)})"
+        return _call(found, name, call, inside, behind)
+
+    def _window(self, window: exp.Window, binder: Binder) -> str:
+        def one(node: exp.Expression) -> str:
+            return lowered(binder.bind(node).expression).sql
+
+        parts = []
+        if by := window.args.get("partition_by"):
+            parts.append(f"PARTITION BY {', '.join(map(one, by))}")
+        if order := window.args.get("order"):
+            parts.append(ordered(order, (), one))
+        if spec := window.args.get("spec"):
+            parts.append(_frame(spec))
+        return " ".join(parts)
+
+    def _ensure_answerable(self) -> None:
+        args = self.select.args
+        clauses = {"stream_window": "WINDOW", "partition_by": "PARTITION BY", "emit": "EMIT"}
+        for key, told_as in clauses.items():
+            if args.get(key) is not None:
+                raise SqlError(
+                    f"Pull queries don't support {told_as} clauses.",
+                    at=place_of(args[key]),
+                    hint=_ADD_EMIT,
+                )
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Tell if a node is the call of an aggregate function, whether it is to be had here or not."""
+    if not isinstance(node, exp.Anonymous):
+        return False
+    name = str(node.this).upper()
+    return name in AGGREGATES or name in STREAMS_ONLY
+
+
+def _has_aggregate(node: exp.Expression, *, over: bool) -> bool:
+    """Tell if rows are aggregated in an expression; `over`: it is what OVER stands behind, and itself does not."""
+    if isinstance(node, exp.Query | exp.Exists):
+        return False
+    if isinstance(node, exp.Window):
+        return any(_has_aggregate(one, over=one is node.this) for one in _children(node))
+    if isinstance(node, exp.Filter):
+        return not over or any(_has_aggregate(one, over=False) for one in _children(node.this))
+    if is_aggregate(node) and not over:
+        return True
+    return any(_has_aggregate(one, over=False) for one in _children(node))
+
+
+def _children(node: exp.Expression) -> Iterator[exp.Expression]:
+    yield from node.iter_expressions()
+
+
+def _under(select: exp.Select, *keys: str) -> Iterator[exp.Expression]:
+    for key in keys:
+        if (found := select.args.get(key)) is not None:
+            yield from _children(found)
+
+
+def _call(found: Aggregate, name: str, call: exp.Anonymous, binder: Binder, behind: str) -> Bound:
+    given = [one for one in call.expressions if not isinstance(one, exp.Star)]
+    distinct = any(isinstance(one, exp.Distinct) for one in given)
+    nodes = [one.expressions[0] if isinstance(one, exp.Distinct) else one for one in given]
+    args = [lowered(binder.bind(node).expression) for node in nodes]
+    types = [one.type for one in args]
+    if not takes(found, types):
+        listed = ", ".join(map(sql_name, types))
+        raise SqlError(
+            f"Function '{name.lower()}' does not accept parameters ({listed}).", at=place_of(call)
+        )
+    return _bound(*written(found, [one.sql for one in args], types, behind, distinct=distinct))
+
+
+def _unknown(name: str) -> str:
+    if name in STREAMS_ONLY:
+        return f"function '{name}' is not supported in queries that answer rows"
+    return f"'{name}' is no aggregate function"
+
+
+def _bound(sql: str, of: Type) -> Bound:
+    return Bound(Written(sql, of), of)
+
+
+def condition(expression: Expression) -> str:
+    """Return what must hold, as SQL of DuckDB: null and false are one here, so comparisons stay what they are.
+
+    A join by `coalesce(a = b, false)` would be one of each row with each row.
+    """
+    match expression:
+        case Call("AND" | "OR" as word, (left, right)):
+            return f"({condition(left)} {word} {condition(right)})"
+        case Call(name, (left, right)) if name in _PLAIN_COMPARISONS:
+            return f"({lowered(left).sql} {_PLAIN_COMPARISONS[name]} {lowered(right).sql})"
+        case _:
+            return lowered(expression).sql
+
+
+def ordered(
+    order: exp.Order, columns: Sequence[ResultColumn], item: Callable[[exp.Expression], str]
+) -> str:
+    """Return ORDER BY: items are the number or the name of a result, or an expression."""
+    names = [column.name for column in columns]
+    parts = []
+    for one in order.expressions:
+        node = one.this
+        if columns and isinstance(node, exp.Literal) and node.name.isdigit():
+            text = f"o{_place(node, len(columns))}"
+        elif isinstance(node, exp.Column) and not node.table and node.name in names:
+            text = f"o{names.index(node.name)}"
+        else:
+            text = item(node)
+        way = "DESC" if one.args.get("desc") else "ASC"
+        first = one.args.get("nulls_first")
+        parts.append(f"{text} {way} NULLS {'FIRST' if first else 'LAST'}")
+    return f"ORDER BY {', '.join(parts)}"
+
+
+def limited(query: exp.Query) -> list[str]:
+    """Return LIMIT and OFFSET, as far as they are there."""
+    return [
+        f"{key.upper()} {int(query.args[key].expression.name)}"
+        for key in ("limit", "offset")
+        if query.args.get(key) is not None
+    ]
+
+
+def ensure_distinct(columns: Sequence[ResultColumn]) -> None:
+    """Raise a SqlError where two columns have one name."""
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise SqlError(
+                f"Duplicate value columns found in schema: `{column.name}` {sql_name(column.type)}"
+            )
+        seen.add(column.name)
+
+
+def _place(node: exp.Expression, count: int) -> int:
+    """Return the place, from 0, that a number says which counts from 1."""
+    place = int(node.name)
+    if not 1 <= place <= count:
+        raise SqlError(f"There is no column {place}: there are {count}", at=place_of(node))
+    return place - 1
+
+
+def _frame(spec: exp.WindowSpec) -> str:
+    def bound(value: object, side: object) -> str:
+        text = value.name if isinstance(value, exp.Expression) else str(value)
+        return f"{text} {side}" if side else text
+
+    start = bound(spec.args["start"], spec.args.get("start_side"))
+    end = bound(spec.args["end"], spec.args.get("end_side"))
+    return f"{spec.args['kind']} BETWEEN {start} AND {end}"

@@ -1,0 +1,123 @@
+"""Rows of a source in a table of DuckDB, and the rows that a query answers.
+
+t3(id, c0, c1, …)     the columns of `queries.source_columns`; by its id a row is taken away again
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import duckdb
+
+from duolog.ksql.errors import SqlError
+from duolog.plan.types import Type
+from duolog.runtime.sql.duck.queries import Query, SourceColumn
+from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
+from duolog.serde.row import Row
+
+_ROWS_AT_ONCE: Final = 50_000
+_ANSWERED_AT_ONCE: Final = 2_000
+
+
+def connect() -> Any:
+    """Return a database in memory that reads no files and asks no network."""
+    connection = duckdb.connect(
+        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    )
+    # By zero there is no value, as SQL says; DOUBLEs have Java's infinity.
+    connection.execute("SET GLOBAL error_on_division_by_zero = false")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    return connection
+
+
+class DuckTable:
+    """A table with the rows of a source; used from one thread at a time."""
+
+    def __init__(self, connection: Any, name: str, columns: Sequence[SourceColumn]) -> None:
+        self.name = name
+        self._connection = connection
+        types = [column.type for column in columns]
+        self._givers = [giver(of) for of in types]
+        listed = ", ".join(f"c{at} {duck_type(of)}" for at, of in enumerate(types))
+        connection.execute(f"CREATE TABLE {name} (id BIGINT, {listed})")
+        given = ", ".join(
+            f"unnest(?::{duck_type(of, given=True)}[]) AS p{at}" for at, of in enumerate(types)
+        )
+        made = ", ".join(taken(f"p{at}", of) for at, of in enumerate(types))
+        self._insert = (
+            f"INSERT INTO {name} SELECT id, {made} FROM (SELECT unnest(?::BIGINT[]) AS id, {given})"  # noqa: S608 - names of our own
+        )
+
+    def add(self, ids: Sequence[int], rows: Sequence[Row]) -> None:
+        """Add rows, each with its id."""
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[start : start + _ROWS_AT_ONCE]
+            columns = [list(values) for values in zip(*some, strict=True)]
+            given = [
+                values if give is None else [give(value) for value in values]
+                for give, values in zip(self._givers, columns, strict=True)
+            ]
+            self._connection.execute(
+                self._insert, [list(ids[start : start + _ROWS_AT_ONCE]), *given]
+            )
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Take rows away."""
+        if ids:
+            self._connection.execute(
+                f"DELETE FROM {self.name} WHERE id IN (SELECT unnest(?::BIGINT[]))",  # noqa: S608
+                [list(ids)],
+            )
+
+    def drop(self) -> None:
+        self._connection.execute(f"DROP TABLE IF EXISTS {self.name}")
+
+
+def answered(
+    connection: Any, query: Query, end: Callable[[], None] = lambda: None
+) -> Iterator[tuple[object, ...]]:
+    """Run a query, and return its rows; they are those of this moment, whatever is written while they are read.
+
+    Args:
+        connection: the database.
+        query: what is asked.
+        end: called when the last row was read, or nobody reads on.
+
+    Raises:
+        SqlError: a value cannot be computed, or DuckDB refuses the query.
+    """
+    cursor = connection.cursor()
+    try:
+        cursor.execute(query.sql)
+    except duckdb.Error as error:
+        cursor.close()
+        end()
+        raise _told(error) from error
+    return _rows(cursor, [column.type for column in query.columns], end)
+
+
+def _rows(
+    cursor: Any, types: Sequence[Type], end: Callable[[], None]
+) -> Iterator[tuple[object, ...]]:
+    readers = [reader(of) for of in types]
+    plain = not any(readers)
+    try:
+        while rows := cursor.fetchmany(_ANSWERED_AT_ONCE):
+            if plain:
+                yield from rows
+                continue
+            for row in rows:
+                yield tuple(
+                    value if read is None else read(value)
+                    for read, value in zip(readers, row, strict=True)
+                )
+    except duckdb.Error as error:
+        raise _told(error) from error
+    finally:
+        cursor.close()
+        end()
+
+
+def _told(error: Exception) -> SqlError:
+    first, _, rest = str(error).partition("\n")
+    return SqlError(f"the query cannot be answered: {first}", detail=rest.strip())

@@ -1,0 +1,168 @@
+"""Reads one topic up to the end that it has at the call, and hands each record over.
+
+Read committed: what an application writes later, or has not committed, is read later.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Final, Self
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.reach import ensure_reachable
+
+_TIMEOUT_S: Final = 15.0
+_RECORDS_PER_POLL: Final = 5_000
+_POLL_S: Final = 0.1
+_OPTIONS: Final = {
+    # Nobody joins the group and nothing is committed.
+    "group.id": "duolog-follower",
+    "enable.auto.commit": False,
+    "allow.auto.create.topics": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "isolation.level": "read_committed",
+    "fetch.wait.max.ms": 50,
+    "log_level": 0,
+}
+
+
+class TopicReader:
+    """Keeps up with one topic; a context manager. Used from one thread at a time.
+
+    What is done with a record, `take` says; the start of each partition, `first_offsets`.
+
+    Args:
+        topic: its name.
+        client: options of the Kafka client, `bootstrap.servers` among them.
+
+    Raises:
+        BrokerUnavailable: as it is entered, where nobody answers.
+        KafkaError: there is no such topic, or the broker refuses.
+    """
+
+    def __init__(self, topic: str, client: Mapping[str, str]) -> None:
+        self.topic = topic
+        self._consumer = Consumer({**client, **_OPTIONS})
+        self._bootstrap_servers = client["bootstrap.servers"]
+        self._admin = AdminClient({**client, "log_level": 0})
+        self._reached: dict[int, int] = {}
+        self.began_anew = False
+        """Whether the topic was found to end before what was read of it: it was made again."""
+
+    def __enter__(self) -> Self:
+        try:
+            self._open()
+        except BaseException:
+            self._consumer.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._consumer.close()
+
+    def take(self, message: Message) -> None:
+        """Do what is to be done with a record."""
+        raise NotImplementedError
+
+    def first_offsets(self, ends: Mapping[int, int]) -> dict[int, int]:
+        """Return where to begin in each partition, of which `ends` are the ends; by default at the beginning."""
+        return dict.fromkeys(ends, 0)
+
+    def catch_up(self, timeout_s: float) -> bool:
+        """Read up to where the topic ends now; tell whether that was reached in time.
+
+        Raises:
+            KafkaError: the broker does not answer, or refuses.
+        """
+        deadline = time.monotonic() + timeout_s
+        with self._told():
+            ends = self._end_offsets(list(self._reached))
+            self.began_anew = any(end < self._reached[number] for number, end in ends.items())
+            while (behind := self._behind(ends)) > 0:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._poll(behind, min(left_s, _POLL_S))
+        return True
+
+    def read_on(self, timeout_s: float) -> int:
+        """Take what comes within a time, or at once what is there; return how many records.
+
+        Raises:
+            KafkaError: the broker does not answer, or refuses.
+        """
+        with self._told():
+            return self._poll(1, timeout_s) + self._poll(_RECORDS_PER_POLL, 0)
+
+    def _behind(self, ends: Mapping[int, int]) -> int:
+        """Return how many offsets there are to the ends; as many records come at most."""
+        return sum(max(0, end - self._reached[number]) for number, end in ends.items())
+
+    def _poll(self, count: int, timeout_s: float) -> int:
+        # The client waits for as many as it is asked for.
+        messages = self._consumer.consume(min(count, _RECORDS_PER_POLL), timeout_s)
+        for message in messages:
+            self._reach(message)
+        return len(messages)
+
+    def _open(self) -> None:
+        # The client itself would try for as long as a request may take.
+        ensure_reachable(self._bootstrap_servers)
+        with self._told():
+            found = self._consumer.list_topics(self.topic, _TIMEOUT_S).topics[self.topic]
+            _ensure_well(found.error)
+            self._reached = self.first_offsets(self._end_offsets(list(found.partitions)))
+            # What is before the first record that is kept, is that one (`auto.offset.reset`).
+            self._consumer.assign([TopicPartition(self.topic, *at) for at in self._reached.items()])
+
+    def _end_offsets(self, numbers: Iterable[int]) -> dict[int, int]:
+        asked = {TopicPartition(self.topic, n): OffsetSpec.latest() for n in numbers}  # type: ignore[no-untyped-call]
+        committed = IsolationLevel.READ_COMMITTED
+        answers = self._admin.list_offsets(
+            asked, isolation_level=committed, request_timeout=_TIMEOUT_S
+        )
+        return {at.partition: answer.result(_TIMEOUT_S).offset for at, answer in answers.items()}
+
+    def _reach(self, message: Message) -> None:
+        number, error = message.partition() or 0, message.error()
+        if error is not None and error.code() == ClientError._PARTITION_EOF:  # noqa: SLF001
+            # Before it may stand what is no record: markers of transactions, holes of compaction.
+            self._reached[number] = max(self._reached[number], message.offset() or 0)
+            return
+        _ensure_well(error)
+        self._reached[number] = (message.offset() or 0) + 1
+        self.take(message)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (KafkaException, TimeoutError) as error:
+            told = error.args[0] if isinstance(error, KafkaException) else None
+            raise KafkaError(
+                f'cannot read topic "{self.topic}"',
+                code=told.code() if told else ClientError.REQUEST_TIMED_OUT,
+                detail=f"{told.str() if told else error}.",
+            ) from error
+
+
+def _ensure_well(error: ClientError | None) -> None:
+    if error is not None:
+        raise KafkaException(error)

@@ -1,0 +1,267 @@
+"""Queries as DuckDB answers them, by ksqlDB's rules; no broker, no JVM."""
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import SqlSession, parse
+from duolog.runtime.sql.duck.queries import Translator, source_columns
+from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+
+Ask = Callable[[str], list[tuple[object, ...]]]
+
+_SOURCES = """
+CREATE TABLE users (
+  id BIGINT PRIMARY KEY, name STRING, age INT, score DOUBLE, money DECIMAL(6, 2), tags ARRAY<STRING>,
+  props MAP<STRING, INT>, addr STRUCT<city STRING, `City` INT>, born DATE, at TIMESTAMP, t TIME, raw BYTES
+) WITH (kafka_topic='users', value_format='JSON');
+CREATE TABLE orders (oid INT PRIMARY KEY, uid BIGINT, amount INT) WITH (kafka_topic='orders', value_format='JSON');
+"""
+_AT = dt.datetime(2020, 1, 2, 3, 4, 5, 6000, tzinfo=dt.UTC)
+_ANN = (1, "Ann", 30, 1.5, Decimal("10.50"), ["a", "b"], {"x": 1, "y": None}, {"CITY": "Bonn", "City": 5},
+        dt.date(2020, 1, 2), _AT, 36_000_000, b"\x00A")  # fmt: skip
+_BOB = (2, "Bob", *[None] * 10)
+_CY = (
+    3,
+    "Cy",
+    40,
+    -2.5,
+    Decimal("-3.00"),
+    [],
+    {},
+    {"CITY": None, "City": None},
+    None,
+    None,
+    None,
+    b"",
+)
+_ROWS = {
+    "USERS": [(*_ANN, 1000), (*_BOB, 2000), (*_CY, 3000)],
+    "ORDERS": [(1, 1, 10, 1), (2, 1, 20, 2), (3, 2, 30, 3), (4, 9, 5, 4)],
+}
+
+
+@pytest.fixture(scope="module")
+def ask() -> Ask:
+    session, connection = SqlSession(), connect()
+    list(session.run(_SOURCES))
+    for name, rows in _ROWS.items():
+        columns = source_columns(session.catalog.sources[name])
+        DuckTable(connection, name, columns).add(range(len(rows)), rows)
+
+    def answer(text: str) -> list[tuple[object, ...]]:
+        (node,) = parse(text)
+        query = Translator(session.catalog, lambda source: source.name).query(node)
+        return list(answered(connection, query))
+
+    return answer
+
+
+def test_values_of_all_types_come_back_as_they_were_given(ask: Ask) -> None:
+    assert ask("SELECT * FROM users ORDER BY id;") == [_ANN, _BOB, _CY]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("age + 2147483647", -2147483619),
+        ("-7 / 2", -3),
+        ("-7 % 3", -1),
+        ("age / 0", None),
+        ("score / 0", float("inf")),
+        ("money / 3", Decimal("3.5000000000000")),
+        ("money * 2", Decimal("21.00")),
+        ("CAST(2 AS DECIMAL(2,0)) / CAST(3 AS DECIMAL(2,0))", Decimal("0.666667")),
+        ("tags[1] || tags[-1]", "ab"),
+        ("tags[0]", None),
+        ("props['x'] + 1", 2),
+        ("addr->city + '!'", "Bonn!"),
+        ("addr->`City`", 5),
+        ("name = 'Ann' AND NOT (age = 31)", True),
+        ("props['y'] = 1", False),
+        ("props['y'] IS DISTINCT FROM 1", True),
+        ("age IN (1, 30)", True),
+        ("name LIKE 'A%'", True),
+        ("CASE WHEN age > 35 THEN 'old' ELSE 'young' END", "young"),
+        ("CAST('1.5' AS INT)", None),
+        ("CAST(-1.9 AS INT)", -1),
+        ("CAST('ye' AS BOOLEAN)", True),
+        ("CAST(score AS STRING)", "1.5"),
+        ("CAST(12345678.5 AS STRING)", "12345678.5"),
+        ("CAST(1.5e7 AS STRING)", "1.5E7"),
+        ("CAST(1e-5 AS STRING)", "1.0E-5"),
+        ("CAST(props AS STRING)", "{x=1, y=null}"),
+        ("CAST(at AS STRING)", "2020-01-02T03:04:05.006"),
+        ("CAST(t AS STRING)", "10:00"),
+        ("CAST(at AS TIME)", 11_045_006),
+        ("ROUND(-2.5e0)", -2),
+        ("ROUND(CAST('2.345' AS DECIMAL(4,3)), 2)", Decimal("2.350")),
+        ("SUBSTRING(name, -2, 1)", "n"),
+        ("SUBSTRING(name, 0)", "Ann"),
+        ("LPAD(name, 5, 'xy')", "xyAnn"),
+        ("LPAD(name, 5, '')", None),
+        ("CONCAT(name, CAST(NULL AS STRING), '!')", "Ann!"),
+        ("REGEXP_EXTRACT('x', name)", None),
+        ("REGEXP_REPLACE('banana', '(n)', '<$1>')", "ba<n>a<n>a"),
+        ("EXTRACTJSONFIELD('{\"a\":{\"b\":1}}', '$.a.b')", "1"),
+        ("ARRAY_SORT(ARRAY[3, NULL, 1], 'DESC')", [3, 1, None]),
+        ("ARRAY_DISTINCT(ARRAY[1, NULL, 1, NULL])", [1, None]),
+        ("AS_MAP(ARRAY['a', 'b', 'a'], ARRAY[1, 2, 3])", {"b": 2, "a": 3}),
+        ("MAP('k' := 1, 'k' := 2)", {"k": 2}),
+        ("STRUCT(a := id, b := tags)", {"A": 1, "B": ["a", "b"]}),
+        ("TRANSFORM(tags, x => UCASE(x))", ["A", "B"]),
+        ("FILTER(props, (k, v) => v > 0)", {"x": 1}),
+        ("REDUCE(ARRAY[1, 2], 10, (s, x) => s - x)", 7),
+        ("TRANSFORM(ARRAY[1, 2], x => REDUCE(ARRAY[10, 20], x, (s, y) => s + x * y))", [31, 62]),
+        ("FORMAT_TIMESTAMP(at, 'yyyy-MM-dd''T''HH:mm')", "2020-01-02T03:04"),
+        ("PARSE_DATE('05.01.2020', 'dd.MM.yyyy')", dt.date(2020, 1, 5)),
+        ("TIMESTAMPADD(MONTHS, 1, at)", _AT.replace(month=2)),
+        ("TIMESUB(HOURS, 11, t)", 82_800_000),
+        ("UNIX_TIMESTAMP(at)", 1_577_934_245_006),
+        ("born = '2020-01-02'", True),
+        ("TO_BYTES('QQ==', 'base64')", b"A"),
+        ("GEO_DISTANCE(37.4, -122.1, 37.5, -122.2) > 14", True),
+        ("(SELECT MAX(amount) FROM orders WHERE uid = id)", 20),
+    ],
+)
+def test_an_expression_has_the_value_that_ksqldb_gives_it(
+    ask: Ask, expression: str, value: object
+) -> None:
+    rows = ask(f"SELECT {expression} AS found FROM users WHERE id = 1;")  # noqa: S608
+
+    assert rows == [(value,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (
+            (
+                "SELECT u.name, SUM(o.amount) AS s, COUNT(o.oid) FROM users u LEFT JOIN orders o ON u.id = o.uid "
+                "GROUP BY u.name ORDER BY 2 DESC, u.name;"
+            ),
+            [("Ann", 30, 2), ("Bob", 30, 1), ("Cy", None, 0)],
+        ),
+        (
+            "SELECT uid, SUM(amount) AS s FROM orders GROUP BY uid HAVING s > 5 ORDER BY uid;",
+            [(1, 30), (2, 30)],
+        ),
+        (
+            (
+                "SELECT uid, amount, ROW_NUMBER() OVER (PARTITION BY uid ORDER BY amount DESC) AS n FROM orders "
+                "QUALIFY n = 1 ORDER BY uid;"
+            ),
+            [(1, 20, 1), (2, 30, 1), (9, 5, 1)],
+        ),
+        (
+            "SELECT uid, SUM(SUM(amount)) OVER (ORDER BY uid) FROM orders GROUP BY uid ORDER BY uid;",
+            [(1, 30), (2, 60), (9, 65)],
+        ),
+        (
+            (
+                "WITH big (who) AS (SELECT uid FROM orders WHERE amount > 10) "
+                "SELECT name FROM users WHERE id IN (SELECT who FROM big) ORDER BY name;"
+            ),
+            [("Ann",), ("Bob",)],
+        ),
+        (
+            "SELECT name FROM users u WHERE NOT EXISTS (SELECT oid FROM orders WHERE uid = u.id);",
+            [("Cy",)],
+        ),
+        (
+            "SELECT id FROM users UNION SELECT uid FROM orders ORDER BY id;",
+            [(1,), (2,), (3,), (9,)],
+        ),
+        ("SELECT oid FROM orders EXCEPT SELECT id FROM users;", [(4,)]),
+        ("SELECT DISTINCT uid FROM orders ORDER BY uid LIMIT 1 OFFSET 1;", [(2,)]),
+        (
+            "SELECT COUNT(*) FILTER (WHERE amount > 10), COUNT(DISTINCT uid), TOPK(amount, 2), AVG(amount) FROM orders;",
+            [(2, 3, [30, 20], 16.25)],
+        ),
+        ("SELECT addr->* FROM users WHERE id = 1;", [("Bonn", 5)]),
+        ("SELECT x.n FROM (SELECT COUNT(*) AS n FROM users) x;", [(3,)]),
+        ("SELECT a.oid FROM orders a JOIN orders b ON a.uid = b.uid AND a.oid < b.oid;", [(1,)]),
+        (
+            "SELECT LAG(amount, 1, 0) OVER (ORDER BY oid) AS p FROM orders ORDER BY oid;",
+            [(0,), (10,), (20,), (30,)],
+        ),
+    ],
+)
+def test_a_query_says_what_duckdb_can_say(
+    ask: Ask, text: str, rows: list[tuple[object, ...]]
+) -> None:
+    assert ask(text) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "SELECT * FROM users WHERE name = 11;",
+            "Error in WHERE expression: Cannot compare NAME (STRING) to 11",
+        ),
+        (
+            "SELECT * FROM users WHERE name = NULL;",
+            "Comparison with NULL not supported: STRING = NULL",
+        ),
+        ("SELECT name, COUNT(*) FROM users;", "not part of GROUP BY: NAME"),
+        (
+            "SELECT name FROM users WHERE SUM(age) > 1;",
+            "WHERE cannot have an aggregate function: SUM",
+        ),
+        ("SELECT name, name FROM users;", "Duplicate value columns found in schema: `NAME` STRING"),
+        (
+            "SELECT id, ROWPARTITION FROM users;",
+            "Pull queries don't support the following columns in SELECT",
+        ),
+        (
+            "SELECT * FROM users WINDOW TUMBLING (SIZE 1 SECOND);",
+            "Pull queries don't support WINDOW clauses.",
+        ),
+        ("SELECT nope FROM users;", "SELECT column 'NOPE' cannot be resolved"),
+        ("SELECT * FROM nowhere;", "NOWHERE does not exist."),
+        (
+            "SELECT URL_ENCODE_PARAM(name) FROM users;",
+            "function 'URL_ENCODE_PARAM' is not supported",
+        ),
+        (
+            "SELECT LATEST_BY_OFFSET(name) FROM users;",
+            "function 'LATEST_BY_OFFSET' is not supported",
+        ),
+        (
+            "SELECT FORMAT_DATE(born, 'YYYY-ww') FROM users;",
+            "FORMAT_DATE(DATE, STRING) with these arguments",
+        ),
+        ("SELECT id FROM users UNION SELECT oid, uid FROM orders;", "have as many columns"),
+        ("SELECT * FROM users JOIN users ON 1 = 1;", "two are called USERS"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_by_its_name(ask: Ask, text: str, said: str) -> None:
+    with pytest.raises(SqlError) as error:
+        ask(text)
+
+    assert said in str(error.value)
+
+
+def test_what_only_rows_can_say_is_a_name_in_queries_that_go_on() -> None:
+    (node,) = parse(
+        "CREATE TABLE x AS SELECT order, offset, COUNT(*) FROM s GROUP BY order, offset;"
+    )
+
+    query = node.args["expression"]
+    assert [item.name for item in query.expressions[:2]] == ["ORDER", "OFFSET"]
+
+
+def test_a_row_that_is_taken_away_is_gone() -> None:
+    session, connection = SqlSession(), connect()
+    list(session.run(_SOURCES))
+    columns = source_columns(session.catalog.sources["ORDERS"])
+    table = DuckTable(connection, "orders", columns)
+    table.add([7, 8], [(1, 1, 10, 1), (2, 1, 20, 2)])
+
+    table.remove([7])
+
+    assert connection.execute("SELECT c0 FROM orders").fetchall() == [(2,)]

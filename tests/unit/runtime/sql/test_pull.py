@@ -1,0 +1,209 @@
+"""Queries that answer rows, over topics of a real broker."""
+
+import json
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import SqlSession, parse
+from duolog.runtime.sql import pull
+from duolog.runtime.sql.lookup import lookup_of
+from duolog.runtime.sql.present import PresentRows
+from duolog.testing.cluster import EmbeddedCluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SOURCES = """
+CREATE TABLE riders (id BIGINT PRIMARY KEY, name STRING, home STRUCT<city STRING>, tags ARRAY<STRING>, seen MAP<STRING, INT>)
+  WITH (kafka_topic='riders', value_format='JSON');
+CREATE TABLE places (area STRING PRIMARY KEY, spot INT PRIMARY KEY, rides BIGINT)
+  WITH (kafka_topic='places', format='JSON');
+CREATE TABLE hourly (id STRING PRIMARY KEY, rides BIGINT)
+  WITH (kafka_topic='hourly', value_format='JSON', window_type='TUMBLING', window_size='1 SECOND');
+CREATE STREAM rides (id BIGINT KEY, km DOUBLE, bike BYTES HEADER('bike'))
+  WITH (kafka_topic='rides', value_format='JSON');
+"""
+
+
+class Broker:
+    """What an engine has that answers rows, and a hand that writes."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.session = SqlSession()
+        list(self.session.run(_SOURCES))
+        self.catalog = self.session.catalog
+        self.present = PresentRows({"bootstrap.servers": bootstrap})
+        self._producer = Producer({"bootstrap.servers": bootstrap})
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        topics = [NewTopic(name, 2, 1) for name in ("riders", "places", "hourly", "rides")]
+        for made in admin.create_topics(topics).values():
+            made.result()
+
+    def write(self, topic: str, key: bytes, value: object, at: int = 0, **more: Any) -> None:
+        data = None if value is None else json.dumps(value).encode()
+        self._producer.produce(topic, key=key, value=data, timestamp=at or 1, **more)
+
+    def ask(self, text: str) -> list[tuple[object, ...]]:
+        self._producer.flush()
+        (node,) = parse(text)
+        with pull.select(self, node, text) as rows:
+            return list(rows)
+
+    def is_lookup(self, text: str) -> bool:
+        (node,) = parse(text)
+        return lookup_of(node, self.catalog) is not None
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    path: Path = tmp_path_factory.mktemp("pull")
+    with EmbeddedCluster(path / "broker") as cluster:
+        found = Broker(cluster.bootstrap_servers)
+        for number, name in enumerate(["Ann", "Bob", "Cy"], 1):
+            value = {"NAME": name, "HOME": {"CITY": "Bonn"}, "TAGS": [name], "SEEN": {"a": number}}
+            found.write("riders", _id(number), value, number * 1000)
+        for area, spot, rides in (("n", 1, 5), ("n", 2, 7), ("s", 1, 9)):
+            found.write(
+                "places", json.dumps({"AREA": area, "SPOT": spot}).encode(), {"RIDES": rides}
+            )
+        for name, start, rides in (("a", 1000, 5), ("a", 2000, 6), ("b", 1000, 1)):
+            found.write(
+                "hourly", name.encode() + struct.pack(">q", start), {"RIDES": rides}, start + 5
+            )
+        for number, km in ((1, 1.5), (2, 2.5), (1, 4.0)):
+            found.write("rides", _id(number), {"KM": km}, headers=[("bike", b"red")])
+        yield found
+        found.present.close()
+
+
+def _id(number: int) -> bytes:
+    return struct.pack(">q", number)
+
+
+def test_a_row_is_looked_up_by_its_key_without_a_database(broker: Broker) -> None:
+    text = "SELECT name, ROWTIME, id FROM riders WHERE id = 2;"
+
+    assert broker.is_lookup(text)
+    assert broker.ask(text) == [("Bob", 2000, 2)]
+    assert broker.ask("SELECT name FROM riders WHERE id = 17;") == []
+
+
+@pytest.mark.parametrize(
+    ("where", "names"),
+    [
+        ("id IN (3, 1, 99)", ["Cy", "Ann"]),
+        ("2 = id", ["Bob"]),
+        ("id = 2 AND name = 'Bob'", ["Bob"]),
+        ("id = 2 AND name > 'Bob'", []),
+        ("id IN (1, 2, 3) AND ROWTIME >= 2000 AND 3000 > ROWTIME", ["Bob"]),
+    ],
+)
+def test_a_lookup_gives_what_the_database_gives(
+    broker: Broker, where: str, names: list[str]
+) -> None:
+    asked = f"SELECT name FROM riders WHERE {where};"  # noqa: S608
+    more = f"SELECT name FROM riders WHERE ({where}) OR false ORDER BY name;"  # noqa: S608
+
+    assert broker.is_lookup(asked)
+    assert not broker.is_lookup(more)
+    assert [name for (name,) in broker.ask(asked)] == names
+    assert [name for (name,) in broker.ask(more)] == sorted(names)
+
+
+def test_a_key_of_several_columns_is_looked_up_whole(broker: Broker) -> None:
+    assert broker.is_lookup("SELECT * FROM places WHERE spot = 2 AND area = 'n';")
+    assert broker.ask("SELECT * FROM places WHERE spot = 2 AND area = 'n';") == [("n", 2, 7)]
+    assert not broker.is_lookup("SELECT rides FROM places WHERE area = 'n';")
+    assert broker.ask("SELECT rides FROM places WHERE area = 'n' ORDER BY rides;") == [(5,), (7,)]
+
+
+def test_windows_of_a_key_come_with_their_bounds(broker: Broker) -> None:
+    asked = "SELECT * FROM hourly WHERE id = 'a' AND WINDOWSTART > '1970-01-01T00:00:01';"
+
+    assert broker.is_lookup(asked)
+    assert broker.ask(asked) == [("a", 2000, 3000, 6)]
+    assert broker.ask("SELECT WINDOWEND, ROWTIME FROM hourly WHERE id = 'a';") == [
+        (2000, 1005),
+        (3000, 2005),
+    ]
+    assert broker.ask(
+        "SELECT WINDOWSTART, SUM(rides) FROM hourly GROUP BY WINDOWSTART ORDER BY 1;"
+    ) == [
+        (1000, 6),
+        (2000, 6),
+    ]
+
+
+def test_an_answer_has_what_was_written_before_it_was_asked_for(broker: Broker) -> None:
+    count = "SELECT COUNT(*), MAX(name) FROM riders;"
+    broker.write("riders", _id(50), {"NAME": "Zoe"})
+    assert broker.ask(count) == [(4, "Zoe")]
+
+    broker.write("riders", _id(50), {"NAME": "Yan"})
+    assert broker.ask(count) == [(4, "Yan")]
+
+    broker.write("riders", _id(50), None)
+    assert broker.ask(count) == [(3, "Cy")]
+    assert broker.ask("SELECT name FROM riders WHERE id = 50;") == []
+
+
+def test_values_with_parts_come_back_whole(broker: Broker) -> None:
+    rows = broker.ask(
+        "SELECT home, tags, seen, home->city, seen['a'] + 1 FROM riders ORDER BY id LIMIT 1;"
+    )
+
+    assert rows == [({"CITY": "Bonn"}, ["Ann"], {"a": 1}, "Bonn", 2)]
+
+
+def test_a_select_over_a_stream_ends_with_what_is_there(broker: Broker) -> None:
+    rows = broker.ask("SELECT id, km, bike FROM rides ORDER BY km;")
+    assert rows == [(1, 1.5, b"red"), (2, 2.5, b"red"), (1, 4.0, b"red")]
+
+    joined = broker.ask(
+        "SELECT r.name, SUM(s.km) AS km FROM rides s JOIN riders r ON r.id = s.id GROUP BY r.name ORDER BY km DESC;"
+    )
+    assert joined == [("Ann", 5.5), ("Bob", 2.5)]
+
+
+def test_columns_are_told_with_their_types(broker: Broker) -> None:
+    (node,) = parse("SELECT * FROM hourly WHERE id = 'a';")
+
+    with pull.select(broker, node, "") as rows:
+        assert rows.columns == (
+            ("ID", "STRING"),
+            ("WINDOWSTART", "BIGINT"),
+            ("WINDOWEND", "BIGINT"),
+            ("RIDES", "BIGINT"),
+        )
+
+
+def test_an_answer_is_that_of_its_moment_whatever_is_asked_meanwhile(broker: Broker) -> None:
+    (node,) = parse("SELECT id FROM riders ORDER BY id;")
+    first = pull.select(broker, node, "")
+    broker.write("riders", _id(60), {"NAME": "Late"})
+    assert broker.ask("SELECT COUNT(*) FROM riders;") == [(4,)]
+
+    assert list(first) == [(1,), (2,), (3,)]
+    broker.write("riders", _id(60), None)
+
+
+def test_a_topic_that_is_missing_is_an_error_and_is_asked_again(broker: Broker) -> None:
+    list(
+        broker.session.run(
+            "CREATE TABLE gone (id INT PRIMARY KEY, v INT) WITH (kafka_topic='gone', value_format='JSON', partitions=1);"
+        )
+    )
+
+    with pytest.raises(Exception, match="gone"):
+        broker.ask("SELECT * FROM gone;")
+
+
+def test_a_value_that_cannot_be_computed_is_an_error_of_the_query(broker: Broker) -> None:
+    with pytest.raises(SqlError, match="cannot be answered"):
+        broker.ask("SELECT SUM(id + 9223372036854775000) FROM riders;")
