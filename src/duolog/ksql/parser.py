@@ -32,8 +32,8 @@ class KsqlParser(RowsParser):
     def _statements(self) -> dict[tuple[str, ...], Callable[[], exp.Expression]]:
         """Words with which statements begin, and who reads on; longer ones first."""
         return {
-            ("SELECT",): self.rows_query,
-            ("WITH",): self.rows_query,
+            ("SELECT",): self.rows_statement,
+            ("WITH",): self.rows_statement,
             ("CREATE",): self._create,
             ("INSERT", "INTO"): self._insert,
             ("DROP",): self._drop,

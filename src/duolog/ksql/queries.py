@@ -102,7 +102,7 @@ def select(state: SessionState, node: exp.Select) -> Done:
     Raises:
         SqlError: it cannot run.
     """
-    _ensure_goes_on(node)
+    ensure_goes_on(node)
     planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))
     query_id = state.next_id(f"transient_{planned.sources[0].name}")
     return Done(node, selected=PersistentQuery(query_id, planned, "", text_of(node)))
@@ -146,12 +146,12 @@ def _ensure_no_limit(what: str, select: exp.Expression) -> None:
         raise SqlError(f"{what} statements don't support LIMIT clause.")
 
 
-def _ensure_goes_on(select: exp.Select) -> None:
+def ensure_goes_on(select: exp.Select) -> None:
     """Refuse what only a query can say that answers rows and ends."""
     found = select.find(*ROWS_ONLY)
     distinct = select.args.get("distinct")
     if found is not None or distinct:
-        what = "DISTINCT" if distinct else _TOLD.get(type(found), "a query within it")
+        what = "DISTINCT" if found is None else _TOLD.get(type(found), "a query within it")
         raise SqlError(
             f"A query that goes on cannot have {what}",
             at=place_of(found) if found is not None else None,

@@ -9,9 +9,9 @@ The words are read as such only in a query of its own: CREATE … AS SELECT and 
 
 from typing import Final
 
-from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType, exp
 
+from duolog.ksql import nodes
 from duolog.ksql.query_parser import Clause, QueryParser
 
 _SETS: Final[dict[str, type[exp.SetOperation]]] = {
@@ -33,6 +33,12 @@ class RowsParser(QueryParser):
 
     _answers = False
     """Whether what is read now is a query that answers rows."""
+
+    def rows_statement(self) -> exp.Expression:
+        """Read a query that is a statement of its own."""
+        found = self.rows_query()
+        assert isinstance(found, exp.Expression), found
+        return found
 
     def rows_query(self) -> exp.Query:
         """Read a query of its own, or one in parentheses within it."""
@@ -150,10 +156,10 @@ class RowsParser(QueryParser):
             found.set("alias", exp.TableAlias(this=self.identifier("an alias")))
         return found
 
-    def _join(self) -> exp.Join | None:
+    def _join(self) -> nodes.SourceJoin | None:
         token = self._curr
         if self._answers and self.take_word("CROSS", "JOIN"):
-            return self.expression(exp.Join(this=self._source(), kind="CROSS"), token)
+            return self.expression(nodes.SourceJoin(this=self._source(), kind="CROSS"), token)
         return super()._join()
 
     # Expressions.

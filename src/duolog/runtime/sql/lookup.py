@@ -141,7 +141,9 @@ def _only_table(query: exp.Query, catalog: Catalog) -> SourceInfo | None:
         return None
     known = {column.name for column in source_columns(source)}
     names = {column.name for column in query.find_all(exp.Column)} - {"*", ""}
-    return None if any(map(is_aggregate, query.walk())) or names - known else source
+    return (
+        None if any(map(is_aggregate, query.find_all(exp.Anonymous))) or names - known else source
+    )
 
 
 def _conditions(

@@ -1,15 +1,41 @@
 """What the answers to a SELECT need of the engine that runs it."""
 
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from duolog.ksql.catalog import Catalog
 from duolog.ksql.session import SqlSession
+from duolog.runtime.sql.present import PresentRows
+from duolog.runtime.sql.topics import Topics
+
+if TYPE_CHECKING:
+    from duolog.engine import Engine as SparkEngine
+
+
+class Answering(Protocol):
+    """What has a catalog, and rows over it."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def present(self) -> PresentRows: ...
 
 
 class Engine(Protocol):
-    """A catalog over one Kafka cluster; `engine.SqlEngine` is one."""
+    """A catalog over one Kafka cluster, and who runs queries on it; `engine.SqlEngine` is one."""
 
     bootstrap: str
-    service_id: str
     data: Path
     session: SqlSession
+    topics: Topics
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def present(self) -> PresentRows: ...
+
+    @property
+    def spark(self) -> "SparkEngine":
+        """The engine that runs queries; its JVM starts when something of it is used."""

@@ -16,7 +16,8 @@ from confluent_kafka import Message
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog import SourceInfo
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.sql.duck.queries import Query, source_columns
+from duolog.runtime.sql.duck.queries import source_columns
+from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.source_rows import SourceRows
 from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_reader import TopicReader

@@ -6,28 +6,17 @@
 The rows are those of everything that stood in the topics when the query began.
 """
 
-from typing import Protocol
-
 from sqlglot import exp
 
-from duolog.ksql.catalog import Catalog, SourceInfo
+from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.types import sql_name
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.duck.queries import Translator
 from duolog.runtime.sql.duck.selects import ResultColumn
 from duolog.runtime.sql.lookup import lookup_of
-from duolog.runtime.sql.present import PresentRows, placeholder
-
-
-class Answering(Protocol):
-    """What an engine has that answers rows."""
-
-    @property
-    def catalog(self) -> Catalog: ...
-
-    @property
-    def present(self) -> PresentRows: ...
+from duolog.runtime.sql.needs import Answering
+from duolog.runtime.sql.present import placeholder
 
 
 def select(engine: Answering, statement: exp.Query, text: str) -> Rows:

@@ -1,16 +1,37 @@
-"""A SELECT that goes on: EMIT CHANGES, EMIT FINAL."""
+"""A SELECT that goes on: EMIT CHANGES, EMIT FINAL.
+
+    columns and conditions of one stream, or columns of one table     `passing`: DuckDB over what comes, no JVM
+    all else                                                          `transient`: a query of its own on Spark, whose
+                                                                      rows come by a topic that goes with it
+
+Rows come as fast as they are taken: what is not taken yet waits in the topic. They end by LIMIT, by `close` and by Ctrl-C.
+"""
 
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
+from duolog.ksql.queries import ensure_goes_on
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.needs import Engine
+from duolog.runtime.sql.passing import passing_rows
+from duolog.runtime.sql.pushed import PushedRows
+from duolog.runtime.sql.transient import transient_rows
 
 
-def select(engine: Engine, statement: exp.Select, text: str) -> Rows:
+def select(engine: Engine, statement: exp.Query, text: str) -> Rows:
     """Return the rows of a SELECT with EMIT.
 
     Raises:
         SqlError: it cannot run.
+        BrokerUnavailable, KafkaError: a topic cannot be read.
     """
-    raise SqlError("a SELECT with EMIT is not answered yet", statement=text)
+    try:
+        if not isinstance(statement, exp.Select):
+            raise SqlError("A query that goes on is one SELECT, and no UNION, EXCEPT or INTERSECT")
+        ensure_goes_on(statement)
+        columns, source = passing_rows(engine, statement) or transient_rows(engine, statement)
+    except SqlError as error:
+        raise error.in_statement(text) from error.__cause__
+    limit = statement.args.get("limit")
+    most = None if limit is None else int(limit.expression.name)
+    return Rows(columns, PushedRows(source, most), unbounded=True)

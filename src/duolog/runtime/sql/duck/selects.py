@@ -242,6 +242,7 @@ class Selecting:
         behind = f" FILTER (WHERE {condition(inside.condition(where))})" if where else ""
         if window:
             behind += f" OVER ({self._window(window, inside)})"
+        assert isinstance(call, exp.Anonymous), call
         return _call(found, name, call, inside, behind)
 
     def _window(self, window: exp.Window, binder: Binder) -> str:

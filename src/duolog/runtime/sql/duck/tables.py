@@ -10,7 +10,8 @@ import duckdb
 
 from duolog.ksql.errors import SqlError
 from duolog.plan.types import Type
-from duolog.runtime.sql.duck.queries import Query, SourceColumn
+from duolog.runtime.sql.duck.queries import SourceColumn
+from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
 from duolog.serde.row import Row
 
@@ -68,6 +69,10 @@ class DuckTable:
                 f"DELETE FROM {self.name} WHERE id IN (SELECT unnest(?::BIGINT[]))",  # noqa: S608
                 [list(ids)],
             )
+
+    def clear(self) -> None:
+        """Take all rows away."""
+        self._connection.execute(f"DELETE FROM {self.name}")  # noqa: S608
 
     def drop(self) -> None:
         self._connection.execute(f"DROP TABLE IF EXISTS {self.name}")
