@@ -26,12 +26,17 @@ def select(engine: Engine, statement: exp.Query, text: str) -> Rows:
         BrokerUnavailable, KafkaError: a topic cannot be read.
     """
     try:
-        if not isinstance(statement, exp.Select):
-            raise SqlError("A query that goes on is one SELECT, and no UNION, EXCEPT or INTERSECT")
-        ensure_goes_on(statement)
-        columns, source = passing_rows(engine, statement) or transient_rows(engine, statement)
+        select = _one_select(statement)
+        columns, source = passing_rows(engine, select) or transient_rows(engine, select)
     except SqlError as error:
         raise error.in_statement(text) from error.__cause__
     limit = statement.args.get("limit")
     most = None if limit is None else int(limit.expression.name)
     return Rows(columns, PushedRows(source, most), unbounded=True)
+
+
+def _one_select(statement: exp.Query) -> exp.Select:
+    if not isinstance(statement, exp.Select):
+        raise SqlError("A query that goes on is one SELECT, and no UNION, EXCEPT or INTERSECT")
+    ensure_goes_on(statement)
+    return statement

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
+from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession, parse
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.serde.row import Row
 
 Ask = Callable[[str], list[tuple[object, ...]]]
 
@@ -21,10 +23,10 @@ CREATE TABLE users (
 CREATE TABLE orders (oid INT PRIMARY KEY, uid BIGINT, amount INT) WITH (kafka_topic='orders', value_format='JSON');
 """
 _AT = dt.datetime(2020, 1, 2, 3, 4, 5, 6000, tzinfo=dt.UTC)
-_ANN = (1, "Ann", 30, 1.5, Decimal("10.50"), ["a", "b"], {"x": 1, "y": None}, {"CITY": "Bonn", "City": 5},
+_ANN: Row = (1, "Ann", 30, 1.5, Decimal("10.50"), ["a", "b"], {"x": 1, "y": None}, {"CITY": "Bonn", "City": 5},
         dt.date(2020, 1, 2), _AT, 36_000_000, b"\x00A")  # fmt: skip
-_BOB = (2, "Bob", *[None] * 10)
-_CY = (
+_BOB: Row = (2, "Bob", *[None] * 10)
+_CY: Row = (
     3,
     "Cy",
     40,
@@ -38,7 +40,7 @@ _CY = (
     None,
     b"",
 )
-_ROWS = {
+_ROWS: dict[str, list[Row]] = {
     "USERS": [(*_ANN, 1000), (*_BOB, 2000), (*_CY, 3000)],
     "ORDERS": [(1, 1, 10, 1), (2, 1, 20, 2), (3, 2, 30, 3), (4, 9, 5, 4)],
 }
@@ -54,6 +56,7 @@ def ask() -> Ask:
 
     def answer(text: str) -> list[tuple[object, ...]]:
         (node,) = parse(text)
+        assert isinstance(node, exp.Query)
         query = Translator(session.catalog, lambda source: source.name).query(node)
         return list(answered(connection, query))
 

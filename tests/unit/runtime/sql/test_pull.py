@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.session import SqlSession, parse
+from duolog.ksql.session import SqlSession
+from duolog.ksql.session import parse as statements
 from duolog.runtime.sql import pull
 from duolog.runtime.sql.lookup import lookup_of
 from duolog.runtime.sql.present import PresentRows
@@ -51,12 +53,12 @@ class Broker:
 
     def ask(self, text: str) -> list[tuple[object, ...]]:
         self._producer.flush()
-        (node,) = parse(text)
+        node = _query(text)
         with pull.select(self, node, text) as rows:
             return list(rows)
 
     def is_lookup(self, text: str) -> bool:
-        (node,) = parse(text)
+        node = _query(text)
         return lookup_of(node, self.catalog) is not None
 
 
@@ -80,6 +82,12 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
             found.write("rides", _id(number), {"KM": km}, headers=[("bike", b"red")])
         yield found
         found.present.close()
+
+
+def _query(text: str) -> exp.Query:
+    (node,) = statements(text)
+    assert isinstance(node, exp.Query)
+    return node
 
 
 def _id(number: int) -> bytes:
@@ -172,7 +180,7 @@ def test_a_select_over_a_stream_ends_with_what_is_there(broker: Broker) -> None:
 
 
 def test_columns_are_told_with_their_types(broker: Broker) -> None:
-    (node,) = parse("SELECT * FROM hourly WHERE id = 'a';")
+    node = _query("SELECT * FROM hourly WHERE id = 'a';")
 
     with pull.select(broker, node, "") as rows:
         assert rows.columns == (
@@ -184,7 +192,7 @@ def test_columns_are_told_with_their_types(broker: Broker) -> None:
 
 
 def test_an_answer_is_that_of_its_moment_whatever_is_asked_meanwhile(broker: Broker) -> None:
-    (node,) = parse("SELECT id FROM riders ORDER BY id;")
+    node = _query("SELECT id FROM riders ORDER BY id;")
     first = pull.select(broker, node, "")
     broker.write("riders", _id(60), {"NAME": "Late"})
     assert broker.ask("SELECT COUNT(*) FROM riders;") == [(4,)]
