@@ -133,7 +133,7 @@ def test_values_of_all_types_come_back_as_they_were_given(ask: Ask) -> None:
 def test_an_expression_has_the_value_that_ksqldb_gives_it(
     ask: Ask, expression: str, value: object
 ) -> None:
-    rows = ask(f"SELECT {expression} AS found FROM users WHERE id = 1;")  # noqa: S608
+    rows = ask(f"SELECT {expression} AS found FROM users WHERE id = 1;")
 
     assert rows == [(value,)]
 
