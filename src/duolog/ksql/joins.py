@@ -15,7 +15,7 @@ Source: ksqlDB's documentation of joins.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from sqlglot import exp
 
@@ -53,6 +53,13 @@ _KINDS: Final[dict[str, JoinKind]] = {
     "FULL": "outer",
 }
 """What a join is of two sides; of a RIGHT one they change places."""
+
+
+class _Given(NamedTuple):
+    """The columns that a column of a join's key is the value of, and which of them are null where a side is missing."""
+
+    columns: tuple[exp.Expression, ...]
+    or_null: tuple[exp.Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +154,7 @@ class Joiner:
         self._ensure_partitions(left, right)
         window = window_of(within)
         criterion = _in_order_of(right, _in_order_of(left, criterion, own="left"), own="right")
-        given = _givens(left, criterion)
+        given = _givens(left, criterion, join)
         _ensure_key(given, criterion)
         left = replace(left, node=self._keyed(left, criterion.lefts))
         right = replace(right, node=self._keyed(right, criterion.rights))
@@ -183,7 +190,7 @@ class Joiner:
             right, criterion, "stream-table joins", "the table's primary key"
         )
         self._ensure_partitions(left, right)
-        given = _givens(left, criterion)
+        given = _givens(left, criterion, join)
         _ensure_key(given, criterion)
         stream = self._keyed(left, criterion.lefts)
         if stream.schema.window != right.node.schema.window:
@@ -206,7 +213,7 @@ class Joiner:
         if not _is_key(left, criterion.lefts):
             return self._foreign(left, right, join, criterion)
         self._ensure_partitions(left, right)
-        given = _givens(left, criterion)
+        given = _givens(left, criterion, join)
         if left.node.schema.window != right.node.schema.window:
             raise no_repartitioning(join)
         first, second = (right, left) if _side(join) == "RIGHT" else (left, right)
@@ -272,9 +279,9 @@ class Joiner:
         node: Node,
         sides: tuple[Relation, Relation],
         join: exp.Join,
-        givens: Sequence[tuple[exp.Expression, ...]],
+        givens: Sequence[_Given],
     ) -> Relation:
-        """Return what comes out of a join; `givens` are the columns that each column of its key is the value of.
+        """Return what comes out of a join; `givens` are what each column of its key is the value of.
 
         A key is a column of its own where there are none, or where each of the sides may be missing.
         """
@@ -283,14 +290,14 @@ class Joiner:
         own: list[Visible] = []
         keys = []
         for key, given in zip(node.schema.inner_key, givens, strict=True):
-            if given and _side(join) != "FULL":
-                keys.append(KeyColumn(key.name, given))
+            if given.columns and _side(join) != "FULL":
+                keys.append(KeyColumn(key.name, given.columns, given.or_null))
                 continue
             name = _synthetic(taken)
             taken.add(name)
             own.append(Visible("", name, ColumnRef(key.name), key.type))
             column = exp.column(exp.to_identifier(name, quoted=True))
-            keys.append(KeyColumn(key.name, (column,), _SYNTHETIC_NOTE.format(name)))
+            keys.append(KeyColumn(key.name, (column,), note=_SYNTHETIC_NOTE.format(name)))
         sources = sides[0].sources + sides[1].sources
         return Relation(node, SqlScope((*own, *columns)), sources, tuple(keys), JOINING)
 
@@ -325,7 +332,8 @@ def _is_key(side: Relation, matched: Sequence[Matched]) -> bool:
 
 def _is_column(side: Relation, key: KeyColumn, matched: Matched) -> bool:
     wanted = meaning(matched.node, side.scope)
-    return matched.is_column and any(wanted == meaning(one, side.scope) for one in key.given)
+    sure = (one for one in key.given if one not in key.or_null)
+    return matched.is_column and any(wanted == meaning(one, side.scope) for one in sure)
 
 
 def _in_order_of(side: Relation, criterion: Criterion, own: Literal["left", "right"]) -> Criterion:
@@ -359,23 +367,29 @@ def _by_primary_key(right: Relation, criterion: Criterion, what: str, key: str) 
     return found
 
 
-def _givens(left: Relation, criterion: Criterion) -> list[tuple[exp.Expression, ...]]:
-    """Return the columns that each column of a join's key is the value of, the left ones first."""
-    keyed = _is_key(left, criterion.lefts)
+def _givens(left: Relation, criterion: Criterion, join: exp.Join) -> list[_Given]:
+    """Return what each column of a join's key is, the left one's columns first."""
+    keyed, side = _is_key(left, criterion.lefts), _side(join)
     givens = []
     for at, pair in enumerate(criterion.pairs):
-        found = list(left.keys[at].given) if keyed else _column(pair.left, criterion.scope)
-        givens.append((*found, *_column(pair.right, criterion.scope)))
+        ours = left.keys[at].given if keyed else _column(pair.left, criterion.scope)
+        theirs = _column(pair.right, criterion.scope)
+        or_null = left.keys[at].or_null if keyed else ()
+        if side == "LEFT":
+            or_null += theirs
+        elif side == "RIGHT":
+            or_null = ours
+        givens.append(_Given(ours + theirs, or_null))
     return givens
 
 
-def _column(matched: Matched, scope: SqlScope) -> list[exp.Expression]:
+def _column(matched: Matched, scope: SqlScope) -> tuple[exp.Expression, ...]:
     """Return a column under the name of its source; nothing of another expression."""
     if not isinstance(matched.node, exp.Column):
-        return []
+        return ()
     found = scope.find(matched.node)
     name, source = (exp.to_identifier(one, quoted=True) for one in (found.name, found.source))
-    return [exp.column(name, table=source)]
+    return (exp.column(name, table=source),)
 
 
 def _values(first: Relation, second: Relation) -> tuple[Named, ...]:
@@ -402,7 +416,7 @@ def _synthetic(taken: set[str]) -> str:
     return name
 
 
-def _ensure_key(givens: Sequence[tuple[exp.Expression, ...]], criterion: Criterion) -> None:
+def _ensure_key(givens: Sequence[_Given], criterion: Criterion) -> None:
     for given, one in zip(givens, criterion.lefts, strict=True):
-        name = key_name(given[0]) if given else _SYNTHETIC
+        name = key_name(given.columns[0]) if given.columns else _SYNTHETIC
         ensure_no_maps([SqlColumn(name, one.bound.type, "KEY")])

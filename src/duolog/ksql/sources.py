@@ -58,6 +58,8 @@ class KeyColumn:
 
     name: str
     given: tuple[exp.Expression, ...]
+    or_null: tuple[exp.Expression, ...] = ()
+    """Those of `given` that are null where their side of a join is missing: no key of a further one."""
     note: str = ""
     """What an error says besides where it is missing."""
 

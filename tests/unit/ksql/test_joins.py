@@ -394,6 +394,24 @@ def test_a_foreign_key_finds_the_row_wherever_either_changes() -> None:
     ]
 
 
+def test_what_is_null_where_a_side_is_missing_matches_nothing_in_the_next_join() -> None:
+    query = (
+        "SELECT e.id, p.id, km, name FROM ends e LEFT JOIN pays p WITHIN 1 HOUR GRACE PERIOD 0 SECONDS ON e.id = p.id "
+        "{} JOIN drivers d ON {} = d.id"
+    )
+    given: tuple[Given, ...] = (
+        ("drivers", 1, {"NAME": "Ada"}, 0),
+        ("ends", 1, {"KM": 5}, 1),
+        ("ends", 2, {"KM": 5}, 7_200_002),
+    )
+
+    by_left = run("CREATE STREAM made AS " + query.format("", "e.id"), *given)
+    by_right = run("CREATE STREAM made AS " + query.format("", "p.id"), *given)
+
+    assert by_left == [(1, {"P_ID": None, "KM": 5, "NAME": "Ada"}, 1)]
+    assert by_right == []
+
+
 # Beyond ksqlDB.
 
 
