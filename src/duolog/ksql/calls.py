@@ -69,7 +69,8 @@ def _lambda(
         parameters = tuple(map(Variable, names, found))
         body = binding.knowing(dict(zip(names, parameters, strict=True))).bind(node.this)
         return Bound(Lambda(parameters, body.expression), LambdaOf("LAMBDA", found, body.type))
-    raise _not_accepted(function.name, [other.type for other in others if other], node)
+    lambdas = [LambdaOf("LAMBDA", (), NULL) if other is None else other.type for other in others]
+    raise _not_accepted(function.name, lambdas, node)
 
 
 def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:

@@ -22,7 +22,7 @@ from duolog.ksql.sources import KeyColumn
 from duolog.ksql.steps import Steps, unused
 from duolog.ksql.types import sql_name
 from duolog.plan.nodes import Node, Project, Rename
-from duolog.plan.types import NULL
+from duolog.plan.types import NULL, parts_of
 
 if TYPE_CHECKING:
     from duolog.plan.expressions import Named
@@ -159,7 +159,7 @@ def _ensure_once(view: View, key: KeyColumn, found: Sequence[Item]) -> None:
 
 
 def _typed(bound: Bound, item: Item) -> Bound:
-    if bound.type == NULL:
+    if NULL in parts_of(bound.type):
         raise SqlError(
             "Can't infer a type of null. Please explicitly cast it to a required type, "
             "e.g. CAST(null AS VARCHAR).",
