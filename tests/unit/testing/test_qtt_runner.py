@@ -36,3 +36,13 @@ def test_another_error_than_the_expected_one_is_a_failure() -> None:
 
     assert outcome.status == "fail"
     assert "cannot be resolved" in outcome.reason
+
+
+def test_a_test_of_the_server_may_insert_rows_and_no_more() -> None:
+    row = "INSERT INTO s VALUES ('x', 1.5);"
+    wrong = {"suite": "RQTT", "expectedError": {"message": "Expected type INTEGER for field `A`"}}
+
+    assert run_case(case_of(row, **wrong)).status == "pass"
+    assert run_case(case_of("", suite="RQTT", responses=[{"query": []}])).status == "skip"
+    assert run_case(case_of("", suite="RQTT")).status == "pass"
+    assert run_case(case_of("")).reason == "test did not generate any queries"

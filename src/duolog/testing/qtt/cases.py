@@ -32,7 +32,18 @@ class Case:
 
     @property
     def expected_error(self) -> dict[str, Any] | None:
-        return self.spec.get("expectedException")
+        """What the last statement must fail with; the tests of the REST server have another word for it."""
+        return self.spec.get("expectedException") or self.spec.get("expectedError")
+
+    @property
+    def asks_rows(self) -> bool:
+        """Whether a SELECT must answer with rows, which is a matter of the server."""
+        return any(key != "admin" for answer in self.spec.get("responses") or () for key in answer)
+
+    @property
+    def of_server(self) -> bool:
+        """Whether it is a test of the REST server, which need not begin a query."""
+        return self.spec.get("suite") == "RQTT"
 
 
 def read_cases(files: Iterable[Path]) -> Iterator[Case]:
