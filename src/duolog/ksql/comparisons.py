@@ -147,7 +147,12 @@ def _alike(left: Bound, right: Bound) -> tuple[Bound, Bound]:
 def _between(binding: Binding, node: exp.Expression) -> Bound:
     low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
     high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-    return binding.bind(exp.And(this=low, expression=high))
+    try:
+        return binding.bind(exp.And(this=low, expression=high))
+    except SqlError as error:
+        if not error.message.startswith("Cannot compare"):
+            raise
+        raise SqlError(f"Invalid expression: {error.message}", at=place_of(node)) from None
 
 
 def _in(binding: Binding, node: exp.Expression) -> Bound:

@@ -13,6 +13,7 @@ from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import INSERTED, SELECTED, Properties
+from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses
 from duolog.ksql.rows_parser import ROWS_ONLY
 from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
@@ -102,8 +103,13 @@ def select(state: SessionState, node: exp.Select) -> Done:
     Raises:
         SqlError: it cannot run.
     """
+    ends = node.args.get("emit") is None and state.settings.strict
+    if ends:
+        ensure_clauses(node, state.settings)
     ensure_goes_on(node)
     planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))
+    if ends:
+        ensure_by_key(node, planned.sources[0], state.settings)
     query_id = state.next_id(f"transient_{planned.sources[0].name}")
     return Done(node, selected=PersistentQuery(query_id, planned, "", text_of(node)))
 

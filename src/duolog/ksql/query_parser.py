@@ -10,6 +10,7 @@ from sqlglot import TokenType, exp
 
 from duolog.ksql import nodes
 from duolog.ksql.expression_parser import ExpressionParser
+from duolog.ksql.pull_rules import negative_limit
 from duolog.ksql.words import CALENDAR_UNITS, UNITS
 
 _SIDES: Final = ("LEFT", "RIGHT", "FULL")
@@ -51,8 +52,15 @@ class QueryParser(ExpressionParser):
             (("PARTITION", "BY"), "partition_by", self._partition),
             (("HAVING",), "having", lambda: exp.Having(this=self.condition())),
             (("EMIT",), "emit", self._emit),
-            (("LIMIT",), "limit", lambda: exp.Limit(expression=self.integer())),
+            (("LIMIT",), "limit", self._limit),
         )
+
+    def _limit(self) -> exp.Limit:
+        negative = self._match(TokenType.DASH)
+        number = self.integer()
+        if negative:
+            raise negative_limit()
+        return exp.Limit(expression=number)
 
     # What is selected.
 

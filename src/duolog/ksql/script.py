@@ -17,6 +17,9 @@ _PARTS: Final = re.compile(
 )
 """What a text is made of: literals, quoted names and comments, in which a ; ends nothing."""
 
+_MORE: Final = "Invalid expression / Unexpected token"
+"""What sqlglot says of what it does not read."""
+
 TEXT: Final = "text"
 """Where the node of a statement keeps, in its `meta`, how it is written."""
 
@@ -33,7 +36,9 @@ def parse(text: str) -> list[exp.Expression]:
         told = error.errors[0]
         length = len(told["highlight"] or " ")
         at = Place(told["line"], told["col"] - length + 1, 0, 0)
-        raise syntax_error(at, told["description"], text.strip()) from error
+        # Of what stands behind a whole statement ksqlDB says no more than where it begins.
+        what = "" if told["description"] == _MORE else told["description"]
+        raise syntax_error(at, what, text.strip()) from error
 
 
 def uses_variables(text: str) -> bool:

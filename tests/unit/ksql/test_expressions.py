@@ -108,6 +108,10 @@ def test_an_expression_has_the_type_that_its_parts_give(text: str, of: str) -> N
         ("I = S", "Cannot compare I (INTEGER) to S (STRING) with EQUAL."),
         ("I = NULL", "Comparison with NULL not supported: INTEGER = NULL"),
         (
+            "I BETWEEN 1 AND S",
+            "Invalid expression: Cannot compare I (INTEGER) to S (STRING) with LESS_THAN_OR_EQUAL.",
+        ),
+        (
             "I = NULL",
             "Comparison with NULL not supported: INTEGER = NULL\nUse 'IS NULL' or 'IS NOT NULL'",
         ),

@@ -8,6 +8,7 @@ from duolog.engine.lower import lower
 from duolog.ksql.catalog import SourceWindow
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
+from duolog.ksql.pull_rules import LIMIT, RANGE_SCAN, TABLE_SCAN
 from duolog.ksql.session import SqlSession
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Repartition, StreamSource, ToTable
@@ -298,3 +299,53 @@ def test_a_sink_without_a_key_has_no_format_of_one() -> None:
     ).plan.sinks
 
     assert sink.key_format.name == "NONE"
+
+
+KEYED = """
+    CREATE STREAM rides (id INT KEY, city STRING, km INT) WITH (kafka_topic='r', value_format='JSON');
+    CREATE TABLE cities (name STRING PRIMARY KEY, land STRING) WITH (kafka_topic='c', value_format='JSON');
+    CREATE TABLE pairs (a INT PRIMARY KEY, b INT PRIMARY KEY, v INT) WITH (kafka_topic='p', format='JSON');
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT * FROM rides GROUP BY city", "Pull queries don't support GROUP BY clauses. See https://"),
+        ("SELECT * FROM rides WINDOW TUMBLING (SIZE 1 HOUR)", "Pull queries don't support WINDOW clauses."),
+        ("SELECT * FROM rides PARTITION BY city", "Pull queries don't support PARTITION BY clauses."),
+        ("SELECT *, ROWOFFSET FROM cities", "the following columns in SELECT clauses: `ROWOFFSET`"),
+        ("SELECT * FROM cities WHERE ROWPARTITION = 1", "columns in WHERE clauses: `ROWPARTITION`"),
+        ("SELECT * FROM rides LIMIT -1", "Pull queries don't support negative integers in the LIMIT"),
+        ("SELECT * FROM rides LIMIT 1", "LIMIT clause in pull queries is currently disabled."),
+        ("SELECT * FROM cities", "Missing WHERE clause."),
+        ("SELECT * FROM cities WHERE land = 'x'", "WHERE clause missing key column for disjunct: (LAND = 'x')"),
+        ("SELECT * FROM cities WHERE name = 'a' OR land = 'x'", "WHERE clause missing key column for disjunct"),
+        ("SELECT * FROM cities WHERE name <> 'a'", "Bound on key columns '[`NAME` STRING KEY]' must currently be '='"),
+        ("SELECT * FROM cities WHERE UCASE(name) = 'A'", "A comparison must directly reference a key column."),
+        ("SELECT * FROM cities WHERE name = land", "A comparison must be between a key column and a resolvable"),
+        ("SELECT * FROM cities WHERE name = 'a' AND name > 'b'", "cannot be combined with other comparisons"),
+        ("SELECT * FROM cities WHERE name >= 'a'", "Query requires table scan to be enabled"),
+        ("SELECT * FROM pairs WHERE a = 1", "Multi-column sources must specify every key in the WHERE clause."),
+    ],
+)  # fmt: skip
+def test_a_query_that_ends_is_refused_where_ksqldb_has_to_be_matched(
+    query: str, message: str
+) -> None:
+    switched_off = dict.fromkeys((TABLE_SCAN, RANGE_SCAN, LIMIT), "false")
+    session = SqlSession(given=switched_off | {"ksql.compatibility": "strict"})
+    list(session.run(KEYED))
+
+    with pytest.raises(SqlError) as told:
+        list(session.run(f"{query};"))
+
+    assert message in told.value.message
+
+
+def test_a_query_that_says_the_whole_key_goes_through_nothing_else() -> None:
+    session = SqlSession(given={TABLE_SCAN: "false", "ksql.compatibility": "strict"})
+    list(session.run(KEYED))
+
+    for where in ("name IN ('a', 'b')", "name > 'a' AND land = 'x'", "name = 'a' OR name = 'b'"):
+        (done,) = session.run(f"SELECT * FROM cities WHERE {where};")  # noqa: S608
+        assert done.selected is not None

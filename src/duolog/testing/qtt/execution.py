@@ -4,12 +4,13 @@ Source: ksqlDB's own runner, as the description beside the cases tells of it.
 """
 
 import base64
+from collections.abc import Iterator
 from typing import Any
 
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
 from duolog.ksql.session import PersistentQuery, SqlSession
-from duolog.ksql.state import InsertedRow
+from duolog.ksql.state import Done, InsertedRow
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
 from duolog.testing.qtt.cases import Case
@@ -43,7 +44,7 @@ class CaseRun:
             QueryError: a query fails.
             Mismatch: what came out is not what is expected.
         """
-        for done in self._session.run("\n".join(self._case.statements)):
+        for done in self._dones():
             self.done += 1
             if done.query is not None:
                 self._queries[done.query.id] = done.query
@@ -56,6 +57,12 @@ class CaseRun:
             self._run_query(query, inputs)
         self._compare()
         ensure_conditions(self._case, self._session.catalog)
+
+    def _dones(self) -> Iterator[Done]:
+        """Yield what the statements do: one script, or each a request of its own."""
+        statements = self._case.statements
+        for text in statements if self._case.of_server else ["\n".join(statements)]:
+            yield from self._session.run(text)
 
     def _source(self, topic: str) -> SourceInfo:
         for source in self._session.catalog.sources.values():
