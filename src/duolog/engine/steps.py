@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from duolog.engine.sql import spark_type, text
-from duolog.plan.types import Map, Type
+from duolog.engine.sql_functions.comparing import comparable, equal
+from duolog.plan.types import Array, Map, Type
 
 Args = Sequence[str]
 Types = Sequence[Type]
@@ -30,13 +31,12 @@ def _list_add(args: Args, _types: Types) -> str:
     return f"CASE WHEN size({kept}) >= {limit} THEN {kept} ELSE array_append({kept}, {value}) END"
 
 
-def _list_remove(args: Args, _types: Types) -> str:
+def _list_remove(args: Args, types: Types) -> str:
     kept, value = args
     nulls = f"array_position(transform(reverse({kept}), one -> one IS NULL), true)"
+    those, that = comparable(f"reverse({kept})", types[0]), comparable(value, types[1])
     # Counted from the end; 0 where it is not there.
-    place = (
-        f"CASE WHEN {value} IS NULL THEN {nulls} ELSE array_position(reverse({kept}), {value}) END"
-    )
+    place = f"CASE WHEN {value} IS NULL THEN {nulls} ELSE array_position({those}, {that}) END"
     from_end = f"CAST({place} AS INT)"
     before = f"slice({kept}, 1, size({kept}) - {from_end})"
     behind = f"slice({kept}, size({kept}) - {from_end} + 2, {from_end})"
@@ -55,12 +55,24 @@ def _list_last(args: Args, _types: Types) -> str:
 def _set_add(args: Args, types: Types) -> str:
     kept, value, _ = args
     null = f"{value} IS NULL AND exists({kept}, one -> one IS NULL)"
-    there = f"({null}) OR coalesce(array_contains({kept}, {value}), false)"
+    those, that = comparable(kept, types[0]), comparable(value, types[1])
+    there = f"({null}) OR coalesce(array_contains({those}, {that}), false)"
     return f"CASE WHEN {there} THEN {kept} ELSE {_list_add(args, types)} END"
 
 
-def _set_concat(args: Args, _types: Types) -> str:
-    return f"slice(array_union({args[0]}, {args[1]}), 1, {args[2]})"
+def _set_concat(args: Args, types: Types) -> str:
+    kept, other, limit = args
+    of = types[0]
+    assert isinstance(of, Array), of
+    there = f"exists({kept}, two -> {equal('one', 'two', of.element)})"
+    return f"slice(concat({kept}, filter({other}, one -> NOT {there})), 1, {limit})"
+
+
+def _list_sum(args: Args, types: Types) -> str:
+    of = types[0]
+    assert isinstance(of, Array), of
+    zero = f"CAST(0 AS {spark_type(of.element)})"
+    return f"aggregate({args[0]}, {zero}, (total, one) -> total + coalesce(one, {zero}))"
 
 
 def _map_put(args: Args, _types: Types) -> str:
@@ -121,6 +133,7 @@ _STEPS: Final[dict[str, Callable[[Args, Types], str]]] = {
     "LIST_REMOVE": _list_remove,
     "LIST_CONCAT": _list_concat,
     "LIST_LAST": _list_last,
+    "LIST_SUM": _list_sum,
     "SET_ADD": _set_add,
     "SET_CONCAT": _set_concat,
     "MAP_PUT": _map_put,

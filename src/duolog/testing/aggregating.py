@@ -124,11 +124,22 @@ def _told_on_close(node: AggregateNode, update: Run, waits_ms: int) -> Run:
         closed = _stream_time(node, entry, stores) - waits_ms
         stores[_told(node)] = {(): Kept((told,), max(told, closed - 1))}
         leaving = sorted((key for key in store if told < key[-1] < closed), key=place)  # type: ignore[operator]
+        since = _told_since(node, entry, stores)
         return [
-            made(entry, results(key, store[key]), store[key].timestamp_ms, key) for key in leaving
+            made(entry, results(key, store[key]), store[key].timestamp_ms, key)
+            for key in leaving
+            if since is None or key[-2] >= since  # type: ignore[operator]
         ]
 
     return run
+
+
+def _told_since(node: AggregateNode, entry: Entry, stores: Stores) -> int | None:
+    """Return the start from which on windows are told, where those before are lost."""
+    if node.lost_ms is None:
+        return None
+    assert isinstance(node.windows, FixedWindows), node.windows
+    return max(node.windows.starts(_stream_time(node, entry, stores))) - node.lost_ms
 
 
 def _told(node: AggregateNode) -> str:

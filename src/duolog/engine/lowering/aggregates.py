@@ -60,7 +60,8 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
             merge = _merge(node, accumulators)
             return SessionFoldOperator(**shared, merge=merge, gap_ms=gap, grace_ms=grace)
         case windows:
-            return WindowFoldOperator(**shared, windows=lower_windows(windows))
+            by_time = lower_windows(windows)
+            return WindowFoldOperator(**shared, lost_ms=node.lost_ms, windows=by_time)
 
 
 def _order_on_close(node: AggregateNode) -> str | None:

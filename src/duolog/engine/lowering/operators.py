@@ -200,6 +200,7 @@ class WindowFoldOperator(Operator):
     told_at_once: bool
     on_close: str | None
     longer_ms: int
+    lost_ms: int | None
     windows: dict[str, Any]
 
 

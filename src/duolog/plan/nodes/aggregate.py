@@ -21,6 +21,7 @@ from duolog.plan.nodes.node import (
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.types import NULL, Column
 from duolog.plan.windows import (
+    FixedWindows,
     SessionWindows,
     UnlimitedWindows,
     Windows,
@@ -59,6 +60,9 @@ class AggregateNode(Node):
     """How long a row lives that is not updated; None: for good, or as long as its window."""
     retention_ms: int | None = None
     """How long a window's row is kept from its start on, a session's from its end; None: as its windows say."""
+    loses: bool = False
+    """Whether a result on close is lost where stream time has jumped: its window begins by more than `kept_ms` before the
+    last one. Kafka Streams and so ksqlDB do so, which read such rows from a store that has let them go."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -150,6 +154,12 @@ class AggregateNode(Node):
         assert self.windows is not None
         kept_ms = self.windows.kept_ms
         return None if kept_ms is None else max(kept_ms, self.retention_ms or 0)
+
+    @property
+    def lost_ms(self) -> int | None:
+        """How far the window of a result may begin before the last one; None: as far as one likes."""
+        by_time = isinstance(self.windows, FixedWindows)
+        return self.kept_ms if self.loses and self.emits_on_close and by_time else None
 
     @property
     def longer_ms(self) -> int:

@@ -128,7 +128,15 @@ abstract class AggregatingNode extends Node {
     }
   }
 
+  /** Whether the result of a window that has closed is told to nobody. */
+  boolean isLost(UnsafeRow key) {
+    return false;
+  }
+
   private void closed(UnsafeRow key, UnsafeRow acc, long ts) {
+    if (isLost(key)) {
+      return;
+    }
     UnsafeRow value = results.apply(kept.of(key, null, acc, ts));
     forward(out.set(key, value, null, ts, 0, headers));
   }

@@ -48,6 +48,11 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs)
   }
 
   @Override
+  public long lastStart(long ts) {
+    return firstStart(ts);
+  }
+
+  @Override
   public long nextStart(long start) {
     return end(start);
   }

@@ -50,6 +50,7 @@ record FoldNodes(
         due(of.store(), of.onClose()),
         windows.get(of.store()),
         of.windows(),
+        of.lostMs(),
         windowedKey(owner, of));
   }
 

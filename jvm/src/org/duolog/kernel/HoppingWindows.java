@@ -53,7 +53,8 @@ record HoppingWindows(long sizeMs, long advanceMs, long originMs, long graceMs)
     return end(lastStart(lastMs));
   }
 
-  private long lastStart(long ts) {
+  @Override
+  public long lastStart(long ts) {
     return Math.floorDiv(since(ts), advanceMs) * advanceMs + originMs;
   }
 

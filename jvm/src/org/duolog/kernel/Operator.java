@@ -289,6 +289,7 @@ interface Operator {
       boolean toldAtOnce,
       String onClose,
       long longerMs,
+      Long lostMs,
       Windows windows)
       implements Operator {
     public WindowFold {

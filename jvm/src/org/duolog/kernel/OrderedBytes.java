@@ -10,8 +10,10 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
@@ -22,13 +24,15 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Values of one type as bytes that are ordered as the values are, and equal where these are equal.
+ * Values of one type as bytes that are ordered as the values are, and equal where these are equal. A MAP has no order of
+ * its own: its entries are put into that of their bytes.
  *
  * <pre>
  *   whole number, date, time   big-endian, the sign bit turned
@@ -37,6 +41,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *   STRING, BYTES              as they are; inside another value 0 as 0 255, and 0 0 at the end
  *   ARRAY                      for each element 1 (null), or 2 and its bytes; then 0
  *   STRUCT                     for each field the same, without an end
+ *   MAP                        for each entry 2, key and value the same, ascending; then 0
  * </pre>
  *
  * <p>They are part of the checkpoint. Threads: any.
@@ -106,6 +111,8 @@ final class OrderedBytes implements Serializable {
         writePart(out, array.isNullAt(i) ? null : array.get(i, of), of);
       }
       out.write(END);
+    } else if (value instanceof MapData map) {
+      writeEntries(out, map, (MapType) type);
     } else {
       InternalRow row = (InternalRow) value;
       StructType struct = (StructType) type;
@@ -114,6 +121,21 @@ final class OrderedBytes implements Serializable {
         writePart(out, row.isNullAt(i) ? null : row.get(i, of), of);
       }
     }
+  }
+
+  private static void writeEntries(ByteArrayOutputStream out, MapData map, MapType type) {
+    List<byte[]> entries = new ArrayList<>();
+    for (int i = 0; i < map.numElements(); i++) {
+      ByteArrayOutputStream entry = new ByteArrayOutputStream();
+      entry.write(VALUE);
+      writePart(entry, map.keyArray().get(i, type.keyType()), type.keyType());
+      boolean isNull = map.valueArray().isNullAt(i);
+      writePart(entry, isNull ? null : map.valueArray().get(i, type.valueType()), type.valueType());
+      entries.add(entry.toByteArray());
+    }
+    entries.sort(Arrays::compareUnsigned);
+    entries.forEach(out::writeBytes);
+    out.write(END);
   }
 
   private static void writeLong(ByteArrayOutputStream out, long value) {
@@ -184,12 +206,27 @@ final class OrderedBytes implements Serializable {
       }
       return new GenericArrayData(elements.toArray());
     }
+    if (type instanceof MapType map) {
+      return readEntries(in, map);
+    }
     StructType struct = (StructType) type;
     Object[] fields = new Object[struct.size()];
     for (int i = 0; i < fields.length; i++) {
       fields[i] = in.get() == NULL ? null : read(in, struct.apply(i).dataType());
     }
     return new GenericInternalRow(fields);
+  }
+
+  private static MapData readEntries(ByteBuffer in, MapType type) {
+    List<Object> keys = new ArrayList<>();
+    List<Object> values = new ArrayList<>();
+    while (in.get() != END) {
+      in.get();
+      keys.add(read(in, type.keyType()));
+      values.add(in.get() == NULL ? null : read(in, type.valueType()));
+    }
+    return new ArrayBasedMapData(
+        new GenericArrayData(keys.toArray()), new GenericArrayData(values.toArray()));
   }
 
   private static byte[] readText(ByteBuffer in) {

@@ -14,6 +14,11 @@ record UnlimitedWindows(long startMs) implements Windows {
   }
 
   @Override
+  public long lastStart(long ts) {
+    return startMs;
+  }
+
+  @Override
   public long nextStart(long start) {
     return start;
   }

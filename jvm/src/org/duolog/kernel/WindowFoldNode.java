@@ -7,7 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  *
  * <p>A record is added to each of its windows that is open, the earliest first. Where a window has
  * closed, the record is late: it is left out there, and counted. Null keys and values are dropped. Results
- * are told with each update, or once, when the record that moves time on is done.
+ * are told with each update, or once, when the record that moves time on is done. Where that record jumps, results may be lost, for
+ * who wants what ksqlDB does.
  * Source: Kafka Streams KStreamWindowAggregate.
  */
 final class WindowFoldNode extends AggregatingNode {
@@ -15,12 +16,16 @@ final class WindowFoldNode extends AggregatingNode {
 
   private final WindowRows rows;
   private final Windows windows;
+  private final Long lostMs;
   private final Program windowedKey;
   private final int keyColumns;
   private transient UnsafeRow bounds;
   private transient Operands keyOperands;
 
-  /** @param windowedKey computes a key with its window from key and bounds */
+  /**
+   * @param lostMs a result is lost whose window begins by more than this before the last one; null: none is
+   * @param windowedKey computes a key with its window from key and bounds
+   */
   WindowFoldNode(
       KeyValueStore store,
       Layout layout,
@@ -28,10 +33,12 @@ final class WindowFoldNode extends AggregatingNode {
       DueRows due,
       WindowRows rows,
       Windows windows,
+      Long lostMs,
       Program windowedKey) {
     super(store, layout, steps, due);
     this.rows = rows;
     this.windows = windows;
+    this.lostMs = lostMs;
     this.windowedKey = own(windowedKey);
     this.keyColumns = layout.keyColumns();
   }
@@ -74,6 +81,11 @@ final class WindowFoldNode extends AggregatingNode {
       }
     }
     lookAtClosed(change);
+  }
+
+  @Override
+  boolean isLost(UnsafeRow key) {
+    return lostMs != null && rows.start(key) < windows.lastStart(rows.streamTime()) - lostMs;
   }
 
   private void add(Change change, long start, long end) {

@@ -150,6 +150,10 @@ final class WindowRows implements StateRows {
     }
   }
 
+  long streamTime() {
+    return task.streamTime;
+  }
+
   boolean isClosed(long end) {
     return end <= task.streamTime - closing.delayMs();
   }
@@ -264,7 +268,8 @@ final class WindowRows implements StateRows {
     return Math.floorDiv(key.getLong(bucketColumn), intervalMs);
   }
 
-  private long start(UnsafeRow key) {
+  /** The start of the window that a key is of. */
+  long start(UnsafeRow key) {
     return key.getLong(endColumn - 1);
   }
 

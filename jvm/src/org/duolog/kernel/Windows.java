@@ -14,6 +14,9 @@ interface Windows extends Closing {
   /** The start of the first window that holds a timestamp; above the timestamp where none does. */
   long firstStart(long ts);
 
+  /** The start of the last window that has begun by a timestamp, wherever its records are. */
+  long lastStart(long ts);
+
   /** The start of the window behind the one that starts here; not above it where there is none. */
   long nextStart(long start);
 
