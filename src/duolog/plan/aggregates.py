@@ -12,7 +12,7 @@ count.
     min, max   the value                  all values with their counts, and the value
 
 The functions that keep lists, sets, sketches and the like are in `plan.collecting`, those of means in
-`plan.moments`.
+`plan.moments`; SQL's, which have other types and nulls, in `plan.sql.folds`.
 
 A sum of DECIMALs that is too wide for its type is an error of the record that brought it there.
 Integers wrap, as in Java: what a table takes back then still leads to the right sum.
@@ -25,7 +25,7 @@ from itertools import starmap
 from typing import Final
 
 from duolog.plan.accumulators import Accumulator, Accumulators, added, call, null_of
-from duolog.plan.collecting import COLLECTING, extreme_of_all
+from duolog.plan.collecting import COLLECTING, extreme
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.expressions import (
     AccumulatorRef,
@@ -42,6 +42,7 @@ from duolog.plan.expressions import (
 )
 from duolog.plan.functions import common_type, decimal_of
 from duolog.plan.moments import MOMENTS
+from duolog.plan.sql.folds import SQL_FOLDS
 from duolog.plan.types import (
     BIGINT,
     DECIMAL_PRECISION_MAX,
@@ -145,7 +146,13 @@ class _FoldBuilder:
         self.kept = Accumulators(scope, undo=undo)
 
     def replace(self, part: Expression) -> Expression | None:
-        return self._result(part) if isinstance(part, Aggregate) else None
+        match part:
+            case Aggregate(function) if function in SQL_FOLDS:
+                return SQL_FOLDS[function](self.kept, part)
+            case Aggregate():
+                return self._result(part)
+            case _:
+                return None
 
     def _result(self, aggregate: Aggregate) -> Expression:
         match aggregate:
@@ -164,7 +171,7 @@ class _FoldBuilder:
                 total, many = self._sum(arg), self.kept.count(arg)
                 return call("/", Cast(total, DOUBLE), Cast(many, DOUBLE))
             case Aggregate("min" | "max", Expression() as arg):
-                return self._extreme(aggregate, arg)
+                return extreme(self.kept, str(aggregate), arg, greatest=aggregate.function == "max")
             case Aggregate(function) if function in _OTHERS:
                 return _OTHERS[function](self.kept, aggregate)
             case _:
@@ -182,17 +189,6 @@ class _FoldBuilder:
         total = self.kept.keep_sum(name, of, zero, add=part, subtract=part)
         empty = call("=", self.kept.count(arg), literal(0))
         return call("IF", empty, null_of(of), total)
-
-    def _extreme(self, aggregate: Aggregate, arg: Expression) -> Expression:
-        name, of = str(aggregate), self.kept.type_of(arg)
-        choose = "LEAST" if aggregate.function == "min" else "GREATEST"
-        # The type must be one that has an order.
-        type_of(call(choose, arg, arg), self.kept.scope)
-        if self.kept.undo:
-            return extreme_of_all(self.kept, aggregate)
-        before = AccumulatorRef(name)
-        add, merge = (call(choose, before, new) for new in (arg, TableColumnRef(name)))
-        return self.kept.keep(name, of, null_of(of), add=add, merge=merge)
 
 
 def _sum_type(of: Type, arg: Expression) -> Type:

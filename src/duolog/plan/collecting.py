@@ -42,11 +42,21 @@ _ANY: Final = literal(value=False)
 _DISTINCT: Final = literal(value=True)
 
 
-def extreme_of_all(kept: Accumulators, aggregate: Aggregate) -> Expression:
-    """Return a min or max whose rows are taken back."""
-    arg = _arg(aggregate)
-    read = "VALUES_LEAST" if aggregate.function == "min" else "VALUES_GREATEST"
-    return _read(kept, aggregate, arg, lambda found: Item(found, literal(0)), read)
+def extreme(kept: Accumulators, name: str, arg: Expression, *, greatest: bool) -> AccumulatorRef:
+    """Keep the least or the greatest value; where rows are taken back, beside all of them.
+
+    Raises:
+        StatementError: the type has no order.
+    """
+    choose = "GREATEST" if greatest else "LEAST"
+    of = kept.type_of(arg)
+    type_of(call(choose, arg, arg), kept.scope)
+    if kept.undo:
+        read = "VALUES_GREATEST" if greatest else "VALUES_LEAST"
+        return read_of_all(kept, name, arg, lambda found: Item(found, literal(0)), read)
+    before = AccumulatorRef(name)
+    add, merge = (call(choose, before, new) for new in (arg, TableColumnRef(name)))
+    return kept.keep(name, of, null_of(of), add=add, merge=merge)
 
 
 def _first_or_last(kept: Accumulators, aggregate: Aggregate) -> Expression:
@@ -59,26 +69,29 @@ def _first_or_last(kept: Accumulators, aggregate: Aggregate) -> Expression:
             'Ask for the row that changed first or last: by="time".',
         )
     if kept.undo:
-        pair = _unless_null(arg, call("SORTABLE", RowTime(), arg), options["nulls"])
+        pair = unless_null(arg, call("SORTABLE", RowTime(), arg), options["nulls"])
         read = "VALUES_LEAST" if aggregate.function == "first" else "VALUES_GREATEST"
         value = literal("col0")
-        return _read(
-            kept, aggregate, pair, lambda found: Item(Item(found, literal(0)), value), read
+        return read_of_all(
+            kept, str(aggregate), pair, lambda found: Item(Item(found, literal(0)), value), read
         )
-    if options["n"] is not None:
-        return _some(kept, aggregate, arg, of)
+    first, nulls, many = aggregate.function == "first", bool(options["nulls"]), options["n"]
+    if many is not None:
+        assert isinstance(many, int), many
+        return some_by_offset(kept, str(aggregate), arg, many, first=first, nulls=nulls)
     if options["by"] == "time":
         return _by_time(kept, aggregate, arg, of)
-    return _by_offset(kept, aggregate, arg, of)
+    return one_by_offset(kept, str(aggregate), arg, first=first, nulls=nulls)
 
 
-def _by_offset(
-    kept: Accumulators, aggregate: Aggregate, arg: Expression, of: Type
+def one_by_offset(
+    kept: Accumulators, name: str, arg: Expression, *, first: bool, nulls: bool
 ) -> AccumulatorRef:
-    name, is_first = str(aggregate), aggregate.function == "first"
+    """Keep the first or last value by offset; with `nulls`, null is one."""
     before, other = AccumulatorRef(name), TableColumnRef(name)
+    of, is_first = kept.type_of(arg), first
     add: Expression
-    if not dict(aggregate.options)["nulls"]:
+    if not nulls:
         add = call("COALESCE", before, arg) if is_first else call("COALESCE", arg, before)
         merge = call("COALESCE", *((before, other) if is_first else (other, before)))
     else:
@@ -119,34 +132,41 @@ def _by_time(kept: Accumulators, aggregate: Aggregate, arg: Expression, of: Type
     return kept.keep(name, of, null_of(of), add=add, merge=merge)
 
 
-def _some(kept: Accumulators, aggregate: Aggregate, arg: Expression, of: Type) -> AccumulatorRef:
-    """Keep the first or last `n` values by offset, as a list."""
-    name, options = str(aggregate), dict(aggregate.options)
-    many = options["n"]
-    assert isinstance(many, int), many
+def some_by_offset(
+    kept: Accumulators, name: str, arg: Expression, many: int, *, first: bool, nulls: bool
+) -> AccumulatorRef:
+    """Keep the first or last values by offset, as a list of `many` at most."""
+    of = kept.type_of(arg)
     before, other = AccumulatorRef(name), TableColumnRef(name)
-    if aggregate.function == "first":
+    if first:
         longer = call("LIST_ADD", before, arg, literal(many))
         merge = call("LIST_CONCAT", before, other, literal(many))
     else:
         longer = call("LIST_LAST", call("LIST_ADD", before, arg, _NO_LIMIT), literal(many))
         merge = call("LIST_LAST", call("LIST_CONCAT", before, other, _NO_LIMIT), literal(many))
-    add = longer if options["nulls"] else call("IF", call("IS_NULL", arg), before, longer)
+    add = longer if nulls else call("IF", call("IS_NULL", arg), before, longer)
     return kept.keep(name, Array(of), _empty(Array(of)), add=add, merge=merge)
 
 
 def _collect_list(kept: Accumulators, aggregate: Aggregate) -> Expression:
-    arg, name, options = _arg(aggregate), str(aggregate), dict(aggregate.options)
+    arg, nulls = _arg(aggregate), bool(dict(aggregate.options)["nulls"])
     of = kept.type_of(arg, function=aggregate.function)
     if kept.undo:
         _ensure_ordered(of, aggregate)
-    before, limit = AccumulatorRef(name), _limit(aggregate)
+    return list_of(kept, str(aggregate), arg, _limit(aggregate), nulls=nulls)
+
+
+def list_of(
+    kept: Accumulators, name: str, arg: Expression, limit: Expression, *, nulls: bool
+) -> AccumulatorRef:
+    """Keep a list of the values, in the order in which they come; of equal ones the last is taken back."""
+    of, before = kept.type_of(arg), AccumulatorRef(name)
     longer = call("LIST_ADD", before, arg, limit)
     return kept.keep(
         name,
         Array(of),
         _empty(Array(of)),
-        add=longer if options["nulls"] else call("IF", call("IS_NULL", arg), before, longer),
+        add=longer if nulls else call("IF", call("IS_NULL", arg), before, longer),
         subtract=call("LIST_REMOVE", before, arg),
         merge=call("LIST_CONCAT", before, TableColumnRef(name), limit),
     )
@@ -164,8 +184,15 @@ def _collect_set(kept: Accumulators, aggregate: Aggregate) -> Expression:
             hint="Leave nulls=True out, or aggregate the table's stream with to_stream().",
         )
     if kept.undo:
-        return _read(kept, aggregate, arg, _as_it_is, "VALUES_LEAST", limit=limit, distinct=True)
-    before = AccumulatorRef(name)
+        return read_of_all(kept, name, arg, _as_it_is, "VALUES_LEAST", limit=limit, distinct=True)
+    return set_of(kept, name, arg, limit, nulls=bool(nulls))
+
+
+def set_of(
+    kept: Accumulators, name: str, arg: Expression, limit: Expression, *, nulls: bool
+) -> AccumulatorRef:
+    """Keep a list of the different values, in the order in which they come; of a stream."""
+    of, before = kept.type_of(arg), AccumulatorRef(name)
     larger = call("SET_ADD", before, arg, limit)
     return kept.keep(
         name,
@@ -184,8 +211,8 @@ def _collect_map(kept: Accumulators, aggregate: Aggregate) -> Expression:
     of = Map(of_key, of_value)
     if kept.undo:
         _ensure_ordered(of_value, aggregate)
-        pair = _unless_null(key, call("SORTABLE", key, value))
-        return _read(kept, aggregate, pair, _as_it_is, "VALUES_PAIRS", limit=limit)
+        pair = unless_null(key, call("SORTABLE", key, value))
+        return read_of_all(kept, str(aggregate), pair, _as_it_is, "VALUES_PAIRS", limit=limit)
     before = AccumulatorRef(name)
     return kept.keep(
         name,
@@ -201,7 +228,7 @@ def _histogram(kept: Accumulators, aggregate: Aggregate) -> Expression:
     of = kept.type_of(arg, function=aggregate.function)
     _ensure_ordered(of, aggregate)
     if kept.undo:
-        return _read(kept, aggregate, arg, _as_it_is, "VALUES_COUNTS", limit=limit)
+        return read_of_all(kept, str(aggregate), arg, _as_it_is, "VALUES_COUNTS", limit=limit)
     name = str(aggregate)
     before = AccumulatorRef(name)
     kept.keep(
@@ -222,13 +249,19 @@ def _top(kept: Accumulators, aggregate: Aggregate) -> Expression:
     distinct = aggregate.function == "top_k_distinct"
     value = arg
     if aggregate.others:
-        value = _unless_null(arg, call("SORTABLE", arg, *aggregate.others))
+        value = unless_null(arg, call("SORTABLE", arg, *aggregate.others))
+    return top_of(kept, str(aggregate), value, many, distinct=distinct)
+
+
+def top_of(
+    kept: Accumulators, name: str, value: Expression, many: Expression, *, distinct: bool
+) -> Expression:
+    """Keep the `many` greatest values; where rows are taken back, all of them."""
     if kept.undo:
-        return _read(
-            kept, aggregate, value, _as_it_is, "VALUES_GREATEST", limit=many, distinct=distinct
+        return read_of_all(
+            kept, name, value, _as_it_is, "VALUES_GREATEST", limit=many, distinct=distinct
         )
-    name, flag = str(aggregate), _DISTINCT if distinct else _ANY
-    before = AccumulatorRef(name)
+    flag, before = _DISTINCT if distinct else _ANY, AccumulatorRef(name)
     kept.keep(
         name,
         BYTES,
@@ -243,6 +276,11 @@ def _top(kept: Accumulators, aggregate: Aggregate) -> Expression:
 def _count_distinct(kept: Accumulators, aggregate: Aggregate) -> Expression:
     arg = _arg(aggregate)
     _ensure_ordered(kept.type_of(arg, function=aggregate.function), aggregate)
+    return distinct_of_all(kept, arg)
+
+
+def distinct_of_all(kept: Accumulators, arg: Expression) -> Expression:
+    """Keep all values, and return how many different ones there are."""
     return call("VALUES_DISTINCT", AccumulatorRef(_all_values(kept, arg)))
 
 
@@ -252,8 +290,13 @@ def _approx_count_distinct(kept: Accumulators, aggregate: Aggregate) -> Expressi
         "A sketch does not know how often it has seen a value, and cannot take one back.",
         "Count exactly: count_distinct(...).",
     )
-    arg, name = _arg(aggregate), str(aggregate)
+    arg = _arg(aggregate)
     _ensure_ordered(kept.type_of(arg, function=aggregate.function), aggregate)
+    return distinct_nearly(kept, str(aggregate), arg)
+
+
+def distinct_nearly(kept: Accumulators, name: str, arg: Expression) -> Expression:
+    """Keep a sketch, and return how many different values it has seen; of a stream."""
     before = AccumulatorRef(name)
     kept.keep(
         name,
@@ -289,9 +332,9 @@ def _percentile(kept: Accumulators, aggregate: Aggregate) -> Expression:
     return call("QUANTILE", before, literal(fractions))
 
 
-def _read(
+def read_of_all(
     kept: Accumulators,
-    aggregate: Aggregate,
+    name: str,
     value: Expression,
     of_found: Callable[[Expression], Expression],
     read: str,
@@ -299,7 +342,7 @@ def _read(
     limit: Expression = _ONE,
     distinct: bool = False,
 ) -> AccumulatorRef:
-    """Keep all values, and beside them what `read` finds in them."""
+    """Keep all values, and beside them what `of_found` makes of what `read` finds in them."""
     of_value = type_of(value, kept.scope)
     like = null_of(of_value)
     flags = [_DISTINCT if distinct else _ANY] if read in {"VALUES_LEAST", "VALUES_GREATEST"} else []
@@ -309,7 +352,6 @@ def _read(
         return of_found(call(read, values_now, like, limit, *flags))
 
     assert values.subtract is not None, "a table's rows are taken back"
-    name = str(aggregate)
     of = type_of(found(null_of(BYTES)), Scope(()))
     merge = found(values.merge or values.add)
     return kept.keep(
@@ -353,7 +395,7 @@ def _limit(aggregate: Aggregate) -> Expression:
     return literal(dict(aggregate.options)["limit"])  # type: ignore[arg-type]
 
 
-def _unless_null(arg: Expression, value: Expression, nulls: object = None) -> Expression:
+def unless_null(arg: Expression, value: Expression, nulls: object = None) -> Expression:
     """Return `value` where `arg` is not null; with `nulls` always."""
     return value if nulls else call("CASE", call("IS_NOT_NULL", arg), value)
 

@@ -19,6 +19,11 @@ def _first(_name: str, types: Types) -> Type:
     return types[0]
 
 
+def _element(_name: str, types: Types) -> Type:
+    assert isinstance(types[0], Array), types
+    return types[0].element
+
+
 def _list_of_like(_name: str, types: Types) -> Type:
     return Array(types[1])
 
@@ -62,6 +67,7 @@ STEPS: Final = {
         Function("LIST_REMOVE", 2, 2, _first),  # list, value: the last that is equal to it
         Function("LIST_CONCAT", 3, 3, _first),  # list, other list, limit
         Function("LIST_LAST", 2, 2, _first),  # list, how many
+        Function("LIST_SUM", 1, 1, _element),  # list of numbers; null of no list
         Function("SET_ADD", 3, 3, _first),  # list, value, limit: where it is not there yet
         Function("SET_CONCAT", 3, 3, _first),  # list, other list, limit
         Function("MAP_PUT", 4, 4, _first),  # map, key, value, limit of keys; no null key

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from duolog.plan.types import Map, Type
+from duolog.testing.casts import BITS, wrap
 from duolog.testing.scalars import Scalar, Value, order_key
 
 _Values = dict[Any, tuple[Value, int]]
@@ -46,13 +47,31 @@ def _list_remove(args: Sequence[Value], _of: Type) -> Value:
 
 
 def _same(one: Value, other: Value) -> bool:
-    if one is None or other is None:
-        return one is other
-    return bool(order_key(one) == order_key(other))
+    return bool(_identity(one) == _identity(other))
+
+
+def _identity(value: Value) -> Any:
+    """Return what is equal of equal values; of maps whatever the order of their keys."""
+    match value:
+        case list():
+            return [_identity(item) for item in value]
+        case dict():
+            return {key: _identity(item) for key, item in value.items()}
+        case None:
+            return None
+        case _:
+            return (order_key(value),)
 
 
 def _list_concat(args: Sequence[Value], _of: Type) -> Value:
     return [*args[0], *args[1]][: args[2]]
+
+
+def _list_sum(args: Sequence[Value], of: Type) -> Value:
+    if args[0] is None:
+        return None
+    total = sum(one for one in args[0] if one is not None)
+    return wrap(total, of) if of in BITS else float(total)
 
 
 def _set_add(args: Sequence[Value], of: Type) -> Value:
@@ -214,6 +233,7 @@ STEPS: Final[dict[str, Scalar]] = {
     "LIST_REMOVE": _list_remove,
     "LIST_CONCAT": _list_concat,
     "LIST_LAST": lambda args, _of: args[0][-args[1] :],
+    "LIST_SUM": _list_sum,
     "SET_ADD": _set_add,
     "SET_CONCAT": _set_concat,
     "MAP_PUT": _map_put,

@@ -1,7 +1,7 @@
 """Signatures of SQL's functions, and which of them a call means.
 
     "STRING (str STRING, pos INT)"              the result, then the parameters by name
-    "T (first T, others T...)"                  any type, the same everywhere; the last as often as one likes
+    "T (first T, others T...)"                  any type, the same everywhere; the second as often as one likes
     "ARRAY<U> (array ARRAY<T>, f (T) => U)"     a lambda
     "DECIMAL (val DECIMAL)"                     a DECIMAL of any size; as result, of the first one's
     "DATE (unit UNIT, n INT, date DATE)"        a unit of time by its name, without quotes
@@ -89,15 +89,27 @@ class Signature:
     parameters: tuple[Parameter, ...]
     result: Type
     variadic: bool = False
-    """Whether the last parameter may stand any number of times, also not at all."""
+    """Whether one parameter may stand any number of times, also not at all."""
+    behind: int = 0
+    """How many stand behind that one."""
 
     def types_for(self, count: int) -> Types | None:
         """Return the types of `count` arguments, None if it does not take so many."""
-        types = tuple(parameter.type for parameter in self.parameters)
+        found = self._parameters_for(count)
+        return None if found is None else tuple(parameter.type for parameter in found)
+
+    def names_for(self, count: int) -> tuple[str, ...] | None:
+        """Return the names of the parameters that `count` arguments are for, None if it does not take so many."""
+        found = self._parameters_for(count)
+        return None if found is None else tuple(parameter.name for parameter in found)
+
+    def _parameters_for(self, count: int) -> tuple[Parameter, ...] | None:
+        given = self.parameters
         if not self.variadic:
-            return types if count == len(types) else None
-        fixed = types[:-1]
-        return fixed + types[-1:] * (count - len(fixed)) if count >= len(fixed) else None
+            return given if count == len(given) else None
+        at = len(given) - 1 - self.behind
+        times = count - at - self.behind
+        return given[:at] + given[at : at + 1] * times + given[at + 1 :] if times >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,13 +314,14 @@ def signature(text: str) -> Signature:
         (['array', 'f'], 'ARRAY<U>')
     """
     result, _, rest = text.partition(" (")
-    parameters = []
-    variadic = False
+    parameters: list[Parameter] = []
+    variadic: int | None = None
     for part in _parts(rest[:-1]):
         name, _, kind = part.strip().partition(" ")
-        variadic = kind.endswith("...")
+        variadic = len(parameters) if kind.endswith("...") else variadic
         parameters.append(Parameter(name, _type(kind.removesuffix("..."))))
-    return Signature(tuple(parameters), _type(result), variadic)
+    behind = 0 if variadic is None else len(parameters) - 1 - variadic
+    return Signature(tuple(parameters), _type(result), variadic is not None, behind)
 
 
 def _parts(text: str) -> Iterator[str]:

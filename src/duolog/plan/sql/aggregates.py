@@ -1,0 +1,185 @@
+"""The aggregate functions of SQL: their signatures, and over what they may be called.
+
+What each keeps and gives is in `folds`. Parameters that are no columns but constants, as a `k`, stand behind the columns.
+
+Source: ksqlDB's documentation of its aggregate functions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from duolog.plan.sql.signatures import SqlFunction, function
+
+OverTables = Literal["always", "beyond ksqlDB", "never"]
+"""Whether rows can be taken back: by ksqlDB too, by us alone, or by nobody."""
+
+_FAMILY: Final = "AGGREGATE"
+_CONSTANTS: Final = {"n", "k", "ignoreNulls"}
+_NUMBERS: Final = ("INT", "BIGINT", "DOUBLE")
+_ORDERED: Final = (
+    *_NUMBERS, "DECIMAL", "STRING", "BYTES", "DATE", "TIME", "TIMESTAMP",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SqlAggregate:
+    """An aggregate function of SQL."""
+
+    function: SqlFunction
+    over_tables: OverTables
+    keeps_parts: bool = True
+    """Whether ksqlDB keeps a STRUCT, ARRAY or MAP for it, which not every format of values can have."""
+
+    def columns_of(self, count: int) -> int:
+        """Return how many of the arguments of a call are columns, by the names of their parameters.
+
+        Args:
+            count: how many arguments there are.
+        """
+        for one in self.function.signatures:
+            names = one.names_for(count)
+            if names is not None:
+                return sum(name not in _CONSTANTS for name in names)
+        return count
+
+
+def _aggregate(
+    name: str,
+    description: str,
+    *signatures: str,
+    over_tables: OverTables = "never",
+    keeps_parts: bool = True,
+) -> SqlAggregate:
+    found = function(name, _FAMILY, description, *signatures)
+    return SqlAggregate(found, over_tables, keeps_parts)
+
+
+_BY_OFFSET: Final = (
+    "T (val T)",
+    "T (val T, ignoreNulls BOOLEAN)",
+    "ARRAY<T> (val T, n INT)",
+    "ARRAY<T> (val T, n INT, ignoreNulls BOOLEAN)",
+)
+_TOP: Final = tuple(f"ARRAY<{of}> (val {of}, k INT)" for of in _ORDERED)
+
+_ALL: Final = (
+    _aggregate(
+        "ATTR",
+        "Returns the value that all records of a group have, and null where they have several.",
+        "T (val T)",
+        over_tables="always",
+    ),
+    _aggregate(
+        "AVG",
+        "Returns the mean of the values that are not null, and 0 where there are none.",
+        *(f"DOUBLE (val {of})" for of in _NUMBERS),
+        over_tables="always",
+    ),
+    _aggregate(
+        "COLLECT_LIST",
+        "Returns the values, nulls too, as an array in the order in which they came; what comes beyond "
+        "ksql.functions.collect_list.limit is left out.",
+        "ARRAY<T> (val T)",
+        over_tables="always",
+    ),
+    _aggregate(
+        "COLLECT_SET",
+        "Returns the different values, null too, as an array in the order in which they came; what comes beyond "
+        "ksql.functions.collect_set.limit is left out. Over a table they are ascending, without null.",
+        "ARRAY<T> (val T)",
+        over_tables="beyond ksqlDB",
+    ),
+    _aggregate(
+        "CORRELATION",
+        "Returns Pearson's correlation of two columns over the records that have both, and NaN where there is none.",
+        *(f"DOUBLE (x {of}, y {of})" for of in _NUMBERS),
+        over_tables="always",
+    ),
+    _aggregate(
+        "COUNT",
+        "Counts records, or those in which a value is not null.",
+        "BIGINT ()",
+        "BIGINT (val T)",
+        over_tables="always",
+        keeps_parts=False,
+    ),
+    _aggregate(
+        "COUNT_DISTINCT",
+        "Counts the different values, nearly (an error of 1.6 %); over a table exactly. Null is no value.",
+        "BIGINT (val T)",
+        over_tables="beyond ksqlDB",
+    ),
+    _aggregate(
+        "EARLIEST_BY_OFFSET",
+        "Returns the first value, or an array of the first n; nulls are passed over unless ignoreNulls is false.",
+        *_BY_OFFSET,
+    ),
+    _aggregate(
+        "HISTOGRAM",
+        "Returns how often each value is there, as a map; a new value beyond 1000 is not counted.",
+        "MAP<STRING, BIGINT> (val STRING)",
+        over_tables="always",
+    ),
+    _aggregate(
+        "LATEST_BY_OFFSET",
+        "Returns the last value, or an array of the last n; nulls are passed over unless ignoreNulls is false.",
+        *_BY_OFFSET,
+    ),
+    _aggregate(
+        "MAX",
+        "Returns the greatest value.",
+        *(f"{of} (val {of})" for of in _ORDERED),
+        over_tables="beyond ksqlDB",
+        keeps_parts=False,
+    ),
+    _aggregate(
+        "MIN",
+        "Returns the least value.",
+        *(f"{of} (val {of})" for of in _ORDERED),
+        over_tables="beyond ksqlDB",
+        keeps_parts=False,
+    ),
+    _aggregate(
+        "STDDEV_SAMP",
+        "Returns the variance of a sample, for all that its name says; 0 of one value. STDDEV_SAMPLE is its root.",
+        *(f"DOUBLE (val {of})" for of in _NUMBERS),
+        over_tables="always",
+    ),
+    _aggregate(
+        "STDDEV_SAMPLE",
+        "Returns the standard deviation of a sample; 0 of one value.",
+        *(f"DOUBLE (val {of})" for of in _NUMBERS),
+        over_tables="always",
+    ),
+    _aggregate(
+        "SUM",
+        "Returns the sum of the values that are not null, in their own type: 0 of none.",
+        *(f"{of} (val {of})" for of in (*_NUMBERS, "DECIMAL")),
+        over_tables="always",
+        keeps_parts=False,
+    ),
+    _aggregate(
+        "SUM_LIST",
+        "Returns the sum of all elements of arrays; nulls are passed over.",
+        *(f"{of} (val ARRAY<{of}>)" for of in _NUMBERS),
+        over_tables="always",
+        keeps_parts=False,
+    ),
+    _aggregate(
+        "TOPK",
+        "Returns the k greatest values as an array, the greatest first; with other columns, as an array of structs of sort_col, "
+        "col0, col1 ….",
+        *_TOP,
+        *(f"ARRAY<STRUCT> (sort_col {of}, others ANY..., k INT)" for of in _ORDERED),
+        over_tables="beyond ksqlDB",
+    ),
+    _aggregate(
+        "TOPKDISTINCT",
+        "Returns the k greatest different values as an array, the greatest first.",
+        *_TOP,
+        over_tables="beyond ksqlDB",
+    ),
+)
+SQL_AGGREGATES: Final[Mapping[str, SqlAggregate]] = {one.function.name: one for one in _ALL}
+"""The functions by name."""

@@ -1,0 +1,274 @@
+"""The aggregate functions of SQL as folds: what each keeps, adds, takes back and gives.
+
+    function                  keeps                                     of nothing
+    SUM, SUM_LIST             the sum, in the type of what is summed    0
+    COUNT                     the count                                 0
+    AVG                       sum and count                             0.0
+    STDDEV_SAMP, _SAMPLE      count, sum, sum of squares around it      0.0
+    CORRELATION               count, sums, sums of products             NaN
+    MIN, MAX                  the value                                 null
+    ATTR                      two different values; of a table all      null
+    COLLECT_LIST, _SET        the array; of a table's set all values    an empty array
+    TOPK, TOPKDISTINCT        the k greatest; of a table all values     an empty array
+    EARLIEST_, LATEST_…       the value, or an array                    null, or an empty array
+    HISTOGRAM                 values with their counts                  an empty map
+    COUNT_DISTINCT            a sketch; of a table all values           0
+
+They share what they keep by its name. Sums of a DOUBLE lose digits where values are large and lie close together;
+`plan.moments` does not, but gives other last digits than ksqlDB.
+
+Source: ksqlDB's documentation; E. A. Youngs, E. M. Cramer, "Some Results Relevant to Choice of Sum and
+Sum-of-Product Algorithms" (1971).
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from duolog.plan.accumulators import Accumulators, call, null_of
+from duolog.plan.collecting import (
+    distinct_nearly,
+    distinct_of_all,
+    extreme,
+    list_of,
+    one_by_offset,
+    read_of_all,
+    set_of,
+    some_by_offset,
+    top_of,
+    unless_null,
+)
+from duolog.plan.expressions import (
+    AccumulatorRef,
+    Aggregate,
+    Cast,
+    Expression,
+    Item,
+    TableColumnRef,
+    literal,
+    type_of,
+)
+from duolog.plan.sql.registry import PREFIX
+from duolog.plan.types import BIGINT, BYTES, DOUBLE, INT, Type
+
+HISTOGRAM_MAX: Final = 1000
+
+_ZERO: Final = literal(0.0)
+_ONE: Final = literal(1)
+_TWO: Final = literal(2)
+_NAN: Final = literal(math.nan)
+_EACH_ONCE: Final = literal(value=True)
+
+
+def _count(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    return kept.count_rows() if aggregate.arg is None else kept.count(aggregate.arg)
+
+
+def _sum(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg = _arg(aggregate)
+    return _total(kept, arg, kept.type_of(arg))
+
+
+def _sum_list(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    of_list = call("LIST_SUM", _arg(aggregate))
+    return _total(kept, of_list, kept.type_of(of_list))
+
+
+def _avg(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg = _arg(aggregate)
+    of = BIGINT if kept.type_of(arg) in {INT, BIGINT} else DOUBLE
+    count = kept.count(arg)
+    mean = call("/", Cast(_total(kept, arg, of), DOUBLE), Cast(count, DOUBLE))
+    return call("IF", call("=", count, literal(0)), _ZERO, mean)
+
+
+def _extreme(kept: Accumulators, aggregate: Aggregate, *, greatest: bool) -> Expression:
+    return extreme(kept, str(aggregate), _arg(aggregate), greatest=greatest)
+
+
+def _attr(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    """Null is a value among others here: it is kept within a STRUCT."""
+    name, value = str(aggregate), call("SORTABLE", _arg(aggregate))
+    of = type_of(value, kept.scope)
+
+    def alone(found: Expression) -> Expression:
+        only = Item(Item(found, literal(0)), literal("sort_col"))
+        return call("IF", call("IS_NULL", Item(found, _ONE)), only, null_of(kept.type_of(arg)))
+
+    arg = _arg(aggregate)
+    if kept.undo:
+        return read_of_all(kept, name, value, alone, "VALUES_LEAST", limit=_TWO, distinct=True)
+    before = AccumulatorRef(name)
+    kept.keep(
+        name,
+        BYTES,
+        null_of(BYTES),
+        add=call("VALUES_ADD_WITHIN", before, value, _TWO),
+        merge=call("VALUES_MERGE", before, TableColumnRef(name), _TWO),
+    )
+    return alone(call("VALUES_LEAST", before, null_of(of), _TWO, _EACH_ONCE))
+
+
+def _collect_list(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    return list_of(kept, str(aggregate), _arg(aggregate), _option(aggregate, "limit"), nulls=True)
+
+
+def _collect_set(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    name, arg, limit = str(aggregate), _arg(aggregate), _option(aggregate, "limit")
+    if kept.undo:
+        return read_of_all(
+            kept, name, arg, lambda found: found, "VALUES_LEAST", limit=limit, distinct=True
+        )
+    return set_of(kept, name, arg, limit, nulls=True)
+
+
+def _top(kept: Accumulators, aggregate: Aggregate, *, distinct: bool) -> Expression:
+    value = arg = _arg(aggregate)
+    if aggregate.others:
+        value = unless_null(arg, call("SORTABLE", arg, *aggregate.others))
+    return top_of(kept, str(aggregate), value, _option(aggregate, "k"), distinct=distinct)
+
+
+def _by_offset(kept: Accumulators, aggregate: Aggregate, *, first: bool) -> Expression:
+    options, name, arg = dict(aggregate.options), str(aggregate), _arg(aggregate)
+    nulls, many = not options.get("ignoreNulls", True), options.get("n")
+    if many is None:
+        return one_by_offset(kept, name, arg, first=first, nulls=nulls)
+    assert isinstance(many, int), many
+    return some_by_offset(kept, name, arg, many, first=first, nulls=nulls)
+
+
+def _histogram(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg, name, limit = _arg(aggregate), str(aggregate), literal(HISTOGRAM_MAX)
+    before = AccumulatorRef(name)
+    kept.keep(
+        name,
+        BYTES,
+        null_of(BYTES),
+        add=call("VALUES_ADD_WITHIN", before, arg, limit),
+        subtract=call("VALUES_SUBTRACT", before, arg),
+        merge=call("VALUES_MERGE", before, TableColumnRef(name), limit),
+    )
+    return call("VALUES_COUNTS", before, null_of(kept.type_of(arg)), limit)
+
+
+def _count_distinct(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    arg = _arg(aggregate)
+    return distinct_of_all(kept, arg) if kept.undo else distinct_nearly(kept, str(aggregate), arg)
+
+
+def _variance(kept: Accumulators, aggregate: Aggregate, *, root: bool) -> Expression:
+    arg = _arg(aggregate)
+    count = kept.count(arg)
+    squares = _squares_around(kept, arg, count)
+    spread = call("/", squares, Cast(call("-", count, _ONE), DOUBLE))
+    found = call("SQRT", spread) if root else spread
+    return call("IF", call("<", count, _TWO), _ZERO, found)
+
+
+def _squares_around(kept: Accumulators, arg: Expression, count: AccumulatorRef) -> AccumulatorRef:
+    """Keep the sum of squares around the mean, by Youngs and Cramer."""
+    name, x = f"squares around {arg}", Cast(arg, DOUBLE)
+    total = _total(kept, arg, DOUBLE)
+    before, there = AccumulatorRef(name), TableColumnRef(count.name)
+    n, more = Cast(count, DOUBLE), Cast(call("+", count, _ONE), DOUBLE)
+    # With one value more the sum is larger by it; with one less, it is the sum that is there.
+    added = call("-", call("*", more, x), call("+", total, x))
+    taken = call("-", call("*", n, x), total)
+    pairs = call("*", n, Cast(call("-", count, _ONE), DOUBLE))
+    apart = call(
+        "-",
+        call("*", Cast(there, DOUBLE), total),
+        call("*", n, TableColumnRef(total.name)),
+    )
+    both = call("*", call("*", n, Cast(there, DOUBLE)), Cast(call("+", count, there), DOUBLE))
+    sums = call("+", before, TableColumnRef(name))
+    unknown = call("IS_NULL", arg)
+
+    def unless(skip: Expression, otherwise: Expression, then: Expression) -> Expression:
+        return call("IF", skip, otherwise, then)
+
+    return kept.keep(
+        name,
+        DOUBLE,
+        _ZERO,
+        add=unless(
+            call("OR", unknown, call("=", count, literal(0))),
+            before,
+            call("+", before, _quotient(added, call("*", more, n))),
+        ),
+        subtract=unless(
+            unknown,
+            before,
+            unless(
+                call("<=", count, _ONE),
+                _ZERO,
+                call("GREATEST", call("-", before, _quotient(taken, pairs)), _ZERO),
+            ),
+        ),
+        merge=unless(call("=", both, _ZERO), sums, call("+", sums, _quotient(apart, both))),
+    )
+
+
+def _quotient(root: Expression, divisor: Expression) -> Expression:
+    return call("/", call("*", root, root), divisor)
+
+
+def _correlation(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    one, other = _arg(aggregate), aggregate.others[0]
+    # Only records that have both.
+    x = Cast(call("CASE", call("IS_NOT_NULL", other), one), DOUBLE)
+    y = Cast(call("CASE", call("IS_NOT_NULL", one), other), DOUBLE)
+    n = Cast(kept.count(x), DOUBLE)
+    sum_x, sum_y = _total(kept, x, DOUBLE), _total(kept, y, DOUBLE)
+
+    def together(left: Expression, right: Expression, *sums: Expression) -> Expression:
+        products = _total(kept, call("*", left, right), DOUBLE)
+        return call("-", call("*", n, products), call("*", *sums))
+
+    spread = call("*", together(x, x, sum_x, sum_x), together(y, y, sum_y, sum_y))
+    found = call("/", together(x, y, sum_x, sum_y), call("SQRT", spread))
+    # A quotient by zero is null in the plan.
+    return call("COALESCE", found, _NAN)
+
+
+def _total(kept: Accumulators, arg: Expression, of: Type) -> AccumulatorRef:
+    """Keep the sum of the values that are not null, from 0 on."""
+    value = arg if kept.type_of(arg) == of else Cast(arg, of)
+    zero = Cast(literal(0), of)
+    part = call("COALESCE", value, zero)
+    return kept.keep_sum(f"total({value})", of, zero, add=part, subtract=part)
+
+
+def _arg(aggregate: Aggregate) -> Expression:
+    assert aggregate.arg is not None, aggregate
+    return aggregate.arg
+
+
+def _option(aggregate: Aggregate, name: str) -> Expression:
+    return literal(dict(aggregate.options)[name])  # type: ignore[arg-type]
+
+
+_FOLDS: Final[dict[str, Callable[[Accumulators, Aggregate], Expression]]] = {
+    "ATTR": _attr,
+    "AVG": _avg,
+    "COLLECT_LIST": _collect_list,
+    "COLLECT_SET": _collect_set,
+    "CORRELATION": _correlation,
+    "COUNT": _count,
+    "COUNT_DISTINCT": _count_distinct,
+    "EARLIEST_BY_OFFSET": partial(_by_offset, first=True),
+    "HISTOGRAM": _histogram,
+    "LATEST_BY_OFFSET": partial(_by_offset, first=False),
+    "MAX": partial(_extreme, greatest=True),
+    "MIN": partial(_extreme, greatest=False),
+    "STDDEV_SAMP": partial(_variance, root=False),
+    "STDDEV_SAMPLE": partial(_variance, root=True),
+    "SUM": _sum,
+    "SUM_LIST": _sum_list,
+    "TOPK": partial(_top, distinct=False),
+    "TOPKDISTINCT": partial(_top, distinct=True),
+}
+SQL_FOLDS: Final = {PREFIX + name: of for name, of in _FOLDS.items()}
+"""The functions by the names that plans know them by."""
