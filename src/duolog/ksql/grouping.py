@@ -5,24 +5,26 @@
 Behind the aggregate an expression may name what records are grouped by, as it stands after GROUP BY, and aggregate functions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from duolog.ksql.aggregates import AGGREGATES
+from duolog.ksql.aggregates import aggregates_in, bind_aggregate, called, is_aggregate
 from duolog.ksql.analysis import Item, items_of, meaning, told
 from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.errors import SqlError
+from duolog.ksql.format_support import SUPPORT
 from duolog.ksql.keys import new_key
-from duolog.ksql.nodes import place_of
+from duolog.ksql.nodes import StreamWindow, place_of
 from duolog.ksql.projection import GROUPING, View
 from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.settings import Settings
 from duolog.ksql.sources import WINDOW_BOUNDS, KeyColumn, Relation
 from duolog.ksql.steps import Steps, unused
-from duolog.ksql.windowing import windows_of
+from duolog.ksql.windowing import retention_ms, windows_of
 from duolog.plan.aggregates import Fold, fold
 from duolog.plan.expressions import Aggregate, ColumnRef, Named, Scope, type_of
 from duolog.plan.nodes import AggregateNode, Filter, GroupBy, Node, scope_of
@@ -35,22 +37,6 @@ _FILLER = ("rows", Aggregate("count"))
 """What is kept of groups of which nobody asks anything."""
 
 
-def is_aggregate(node: exp.Expression) -> bool:
-    """Tell if an expression is the call of an aggregate function."""
-    return isinstance(node, exp.Anonymous) and str(node.this).upper() in AGGREGATES
-
-
-def aggregates_in(*found: exp.Expression | None) -> list[exp.Expression]:
-    """Return the calls of aggregate functions in expressions, in their order."""
-    return [
-        part
-        for node in found
-        if node is not None
-        for part in node.walk(bfs=False)
-        if isinstance(part, exp.Expression) and is_aggregate(part)
-    ]
-
-
 @dataclass
 class Grouping:
     """The aggregation of one SELECT."""
@@ -59,6 +45,7 @@ class Grouping:
     relation: Relation
     types: Mapping[str, Type]
     steps: Steps
+    settings: Settings
     _results: dict[str, tuple[str, Aggregate, Type]] = field(default_factory=dict)
     """By what a call means: the name of its result, and its type."""
 
@@ -74,7 +61,9 @@ class Grouping:
         source = self.relation.node
         group = self.steps.add("group", lambda name: GroupBy(name, source, self._keys))
         having = self.select.args.get("having")
-        for call in aggregates_in(*(item.node for item in items), having):
+        calls = aggregates_in(*(item.node for item in items), having)
+        self._ensure_kept(calls)
+        for call in calls:
             self._add(call, group)
         node: Node = self.steps.add("aggregate", lambda name: self._aggregate(name, group))
         binder = Binder(self._behind, self.types, self._over_results)
@@ -99,8 +88,8 @@ class Grouping:
         return list(self.select.args["group"].expressions)
 
     @property
-    def _window(self) -> exp.Expression | None:
-        found: exp.Expression | None = self.select.args.get("stream_window")
+    def _window(self) -> StreamWindow | None:
+        found: StreamWindow | None = self.select.args.get("stream_window")
         return found
 
     @cached_property
@@ -132,24 +121,31 @@ class Grouping:
 
     def _aggregate(self, name: str, group: GroupBy) -> AggregateNode:
         folded = self._folded(group)
-        windows = None if self._window is None else windows_of(self._window)  # type: ignore[arg-type]
+        window = self._window
         emit = self.select.args.get("emit")
         when: Emit = "on close" if emit is not None and emit.this == "FINAL" else "on update"
         return AggregateNode(
-            name, group, f"{name}-store", folded.accumulators, folded.results, windows, when
+            name,
+            group,
+            f"{name}-store",
+            folded.accumulators,
+            folded.results,
+            None if window is None else windows_of(window),
+            when,
+            retention_ms=None if window is None else retention_ms(window),
+            loses=self.settings.strict,
         )
 
     def _folded(self, group: GroupBy) -> Fold:
         wanted = tuple((name, of) for name, of, _ in self._results.values()) or (_FILLER,)
         return fold(wanted, scope_of(group), undo=group.is_table)
 
-    def _add(self, call: exp.Expression, group: GroupBy) -> None:
+    def _add(self, call: exp.Anonymous, group: GroupBy) -> None:
         """Keep the result of an aggregate function, once for all that mean the same."""
         means = meaning(call, self._scope)
         if means in self._results:
             return
-        assert isinstance(call, exp.Anonymous), call
-        found = AGGREGATES[str(call.this).upper()](call, Binder(self._scope, self.types))
+        found = bind_aggregate(call, Binder(self._scope, self.types), self.settings)
         one = fold((("x", found),), scope_of(group), undo=group.is_table)
         columns = tuple(Column(kept.name, kept.type) for kept in one.accumulators)
         of = type_of(one.results[0][1], Scope(group.schema.key, accumulators=columns))
@@ -178,6 +174,27 @@ class Grouping:
         return self._behind.get(node) is not None
 
     # What may stand where.
+
+    def _ensure_kept(self, calls: Sequence[exp.Anonymous]) -> None:
+        """Raise a SqlError where a function cannot be kept over these records."""
+        strict = self.settings.strict
+        allowed = {"always"} if strict else {"always", "beyond ksqlDB"}
+        refused = [call for call in calls if called(call).over_tables not in allowed]
+        if refused and self.relation.node.is_table:
+            names = dict.fromkeys(called(call).function.name for call in refused)
+            raise SqlError(
+                f"The aggregation function(s) ({', '.join(names)}) cannot be applied to a table source, "
+                "only to a stream source.",
+                at=place_of(refused[0]),
+            )
+        of = self.relation.sources[0].value_format
+        parts = [call for call in calls if called(call).keeps_parts]
+        if parts and strict and not SUPPORT[of.name].nested:
+            raise SqlError(
+                "One of the functions used in the statement has an intermediate type that the value format can not "
+                "handle. Please remove the function or change the format.",
+                at=place_of(parts[0]),
+            )
 
     def _ensure_grouped(self, items: tuple[Item, ...]) -> None:
         """Raise a SqlError where something is selected that is neither grouped by nor aggregated."""

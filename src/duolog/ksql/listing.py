@@ -13,6 +13,7 @@ from duolog.ksql.nodes import place_of
 from duolog.ksql.queries import tried
 from duolog.ksql.state import Done, PersistentQuery, Rows, SessionState
 from duolog.ksql.types import sql_name
+from duolog.plan.sql.aggregates import SQL_AGGREGATES
 from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.plan.sql.signatures import Signature, SqlFunction
 
@@ -132,12 +133,14 @@ def _properties(state: SessionState) -> Rows:
 
 
 def _functions(_state: SessionState) -> Rows:
-    rows = tuple(
-        (function.name, function.family)
-        for function in sorted(SQL_FUNCTIONS.values(), key=lambda one: one.name)
-        if not function.hidden
-    )
+    rows = tuple((function.name, function.family) for _, function in sorted(_FUNCTIONS.items()))
     return Rows(("Function Name", "Category"), rows, "Functions")
+
+
+_FUNCTIONS: Final = {
+    name: function for name, function in SQL_FUNCTIONS.items() if not function.hidden
+} | {name: aggregate.function for name, aggregate in SQL_AGGREGATES.items()}
+"""The functions that people call, by name."""
 
 
 def _types(state: SessionState) -> Rows:
@@ -203,8 +206,8 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
 
 def _function(node: exp.Expression) -> tuple[Rows, ...]:
     name = node.name.upper()
-    function = SQL_FUNCTIONS.get(name)
-    if function is None or function.hidden:
+    function = _FUNCTIONS.get(name)
+    if function is None:
         raise SqlError(f"Can't find any functions with the name '{name}'", at=place_of(node))
     facts = (("Name", name), ("Category", function.family), ("Overview", function.description))
     return (
@@ -221,7 +224,9 @@ def _variations(function: SqlFunction) -> tuple[tuple[str, str], ...]:
 
 def _written(name: str, signature: Signature) -> str:
     parameters = [f"{one.name} {sql_name(one.type)}" for one in signature.parameters]
-    return f"{name}({', '.join(parameters)}{'...' if signature.variadic else ''})"
+    if signature.variadic:
+        parameters[-1 - signature.behind] += "..."
+    return f"{name}({', '.join(parameters)})"
 
 
 def _explained(query: PersistentQuery) -> tuple[Rows, ...]:

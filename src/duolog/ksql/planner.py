@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from duolog.ksql import settings
+from duolog.ksql.aggregates import aggregates_in
 from duolog.ksql.analysis import Item, items_of, told
 from duolog.ksql.binder import Binder
 from duolog.ksql.catalog import (
@@ -22,7 +23,7 @@ from duolog.ksql.catalog import (
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import Unsupported
 from duolog.ksql.formats import ensure_readable, plan_format
-from duolog.ksql.grouping import Grouping, aggregates_in
+from duolog.ksql.grouping import Grouping
 from duolog.ksql.joins import Joiner
 from duolog.ksql.nodes import place_of
 from duolog.ksql.partitioning import keyed_as_selected, partitioned
@@ -81,7 +82,9 @@ class _Planner:
         self._ensure_fits(select, relation)
         relation = self._filtered(select, relation)
         if select.args.get("group"):
-            view, items = Grouping(select, relation, self.catalog.types, self.steps).view()
+            view, items = Grouping(
+                select, relation, self.catalog.types, self.steps, self.settings
+            ).view()
         else:
             view, items = self._selected(select, relation)
         timestamp = _time_of(view, items, target)

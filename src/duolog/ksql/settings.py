@@ -13,18 +13,20 @@ REGISTRY: Final = "ksql.schema.registry.url"
 THROW_ON_INVALID_TIME: Final = "ksql.timestamp.throw.on.invalid"
 NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
 """Whether the key of a stream is what is selected of it, in that order; else all of it must be selected."""
-COMPATIBILITY: Final = "ksql.compatibility"
-"""`strict` where what ksqlDB refuses is to be refused, though it could be done."""
 OFFSET_RESET: Final = "auto.offset.reset"
 COMMIT_INTERVAL: Final = "commit.interval.ms"
+LIST_LIMIT: Final = "ksql.functions.collect_list.limit"
+SET_LIMIT: Final = "ksql.functions.collect_set.limit"
+COMPATIBILITY: Final = "ksql.compatibility"
+"""`strict`: what ksqlDB refuses or loses is refused and lost, though it need not be."""
 
 DEFAULTS: Final[Mapping[str, str]] = {
     KEY_FORMAT: "KAFKA",
     SUBSTITUTION: "true",
     OFFSET_RESET: "latest",
     COMMIT_INTERVAL: "2000",
-    "ksql.functions.collect_list.limit": "2147483647",
-    "ksql.functions.collect_set.limit": "2147483647",
+    LIST_LIMIT: "2147483647",
+    SET_LIMIT: "2147483647",
     "ksql.service.id": "default_",
     "processing.guarantee": "at_least_once",
 }
@@ -48,7 +50,19 @@ class Settings:
 
     @property
     def strict(self) -> bool:
+        """Whether only what ksqlDB does is done."""
         return self[COMPATIBILITY] == "strict"
+
+    def number(self, name: str) -> int:
+        """Return a setting that is a whole number.
+
+        Raises:
+            SqlError: it is none.
+        """
+        value = self[name] or ""
+        if not value.strip().lstrip("-").isdecimal():
+            raise SqlError(f"Invalid value {value} for configuration {name}: Not a number")
+        return int(value)
 
     def set(self, name: str, value: str) -> str | None:
         """Set one, and return what held before.

@@ -43,6 +43,13 @@ def windows_of(node: nodes.StreamWindow) -> TimeWindows | SessionWindows:
     return TimeWindows(size, step, grace)
 
 
+def retention_ms(node: nodes.StreamWindow) -> int | None:
+    """Return how long rows of windows are kept, where that is longer than they take records."""
+    said = node.args.get("retention")
+    kept_ms = windows_of(node).kept_ms
+    return None if said is None or milliseconds(said) <= kept_ms else milliseconds(said)
+
+
 def source_window(node: nodes.StreamWindow) -> SourceWindow:
     """Return the window that is in the keys of what such a query makes."""
     kind = node.args["kind"]
