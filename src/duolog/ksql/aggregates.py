@@ -75,8 +75,9 @@ def bind_aggregate(node: exp.Anonymous, binder: Binder, given: Settings) -> Aggr
         options.append(("limit", given.number(_LIMITS[name])))
     if name == "COUNT" and columns and isinstance(columns[0], Literal):
         columns = [] if columns[0].value is not None else columns
-    first, *others = columns or [None]
-    return Aggregate(PREFIX + name, first, tuple(filter(None, others)), tuple(options))
+    return Aggregate(
+        PREFIX + name, columns[0] if columns else None, tuple(columns[1:]), tuple(options)
+    )
 
 
 def _resolved(node: exp.Anonymous, args: Sequence[Bound]) -> tuple[Sequence[Type], tuple[str, ...]]:

@@ -210,7 +210,7 @@ def _time_of(view: View, items: tuple[Item, ...], target: Target) -> TimestampCo
     )
 
 
-def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Expression]) -> SqlError:
+def _not_grouped(select: exp.Select, relation: Relation, calls: list[exp.Anonymous]) -> SqlError:
     inside = {id(part) for call in calls for part in call.walk()}
     stray = [
         column

@@ -143,9 +143,9 @@ def test_rows_of_a_table_are_taken_back(run: Run) -> None:
         "ATTR(S)", "AVG(I)", "COLLECT_LIST(S)", "CORRELATION(I, K)", "COUNT(I)", "HISTOGRAM(S)",
         "STDDEV_SAMPLE(I)", "SUM(N)", "SUM_LIST(A)", "MAX(I)", "MIN(I)", "TOPK(I, 2)", "COLLECT_SET(S)", "COUNT_DISTINCT(S)",
     ]  # fmt: skip
-    other = {"G": "g", "I": 5, "K": 5, "S": "y", "N": 9.5, "A": [9]}
+    other: Row = {"G": "g", "I": 5, "K": 5, "S": "y", "N": 9.5, "A": [9]}
 
-    both = [*ROWS, ("d", other, 3), ("c", None, 4), ("a", {"G": "g", "S": "y"}, 5)]
+    both: list[Given] = [*ROWS, ("d", other, 3), ("c", None, 4), ("a", {"G": "g", "S": "y"}, 5)]
     *_, last = each(run, calls, both, "T")
     gone = each(run, calls, [ROWS[0], ("a", None, 1)], "T")[-1]
 
