@@ -12,7 +12,7 @@ count.
     min, max   the value                  all values with their counts, and the value
 
 The functions that keep lists, sets, sketches and the like are in `plan.collecting`, those of means in
-`plan.moments`; SQL's, which have other types and nulls, in `plan.sql.folds`.
+`plan.moments`; SQL's, which have other types and nulls, in `plan.sql_folds`.
 
 A sum of DECIMALs that is too wide for its type is an error of the record that brought it there.
 Integers wrap, as in Java: what a table takes back then still leads to the right sum.
@@ -42,7 +42,7 @@ from duolog.plan.expressions import (
 )
 from duolog.plan.functions import common_type, decimal_of
 from duolog.plan.moments import MOMENTS
-from duolog.plan.sql.folds import SQL_FOLDS
+from duolog.plan.sql_folds import SQL_FOLDS
 from duolog.plan.types import (
     BIGINT,
     DECIMAL_PRECISION_MAX,

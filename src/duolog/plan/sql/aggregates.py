@@ -1,6 +1,6 @@
 """The aggregate functions of SQL: their signatures, and over what they may be called.
 
-What each keeps and gives is in `folds`. Parameters that are no columns but constants, as a `k`, stand behind the columns.
+What each keeps and gives is in `plan.sql_folds`. Parameters that are no columns but constants, as a `k`, stand behind the columns.
 
 Source: ksqlDB's documentation of its aggregate functions.
 """
