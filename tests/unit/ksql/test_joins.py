@@ -25,6 +25,7 @@ BEGIN = """
     CREATE TABLE cities (city STRING PRIMARY KEY, people INT) WITH (kafka_topic='cities', format='JSON');
     CREATE TABLE streets (city STRING PRIMARY KEY, street INT PRIMARY KEY, lamps INT)
         WITH (kafka_topic='streets', format='JSON');
+    CREATE TABLE crew (id INT PRIMARY KEY, boss INT, name STRING) WITH (kafka_topic='crew', format='JSON');
     CREATE STREAM visits (id INT KEY, n INT)
         WITH (kafka_topic='visits', format='JSON', window_type='TUMBLING', window_size='1 SECOND');
     CREATE STREAM looks (id INT KEY, n INT)
@@ -455,6 +456,28 @@ def test_a_stream_is_joined_with_itself_under_two_names() -> None:
         (1, {"A_KM": 5, "B_KM": 5}, 0),
         (1, {"A_KM": 5, "B_KM": 6}, 500),
         (1, {"A_KM": 6, "B_KM": 6}, 500),
+    ]
+
+
+def test_a_table_is_joined_with_itself_by_a_foreign_key() -> None:
+    query = "SELECT c.id, c.name, b.name FROM crew c LEFT JOIN crew b ON c.boss = b.id"
+
+    written = run(
+        f"CREATE TABLE made AS {query}",
+        ("crew", 1, {"NAME": "Ada"}, 0),
+        ("crew", 2, {"NAME": "Bob", "BOSS": 1}, 1),
+        ("crew", 1, {"NAME": "Eve"}, 2),
+        ("crew", 1, None, 3),
+    )
+
+    # A row that is both goes both ways, one after the other.
+    assert sorted(written, key=lambda row: (row[2], str(row[0]))) == [
+        (1, {"C_NAME": "Ada", "B_NAME": None}, 0),
+        (2, {"C_NAME": "Bob", "B_NAME": "Ada"}, 1),
+        (1, {"C_NAME": "Eve", "B_NAME": None}, 2),
+        (2, {"C_NAME": "Bob", "B_NAME": "Eve"}, 2),
+        (1, None, 3),
+        (2, {"C_NAME": "Bob", "B_NAME": None}, 3),
     ]
 
 
