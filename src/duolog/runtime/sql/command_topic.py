@@ -70,7 +70,7 @@ class CommandTopic:
         try:
             end = self._ensure_all_there()
             while self._end < end:
-                for message in self._reader().consume(_RECORDS_PER_POLL, 1.0):
+                for message in self._reader().consume(min(_RECORDS_PER_POLL, end - self._end), 1.0):
                     if (found := self._take(message)) is not None:
                         yield found
         except KafkaException as error:

@@ -5,6 +5,7 @@ starts the JVM.
 """
 
 from collections.abc import Callable, Iterable
+from decimal import Decimal as PythonDecimal
 from typing import Final, NamedTuple
 from uuid import uuid4
 
@@ -18,8 +19,8 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.formats import plan_format
 from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
 from duolog.ksql.state import InsertedRow
-from duolog.plan.expressions import Expression, Literal
-from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Column
+from duolog.plan.expressions import Call, Cast, Expression, Literal
+from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Column, Decimal, Type
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
 
@@ -54,16 +55,18 @@ def constant_record(row: InsertedRow) -> Inserted | None:
     Raises:
         SqlError: a value is none of its column.
     """
-    source, given = row.source, dict(row.values)
-    values = [*given.values(), *([row.timestamp] if row.timestamp is not None else [])]
-    if not all(map(_is_constant, values)):
+    source = row.source
+    folded = {name: _folded(value) for name, value in row.values}
+    at = _folded(row.timestamp) if row.timestamp is not None else None
+    if None in folded.values() or (at is None and row.timestamp is not None):
         return None
+    given = {name: one.value for name, one in folded.items() if one is not None}
 
     def columns(of: Iterable[SqlColumn]) -> tuple[Column, ...]:
         return tuple(Column(one.name, one.type) for one in of)
 
     def row_of(of: Iterable[SqlColumn]) -> Row:
-        return tuple(_value(given.get(one.name)) for one in of)
+        return tuple(given.get(one.name) for one in of)
 
     key_format, value_format = plan_format(source.key_format), plan_format(source.value_format)
     try:
@@ -77,18 +80,36 @@ def constant_record(row: InsertedRow) -> Inserted | None:
             value = serde.serialize(row_of(source.value))
     except SerdeError as error:
         raise SqlError(f"Failed to insert values into '{source.name}'. {error.message}") from error
-    timestamp = _value(row.timestamp)
+    timestamp = at.value if at is not None else None
     assert timestamp is None or isinstance(timestamp, int), timestamp
     return Inserted(key, value, timestamp)
 
 
-def _is_constant(value: Expression) -> bool:
-    return isinstance(value, Literal) and (value.value is None or value.type in _CONSTANT)
+def _folded(value: Expression) -> Literal | None:
+    """Return a constant as it stands in a row; None of what has to be computed.
+
+    A number of a smaller type is one of a larger: `1` in a BIGINT, `2.5` in a DOUBLE.
+    """
+    match value:
+        case Literal(value=None):
+            return value
+        case Literal(type=of) if of in _CONSTANT or isinstance(of, Decimal):
+            return value
+        case Call(function="sql:CAST", args=(Literal(value=int() as number), to)) if _target(
+            to
+        ) in {BIGINT, INT} and not isinstance(number, bool):
+            return Literal(number, _target(to) or BIGINT)
+        case Call(
+            function="sql:CAST", args=(Literal(value=int() | PythonDecimal() as number), to)
+        ) if _target(to) == DOUBLE and not isinstance(number, bool):
+            return Literal(float(number), DOUBLE)
+        case _:
+            return None
 
 
-def _value(value: Expression | None) -> object:
-    assert value is None or isinstance(value, Literal)
-    return None if value is None else value.value
+def _target(to: Expression) -> Type | None:
+    """Return the type that a call of CAST is told by its second argument, a null of that type."""
+    return to.type if isinstance(to, Cast | Literal) else None
 
 
 def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
