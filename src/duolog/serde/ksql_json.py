@@ -13,6 +13,7 @@ Source: ksqlDB, as its documentation and its tests show it; where a number is to
 ksqlDB takes its lowest bits, here the record is an error.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal as PythonDecimal
 from decimal import DecimalException
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     import datetime as dt
 
 T = TypeVar("T")
+_BEYOND: Final = re.compile("[\U00010000-\U0010ffff]")
 
 
 class KsqlJsonSerde:
@@ -82,12 +84,12 @@ class KsqlJsonSerde:
             return None
         try:
             if self._bare:
-                return self._writers[0][1](row[0]).encode()
+                return _encoded(self._writers[0][1](row[0]))
             fields = [
                 f"{name}:{write(value)}"
                 for (name, write), value in zip(self._writers, row, strict=True)
             ]
-            return f"{{{','.join(fields)}}}".encode()
+            return _encoded(f"{{{','.join(fields)}}}")
         except (TypeError, ValueError, AttributeError, DecimalException) as error:
             raise SerdeError("cannot write a row as JSON", detail=f"{row!r}: {error}.") from error
 
@@ -131,6 +133,21 @@ def fields_of(names: list[str], found: Mapping[str, object]) -> dict[str, object
     for name, value in found.items():
         loosely.setdefault(name.upper(), value)
     return {name: found[name] if name in found else loosely.get(name) for name in names}
+
+
+def _encoded(text: str) -> bytes:
+    r"""Return JSON in UTF-8, but for what is beyond U+FFFF: Jackson writes it as two escapes.
+
+    Example:
+        >>> _encoded('"é😀"').decode()
+        '"é\\uD83D\\uDE00"'
+    """
+    return _BEYOND.sub(_escapes, text).encode()
+
+
+def _escapes(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02X}{units[at + 1]:02X}" for at in (0, 2))
 
 
 def _writer(of: Type) -> Writer:
