@@ -10,6 +10,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.state import Rows
 from duolog.ksql.types import sql_name
+from duolog.plan.sql.aggregates import SQL_AGGREGATES
 from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.plan.sql.signatures import LambdaOf, Signature, SqlFunction
 from duolog.plan.sql.table import TABLE_FUNCTIONS
@@ -19,11 +20,12 @@ FUNCTIONS: Final[Mapping[str, SqlFunction]] = dict(
     sorted(
         {
             **{name: one for name, one in SQL_FUNCTIONS.items() if not one.hidden},
+            **{name: one.function for name, one in SQL_AGGREGATES.items()},
             **{one.name: one for one in TABLE_FUNCTIONS},
         }.items()
     )
 )
-"""Scalar and table functions by name, sorted."""
+"""Scalar, aggregate and table functions by name, sorted."""
 
 
 def listed() -> Rows:
@@ -67,7 +69,7 @@ def written(name: str, signature: Signature) -> str:
     """
     parameters = [f"{one.name} {type_written(one.type)}" for one in signature.parameters]
     if signature.variadic:
-        parameters[-1] += "..."
+        parameters[-1 - signature.behind] += "..."
     return f"{name}({', '.join(parameters)})"
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from duolog.ksql import nodes
+from duolog.ksql import function_listing, nodes
 from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.ksql.hints import named
@@ -13,9 +13,6 @@ from duolog.ksql.nodes import place_of
 from duolog.ksql.queries import tried
 from duolog.ksql.state import Done, PersistentQuery, Rows, SessionState
 from duolog.ksql.types import sql_name
-from duolog.plan.sql.aggregates import SQL_AGGREGATES
-from duolog.plan.sql.registry import SQL_FUNCTIONS
-from duolog.plan.sql.signatures import Signature, SqlFunction
 
 
 def show(state: SessionState, node: nodes.Show) -> Done:
@@ -43,7 +40,7 @@ def describe(state: SessionState, node: nodes.Describe) -> Done:
     """
     kind = str(node.args["kind"])
     if kind == "FUNCTION":
-        return Done(node, rows=_function(node.this))
+        return Done(node, rows=function_listing.described(node.this))
     if kind == "CONNECTOR":
         raise SqlError("no Connect cluster is configured, so there are no connectors")
     if kind in {"STREAMS", "TABLES"}:
@@ -132,17 +129,6 @@ def _properties(state: SessionState) -> Rows:
     return Rows(("Property", "Default override", "Effective Value"), rows, "Properties")
 
 
-def _functions(_state: SessionState) -> Rows:
-    rows = tuple((function.name, function.family) for _, function in sorted(_FUNCTIONS.items()))
-    return Rows(("Function Name", "Category"), rows, "Functions")
-
-
-_FUNCTIONS: Final = {
-    name: function for name, function in SQL_FUNCTIONS.items() if not function.hidden
-} | {name: aggregate.function for name, aggregate in SQL_AGGREGATES.items()}
-"""The functions that people call, by name."""
-
-
 def _types(state: SessionState) -> Rows:
     rows = tuple((name, sql_name(of)) for name, of in sorted(state.catalog.types.items()))
     return Rows(("Type Name", "Schema"), rows, "Types")
@@ -158,7 +144,7 @@ _SHOWN: Final[dict[str, Callable[[SessionState], Rows]]] = {
     "TOPICS": _topics,
     "QUERIES": _queries,
     "PROPERTIES": _properties,
-    "FUNCTIONS": _functions,
+    "FUNCTIONS": lambda _state: function_listing.listed(),
     "TYPES": _types,
     "VARIABLES": _variables,
 }
@@ -202,31 +188,6 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
         "Queries",
     )
     return columns, Rows(("Property", "Value"), facts, "Properties"), readers
-
-
-def _function(node: exp.Expression) -> tuple[Rows, ...]:
-    name = node.name.upper()
-    function = _FUNCTIONS.get(name)
-    if function is None:
-        raise SqlError(f"Can't find any functions with the name '{name}'", at=place_of(node))
-    facts = (("Name", name), ("Category", function.family), ("Overview", function.description))
-    return (
-        Rows(("Property", "Value"), facts, f"Function {name}"),
-        Rows(("Variation", "Returns"), _variations(function), "Variations"),
-    )
-
-
-def _variations(function: SqlFunction) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (_written(function.name, one), sql_name(one.result)) for one in function.signatures
-    )
-
-
-def _written(name: str, signature: Signature) -> str:
-    parameters = [f"{one.name} {sql_name(one.type)}" for one in signature.parameters]
-    if signature.variadic:
-        parameters[-1 - signature.behind] += "..."
-    return f"{name}({', '.join(parameters)})"
 
 
 def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
