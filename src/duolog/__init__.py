@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
     from duolog.dsl.windows import calendar, hopping, session, sliding, tumbling, unlimited
     from duolog.runtime.application import Application
+    from duolog.runtime.sql.asking import sql
 
 __version__ = "0.1.0"
 
@@ -92,6 +93,7 @@ __all__ = [
     "row_time",
     "session",
     "sliding",
+    "sql",
     "stddev",
     "sum_",
     "top_k",
@@ -129,6 +131,7 @@ _HOME = {
     "headers": "duolog.dsl.metadata",
     "offset": "duolog.dsl.metadata",
     "partition": "duolog.dsl.metadata",
+    "sql": "duolog.runtime.sql.asking",
     "topic": "duolog.dsl.metadata",
     "wall_clock": "duolog.dsl.metadata",
     **dict.fromkeys(

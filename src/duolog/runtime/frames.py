@@ -6,7 +6,7 @@
     Boolean  Int32  Int64   Float64  String  Binary Date    Datetime[us,UTC]    Decimal    List   List of   Struct   Polars
                                                                                                   key, value
 
-The types are those of the columns, whatever the rows hold: a column of nulls has its type, too.
+A TIME is an INT, milliseconds of the day. The types are those of the columns, whatever the rows hold: a column of nulls has its type, too.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ from duolog.plan.types import (
     DOUBLE,
     INT,
     STRING,
+    TIME,
     TIMESTAMP,
     Array,
     Column,
@@ -38,6 +39,7 @@ _PANDAS: Final = {
     BIGINT: "Int64",
     DOUBLE: "float64",
     TIMESTAMP: "datetime64[us, UTC]",
+    TIME: "Int32",
 }
 _POLARS: Final = {
     BOOLEAN: "Boolean",
@@ -47,6 +49,7 @@ _POLARS: Final = {
     STRING: "String",
     BYTES: "Binary",
     DATE: "Date",
+    TIME: "Int32",
 }
 _ARROW: Final = {
     BOOLEAN: "bool_",
@@ -56,6 +59,7 @@ _ARROW: Final = {
     STRING: "string",
     BYTES: "binary",
     DATE: "date32",
+    TIME: "int32",
 }
 
 

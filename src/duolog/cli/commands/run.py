@@ -8,9 +8,9 @@ import click
 
 from duolog.cli.following import FileRunner, begin, follow, load_when_right
 from duolog.cli.options import data_option, mode_option, read_assignments, set_option
-from duolog.cli.paths import default_data_dir
 from duolog.cli.signals import end_in_order_on_signals, say_stopping
 from duolog.cli.topology_file import TopologyFile
+from duolog.runtime.data_dirs import default_data_dir
 from duolog.runtime.errors import BrokerUnavailable
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import click
 
 from duolog.cli.lazy import LazyGroup
 from duolog.cli.options import data_option, read_assignments, set_option
-from duolog.cli.paths import default_data_dir
+from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
     from duolog.cli.sql.opening import Opening

@@ -16,8 +16,8 @@ import click
 from duolog.cli.demo.dataset import YEARS_MAX, ensure_extra_installed
 from duolog.cli.demo.options import DemoOptions
 from duolog.cli.options import data_option, mode_option, read_assignments, set_option
-from duolog.cli.paths import default_data_dir
 from duolog.cli.signals import end_in_order_on_signals, say_stopping
+from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
     from duolog.runtime.application import Mode

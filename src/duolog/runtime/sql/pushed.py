@@ -32,6 +32,8 @@ class PushedRows(Iterator[tuple[object, ...]]):
     def __init__(self, source: Coming, limit: int | None = None) -> None:
         self._source = source
         self._left = limit
+        self.limited = limit is not None
+        """Whether the rows end by themselves."""
         self._rows: deque[tuple[object, ...]] = deque()
         self._ended = threading.Event()
         self._using = threading.Lock()

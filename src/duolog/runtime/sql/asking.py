@@ -1,0 +1,199 @@
+"""SQL from Python: `duolog.sql("SELECT …")` gives rows, a frame or an Arrow table.
+
+    duolog.sql("SELECT carrier, AVG(delay) AS delay FROM flights GROUP BY carrier").to_pandas()
+    for row in duolog.sql("SELECT * FROM alerts EMIT CHANGES"):
+        ...
+
+The engine of a broker and a service stays open with the rows that it has read, until the process ends.
+"""
+
+import atexit
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from duolog.core.errors import ConfigError
+from duolog.dsl.html import table_html
+from duolog.ksql import nodes
+from duolog.ksql.session import parse
+from duolog.ksql.types import type_from
+from duolog.plan.types import Column
+from duolog.runtime import frames
+from duolog.runtime.data_dirs import default_data_dir
+from duolog.runtime.sql.answers import Answer, Message, Rows
+from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine
+from duolog.runtime.sql.pushed import PushedRows
+from duolog.serde.row import Row
+
+BOOTSTRAP: Final = "127.0.0.1:9092"
+_SHOWN_MAX: Final = 20
+
+_engines: dict[tuple[str, str, str], SqlEngine] = {}
+_opening: Final = threading.Lock()
+
+
+class Result:
+    """What a statement has answered: rows, once, or a message; a context manager that ends rows which go on."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._rows = answer if isinstance(answer, Rows) else None
+        self._kept: list[Row] | None = None
+        self.message = answer.text if isinstance(answer, Message) else ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield rows as they come; those of a query that ends may be asked for again."""
+        if self._rows is None:
+            return iter(())
+        return self._rows.rows if self._rows.unbounded else iter(self.rows())
+
+    def __repr__(self) -> str:
+        if self._rows is None:
+            return self.message
+        return f"<rows of {', '.join(name for name, _ in self._rows.columns)}>"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the rows, with the types of a plan."""
+        given = self._rows.columns if self._rows is not None else ()
+        return tuple(Column(name, _type(text)) for name, text in given)
+
+    def rows(self) -> list[Row]:
+        """Return all rows, as tuples; of a query that goes on as many as its LIMIT.
+
+        Raises:
+            ConfigError: the query goes on without a LIMIT: its rows are for a loop.
+        """
+        if self._rows is None:
+            return []
+        if self._kept is None:
+            self._ensure_ends()
+            with self._rows:
+                self._kept = list(self._rows.rows)
+        return self._kept
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return all rows as dicts by name; as `rows`."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows()]
+
+    def to_pandas(self) -> Any:
+        """Return all rows as a pandas DataFrame; as `rows`.
+
+        Raises:
+            ConfigError: pandas is not installed.
+        """
+        frames.library("pandas", "duolog[pandas]")
+        return frames.to_pandas(self.columns, self.rows())
+
+    def to_arrow(self) -> Any:
+        """Return all rows as a pyarrow Table; as `to_pandas`."""
+        frames.library("pyarrow", "duolog[arrow]")
+        return frames.to_arrow(self.columns, self.rows())
+
+    def to_polars(self) -> Any:
+        """Return all rows as a polars DataFrame; as `to_pandas`."""
+        frames.library("polars", "duolog[polars]")
+        return frames.to_polars(self.columns, self.rows())
+
+    def to_html(self) -> str:
+        """Return what a notebook shows."""
+        if self._rows is None:
+            return table_html(["message"], [(self.message,)], "")
+        if self._rows.unbounded:
+            return table_html([column.name for column in self.columns], [], "rows that go on")
+        rows = self.rows()
+        more = f", the first {_SHOWN_MAX} shown" if len(rows) > _SHOWN_MAX else ""
+        names = [column.name for column in self.columns]
+        return table_html(names, rows[:_SHOWN_MAX], f"{len(rows):,} rows{more}")
+
+    _repr_html_ = to_html
+
+    def close(self) -> None:
+        """End what makes the rows; does nothing where they have ended."""
+        if self._rows is not None:
+            self._rows.close()
+
+    def _ensure_ends(self) -> None:
+        rows = self._rows.rows if self._rows is not None else None
+        if isinstance(rows, PushedRows) and not rows.limited:
+            raise ConfigError(
+                "the rows of this query do not end",
+                hint="Say LIMIT; or take them one by one: for row in duolog.sql(…).",
+            )
+
+
+def sql(
+    text: str,
+    *,
+    bootstrap: str = BOOTSTRAP,
+    data: Path | str | None = None,
+    service_id: str = DEFAULT_SERVICE,
+    properties: Mapping[str, str] | None = None,
+) -> Result:
+    """Run statements, and return what the last one answers.
+
+    Args:
+        text: one statement or several; a `;` at the end may be missing.
+        bootstrap: the broker.
+        data: where state of persistent queries goes that these statements begin, by default where `duolog sql` has it.
+        service_id: which catalog the statements see.
+        properties: what SET would say, for these statements.
+
+    Raises:
+        SqlError: a statement cannot be read, or cannot run; those before it have run.
+        BrokerUnavailable: no broker answers.
+
+    Example:
+        duolog.sql("SELECT * FROM totals WHERE id = 'a'").to_dicts()
+    """
+    engine = _engine(bootstrap, str(Path(data or default_data_dir("sql")).resolve()), service_id)
+    written = text if text.rstrip().endswith(";") else f"{text};"
+    settings = engine.session.state.settings
+    before = dict(settings.given)
+    settings.given.update(properties or {})
+    last: Answer = Message("")
+    try:
+        for answer in engine.execute(written):
+            if isinstance(last, Rows):
+                last.close()
+            last = answer
+    finally:
+        settings.given.clear()
+        settings.given.update(before)
+    return Result(last)
+
+
+def _engine(bootstrap: str, data: str, service_id: str) -> SqlEngine:
+    """Return the engine of this process for a broker and a service."""
+    wanted = (bootstrap, data, service_id)
+    with _opening:
+        if wanted not in _engines:
+            if not _engines:
+                atexit.register(_close_all)
+            _engines[wanted] = SqlEngine(bootstrap, data=data, service_id=service_id)
+        return _engines[wanted]
+
+
+def _close_all() -> None:
+    with _opening:
+        while _engines:
+            _engines.popitem()[1].close()
+
+
+def _type(text: str) -> Any:
+    (made,) = parse(f"CREATE TYPE t AS {text};")
+    assert isinstance(made, nodes.CreateType), made
+    return type_from(made.args["kind"], {})
