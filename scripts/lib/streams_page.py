@@ -265,7 +265,11 @@ def _summary(of: object) -> str:
 def exported() -> dict[str, Callable[..., Expr]]:
     """Return the functions that `duolog` exports and that give columns."""
     found = {name: getattr(duolog, name) for name in duolog.__all__}
-    return {name: of for name, of in found.items() if inspect.isfunction(of)}
+    return {
+        name: of
+        for name, of in found.items()
+        if inspect.isfunction(of) and of.__module__.startswith("duolog.dsl.")
+    }
 
 
 def _functions_table() -> str:

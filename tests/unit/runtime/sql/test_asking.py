@@ -72,7 +72,7 @@ def test_properties_hold_for_the_statements_alone(ask: partial[asking.Result]) -
     earliest = {"auto.offset.reset": "earliest"}
 
     assert ask("SELECT id FROM t EMIT CHANGES LIMIT 1", properties=earliest).rows() == [(1,)]
-    shown = dict(row[:1] + row[2:] for row in ask("SHOW PROPERTIES").rows())
+    shown = {row[0]: row[2] for row in ask("SHOW PROPERTIES").rows()}
     assert shown["auto.offset.reset"] == "latest"
 
 
