@@ -19,7 +19,8 @@ Within a level sub-topologies do not read each other, so that one operator can r
 **Order.** Edges from one topic, or from one sub-topology, into one sub-topology are one *queue*:
 what one record causes arrives together, in the order of the plan, and before what the next one
 causes. As in Kafka Streams, what goes on under a new key comes behind what keeps its key: it would
-go through a repartition topic, which is read when the record is done.
+go through a repartition topic, which is read when the record is done. So of two edges that goes first whose
+records have been through fewer of these.
 
 Source: Kafka Streams `PartitionGroup`, `StreamTask`; its repartition topics are edges.
 """
@@ -215,7 +216,7 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
     for node in cut.nodes:
         target = place[node]
         if node in cut.crossing and target is not None:
-            rekeyed = node.reshuffles or any(map(cut.has_new_key, node.drivers))
+            rekeyed = _is_rekeyed(cut, node)
             sent_by = node if isinstance(node, Repartition) and node.leaves_key_tasks else None
             for driver in node.drivers or (node,):
                 consumers.setdefault((driver, target, rekeyed, sent_by), []).append(node)
@@ -223,8 +224,10 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
 
     def rank(item: tuple[_Way, list[Node]]) -> tuple[object, ...]:
         (parent, target, rekeyed, _), readers = item
-        way = [position[node] for node in dict.fromkeys((*path_of(parent), readers[0]))]
-        return target, not parent.is_table, rekeyed, way
+        path = path_of(parent)
+        way = [position[node] for node in dict.fromkeys((*path, readers[0]))]
+        topics = rekeyed + sum(node in cut.crossing and _is_rekeyed(cut, node) for node in path)
+        return target, not parent.is_table, topics, way
 
     first_topics = _first_topics(cut)
     queues: dict[tuple[object, int], int] = {}
@@ -237,6 +240,11 @@ def _edges(cut: Cut, place: dict[Node, int | None]) -> tuple[Edge, ...]:
         queue = queues.setdefault((start, target), number)
         found.append(Edge(number, parent, tuple(readers), origin, target, queue, rekeyed))
     return tuple(found)
+
+
+def _is_rekeyed(cut: Cut, node: Node) -> bool:
+    """Tell if Kafka Streams would write the records in front of a shuffle to a topic."""
+    return node.reshuffles or any(map(cut.has_new_key, node.drivers))
 
 
 def _first_topics(cut: Cut) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pytest
 from duolog import Topology, coalesce, col, concat
 from duolog.dsl.streams import Stream, Table
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
+from topologies import ms
 
 Define = Callable[[Stream, Table], Stream]
 
@@ -85,6 +86,14 @@ def counts_behind_a_join(s: Stream, t: Table) -> Stream:
     return look_up(s, keep(s, t).group_by("v").count("n"))
 
 
+def repartitioned_meets_itself(s: Stream, t: Table) -> Stream:
+    """What has been through a topic comes behind what has not, whatever parts it was in since."""
+    joined = keep(s, t)
+    late = joined.filter(col("v") != "9").repartition()
+    pairs = late.left_join(joined, within=ms(1), prefix="_", eager=True)
+    return pairs.map_values(v=concat(col("v"), "/", coalesce(col("_v"), "null")))
+
+
 CASES: list[tuple[Define, str, str]] = [
     (lambda s, _: look_up(s, counted(s)), "k0 k1 j2 k3", "k:0/1 k:1/2 j:2/1 k:3/3"),
     (
@@ -101,6 +110,7 @@ CASES: list[tuple[Define, str, str]] = [
     (new_key_joins_counts, "kk kk kk", "k:k/1 k:k/2 k:k/3"),
     (fed_back, "kk kk kk", "k:k/null k:k/1 k:k/2"),
     (joined_before_and_after, "kj jk kj jk", "j:j/1/null k:k/1/1 j:j/2/1 k:k/2/2"),
+    (repartitioned_meets_itself, "k0 j1", "k:0/0 j:1/1"),
 ]
 
 
