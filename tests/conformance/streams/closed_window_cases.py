@@ -37,7 +37,7 @@ def sliding_windows_on_close(topology: Topology) -> None:
 
 def hops_told_once(topology: Topology) -> None:
     """Rows that lie together and stay leave in parts: what was told before is not told again."""
-    hops = hopping(ms(20), ms(2), grace=ms(1))
+    hops = hopping(ms(8), ms(1), grace=ms(1))
     _grouped(topology, "s1", hops, "on close").aggregate(c=count(), total=sum_("n")).to("hops")
 
 
