@@ -246,13 +246,24 @@ def driver_of(
     spark: SparkSession, define: Define, cache_bytes_max: int, *, real_time: bool = False
 ) -> Any:
     """Return the driver of a topology, compiled once: its expressions cost more than a case."""
-    return driver_of_plan(spark, plan_of(define), cache_bytes_max, real_time=real_time)
+    tasks = tasks_of(define, real_time=real_time)
+    return driver_of_plan(spark, plan_of(define), cache_bytes_max, tasks, real_time=real_time)
+
+
+def tasks_of(define: Define, *, real_time: bool) -> int:
+    """A row that leaves one group for another changes two tasks, whose results meet again in real time as they come."""
+    return 1 if real_time and define is by_row_time else TASKS
 
 
 def driver_of_plan(
-    spark: SparkSession, plan: Plan, cache_bytes_max: int, *, real_time: bool = False
+    spark: SparkSession,
+    plan: Plan,
+    cache_bytes_max: int,
+    tasks: int = TASKS,
+    *,
+    real_time: bool = False,
 ) -> Any:
-    levels = find_levels(plan, TASKS)
+    levels = find_levels(plan, tasks)
     spec = lower(levels, "test", cache_bytes_max=cache_bytes_max) | {"real_time": real_time}
     kernel = spark._jvm.org.duolog.kernel  # type: ignore[union-attr] # noqa: SLF001
     return kernel.Driver(spark._jsparkSession, json.dumps(spec))  # noqa: SLF001
@@ -339,7 +350,8 @@ def test_the_kernel_writes_what_the_reference_evaluator_writes(
     plan = plan_of(define)
     read = [source.topic for source in plan.sources]
     cache, real_time = way == "record cache", way == "real time"
-    reference = ReferenceEvaluator(plan, tasks=TASKS, cache=cache)
+    tasks = tasks_of(define, real_time=real_time)
+    reference = ReferenceEvaluator(plan, tasks=tasks, cache=cache)
     driver = driver_of(
         spark, define, 0 if way == "every update" else CACHE_BYTES_MAX_DEFAULT, real_time=real_time
     )
