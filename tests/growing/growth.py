@@ -85,12 +85,14 @@ class Growth:
         rng: what chooses; each step may have its own.
         alone: whether each record is a micro-batch of its own, without a record cache.
         places: whether all records of a topic stand in one partition, as in Streams' driver.
+        late: whether timestamps fall within a micro-batch.
     """
 
-    def __init__(self, rng: Random, *, alone: bool, places: bool) -> None:
+    def __init__(self, rng: Random, *, alone: bool, places: bool, late: bool = False) -> None:
         self.rng = rng
         self.alone = alone
         self.places = places
+        self.late = late
         self.number = 0
         self.has_own_times = False
         """Whether a stream's records have other times than their topic says."""
@@ -186,13 +188,15 @@ class Growth:
     def ms(self, least: int, most: int) -> dt.timedelta:
         return ms(self.rng.randint(least, most))
 
-    def may_meet(self, one: Stream | Table, other: Stream | Table) -> bool:
-        """Tell if Streams says which comes first where records of both meet.
+    def may_meet(
+        self, one: Stream | Table, other: Stream | Table, *, under_new_key: bool = False
+    ) -> bool:
+        """Tell if Streams says which comes first where records of both meet, `one` under another key or not.
 
         It does not of one record that comes over two internal topics, at equal times; and a table that is grouped by
         its own key goes through one there, and through none here. What leaves on close, or goes on from a
         record cache over an edge, comes late there, and here by its time among the other
-        records of a micro-batch.
+        records of a micro-batch. Where timestamps fall, what ends on one of two ways holds up nobody there.
         """
         late = leaves_on_close(one) or leaves_on_close(other)
         late |= _comes_from_cache(one.node) or _comes_from_cache(other.node)
@@ -201,10 +205,13 @@ class Growth:
         if not sources(one) & sources(other):
             return True
         ways, others = _crossings(one.node), _crossings(other.node)
+        if self.late and (under_new_key or ways != others):
+            return False
         back = any(isinstance(node, GroupBy) and not node.rekeys for node in ways ^ others)
         if isinstance(one, Table) and isinstance(other, Table) and ways == others:
             return not back
-        return one is other or (not back and not (ways and others))
+        crossed = under_new_key or bool(ways)
+        return (one is other and not under_new_key) or (not back and not (crossed and others))
 
     def topic(self, name: str) -> str:
         """Return the name of one more result topic."""

@@ -149,9 +149,11 @@ def join(growth: Growth, stream: Stream) -> Stream | None:
     if not fitting:
         return None
     table = growth.take(fitting)
-    on = [column.name for column in stream.schema.key]
+    on = keys = [column.name for column in stream.schema.key]
     if growth.maybe(4) and table.schema.window is None and len(on) == 1:
         on = [growth.rng.choice(columns(stream)[1])]
+        if on != keys and not growth.may_meet(stream, table, under_new_key=True):
+            return None
     of = {"prefix": growth.prefix, "on": on}
     if growth.maybe(2):
         return stream.left_join(table, **of)  # type: ignore[arg-type]

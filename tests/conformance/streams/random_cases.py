@@ -68,7 +68,8 @@ class Case:
     @cached_property
     def topology(self) -> Topology:
         alone = self.mode == "each"
-        growth = Growth(self._rng("sources"), alone=alone, places=self.partitions == 1)
+        of = {"alone": alone, "places": self.partitions == 1, "late": self.mode == "late"}
+        growth = Growth(self._rng("sources"), **of)
         for step in range(self.steps):
             if step not in self.without_steps:
                 growth.rng = self._rng(f"step {step}")

@@ -23,11 +23,13 @@ from duolog.plan.describe import describe
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import (
     AggregateNode,
+    Node,
     Plan,
     SetTime,
     StreamJoin,
     StreamTableJoin,
     Suppress,
+    ancestors,
 )
 from duolog.plan.windows import SessionWindows
 from growing.growth import sources_of
@@ -72,19 +74,19 @@ class Court:
 
     def _compared(self, case: Case) -> list[Compared]:
         plan, cache, tasks = case.plan, case.cache_bytes_max, case.tasks
-        seen = _seen(plan)
+        seen = _seen(plan, case.partitions)
         ours = seen(
             run_in_memory(self._spark, plan, case.batches, cache_bytes_max=cache, tasks=tasks)
         )
         batches = case.batches if tasks > 1 else _in_one_partition(case.batches)
         reference = seen(run_by_reference(plan, batches, cache_bytes_max=cache, tasks=tasks))
         if tasks > 1 and (cache or depends_on_time(plan)):
-            return [("the kernel and the reference", by_key(ours), by_key(reference))]
+            return [("the kernel and the reference", _by_key(ours), _by_key(reference))]
         theirs = seen(self._kafka_streams.run(plan, case.batches, cache_bytes_max=cache))
         if tasks > 1:
             return [
-                ("the kernel and Streams", by_key(ours), by_key(theirs)),
-                ("the reference and Streams", by_key(reference), by_key(theirs)),
+                ("the kernel and Streams", _by_key(ours), _by_key(theirs)),
+                ("the reference and Streams", _by_key(reference), _by_key(theirs)),
             ]
         return [
             ("the kernel and Streams", ours, theirs),
@@ -111,17 +113,19 @@ def _loses_headers(plan: Plan) -> bool:
     )
 
 
-def _seen(plan: Plan) -> Callable[[list[ByTopic]], list[ByTopic]]:
+def _seen(plan: Plan, partitions: int) -> Callable[[list[ByTopic]], list[ByTopic]]:
     """Return what is compared of what was written.
 
-    The records of several topics that go to a topic as they come have no order among each other.
+    The records of several topics that go to a topic as they come have no order among each other, nor have those of
+    several partitions that go there under new keys.
     """
     parts = find_levels(plan).cut
     unordered = {
         topic
         for sink in plan.sinks
         for topic in sink.topics
-        if parts.parts[sink] not in parts.depths and len(sources_of(sink)) > 1
+        if parts.parts[sink] not in parts.depths
+        and (len(sources_of(sink)) > 1 or (partitions > 1 and _has_new_key(sink)))
     }
 
     def seen(batches: list[ByTopic]) -> list[ByTopic]:
@@ -135,6 +139,18 @@ def _seen(plan: Plan) -> Callable[[list[ByTopic]], list[ByTopic]]:
         ]
 
     return seen
+
+
+def _has_new_key(node: Node) -> bool:
+    return any(above.rekeys for above in ancestors(node))
+
+
+def _by_key(batches: list[ByTopic]) -> list[Any]:
+    """Return what was written for each key; without one records go to the task of their partition, each in its time."""
+    return [
+        {at: sorted(of, key=repr) if at[1] is None else of for at, of in batch.items()}
+        for batch in by_key(batches)
+    ]
 
 
 def _in_one_partition(batches: Batches) -> Batches:
