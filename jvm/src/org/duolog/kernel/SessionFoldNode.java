@@ -1,6 +1,6 @@
 package org.duolog.kernel;
 
-import java.util.ArrayList;
+import java.util.LinkedList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
@@ -92,8 +92,8 @@ final class SessionFoldNode extends AggregatingNode {
       }
       // Looked up again: the store may have forgotten what it has read before.
       keep(entry(change, joined), acc, joined.end(), change);
-      known.windows.removeAll(touched);
-      known.add(joined);
+      touched.forEach(known.windows::remove);
+      known.windows.add(joined);
       changed = true;
     }
     if (changed) {
@@ -102,12 +102,16 @@ final class SessionFoldNode extends AggregatingNode {
     lookAtClosed(change);
   }
 
+  /** The sessions that a record joins, in the order of time: of all that a key has only the next ones are looked at. */
   private List<WindowIndex.Bounds> touched(WindowIndex.Entry known, long ts) {
-    List<WindowIndex.Bounds> found = new ArrayList<>();
-    for (WindowIndex.Bounds session : known.windows) {
-      if (session.end() >= ts - sessions.gapMs() && session.start() <= ts + sessions.gapMs()) {
-        found.add(session);
+    LinkedList<WindowIndex.Bounds> found = new LinkedList<>();
+    long latest = Windows.end(ts, sessions.gapMs());
+    WindowIndex.Bounds behind = new WindowIndex.Bounds(latest, Long.MAX_VALUE);
+    for (WindowIndex.Bounds session : known.windows.headSet(behind, true).descendingSet()) {
+      if (session.end() < ts - sessions.gapMs()) {
+        break;
       }
+      found.addFirst(session);
     }
     return found;
   }

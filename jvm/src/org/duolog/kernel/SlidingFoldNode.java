@@ -208,7 +208,7 @@ final class SlidingFoldNode extends AggregatingNode {
   private void keep(Updated updated, Change change) {
     if (updated.isNew) {
       WindowIndex.Entry known = index(change, updated.start);
-      known.add(new WindowIndex.Bounds(updated.start, windows.end(updated.start)));
+      known.windows.add(new WindowIndex.Bounds(updated.start, windows.end(updated.start)));
       rows.index().changed(known);
     }
     // Looked up anew: meanwhile the store may have forgotten what it had read.

@@ -213,7 +213,7 @@ final class SuppressNode extends Node {
     private UnsafeRow key(UnsafeRow key, long ts) {
       WindowIndex.Entry known = rows.index().of(key);
       if (known.windows.isEmpty()) {
-        known.add(new WindowIndex.Bounds(ts, ts));
+        known.windows.add(new WindowIndex.Bounds(ts, ts));
         rows.index().changed(known);
       }
       return timed(key, known);
@@ -226,7 +226,7 @@ final class SuppressNode extends Node {
     }
 
     private UnsafeRow timed(UnsafeRow key, WindowIndex.Entry known) {
-      WindowIndex.Bounds since = known.windows.get(0);
+      WindowIndex.Bounds since = known.windows.first();
       bounds.setLong(0, since.start());
       bounds.setLong(1, since.end());
       return timedKey.apply(operands.of(key, null, bounds, 0));

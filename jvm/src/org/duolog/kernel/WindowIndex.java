@@ -1,11 +1,10 @@
 package org.duolog.kernel;
 
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
-import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
@@ -32,7 +31,10 @@ final class WindowIndex {
   }
 
   /** The bounds of a window. */
-  record Bounds(long start, long end) {}
+  record Bounds(long start, long end) {
+    private static final Comparator<Bounds> IN_TIME =
+        Comparator.comparingLong(Bounds::start).thenComparingLong(Bounds::end);
+  }
 
   /** The windows of a key. Whoever changes them says so with {@link #changed}. */
   Entry of(UnsafeRow key) {
@@ -87,33 +89,22 @@ final class WindowIndex {
     state.updateValue(key, bytes.array());
   }
 
-  /** A key and its windows. */
+  /** A key and its windows, of which those that begin first end first. */
   static final class Entry {
     final UnsafeRow key;
-    final List<Bounds> windows = new ArrayList<>();
+    final TreeSet<Bounds> windows = new TreeSet<>(Bounds.IN_TIME);
     private boolean dirty;
 
     private Entry(UnsafeRow key) {
       this.key = key;
     }
 
-    /** Adds a window in its place. */
-    void add(Bounds window) {
-      int at = 0;
-      while (at < windows.size() && windows.get(at).start() < window.start()) {
-        at++;
-      }
-      windows.add(at, window);
-    }
-
     /** Forgets the windows whose rows are let go; returns whether there were any. */
     boolean forgetOver(WindowRows rows) {
       boolean forgot = false;
-      for (Iterator<Bounds> all = windows.iterator(); all.hasNext(); ) {
-        if (rows.isOver(all.next().end())) {
-          all.remove();
-          forgot = true;
-        }
+      while (!windows.isEmpty() && rows.isOver(windows.first().end())) {
+        windows.pollFirst();
+        forgot = true;
       }
       return forgot;
     }
