@@ -14,12 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from duolog.core.errors import DuologError
-from duolog.engine.progress import Progress
 from duolog.ksql.state import PersistentQuery
 from duolog.runtime.sql.commands import Offsets
+
+if TYPE_CHECKING:
+    from duolog.engine.progress import Progress
 
 logger: Final = logging.getLogger(__name__)
 
@@ -38,7 +40,7 @@ class RunningOne(Protocol):
     @property
     def has_ended(self) -> bool: ...
     def exception(self) -> DuologError | None: ...
-    def progress(self) -> Progress: ...
+    def progress(self) -> "Progress": ...
     def stop(self) -> None: ...
 
 
@@ -87,7 +89,7 @@ class LiveQuery:
     error: str = ""
     failures: int = 0
     """In a row."""
-    progress: Progress | None = None
+    progress: "Progress | None" = None
 
 
 @dataclass(slots=True)

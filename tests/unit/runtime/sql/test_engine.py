@@ -1,4 +1,6 @@
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -76,6 +78,13 @@ def test_another_engine_finds_streams_tables_types_and_queries_again(
         assert said(engine, "SHOW STREAMS; SHOW TABLES; SHOW TYPES; SHOW QUERIES;") == before
     assert ids(before[3]) == ["CSAS_LATE_0", "CTAS_TOTALS_1", "INSERTQUERY_2"]
     assert starter.starts == ["CSAS_LATE_0", "INSERTQUERY_2"], "the paused one stays so"
+
+
+def test_statements_need_no_pyspark_until_a_query_runs() -> None:
+    """It takes half a second, which SHOW STREAMS has not."""
+    program = "import sys, duolog.runtime.sql.engine; sys.exit('pyspark' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_numbers_of_queries_are_not_given_twice(opened: Opened, service: str) -> None:
