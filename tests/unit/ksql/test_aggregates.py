@@ -2,10 +2,13 @@
 
 import json
 import math
+import statistics
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
@@ -36,23 +39,23 @@ def planned(query: str) -> Planned:
     return done.query.planned
 
 
-def in_python(query: str, given: Iterable[Given]) -> list[Any]:
+def in_python(query: str, records: Iterable[Given]) -> list[Any]:
     """Return the values that a query writes, record for record, computed in plain Python."""
-    return _run(ReferenceEvaluator(planned(query).plan), given)
+    return _run(ReferenceEvaluator(planned(query).plan), records)
 
 
-def in_kernel(query: str, given: Iterable[Given]) -> list[Any]:
+def in_kernel(query: str, records: Iterable[Given]) -> list[Any]:
     evaluator = KernelEvaluator(planned(query).plan, tasks=1, cache_bytes_max=0, passes_over=True)
     try:
-        return _run(evaluator, given)
+        return _run(evaluator, records)
     finally:
         evaluator.close()
 
 
-def _run(evaluator: ReferenceEvaluator | KernelEvaluator, given: Iterable[Given]) -> list[Any]:
+def _run(evaluator: ReferenceEvaluator | KernelEvaluator, of: Iterable[Given]) -> list[Any]:
     records = [
         SourceRecord("v", 0, offset, at, key.encode(), row and json.dumps(row).encode())  # type: ignore[arg-type]
-        for offset, (key, row, at) in enumerate(given)
+        for offset, (key, row, at) in enumerate(of)
     ]
     written = [out for record in records for out in evaluator.run([record])]
     return [None if out.value is None else json.loads(out.value) for out in written]
@@ -106,12 +109,12 @@ NOT_IN_PYTHON: Final = {"SUM(N + I)", "SUM(LEN(S))", "COLLECT_SET(M)", "COLLECT_
 """What calls other functions of SQL, or needs maps to be compared: only the kernel does."""
 
 
-def each(run: Run, calls: Iterable[str], given: Iterable[Given], source: str = "V") -> list[Row]:
+def each(run: Run, calls: Iterable[str], records: Iterable[Given], source: str = "V") -> list[Row]:
     """Return what calls give after each record."""
     wanted = list(calls)
     columns = ", ".join(f"{call} AS C{at}" for at, call in enumerate(wanted))
     query = f"CREATE TABLE O AS SELECT G, {columns} FROM {source} GROUP BY G;"  # noqa: S608
-    return [{call: row[f"C{at}"] for at, call in enumerate(wanted)} for row in run(query, given)]
+    return [{call: row[f"C{at}"] for at, call in enumerate(wanted)} for row in run(query, records)]
 
 
 @pytest.mark.parametrize("run", BOTH)
@@ -159,6 +162,35 @@ def test_rows_of_a_table_are_taken_back(run: Run) -> None:
         "STDDEV_SAMPLE(I)": 0.0, "SUM(N)": 0.0, "SUM_LIST(A)": 0, "MAX(I)": None, "MIN(I)": None, "TOPK(I, 2)": [],
         "COLLECT_SET(S)": [], "COUNT_DISTINCT(S)": 0,
     }  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.none() | st.integers(-9, 9)), max_size=15))
+def test_adds_and_undos_in_any_order_give_what_a_computation_anew_gives(
+    changes: list[tuple[str, int | None]],
+) -> None:
+    rows: list[Given] = [
+        (key, None if number is None else {"G": "g", "I": number, "K": number * number}, at)
+        for at, (key, number) in enumerate(changes)
+    ]
+    now = [number for number in dict(changes).values() if number is not None]
+
+    found = each(in_python, ["SUM(I)", "AVG(I)", "STDDEV_SAMP(I)", "CORRELATION(I, K)"], rows, "T")
+
+    if not found:
+        return
+    spread = statistics.variance(now) if len(now) > 1 else 0.0
+    mean = statistics.mean(now) if now else 0.0
+    assert list(found[-1].values())[:3] == [
+        sum(now),
+        pytest.approx(mean),
+        pytest.approx(spread, abs=1e-9),
+    ]
+    if len(set(now)) > 1 and len({number * number for number in now}) > 1:
+        wanted = statistics.correlation(now, [number * number for number in now])
+        assert found[-1]["CORRELATION(I, K)"] == pytest.approx(wanted, abs=1e-9)
+    else:
+        assert found[-1]["CORRELATION(I, K)"] == "NaN"
 
 
 def test_of_values_that_are_equal_whatever_the_order_of_their_keys_one_is_taken_back() -> None:
@@ -233,10 +265,10 @@ FINAL: Final = (
 def test_a_jump_of_time_loses_final_results_only_where_one_wants_what_ksqldb_does(
     run: Run, windows: str, kept: list[int], lost: list[int]
 ) -> None:
-    given: list[Given] = [("a", {"G": "g"}, at) for at in (3, 12, 18, 44, 56)]
+    records: list[Given] = [("a", {"G": "g"}, at) for at in (3, 12, 18, 44, 56)]
 
-    found = [row["W"] for row in run(FINAL.format(windows), given)]
-    strictly = [row["W"] for row in run(STRICT + FINAL.format(windows), given)]
+    found = [row["W"] for row in run(FINAL.format(windows), records)]
+    strictly = [row["W"] for row in run(STRICT + FINAL.format(windows), records)]
 
     assert (found, strictly) == (kept, lost)
 
