@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Answering(Protocol):
     """What has a catalog, and rows over it."""
 
+    session: SqlSession
+
     @property
     def catalog(self) -> Catalog: ...
 

@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
+from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses
+from duolog.ksql.queries import ensure_goes_on
 from duolog.ksql.types import sql_name
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.duck.queries import Translator
@@ -33,6 +35,7 @@ def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
 
 
 def _answer(engine: Answering, statement: exp.Query) -> Rows:
+    _ensure_allowed(engine, statement)
     found = lookup_of(statement, engine.catalog)
     if found is not None:
         return Rows(told(found.columns), found.rows(engine.present.table(found.source)))
@@ -44,6 +47,20 @@ def _answer(engine: Answering, statement: exp.Query) -> Rows:
 def told(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
     """Return columns as an answer has them: names with the texts of their types."""
     return tuple((column.name, sql_name(column.type)) for column in columns)
+
+
+def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
+    """Refuse what ksqlDB refuses, where that is asked for."""
+    settings = engine.session.state.settings
+    if not settings.strict:
+        return
+    if not isinstance(statement, exp.Select):
+        raise SqlError("Pull queries don't support UNION, EXCEPT and INTERSECT.")
+    ensure_clauses(statement, settings)
+    ensure_goes_on(statement)
+    source = engine.catalog.sources.get(statement.args["from_"].this.name)
+    if source is not None:
+        ensure_by_key(statement, source, settings)
 
 
 def _table_of(source: SourceInfo) -> str:

@@ -212,6 +212,21 @@ def test_a_topic_that_is_missing_is_an_error_and_is_asked_again(broker: Broker) 
         broker.ask("SELECT * FROM gone;")
 
 
+def test_strict_refuses_what_ksqldb_refuses(broker: Broker) -> None:
+    broker.session.state.settings.given["ksql.compatibility"] = "strict"
+    try:
+        assert broker.ask("SELECT name FROM riders WHERE id = 2;") == [("Bob",)]
+        for text, said in (
+            ("SELECT name, COUNT(*) FROM riders GROUP BY name;", "GROUP BY clauses"),
+            ("SELECT name FROM riders ORDER BY name;", "ORDER BY"),
+            ("SELECT id FROM riders UNION SELECT id FROM riders;", "UNION"),
+        ):
+            with pytest.raises(SqlError, match=said):
+                broker.ask(text)
+    finally:
+        del broker.session.state.settings.given["ksql.compatibility"]
+
+
 def test_a_value_that_cannot_be_computed_is_an_error_of_the_query(broker: Broker) -> None:
     with pytest.raises(SqlError, match="cannot be answered"):
         broker.ask("SELECT SUM(id + 9223372036854775000) FROM riders;")
