@@ -119,6 +119,7 @@ def test_values_of_all_types_come_back_as_they_were_given(ask: Ask) -> None:
         ("FILTER(props, (k, v) => v > 0)", {"x": 1}),
         ("REDUCE(ARRAY[1, 2], 10, (s, x) => s - x)", 7),
         ("TRANSFORM(ARRAY[1, 2], x => REDUCE(ARRAY[10, 20], x, (s, y) => s + x * y))", [31, 62]),
+        ("TRANSFORM(props, (k, v) => k, (k, v) => v + 1)", None),
         ("FORMAT_TIMESTAMP(at, 'yyyy-MM-dd''T''HH:mm')", "2020-01-02T03:04"),
         ("PARSE_DATE('05.01.2020', 'dd.MM.yyyy')", dt.date(2020, 1, 5)),
         ("TIMESTAMPADD(MONTHS, 1, at)", _AT.replace(month=2)),

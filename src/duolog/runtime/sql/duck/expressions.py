@@ -12,7 +12,16 @@ from typing import Final, NamedTuple
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.types import sql_name
-from duolog.plan.expressions import Call, Cast, Expression, Item, Lambda, Literal, Variable
+from duolog.plan.expressions import (
+    Call,
+    Cast,
+    Expression,
+    Item,
+    Lambda,
+    Literal,
+    Variable,
+    walk,
+)
 from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX, SQL_FUNCTIONS
 from duolog.plan.sql.signatures import UNIT
 from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, NULL, Array, Decimal, Map, Struct, Type
@@ -32,6 +41,7 @@ FUNCTIONS: Final[Mapping[str, Lowering]] = {
 }
 """The functions that DuckDB has with the same meaning, by ksqlDB's names."""
 _LAMBDAS: Final = ("FILTER", "TRANSFORM", "REDUCE")
+_PRESENT: Final = PREFIX + "PRESENT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +98,9 @@ def lowered(  # noqa: PLR0911 - a table of cases
 
 def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:
     if name in _LAMBDAS:
-        return _of_lambda(name, args, names)
+        found = _of_lambda(name, args, names)
+        fails = any(part == _PRESENT for one in args for part in map(_function, walk(one)))
+        return Lowered(f"TRY({found.sql})", found.type) if fails else found
     sides = [lowered(arg, names) for arg in args]
     types = tuple(one.type for one in sides)
     result = SQL_FUNCTIONS[name].type_of(types)
@@ -102,6 +114,10 @@ def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> 
             hint="Compute it in a persistent query, and select its result; or ask with EMIT CHANGES.",
         )
     return Lowered(sql, result)
+
+
+def _function(part: Expression) -> str:
+    return part.function if isinstance(part, Call) else ""
 
 
 def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:

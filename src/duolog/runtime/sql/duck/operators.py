@@ -92,6 +92,11 @@ def _like(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
     return f"coalesce({args[0]} LIKE {args[1]}{escape}, false)"
 
 
+def _present(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
+    """Fail where a number is null: by a text that is none, for TRY takes no error that is raised outright."""
+    return f"CAST(coalesce(CAST({args[0]} AS VARCHAR), 'null') AS {duck_type(result)})"
+
+
 def _array(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
     return f"CAST([{', '.join(args)}] AS {duck_type(result)})"
 
@@ -133,6 +138,8 @@ OPERATORS: Final[Mapping[str, Lowering]] = {
     "IN": _in,
     "LIKE": _like,
     "NEGATE": plain("(- {0})"),
+    "PRESENT": _present,
+    "ATTEMPT": plain("TRY({0})"),
     "JOIN": plain("({0} || {1})"),
     "CAST": lower_cast,
     "ELEMENT": plain("list_extract({0}, CAST({1} AS BIGINT))"),
