@@ -80,6 +80,7 @@ class _Planner:
     def plan(self, select: exp.Select, target: Target) -> Planned:
         relation = self._relation(select)
         self._ensure_fits(select, relation)
+        self._ensure_supported(relation, target)
         relation = self._filtered(select, relation)
         if select.args.get("group"):
             view, items = Grouping(
@@ -179,6 +180,12 @@ class _Planner:
             node = self.steps.add("changes", lambda name: ToStream(name, table))
         return self.steps.add("time", lambda name: SetTime(name, node, time))
 
+    def _ensure_supported(self, relation: Relation, target: Target) -> None:
+        """Raise a SqlError where ksqlDB does not keep such a query running, and one wants what it does."""
+        windowed = any(one.kind == "TABLE" and one.window for one in relation.sources)
+        if windowed and target.name and self.settings.strict:
+            raise SqlError("KSQL does not support persistent queries on windowed tables.")
+
     def _ensure_fits(self, select: exp.Select, relation: Relation) -> None:
         """Raise a SqlError where the clauses of a query do not go together."""
         calls = aggregates_in(*select.expressions)
@@ -191,7 +198,7 @@ class _Planner:
         if window is not None and not grouped:
             raise SqlError("WINDOW clause requires a GROUP BY clause.", at=place_of(window))
         if window is not None and relation.node.is_table:
-            raise SqlError("WINDOW clause is only supported for streams.", at=place_of(window))
+            raise SqlError("Windowing not supported for table aggregations.", at=place_of(window))
         if select.args.get("having") is not None and not grouped:
             raise SqlError("HAVING clause requires a GROUP BY clause.")
         emit = select.args.get("emit")

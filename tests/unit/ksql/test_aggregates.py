@@ -25,6 +25,8 @@ COLUMNS: Final = """
 SOURCES: Final = f"""
     CREATE STREAM V (ID STRING KEY, {COLUMNS}) WITH (kafka_topic='v', value_format='JSON');
     CREATE TABLE T (ID STRING PRIMARY KEY, {COLUMNS}) WITH (kafka_topic='v', value_format='JSON');
+    CREATE TABLE HOURS (ID STRING PRIMARY KEY, G STRING, C BIGINT)
+        WITH (kafka_topic='v', value_format='JSON', window_type='TUMBLING', window_size='1 HOUR');
     CREATE STREAM TEXTS (ID STRING KEY, I INT, S STRING) WITH (kafka_topic='t', value_format='DELIMITED');
 """
 STRICT: Final = "SET 'ksql.compatibility' = 'strict';"
@@ -285,6 +287,7 @@ def test_a_jump_of_time_loses_final_results_only_where_one_wants_what_ksqldb_doe
         ("TOPK(I, B) FROM V", "Function 'TOPK' does not accept parameters (INTEGER, BIGINT)."),
         ("TOPK(B, I) FROM V", "Parameter 2 passed to function TOPK must be a literal constant, but was expression: 'I'"),
         ("TOPK(B, S, 0) FROM V", "Parameter 3 passed to function TOPK must be 1 or greater"),
+        ("SUM(I) FROM T WINDOW TUMBLING (SIZE 1 HOUR)", "Windowing not supported for table aggregations."),
         ("SUM(MAX(I)) FROM V", "Aggregate functions can not be nested: SUM(MAX(I))"),
         ("LATEST_BY_OFFSET(I), EARLIEST_BY_OFFSET(I) FROM T",
          "The aggregation function(s) (LATEST_BY_OFFSET, EARLIEST_BY_OFFSET) cannot be applied to a table source"),
@@ -304,6 +307,8 @@ def test_what_a_function_does_not_take_is_told(query: str, told: str) -> None:
     [
         ("CREATE TABLE O AS SELECT G, MAX(I), SUM(I) FROM T GROUP BY G;",
          "The aggregation function(s) (MAX) cannot be applied to a table source, only to a stream source."),
+        ("CREATE TABLE O AS SELECT G, SUM(C) FROM HOURS GROUP BY G;",
+         "KSQL does not support persistent queries on windowed tables."),
         ("CREATE TABLE O AS SELECT ID, AVG(I) FROM TEXTS GROUP BY ID;",
          "One of the functions used in the statement has an intermediate type that the value format can not handle."),
     ],
