@@ -39,7 +39,10 @@ class Shop:
             self._servers,
             data=self.data,
             service_id="shop_",
-            properties={"ksql.query.retry.backoff.initial.ms": "500"},
+            properties={
+                "ksql.query.retry.backoff.initial.ms": "500",
+                "commit.interval.ms": "200",
+            },
             engine_settings={"class.archive": "false"},
         )
 

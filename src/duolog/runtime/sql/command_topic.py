@@ -6,6 +6,7 @@ after the other. Source: ksqlDB's `_confluent-ksql-<service id>_command_topic`.
 Thread rule: one thread at a time.
 """
 
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -19,6 +20,7 @@ from duolog.runtime.sql.commands import FIRST, Command, CommandDamaged, decode, 
 
 TOPIC_CONFIG: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _TIMEOUT_S: Final = 15.0
+_AGAIN_S: Final = 0.05
 _RECORDS_PER_POLL: Final = 5_000
 _CONSUMER: Final = {
     # Nobody joins the group and nothing is committed.
@@ -133,12 +135,7 @@ class CommandTopic:
             CommandDamaged: it is.
         """
         reader = self._reader()
-        try:
-            low, end = reader.get_watermark_offsets(self._partition, timeout=_TIMEOUT_S)
-        except KafkaException as error:
-            if error.args[0].code() not in _NO_TOPIC:
-                raise
-            low, end = 0, 0
+        low, end = self._bounds(reader)
         if low > self._end:
             told = f"The records from {self._end} to {low - 1} are gone."
             raise CommandDamaged(self.name, self._end, told)
@@ -147,6 +144,25 @@ class CommandTopic:
         if end > self._end:
             reader.assign([TopicPartition(self.name, 0, self._end)])
         return end
+
+    def _bounds(self, reader: Consumer) -> tuple[int, int]:
+        """Return the first offset and the end; nothing where there is no topic.
+
+        A client may not know a topic yet, or any more while its broker is away: then that is asked once more.
+        """
+        deadline = time.monotonic() + _TIMEOUT_S
+        while True:
+            try:
+                return reader.get_watermark_offsets(self._partition, timeout=_TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_TOPIC:
+                    raise
+                there = self._end or self.name in reader.list_topics(timeout=_TIMEOUT_S).topics
+                if not there:
+                    return 0, 0
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_AGAIN_S)
 
     def _take(self, message: Message) -> tuple[int, Command] | None:
         if (error := message.error()) is not None:

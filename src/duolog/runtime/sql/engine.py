@@ -52,7 +52,8 @@ PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
 _FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
 _LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
 _FOLLOW_S: Final = 0.5
-_IDLE_S: Final = 1.0
+_REGAIN_S: Final = 2.0
+_IDLE_S: Final = 2.0
 """How long an idle query waits before it looks for records again, unless commit.interval.ms says it."""
 _ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
@@ -105,6 +106,7 @@ class SqlEngine:
         self._lock = threading.RLock()
         self._keeper: Keeper | None = None
         self._ownership: Ownership | None = None
+        self._closed = threading.Event()
         self._followed_at = 0.0
         self._ask_again_at = 0.0
 
@@ -159,9 +161,11 @@ class SqlEngine:
             if self._keeper is not None or not self._ledger.state.queries:
                 return
             name = self._ledger.topic.name
-            ownership = Ownership(self.bootstrap, self.service_id, name, self._lost)
-            ownership.acquire()
-            self._ownership = ownership
+            self._ownership = Ownership(self.bootstrap, self.service_id, name, self._lost)
+            self._ownership.acquire()
+            if self._closed.is_set():
+                self._stop_queries()
+                return
             self._keeper = Keeper(self._starter, self._pauses, self._look)
             self._keeper.want(self._ledger.wanted)
             self._keeper.start()
@@ -172,13 +176,9 @@ class SqlEngine:
 
     def close(self) -> None:
         """End the queries of this engine, and the JVM where nobody else needs it. Does nothing when closed."""
+        self._closed.set()
         self.present.close()
-        keeper, self._keeper = self._keeper, None
-        ownership, self._ownership = self._ownership, None
-        if keeper is not None:
-            keeper.close()
-        if ownership is not None:
-            ownership.close()
+        self._stop_queries()
         self._starter.close()
         self._spark.close()
         self._ledger.topic.close()
@@ -339,17 +339,29 @@ class SqlEngine:
         finally:
             self._lock.release()
 
-    def _lost(self) -> None:
-        """Stop the queries: the broker has not heard of this engine, and another may run them."""
+    def _stop_queries(self) -> None:
         keeper, self._keeper = self._keeper, None
         ownership, self._ownership = self._ownership, None
-        logger.warning(
-            "another engine may run the queries of service %s: they stop here", self.service_id
-        )
         if keeper is not None:
             keeper.close()
         if ownership is not None:
             ownership.close()
+
+    def _lost(self) -> None:
+        """Stop the queries, and run them again when nobody else does: the broker has not heard of this engine for a while."""
+        logger.warning("the broker has lost sight of service %s: its queries stop", self.service_id)
+        self._stop_queries()
+        threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
+
+    def _regain(self) -> None:
+        while not self._closed.wait(_REGAIN_S) and self._keeper is None:
+            try:
+                self.start()
+            except (ServiceInUse, BrokerUnavailable, KafkaError) as error:
+                logger.debug("cannot run the queries again: %s", error.message)
+            except CommandDamaged as damage:
+                logger.warning("%s: %s", damage.message, damage.detail)
+                return
 
     def _warm_up(self) -> None:
         try:

@@ -61,8 +61,6 @@ def run_script(
             tell(f"{query.id} is not in {file.name}, and goes on: TERMINATE ends it")
     reporter = Reporter(engine)
     while not stop.wait(every_s):
-        if not engine.runs_queries:
-            engine.start()
         for line in reporter.lines():
             tell(line)
 

@@ -39,7 +39,7 @@ class ServiceInUse(DuologError):
 
 
 class Ownership:
-    """The right to run the queries of a service.
+    """The right to run the queries of a service; of one that was closed or lost another is made.
 
     Args:
         bootstrap: the cluster's servers.
@@ -79,6 +79,8 @@ class Ownership:
             self._thread.start()
         deadline = time.monotonic() + _PATIENCE_S
         while not self._owned.wait(_ASK_S):
+            if self._closing.is_set():
+                raise ServiceInUse(self._service_id, "")
             owner = self._owner()
             if owner and (_lives_here(owner) or time.monotonic() > deadline):
                 self.close()
@@ -93,7 +95,6 @@ class Ownership:
         thread, self._thread = self._thread, None
         if thread is not None and thread is not threading.current_thread():
             thread.join()
-        self._closing.clear()
 
     def _run(self) -> None:
         consumer = Consumer(

@@ -1,6 +1,7 @@
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.command_topic import command_topic_of
 from duolog.runtime.sql.commands import CommandDamaged
 from duolog.runtime.sql.engine import SqlEngine
-from duolog.runtime.sql.ownership import ServiceInUse
+from duolog.runtime.sql.ownership import SESSION_TIMEOUT_S, ServiceInUse
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
 from unit.runtime.sql.living import FakeStarter, said
@@ -280,3 +281,26 @@ def test_topics_are_shown_with_replicas_and_those_of_the_service_only_with_all(
     assert command_topic_of(service) not in ids(shown)
     assert (f"{service}s", 2, "1, 1", 2, 0) in everything  # type: ignore[operator]
     assert command_topic_of(service) in ids(everything)
+
+
+@pytest.mark.deep
+def test_queries_run_again_behind_a_broker_that_was_away_for_longer_than_a_session(
+    starter: FakeStarter, tmp_path: Path
+) -> None:
+    with (
+        EmbeddedCluster(settings={"durability": "os"}) as own,
+        SqlEngine(own.bootstrap_servers, data=tmp_path, starter=starter) as engine,
+    ):
+        said(engine, created("x"))
+        assert engine.wait_settled(WAIT_S)
+
+        own.stop()
+        time.sleep(2 * SESSION_TIMEOUT_S)
+        own.restart()
+
+        deadline = time.monotonic() + 60
+        while not (engine.runs_queries and not starter.running["CSAS_LATE_0"].has_ended):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        assert starter.forgotten == []
+        assert ids(said(engine, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "CTAS_TOTALS_1"]
