@@ -168,7 +168,7 @@ class SqlEngine:
                 return
             self._keeper = Keeper(self._starter, self._pauses, self._look)
             self._keeper.want(self._ledger.wanted)
-            self._keeper.start()
+            self._keeper.start(self._ledger.ended)
 
     def warm_up(self) -> None:
         """Start the JVM in the background, so that the first query does not wait for it."""

@@ -51,7 +51,6 @@ class Starter(Protocol):
         """Raises DuologError."""
 
     def forget(self, query_id: str) -> None: ...
-    def forget_all_but(self, query_ids: Iterable[str]) -> None: ...
     def close(self) -> None: ...
 
 
@@ -127,10 +126,11 @@ class Keeper:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        """Begin to keep; what was kept for queries that are not wanted is forgotten."""
+    def start(self, ended: Iterable[str] = ()) -> None:
+        """Begin to keep; what queries have left is forgotten that have `ended` while nobody looked."""
         assert self._thread is None, "it keeps already"
-        self._starter.forget_all_but(self._wanted)
+        for query_id in ended:
+            self._starter.forget(query_id)
         self._thread = threading.Thread(target=self._run, name="duolog-sql-keeper", daemon=True)
         self._thread.start()
 

@@ -36,6 +36,8 @@ class Ledger:
         self.session = SqlSession(self.catalog)
         self._starts: dict[str, Offsets] = {}
         self._wanted: dict[str, Wanted] = {}
+        self.ended: set[str] = set()
+        """The queries that have ended for good, by their ids."""
         self._damage: CommandDamaged | None = None
         """What was found: nothing behind it counts."""
 
@@ -139,6 +141,7 @@ class Ledger:
         if command.query:
             # One that takes the place of another goes on from its state, or begins where that one began.
             self._starts.setdefault(command.query, command.starts)
+            self.ended.discard(command.query)
         try:
             (node,) = parse(command.statement)
             done = self.session.execute(node, command.statement)
@@ -147,6 +150,7 @@ class Ledger:
             raise CommandDamaged(self.topic.name, offset, f"Its statement cannot run: {told}") from error  # fmt: skip
         for query_id in done.ended:
             self._starts.pop(query_id, None)
+        self.ended.update(done.ended)
 
 
 def _differs(one: SessionState, other: SessionState) -> bool:

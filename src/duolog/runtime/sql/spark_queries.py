@@ -10,7 +10,7 @@ a look at the ends of its topics every `interval_ms`.
 import re
 import shutil
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,14 +79,6 @@ class SparkQueries:
     def forget(self, query_id: str) -> None:
         """Remove the state of a query that has ended for good."""
         shutil.rmtree(self._checkpoints / application_id_of(query_id), ignore_errors=True)
-
-    def forget_all_but(self, query_ids: Iterable[str]) -> None:
-        """Remove what queries have left that have ended while nobody looked."""
-        kept = {application_id_of(query_id) for query_id in query_ids}
-        if self._checkpoints.is_dir():
-            for directory in self._checkpoints.iterdir():
-                if directory.name not in kept:
-                    shutil.rmtree(directory, ignore_errors=True)
 
     def close(self) -> None:
         """End the JVM where nobody else of this process needs it. Does nothing when closed."""

@@ -1,7 +1,5 @@
 """Queries that are started without Spark, for tests of what keeps them."""
 
-from collections.abc import Iterable
-
 from duolog.core.errors import DuologError, QueryError
 from duolog.engine.progress import Progress
 from duolog.ksql.state import PersistentQuery
@@ -54,9 +52,6 @@ class FakeStarter:
 
     def forget(self, query_id: str) -> None:
         self.forgotten.append(query_id)
-
-    def forget_all_but(self, query_ids: Iterable[str]) -> None:
-        pass
 
     def close(self) -> None:
         pass

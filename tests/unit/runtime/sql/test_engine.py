@@ -192,6 +192,21 @@ def test_drop_with_its_topic_ends_the_query_first(
     assert f"{service}late" in engine.topics.partitions()
 
 
+def test_what_a_query_has_left_that_ended_while_nobody_ran_it_is_forgotten(
+    opened: Opened, service: str, starter: FakeStarter
+) -> None:
+    with opened() as engine:
+        said(engine, created(service))
+    with opened() as shell:
+        shell._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
+        said(shell, "TERMINATE CTAS_TOTALS_1;")
+    starter.forgotten.clear()
+
+    opened().start()
+
+    assert starter.forgotten == ["CTAS_TOTALS_1"], "and nothing that another cluster may have"
+
+
 def test_a_replaced_query_keeps_its_id_and_one_that_may_not_be_says_why(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
