@@ -20,7 +20,7 @@ from duolog.ksql.format_support import SUPPORT
 from duolog.ksql.keys import new_key
 from duolog.ksql.nodes import StreamWindow, place_of
 from duolog.ksql.projection import GROUPING, View
-from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.scope import SqlScope, Visible, is_parameter
 from duolog.ksql.settings import Settings
 from duolog.ksql.sources import WINDOW_BOUNDS, KeyColumn, Relation
 from duolog.ksql.steps import Steps, unused
@@ -159,7 +159,7 @@ class Grouping:
             name, _, of = self._results[meaning(node, self._scope)]
             return Bound(ColumnRef(name), of)
         found = self._key_types.get(meaning(node, self._scope))
-        is_column = isinstance(node, exp.Column) and not self._is_variable(node)
+        is_column = isinstance(node, exp.Column) and not is_parameter(node)
         if found is None and is_column and not self._is_bound(node):
             raise SqlError(
                 f"Non-aggregate HAVING expression not part of GROUP BY: {told(node, self._scope)}",
@@ -225,22 +225,13 @@ class Grouping:
         if is_aggregate(node) or meaning(node, self._scope) in self._key_types:
             return []
         if isinstance(node, exp.Column):
-            return [] if self._is_bound(node) or self._is_variable(node) else [node]
+            return [] if self._is_bound(node) or is_parameter(node) else [node]
         return [
             stray
             for child in node.iter_expressions()
             if _is_value(child)
             for stray in self._stray_in(child)
         ]
-
-    def _is_variable(self, node: exp.Column) -> bool:
-        """Tell if a name is the parameter of a lambda around it."""
-        around = node.find_ancestor(exp.Lambda)
-        while around is not None:
-            if any(name.name == node.name for name in around.expressions):
-                return True
-            around = around.find_ancestor(exp.Lambda)
-        return False
 
     def _ensure_bounds_are_selected_only(self) -> None:
         if self._window is None:
