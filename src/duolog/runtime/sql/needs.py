@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from duolog.engine import Engine as SparkEngine
 
 
+class Planning(Protocol):
+    """What plans queries over a catalog."""
+
+    @property
+    def session(self) -> SqlSession: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+
 class Answering(Protocol):
     """What has a catalog, and rows over it."""
 

@@ -24,7 +24,8 @@ from duolog.ksql.types import sql_name
 from duolog.plan.types import BIGINT
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.sql.duck.queries import SourceColumn
-from duolog.runtime.sql.needs import Engine
+from duolog.runtime.sql.duck.selects import ResultColumn
+from duolog.runtime.sql.needs import Engine, Planning
 from duolog.runtime.sql.pushed import Coming
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topic_values import TopicValues
@@ -48,7 +49,7 @@ def transient_rows(
         DuologError: Spark does not start it, or the broker refuses its topic.
     """
     name = uuid.uuid4().hex[:16]
-    chosen = _Chosen(engine, select, _TOPIC.format(name))
+    chosen = Chosen(engine, select, _TOPIC.format(name))
     plan = chosen.planned.plan
     starts = {}
     if engine.session.state.settings[settings.OFFSET_RESET] == "latest":
@@ -64,13 +65,13 @@ def transient_rows(
     return chosen.columns, rows
 
 
-class _Chosen:
+class Chosen:
     """The plan of a query, and which of its columns are asked for, in which order.
 
     A plan has the key first, selected or not; so items get names of our own, by which they are found again.
     """
 
-    def __init__(self, engine: Engine, select: exp.Select, topic: str) -> None:
+    def __init__(self, engine: Planning, select: exp.Select, topic: str) -> None:
         self._engine = engine
         self._topic = topic
         names = self._plan(_with_mark(_pseudo_named(select)))
@@ -84,9 +85,10 @@ class _Chosen:
             at_name = {column.name: at for at, column in enumerate(mine)}
             order = [at_name[one] for one in wanted]
         self.places = tuple(order)
-        self.columns = tuple(
-            (_unnumbered(found[at].name), sql_name(found[at].type)) for at in order
+        self.results = tuple(
+            ResultColumn(_unnumbered(found[at].name), found[at].type) for at in order
         )
+        self.columns = tuple((one.name, sql_name(one.type)) for one in self.results)
 
     def _plan(self, select: exp.Select) -> Planned:
         try:
@@ -158,7 +160,7 @@ def _numbered(select: exp.Select) -> exp.Select:
 class _TransientRows(TopicReader):
     """Runs a query, and reads what it writes."""
 
-    def __init__(self, engine: Engine, chosen: _Chosen, application_id: str) -> None:
+    def __init__(self, engine: Engine, chosen: Chosen, application_id: str) -> None:
         (sink,) = chosen.planned.plan.sinks
         super().__init__(sink.topic, {"bootstrap.servers": engine.bootstrap})
         self._engine = engine

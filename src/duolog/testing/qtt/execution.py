@@ -7,11 +7,14 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
+from sqlglot import exp
+
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.ksql.state import Done, InsertedRow
 from duolog.testing.kernel_evaluator import KernelEvaluator
+from duolog.testing.qtt.answers import Answering, ensure_answer
 from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.comparison import same
@@ -35,6 +38,7 @@ class CaseRun:
         self._session.catalog.partitions.update(declared_partitions(case))
         self._topics = Topics()
         self._queries: dict[str, PersistentQuery] = {}
+        self._asked: list[exp.Query] = []
 
     def run(self) -> None:
         """Run all, and compare what came out.
@@ -56,13 +60,30 @@ class CaseRun:
         for query in self._queries.values():
             self._run_query(query, inputs)
         self._compare()
+        if self._asked:
+            self._compare_answers()
         ensure_conditions(self._case, self._session.catalog)
 
     def _dones(self) -> Iterator[Done]:
-        """Yield what the statements do: one script, or each a request of its own."""
+        """Yield what the statements do: one script, or each a request of its own; what asks for rows, waits."""
         statements = self._case.statements
+        # What fails, fails when it is asked.
+        waits = self._case.asks_rows and self._case.expected_error is None
         for text in statements if self._case.of_server else ["\n".join(statements)]:
-            yield from self._session.run(text)
+            for node, written in self._session.read(text):
+                if isinstance(node, exp.Query) and waits:
+                    self._asked.append(node)
+                else:
+                    yield self._session.execute(node, written)
+
+    def _compare_answers(self) -> None:
+        answering = Answering(self._session, self._topics)
+        responses = self._case.spec["responses"]
+        wanted = [one for response in responses for key, one in response.items() if key != "admin"]
+        in_order = bool((self._case.spec.get("outputConditions") or {}).get("verifyOrder"))
+        for select, parts in zip(self._asked, wanted, strict=True):
+            columns, rows = answering.answer(select)
+            ensure_answer(columns, rows, parts, in_order=in_order)
 
     def _source(self, topic: str) -> SourceInfo:
         for source in self._session.catalog.sources.values():

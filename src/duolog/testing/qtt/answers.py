@@ -1,0 +1,221 @@
+"""What a SELECT answers over the topics of a case, and whether that is what the case expects.
+
+    a table    the last row of each key           a stream    all its records
+    EMIT       what a query of its own writes, up to LIMIT, over all records one by one
+
+Source: ksqlDB's own runner, as the description beside the cases tells of it: names and types of the columns, then the
+rows, in any order unless the case says otherwise. What tells how its server runs a query (`queryId`, `finalMessage`)
+is not compared.
+"""
+
+import base64
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+from confluent_kafka import TIMESTAMP_CREATE_TIME
+from sqlglot import exp
+
+from duolog.core.errors import SerdeError
+from duolog.ksql.catalog import Catalog, SourceInfo
+from duolog.ksql.session import SqlSession
+from duolog.ksql.types import sql_name
+from duolog.plan.types import Array, Map, Struct, Type
+from duolog.runtime.sql.duck.queries import Translator, source_columns
+from duolog.runtime.sql.duck.selects import ResultColumn
+from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.runtime.sql.source_rows import SourceRows
+from duolog.runtime.sql.transient import Chosen
+from duolog.runtime.store_rows import hashable
+from duolog.runtime.topic_values import TopicValues
+from duolog.serde.row import Row
+from duolog.testing.kernel_evaluator import KernelEvaluator
+from duolog.testing.qtt.comparison import same_value
+from duolog.testing.qtt.conditions import Mismatch
+from duolog.testing.qtt.topics import Topics
+from duolog.testing.reference import SourceRecord
+
+Answer = tuple[Sequence[ResultColumn], list[tuple[object, ...]]]
+
+_KEY: Final = re.compile(r" KEY(?=, `|$)")
+"""Which columns are keys, only ksqlDB's answers tell."""
+
+
+class _Read:
+    """A record as a consumer hands it over."""
+
+    def __init__(self, record: SourceRecord) -> None:
+        self._record = record
+
+    def key(self) -> bytes | None:
+        return self._record.key
+
+    def value(self) -> bytes | None:
+        return self._record.value
+
+    def timestamp(self) -> tuple[int, int]:
+        return TIMESTAMP_CREATE_TIME, self._record.timestamp_ms
+
+    def partition(self) -> int:
+        return self._record.partition
+
+    def offset(self) -> int:
+        return self._record.offset
+
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        return list(self._record.headers)
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Answers a SELECT over what stands in the topics of a case."""
+
+    session: SqlSession
+    topics: Topics
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.session.catalog
+
+    def answer(self, select: exp.Query) -> Answer:
+        """Return columns and rows of a query: those of now, or with EMIT those that come.
+
+        Raises:
+            SqlError: it cannot run.
+        """
+        if isinstance(select, exp.Select) and select.args.get("emit") is not None:
+            return self._coming(select)
+        return self._now(select)
+
+    def _now(self, select: exp.Query) -> Answer:
+        numbers = count()
+        names: dict[str, str] = {}
+
+        def table_of(source: SourceInfo) -> str:
+            return names.setdefault(source.name, f"t{next(numbers)}")
+
+        translator = Translator(self.catalog, table_of)
+        query = translator.query(select)
+        with connect() as connection:
+            for name, source in translator.sources.items():
+                rows = _present(source, self.topics.written[source.topic])
+                table = DuckTable(connection, names[name], source_columns(source))
+                table.add(range(len(rows)), rows)
+            found = list(answered(connection, query))
+        return query.columns, found
+
+    def _coming(self, select: exp.Select) -> Answer:
+        chosen = Chosen(self, select, "answers")
+        plan = chosen.planned.plan
+        (sink,) = plan.sinks
+        values = TopicValues([sink])
+        missing = (None,) * len(values.value_columns)
+        evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, passes_over=True)
+        rows: list[tuple[object, ...]] = []
+        try:
+            for record in (r for source in plan.sources for r in self.topics.written[source.topic]):
+                for out in evaluator.run([record]):
+                    row = (
+                        *(values.key_row(out.key) or ()),
+                        *(values.value_row(out.value) or missing),
+                    )
+                    rows.append(tuple(row[at] for at in chosen.places))
+        finally:
+            evaluator.close()
+        limit = select.args.get("limit")
+        most = None if limit is None else int(limit.expression.name)
+        return chosen.results, rows[:most]
+
+
+def _present(source: SourceInfo, records: Sequence[SourceRecord]) -> list[Row]:
+    reader = SourceRows(source)
+    placed: list[Row] = []
+    by_key: dict[Any, Row] = {}
+    for record in records:
+        message: Any = _Read(record)
+        try:
+            if not source.is_table:
+                if (row := reader.placed(message)) is not None:
+                    placed.append(row)
+            elif record.key is not None:
+                key = reader.key(message)
+                by_key.pop(hashable(key), None)
+                if (row := reader.row(message, key)) is not None:
+                    by_key[hashable(key)] = row
+        except SerdeError:
+            continue
+    return list(by_key.values()) if source.is_table else placed
+
+
+def ensure_answer(
+    columns: Sequence[ResultColumn],
+    rows: Sequence[tuple[object, ...]],
+    wanted: Sequence[dict[str, Any]],
+    *,
+    in_order: bool,
+) -> None:
+    """Compare what a SELECT has answered with the parts that are expected.
+
+    Raises:
+        Mismatch: it is otherwise.
+    """
+    header = ", ".join(f"`{column.name}` {sql_name(column.type)}" for column in columns)
+    parts = {name: [one[name] for one in wanted if name in one] for name in ("header", "row")}
+    for told in parts["header"]:
+        expected = _KEY.sub("", told.get("schema", header))
+        if header != expected:
+            raise Mismatch(f"answer: columns: {header!r}, expected {expected!r}")
+    found = [_told(row, columns) for row in rows]
+    expected_rows = [row["columns"] for row in parts["row"]]
+    if len(found) != len(expected_rows):
+        raise Mismatch(
+            f"answer: expected {len(expected_rows)} rows, found {len(found)}: {found[:20]}"
+        )
+    types = [column.type for column in columns]
+    left = list(found)
+    for number, expected_row in enumerate(expected_rows):
+        near = left[:1] if in_order else left
+        same = next((row for row in near if _same(row, expected_row, types)), None)
+        if same is None:
+            raise Mismatch(f"answer: row {number} is {near[:20]}, expected {expected_row}")
+        left.remove(same)
+
+
+def _same(row: Sequence[object], wanted: Sequence[object], types: Sequence[Type]) -> bool:
+    return len(row) == len(wanted) and all(
+        same_value(one, other, of) for one, other, of in zip(row, wanted, types, strict=True)
+    )
+
+
+def _told(row: Sequence[object], columns: Sequence[ResultColumn]) -> list[object]:
+    """Return a row as JSON has it."""
+    return [_json(value, column.type) for value, column in zip(row, columns, strict=True)]
+
+
+def _json(value: Any, of: Type) -> object:
+    match of:
+        case _ if value is None:
+            return None
+        case Array(element=element):
+            return [_json(one, element) for one in value]
+        case Map(value=kind):
+            return {str(key): _json(one, kind) for key, one in value.items()}
+        case Struct(fields=fields):
+            return {name: _json(value.get(name), kind) for name, kind in fields}
+        case _:
+            return _plain_json(value)
+
+
+def _plain_json(value: object) -> object:
+    match value:
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dt.datetime():
+            return value.replace(tzinfo=None).isoformat(timespec="milliseconds")
+        case dt.date():
+            return value.isoformat()
+        case _:
+            return value
