@@ -46,6 +46,10 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     if stands := there_already(state, node):
         return stands
     _ensure_no_schema_ids(properties, elements)
+    if not elements:
+        # All that is not said here is in a registry.
+        formats = properties.format("KEY"), properties.format("VALUE")
+        ensure_registry(state, *(of for of in formats if of is not None))
     columns = tuple(_column(state, kind, element) for element in elements)
     _ensure_columns(kind, columns)
     source = _source(state, node, properties, columns)

@@ -9,12 +9,23 @@ from sqlglot import exp
 from duolog.ksql import nodes
 from duolog.ksql.types import sql_name, type_from
 from duolog.ksql.words import RESERVED
+from duolog.plan.types import Type
 
 _PLAIN: Final = re.compile(r"[A-Z_@][A-Z0-9_@]*\Z")
 SIGNS: Final[Mapping[type[exp.Expression], str]] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
     exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.NullSafeNEQ: "IS DISTINCT FROM",
 }  # fmt: skip
+
+
+class _AsWritten(dict[str, Type]):
+    """Custom types that stand for themselves, whatever they are."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Type:
+        return Type(name)
 
 
 def quoted_name(name: str) -> str:
@@ -56,7 +67,7 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
         case exp.Like():
             return f"({formatted(node.this)} LIKE {formatted(node.expression)})"
         case exp.Cast():
-            return f"CAST({formatted(node.this)} AS {sql_name(type_from(node.args['to'], {}))})"
+            return f"CAST({formatted(node.this)} AS {sql_name(type_from(node.args['to'], _AsWritten()))})"
         case exp.Case():
             return _case(node)
         case exp.If():

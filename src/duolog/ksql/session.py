@@ -64,7 +64,8 @@ class SqlSession:
         """
         if uses_variables(text) and self.state.settings.truth(settings.SUBSTITUTION):
             for piece in pieces(text):
-                written = substituted(piece, self.state.variables)
+                enabled = self.state.settings.truth(settings.SUBSTITUTION)
+                written = substituted(piece, self.state.variables) if enabled else piece
                 for node in parse(written):
                     yield node, written.strip()
         else:

@@ -352,3 +352,43 @@ def test_a_whole_number_is_inserted_as_a_decimal_that_has_room_for_it() -> None:
 
     assert row is not None
     assert str(dict(row.values)["price".upper()]) == str(Literal(D("-12.00"), Decimal(6, 2)))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE t WITH (kafka_topic='t', value_format='AVRO');",
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT) WITH (kafka_topic='t', key_format='AVRO');",
+        "CREATE STREAM s (a INT) WITH (kafka_topic='s', format='AVRO');",
+        "CREATE STREAM s WITH (format='AVRO') AS SELECT * FROM trains;",
+        f"SET '{FORMAT}'='AVRO'; CREATE STREAM s (a INT) WITH (kafka_topic='s');",
+        "SET 'ksql.persistence.default.format.key'='AVRO'; CREATE STREAM s (a INT KEY, b INT) WITH (kafka_topic='s');",
+    ],
+)
+def test_a_format_of_a_registry_is_refused_wherever_it_is_named(statement: str) -> None:
+    with pytest.raises(SqlError, match="not configured to use a schema registry"):
+        begun(statement)
+
+
+def test_a_custom_type_can_be_cast_to() -> None:
+    (*_, done) = begun("CREATE TYPE place AS STRUCT<a INT>;").run(
+        "CREATE STREAM s AS SELECT id, CAST(STRUCT(a := delay) AS place) AS p FROM flights;"
+    )
+
+    assert done.query is not None
+    assert [str(column) for column in done.query.planned.columns][1:] == ["`P` STRUCT<`A` INTEGER>"]
+
+
+def test_variables_stand_for_nothing_from_where_they_are_switched_off() -> None:
+    script = """
+        DEFINE source = 'trains';
+        CREATE STREAM a AS SELECT * FROM ${source};
+        SET 'ksql.variable.substitution.enable' = 'false';
+        CREATE STREAM b AS SELECT * FROM ${source};
+    """
+    session = begun()
+
+    with pytest.raises(SqlError, match="Syntax Error"):
+        list(session.run(script))
+
+    assert "A" in session.catalog.sources
