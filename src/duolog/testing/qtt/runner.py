@@ -16,7 +16,26 @@ from duolog.testing.qtt.execution import CaseRun
 
 Status = Literal["pass", "fail", "error", "skip"]
 _AGGREGATES: Final = frozenset(
-    ["ATTR", "AVG", "COLLECT_LIST", "COLLECT_SET", "CORRELATION", "COUNT", "COUNT_DISTINCT", "EARLIEST_BY_OFFSET", "HISTOGRAM", "LATEST_BY_OFFSET", "MAX", "MIN", "STDDEV_SAMP", "STDDEV_SAMPLE", "SUM", "SUM_LIST", "TOPK", "TOPKDISTINCT"]
+    [
+        "ATTR",
+        "AVG",
+        "COLLECT_LIST",
+        "COLLECT_SET",
+        "CORRELATION",
+        "COUNT",
+        "COUNT_DISTINCT",
+        "EARLIEST_BY_OFFSET",
+        "HISTOGRAM",
+        "LATEST_BY_OFFSET",
+        "MAX",
+        "MIN",
+        "STDDEV_SAMP",
+        "STDDEV_SAMPLE",
+        "SUM",
+        "SUM_LIST",
+        "TOPK",
+        "TOPKDISTINCT",
+    ]
 )
 """ksqlDB's own: one that is not known is a failure, and no function of the test jar."""
 _UNKNOWN_FUNCTION: Final = re.compile(r"Can't find any functions with the name '(\w+)'")
