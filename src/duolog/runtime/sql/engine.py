@@ -96,6 +96,7 @@ class SqlEngine:
         self._spark = SparkQueries(
             bootstrap,
             self.data,
+            self.topics,
             settings=engine_settings,
             processing_log=self.processing_log,
             interval_ms=int(_seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),

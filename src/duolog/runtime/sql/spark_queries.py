@@ -19,6 +19,7 @@ from duolog.ksql.state import PersistentQuery
 from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.sql.commands import Offsets
+from duolog.runtime.sql.topics import Topics
 
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig
@@ -32,6 +33,7 @@ class SparkQueries:
         self,
         bootstrap: str,
         data: Path,
+        topics: Topics,
         *,
         settings: Mapping[str, str] | None = None,
         processing_log: str | None = None,
@@ -39,6 +41,7 @@ class SparkQueries:
     ) -> None:
         self._bootstrap = bootstrap
         self._data = data
+        self._topics = topics
         self._settings = dict(settings or {})
         self._processing_log = processing_log
         self._interval_ms = interval_ms
@@ -73,7 +76,10 @@ class SparkQueries:
         """
         ensure_reachable(self._bootstrap)
         plan = query.planned.plan
-        create_result_topics(plan, self._bootstrap, self._processing_log)
+        there = self._topics.partitions()
+        written = [topic for sink in plan.sinks for topic in sink.topics]
+        if any(topic not in there for topic in (*written, self._processing_log) if topic):
+            create_result_topics(plan, self._bootstrap, self._processing_log)
         return self.engine.start(plan, application_id_of(query.id), "micro-batch", starts)
 
     def forget(self, query_id: str) -> None:
