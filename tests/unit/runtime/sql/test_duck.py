@@ -225,6 +225,10 @@ def test_a_query_says_what_duckdb_can_say(
             "SELECT * FROM users WINDOW TUMBLING (SIZE 1 SECOND);",
             "Pull queries don't support WINDOW clauses.",
         ),
+        (
+            "SELECT id FROM users WHERE name IN (SELECT uid FROM orders);",
+            "Cannot compare NAME (STRING) to what the query behind IN gives (BIGINT)",
+        ),
         ("SELECT nope FROM users;", "SELECT column 'NOPE' cannot be resolved"),
         ("SELECT * FROM nowhere;", "NOWHERE does not exist."),
         (

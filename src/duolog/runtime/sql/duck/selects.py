@@ -19,7 +19,7 @@ from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.types import sql_name
 from duolog.plan.expressions import Call, Expression
 from duolog.plan.sql.registry import PREFIX
-from duolog.plan.types import BOOLEAN, NULL, STRING, Type
+from duolog.plan.types import BOOLEAN, NULL, STRING, Type, numeric
 from duolog.runtime.sql.duck.aggregates import (
     AGGREGATES,
     OVER_ONLY,
@@ -218,6 +218,13 @@ class Selecting:
         given = self._lowered(clause, node.this)
         if len(query.columns) != 1:
             raise SqlError("A query behind IN gives one column", at=place_of(node))
+        found = query.columns[0].type
+        if given.type != found and not (numeric(given.type) and numeric(found)):
+            raise SqlError(
+                f"Error in {clause} expression: Cannot compare {told(node.this, self.scope)} "
+                f"({sql_name(given.type)}) to what the query behind IN gives ({sql_name(found)}).",
+                at=place_of(node),
+            )
         return _bound(f"coalesce({given.sql} IN ({query.sql}), false)", BOOLEAN)
 
     def _called(self, clause: str, node: exp.Expression, *, aggregated: bool) -> Bound:
