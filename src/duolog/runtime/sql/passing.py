@@ -94,8 +94,9 @@ class _PassingRows(TopicReader):
         try:
             if self._is_table:
                 self._take_change(message)
-            elif (row := self._records.placed(message)) is not None:
-                self._came.append(row)
+            else:
+                row = self._records.row(message, self._records.key(message))
+                self._came += [] if row is None else [row]
         except SerdeError:
             return
 

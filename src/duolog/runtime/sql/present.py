@@ -130,7 +130,7 @@ class _StreamRecords(TopicReader):
 
     def take(self, message: Message) -> None:
         try:
-            row = self._records.placed(message)
+            row = self._records.row(message, self._records.key(message))
         except SerdeError:
             self.skipped += 1
             return

@@ -54,7 +54,7 @@ class SourceRows:
         return self._values.key_row(_bytes(message.key())) or self._no_key
 
     def row(self, message: Message, key: Row) -> Row | None:
-        """Return the row of a record without its place in the topic; None where it has no value.
+        """Return the row of a record with this key; None where it has no value.
 
         Raises:
             SerdeError: the bytes are no value, or it has no timestamp.
@@ -67,12 +67,8 @@ class SourceRows:
         _, own_ms = message.timestamp()
         time_ms = self._time_of(key + value, own_ms)
         headers = tuple(_header(column, message) for column in self._headers)
-        return (*key, *value, *headers, time_ms)
-
-    def placed(self, message: Message) -> Row | None:
-        """Return the row of a stream's record, with its partition and offset; as `row`."""
-        row = self.row(message, self.key(message))
-        return None if row is None else (*row, message.partition(), message.offset())
+        place = message.partition(), message.offset()
+        return (*key, *value, *headers, time_ms, *place)
 
 
 def _bytes(data: object) -> bytes | None:

@@ -48,12 +48,11 @@ class SourceColumn:
 def source_columns(source: SourceInfo) -> tuple[SourceColumn, ...]:
     """Return what rows of a source are made of: key, bounds of the window, value, headers, and what stands beside."""
     bounds = WINDOW_BOUNDS if source.window is not None else ()
-    beside = ["ROWTIME"] if source.is_table else list(_BESIDE)
     return (
         *(SourceColumn(one.name, one.type, key=True) for one in source.key),
         *(SourceColumn(name, BIGINT, key=True) for name in bounds),
         *(SourceColumn(one.name, one.type) for one in (*source.value, *source.headers)),
-        *(SourceColumn(name, _BESIDE[name], beside=True) for name in beside),
+        *(SourceColumn(name, _BESIDE[name], beside=True) for name in _BESIDE),
     )
 
 

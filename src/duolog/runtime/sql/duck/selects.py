@@ -39,7 +39,6 @@ _PLAIN_COMPARISONS: Final = {
 }
 _SEES_ALIASES: Final = ("HAVING", "QUALIFY", "ORDER BY")
 """Clauses that come behind the items, and may name them."""
-_OF_STREAMS: Final = ("ROWPARTITION", "ROWOFFSET")
 _ADD_EMIT: Final = "Add EMIT CHANGES if you intended to issue a push query."
 
 
@@ -197,11 +196,6 @@ class Selecting:
             if (found := around.scope.get(node)) is not None:
                 return Bound(found.expression, found.type)
             around = around.outer
-        if node.name in _OF_STREAMS:
-            raise SqlError(
-                f"Pull queries don't support the following columns in {clause} clauses: `{node.name}`",
-                at=place_of(node),
-            )
         return None
 
     def _scalar(self, node: exp.Subquery) -> Bound:
