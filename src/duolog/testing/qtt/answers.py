@@ -138,7 +138,7 @@ def _present(source: SourceInfo, records: Sequence[SourceRecord]) -> list[Row]:
         message: Any = _Read(record)
         try:
             if not source.is_table:
-                if (row := reader.placed(message)) is not None:
+                if (row := reader.row(message, reader.key(message))) is not None:
                     placed.append(row)
             elif record.key is not None:
                 key = reader.key(message)
