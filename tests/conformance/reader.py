@@ -6,6 +6,7 @@
                  `…` in a line for any text, and a command under which an error stands is to be refused
     ```python    saved where its first line is `# name.py`; all others of a page are one program,
                  which pytest runs where it has tests
+    ```sql       saved where its first line is `-- name.sql`
     ```text      what the program prints
 
 Only ports differ, so that two of these may run at one time, and what a machine keeps for all (jars,
@@ -37,6 +38,7 @@ _PORT: Final = re.compile(r"\b(?:909[2-9])\b")
 _GOES_ON: Final = {
     re.compile(r"duolog broker "): "duolog broker ready on ",
     re.compile(r"duolog run (?!.*--explain)"): '" runs',
+    re.compile(r"duolog sql -f "): "  RUNNING  ",
 }
 """What does not end by itself, and what it says when it is there."""
 
@@ -51,8 +53,8 @@ class Block:
     @property
     def file(self) -> str:
         """The name that it is to be saved under, or nothing."""
-        named = re.match(r"# ([\w/]+\.\w+)\n", self.text)
-        return named[1] if named and self.language in {"python", "json", "text"} else ""
+        named = re.match(r"(?:#|--) ([\w/]+\.\w+)\n", self.text)
+        return named[1] if named and self.language in {"python", "json", "sql", "text"} else ""
 
 
 def blocks_of(page: Path) -> list[Block]:

@@ -38,7 +38,7 @@ def test_a_page_does_what_it_says(reader: Reader, name: str) -> None:
 
 
 def test_every_block_of_a_page_is_of_a_kind_that_is_tried() -> None:
-    known = {"bash", "console", "python", "text"}
+    known = {"bash", "console", "python", "sql", "text"}
     found = {block.language for page in GUIDE.glob("*.md") for block in blocks_of(page)}
     fences = [
         line

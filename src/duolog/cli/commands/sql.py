@@ -29,6 +29,13 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
     "-e", "--execute", "texts", multiple=True, metavar="STATEMENTS", help="Run these, and end."
 )
 @click.option(
+    "-f",
+    "--file",
+    "path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Run the queries of this file until Ctrl-C.",
+)
+@click.option(
     "-o",
     "--output",
     "form",
@@ -69,6 +76,7 @@ def sql(
     context: click.Context,
     *,
     texts: tuple[str, ...],
+    path: Path | None,
     form: str,
     bootstrap_servers: str,
     service_id: str | None,
@@ -78,18 +86,21 @@ def sql(
 ) -> int:
     """Stream in SQL: ksqlDB's language over the topics of a broker.
 
-    Without -e statements are read from the terminal, or from a pipe up to the first that fails.
+    Without -e and -f statements are read from the terminal, or from a pipe up to the first that fails.
 
     \b
     Examples:
       duolog sql
       duolog sql -e "SHOW STREAMS" -o json
+      duolog sql -f app.sql
       echo "SELECT * FROM totals;" | duolog sql -o csv
       duolog sql fmt --check app.sql
       duolog sql test app_test.sql
     """
     if context.invoked_subcommand is not None:
         return 0
+    if texts and path:
+        raise click.UsageError("-e runs statements and ends, -f goes on: give one of them.")
     # Imported here: `duolog sql fmt` needs none of it.
     from duolog.cli.reach import ensure_reachable  # noqa: PLC0415
     from duolog.cli.signals import end_in_order_on_signals  # noqa: PLC0415
@@ -115,6 +126,8 @@ def sql(
     first = [_defined(name, value) for name, value in read_assignments(variables).items()]
     with Opening(opened) as opening:
         shell = Shell(Running(opening.engine, View(form)), opening.names)
+        if path is not None:
+            return shell.obey(first) or _go_on(opening, path, shell)
         if texts:
             return shell.obey([*first, *texts])
         stdin = sys.stdin
@@ -133,6 +146,24 @@ def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
     if opening.runs_queries:
         click.echo("stopping its queries: they go on when `duolog sql` is started again", err=True)
     return status
+
+
+def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
+    """Run the queries of a file until Ctrl-C."""
+    from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
+    from duolog.cli.sql.running import Failed  # noqa: PLC0415
+    from duolog.ksql.errors import SqlError  # noqa: PLC0415
+    from duolog.runtime.sql.headless import run_script  # noqa: PLC0415
+
+    try:
+        run_script(opening.engine(), path, click.echo)
+    except SqlError as error:
+        shell.tell(Failed(error, path.read_text(encoding="utf-8"), str(path)))
+        return exit_status(error) or 1
+    except KeyboardInterrupt:
+        click.echo("stopping …", err=True)
+        raise
+    return 0
 
 
 def _defined(name: str, value: str) -> str:

@@ -87,7 +87,8 @@ def _origins(query: "PersistentQuery") -> Iterator[tuple[str, list[tuple[str, st
 
     by_topic = {source.topic: source for source in query.planned.sources}
     for sink in query.planned.plan.sinks:
-        for column in sink.parent.schema.names:
+        # The bounds of a window are in the key, and no columns.
+        for column in {one.name for one in query.planned.columns} & set(sink.parent.schema.names):
             found = []
             for source, name in origins_of(sink.parent, column):
                 of = by_topic.get(getattr(source, "topic", ""))

@@ -20,7 +20,7 @@ from duolog.core.errors import DuologError, StatementError
 if TYPE_CHECKING:
     from duolog.ksql.errors import SqlError
 
-_PLACED: Final = re.compile(r"line \d+:\d+: ")
+_PLACED: Final = re.compile(r"line \d+:\d+: |Line: \d+, Col: \d+: ")
 _STATEMENT: Final = re.compile(r"\n?Statement: .*", re.DOTALL)
 _WORD: Final = re.compile(r"\w+")
 _ALIKE: Final = 0.7

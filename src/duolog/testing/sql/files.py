@@ -1,7 +1,7 @@
 """Files of tests in SQL: where each begins, what it is called, and whether it must fail."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,10 +58,15 @@ def read_tests(text: str, file: str) -> Iterator[SqlTest]:
             file,
             begin + 1,
             told[_TEST],
-            "\n" * begin + "\n".join(lines[begin:end]) + "\n",
+            "\n" * begin + "\n".join(_statements(lines[begin:end])) + "\n",
             told.get("expected.error"),
             told.get("expected.message"),
         )
+
+
+def _statements(lines: Sequence[str]) -> list[str]:
+    """Return lines without directives: an error that repeats its statement must not repeat what it should say."""
+    return ["" if _directive(line)[0] else line for line in lines]
 
 
 def _directive(line: str) -> tuple[str, str]:

@@ -69,6 +69,11 @@ class Mesh:
             self._write(record)
         self.settle()
 
+    def write(self, topic: str, key: bytes | None, value: bytes | None, timestamp_ms: int) -> None:
+        """Write a record as it would stand in its topic, and run all that it causes."""
+        self._write(SinkRecord(topic, 0, timestamp_ms, key, value))
+        self.settle()
+
     def take(self, topic: str) -> SourceRecord | None:
         """Return the next record of a topic that was not taken yet; None where there is none."""
         records = [record for record in self._records if record.topic == topic]

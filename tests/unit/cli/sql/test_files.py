@@ -45,6 +45,18 @@ def test_columns_come_from_columns() -> None:
     ]
 
 
+def test_the_bounds_of_a_window_are_no_columns() -> None:
+    hourly = (
+        "CREATE TABLE hourly AS SELECT carrier, SUM(delay) AS late FROM flights "
+        "WINDOW TUMBLING (SIZE 1 HOUR, GRACE PERIOD 1 MINUTE) GROUP BY carrier;"
+    )
+
+    assert list(as_text(relations_of(FLIGHTS + hourly)))[-2:] == [
+        "  CARRIER  ◀ FLIGHTS.CARRIER",
+        "  LATE     ◀ FLIGHTS.DELAY",
+    ]
+
+
 def test_lineage_is_json_too() -> None:
     rows = {row["name"]: row for row in json.loads(as_json(relations_of(TABLES)))}
 

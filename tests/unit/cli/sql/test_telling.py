@@ -28,6 +28,15 @@ def test_without_a_terminal_the_place_is_a_number() -> None:
     ]
 
 
+def test_a_place_is_told_once() -> None:
+    message = "Line: 2, Col: 7: SELECT column 'A' cannot be resolved."
+    error = SqlError(message, at=Place(2, 7, 0, 0))
+
+    assert (
+        lines_of(error, TEXT, caret=False)[0] == "line 2:7: SELECT column 'A' cannot be resolved."
+    )
+
+
 def test_a_statement_that_was_just_typed_is_not_repeated() -> None:
     with pytest.raises(SqlError) as caught:
         parse("SHOW STREAMS;\nSELCT 1;")
