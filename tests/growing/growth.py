@@ -37,6 +37,7 @@ from duolog.plan.nodes import (
     StreamJoin,
     TableJoin,
     ancestors,
+    driving,
 )
 from duolog.plan.types import BIGINT, STRING
 
@@ -281,6 +282,21 @@ def changes_twice(table: Table) -> bool:
         isinstance(node, TableJoin) and sources_of(node.left) & sources_of(node.right)
         for node in ancestors(table.node)
     )
+
+
+def joins_aggregates(table: Table) -> bool:
+    """Tell if a side of a join above is an aggregate, whose changes a record cache holds back."""
+    return any(
+        isinstance(node, TableJoin) and (has_aggregate(node.left) or has_aggregate(node.right))
+        for node in ancestors(table.node)
+    )
+
+
+def has_new_key(node: Node) -> bool:
+    """Tell if Streams would write records to a topic before it needs them by key."""
+    ends = (*_CROSSING, AggregateNode)
+    above = driving(node, lambda one: isinstance(one, ends))
+    return any(isinstance(one, SelectKey) for one in above)
 
 
 def leaves_on_close(records: Stream | Table) -> bool:

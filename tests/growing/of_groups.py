@@ -35,7 +35,16 @@ from duolog.plan.nodes.aggregate import EMITS, Emit
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import BIGINT
 from duolog.plan.windows import SessionWindows, TimeWindows, Windows
-from growing.growth import Growth, changes_twice, columns, knows_time, ms, sources, waits
+from growing.growth import (
+    Growth,
+    changes_twice,
+    columns,
+    joins_aggregates,
+    knows_time,
+    ms,
+    sources,
+    waits,
+)
 
 AMPLE: Final = ms(1000)
 """A grace period in which nothing is late: the streams of a cogroup have one stream time each in Streams."""
@@ -44,6 +53,8 @@ AMPLE: Final = ms(1000)
 def aggregate(growth: Growth, handle: Stream | Table) -> Table | None:
     if isinstance(handle, Table) and changes_twice(handle):
         return None  # Streams takes a row back from a group that it was never in, and deletes that.
+    if isinstance(handle, Table) and not growth.alone and joins_aggregates(handle):
+        return None  # What is joined twice, now and when a record cache is emptied, Streams commits twice behind an edge.
     grouped = _grouped(growth, handle)
     ways = [_named, _named, _named, _own]
     if any(column.name == "n" and column.type == BIGINT for column in handle.schema.value):

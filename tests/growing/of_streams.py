@@ -24,6 +24,8 @@ from growing.growth import (
     Growth,
     Ways,
     columns,
+    has_aggregate,
+    has_new_key,
     is_at_the_source,
     ms,
     waits,
@@ -144,6 +146,7 @@ def join(growth: Growth, stream: Stream) -> Stream | None:
         for table in growth.tables
         if [one.type for one in table.schema.key] == [one.type for one in stream.schema.key]
         and _finds_the_same(growth, table)
+        and not _has_other_bounds(stream, table)
         and growth.may_meet(stream, table)
     ]
     if not fitting:
@@ -160,6 +163,11 @@ def join(growth: Growth, stream: Stream) -> Stream | None:
     waits = table.node.history_ms is not None and growth.maybe(2)
     # Streams' left join fails for a null key that is to wait.
     return stream.join(table, **of, grace=ms(3) if waits else None)  # type: ignore[arg-type]
+
+
+def _has_other_bounds(stream: Stream, table: Table) -> bool:
+    """Tell if a window in the key may have another end than its start says: only the start is written."""
+    return stream.schema.window != table.schema.window and has_aggregate(stream.node)
 
 
 def _finds_the_same(growth: Growth, table: Table) -> bool:
@@ -183,10 +191,14 @@ def join_streams(growth: Growth, stream: Stream) -> Stream | None:
     if not growth.alone:
         return None
     types = [column.type for column in stream.schema.key]
+    # Under a new key a record meets itself over two internal topics in Streams, and either may come first.
+    twice = has_new_key(stream.node)
     fitting = [
         other
         for other in growth.streams
-        if [one.type for one in other.schema.key] == types and growth.may_meet(stream, other)
+        if [one.type for one in other.schema.key] == types
+        and growth.may_meet(stream, other)
+        and not (twice and other is stream)
     ]
     if not fitting:
         return None

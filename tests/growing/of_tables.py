@@ -79,7 +79,12 @@ def join(growth: Growth, table: Table) -> Table | None:
 
 
 def _asks_in_order(growth: Growth, table: Table, other: Table) -> bool:
-    """What a record cache lets go asks by its time here, and when all else is done in Streams."""
+    """What a record cache lets go asks by its time here, and when all else is done in Streams.
+
+    Where timestamps fall, a newer row of Streams overtakes the answer to a deletion, and what had been joined stays.
+    """
+    if growth.late:
+        return False
     return growth.alone or not (has_aggregate(table.node) or has_aggregate(other.node))
 
 
