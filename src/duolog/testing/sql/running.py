@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from duolog.core.errors import DuologError
+from duolog.core.errors import DuologError, StatementError
 from duolog.ksql import nodes
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.script import is_blank, parse, pieces, substituted
@@ -28,7 +28,7 @@ SETTINGS: Final = {"auto.offset.reset": "earliest"}
 _BOUNDS: Final = ("WINDOWSTART", "WINDOWEND")
 
 
-class AssertionFailed(DuologError):
+class AssertionFailed(StatementError):
     """What came out is not what a test claims."""
 
 
