@@ -34,6 +34,8 @@ What is different on purpose:
     what ends in front of an edge holds up   Streams' driver is one thread over all topics: a record that it has
     nobody: with falling times what comes    not reached holds up those behind it, wherever they go. Seen where
     behind it may be taken earlier           rows of foreign-key joins have not changed, versions or not
+    a foreign-key join tells of a deletion   Streams drops the answer to it, as it is that of an older row, and what had
+    behind which a newer row came            been joined stays. Seen where timestamps fall within a micro-batch
     a filtered table is silent about rows    Streams' filter is too where somebody reads old values;
     that never passed                        else it hands on a deletion for each of them. The judge
                                              asks its filters for old values
