@@ -212,6 +212,18 @@ def test_a_topic_that_is_missing_is_an_error_and_is_asked_again(broker: Broker) 
         broker.ask("SELECT * FROM gone;")
 
 
+def test_a_stream_leaves_nothing_behind_whether_its_rows_are_read_or_not(broker: Broker) -> None:
+    node = _query("SELECT km FROM rides;")
+
+    pull.select(broker, node, "").close()
+    with pull.select(broker, node, "") as rows:
+        next(iter(rows))
+
+    assert broker.ask("SELECT COUNT(*) FROM rides;") == [(3,)]
+    tables = broker.present._connection.execute("SHOW TABLES").fetchall()  # noqa: SLF001
+    assert not [name for (name,) in tables if name.startswith("s")]
+
+
 def test_strict_refuses_what_ksqldb_refuses(broker: Broker) -> None:
     broker.session.state.settings.given["ksql.compatibility"] = "strict"
     try:

@@ -98,29 +98,53 @@ def answered(
         cursor.close()
         end()
         raise _told(error) from error
-    return _rows(cursor, [column.type for column in query.columns], end)
+    return _Answered(cursor, [column.type for column in query.columns], end)
 
 
-def _rows(
-    cursor: Any, types: Sequence[Type], end: Callable[[], None]
-) -> Iterator[tuple[object, ...]]:
-    readers = [reader(of) for of in types]
-    plain = not any(readers)
-    try:
-        while rows := cursor.fetchmany(_ANSWERED_AT_ONCE):
-            if plain:
-                yield from rows
-                continue
-            for row in rows:
-                yield tuple(
-                    value if read is None else read(value)
-                    for read, value in zip(readers, row, strict=True)
-                )
-    except duckdb.Error as error:
-        raise _told(error) from error
-    finally:
-        cursor.close()
-        end()
+class _Answered(Iterator[tuple[object, ...]]):
+    """The rows of an answer; what made them ends with the last one, or as they are closed, read or not."""
+
+    def __init__(self, cursor: Any, types: Sequence[Type], end: Callable[[], None]) -> None:
+        self._cursor = cursor
+        self._readers = [reader(of) for of in types]
+        self._end = end
+        self._rows: Iterator[tuple[object, ...]] = iter(())
+        self._ended = False
+
+    def __next__(self) -> tuple[object, ...]:
+        row = next(self._rows, None)
+        if row is None:
+            if self._ended:
+                raise StopIteration
+            self._rows = iter(self._more())
+            row = next(self._rows)
+        if not any(self._readers):
+            return row
+        return tuple(
+            value if read is None else read(value)
+            for read, value in zip(self._readers, row, strict=True)
+        )
+
+    def close(self) -> None:
+        """End what makes the rows. Does nothing when closed."""
+        if not self._ended:
+            self._ended = True
+            self._rows = iter(())
+            self._cursor.close()
+            self._end()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _more(self) -> Sequence[tuple[object, ...]]:
+        try:
+            rows: Sequence[tuple[object, ...]] = self._cursor.fetchmany(_ANSWERED_AT_ONCE)
+        except duckdb.Error as error:
+            self.close()
+            raise _told(error) from error
+        if not rows:
+            self.close()
+        return rows
 
 
 def _told(error: Exception) -> SqlError:
