@@ -148,6 +148,25 @@ def test_a_person_types_over_several_lines_is_helped_and_leaves(
     assert history.stat().st_mode & 0o077 == 0
 
 
+def test_ctrl_c_ends_a_query_that_goes_on_and_not_the_shell(duolog: Duolog, tmp_path: Path) -> None:
+    assert duolog("sql", "-e", "INSERT INTO flights VALUES ('AA', 7)").returncode == 0
+    earliest = "auto.offset.reset=earliest"
+    shell = Terminal("sql", "-b", duolog.bootstrap_servers, "--set", earliest, home=tmp_path)
+    shell.wait_for("sql>")
+    shell.type("SELECT * FROM flights EMIT CHANGES;\r")
+    shell.wait_for(" AA                   |")
+    shell.wait_for("7\n")
+
+    shell.type("\x03")
+    shell.wait_for("\nended\n")
+    shell.type("SHOW TABLES;\r")
+    shell.wait_for("(0 rows)")
+    shell.wait_for("sql>")
+    shell.type("\\q\r")
+
+    assert shell.end() == 0
+
+
 def test_sigterm_ends_the_shell(duolog: Duolog, tmp_path: Path) -> None:
     shell = Terminal("sql", "-b", duolog.bootstrap_servers, home=tmp_path)
     shell.wait_for("sql>")

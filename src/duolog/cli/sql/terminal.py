@@ -33,7 +33,7 @@ class Terminal:
             complete_while_typing=False,
             auto_suggest=AutoSuggestFromHistory(),
             multiline=Condition(lambda: not is_ready(session.default_buffer.text)),
-            prompt_continuation=_MORE,
+            prompt_continuation=_continued,
             enable_history_search=True,
         )
         self._session = session
@@ -59,6 +59,12 @@ def is_ready(text: str) -> bool:
     stripped = text.strip()
     own = stripped.startswith("\\") or stripped.lower() in _ALONE
     return own or is_blank(text) or is_whole(text)
+
+
+def _continued(width: int, line: int, wraps: int) -> str:
+    """Return what stands before a line that goes on: one that is only too long for the terminal has none of its own."""
+    del width, line
+    return " " * len(_MORE) if wraps else _MORE
 
 
 def _history(directory: Path) -> History:

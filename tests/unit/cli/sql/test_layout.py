@@ -52,6 +52,7 @@ def test_clauses_and_items_of_a_long_statement_stand_on_lines_of_their_own() -> 
         ("select transform(a, (x,y) => x+y) from s;", "SELECT TRANSFORM(a, (x, y) => x + y) FROM s;\n"),
         ("show streams; -- all\n-- the end", "SHOW STREAMS; -- all\n\n-- the end\n"),
         ("define v='x'; select ${v} from ${v};", "DEFINE v = 'x';\nSELECT ${v} FROM ${v};\n"),
+        ("select a -- one\n + len(b) from s;", "SELECT\n  a -- one\n    + LEN(b)\nFROM s;\n"),
         ("/* two\n   lines */ show streams;", "/* two\n   lines */\nSHOW STREAMS;\n"),
     ],
 )  # fmt: skip
