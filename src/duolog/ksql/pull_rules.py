@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from duolog.ksql.bound import unwrapped
 from duolog.ksql.catalog import SourceInfo
-from duolog.ksql.errors import SqlError
+from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.formatting import formatted
 from duolog.ksql.nodes import place_of
 from duolog.ksql.settings import Settings
@@ -38,12 +38,15 @@ _NOT_ASKED: Final = ("ROWPARTITION", "ROWOFFSET")
 _RANGES: Final = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
-def ensure_clauses(select: exp.Select, settings: Settings) -> None:
+def ensure_clauses(select: exp.Select, settings: Settings, text: str) -> None:
     """Refuse clauses and columns that a query that ends may not have, before any name is looked up.
 
     Raises:
-        SqlError: it has one.
+        SqlError: it has one; `text` is the query as it is written.
     """
+    if (order := select.args.get("order")) and (at := place_of(order)):
+        # To ksqlDB ORDER is an alias of what stands before it, and wrong is the BY behind it.
+        raise syntax_error(at, "", text)
     for key, words in _CLAUSES.items():
         if found := select.args.get(key):
             at = place_of(found[0] if isinstance(found, list) else found)

@@ -105,7 +105,7 @@ def select(state: SessionState, node: exp.Select) -> Done:
     """
     ends = node.args.get("emit") is None and state.settings.strict
     if ends:
-        ensure_clauses(node, state.settings)
+        ensure_clauses(node, state.settings, text_of(node))
     ensure_goes_on(node)
     planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))
     if ends:

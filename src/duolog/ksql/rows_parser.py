@@ -133,6 +133,8 @@ class RowsParser(QueryParser):
         return super()._at_clause() or (self._answers and any(map(self.at_word, _BEHIND)))
 
     def _order(self) -> exp.Order:
+        token = self._prev
+
         def one() -> exp.Expression:
             found = exp.Ordered(this=self.condition(), desc=False)
             if self.take_one_of("ASC", "DESC") == "DESC":
@@ -144,7 +146,7 @@ class RowsParser(QueryParser):
                 found.set("nulls_first", word == "FIRST")
             return found
 
-        return exp.Order(expressions=self.listed(one))
+        return self.expression(exp.Order(expressions=self.listed(one)), token)
 
     # What is read.
 

@@ -314,6 +314,7 @@ KEYED = """
         ("SELECT * FROM rides GROUP BY city", "Pull queries don't support GROUP BY clauses. See https://"),
         ("SELECT * FROM rides WINDOW TUMBLING (SIZE 1 HOUR)", "Pull queries don't support WINDOW clauses."),
         ("SELECT * FROM rides PARTITION BY city", "Pull queries don't support PARTITION BY clauses."),
+        ("SELECT * FROM rides ORDER BY km", "line 1:27: Syntax Error\n\nStatement: SELECT * FROM rides ORDER BY km;"),
         ("SELECT *, ROWOFFSET FROM cities", "the following columns in SELECT clauses: `ROWOFFSET`"),
         ("SELECT * FROM cities WHERE ROWPARTITION = 1", "columns in WHERE clauses: `ROWPARTITION`"),
         ("SELECT * FROM rides LIMIT -1", "Pull queries don't support negative integers in the LIMIT"),
