@@ -12,6 +12,7 @@ from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses
 from duolog.ksql.queries import ensure_goes_on
+from duolog.ksql.script import text_of
 from duolog.ksql.types import sql_name
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.duck.queries import Translator
@@ -56,7 +57,7 @@ def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
         return
     if not isinstance(statement, exp.Select):
         raise SqlError("Pull queries don't support UNION, EXCEPT and INTERSECT.")
-    ensure_clauses(statement, settings)
+    ensure_clauses(statement, settings, text_of(statement))
     ensure_goes_on(statement)
     source = engine.catalog.sources.get(statement.args["from_"].this.name)
     if source is not None:
