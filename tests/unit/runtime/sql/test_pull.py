@@ -230,7 +230,7 @@ def test_strict_refuses_what_ksqldb_refuses(broker: Broker) -> None:
         assert broker.ask("SELECT name FROM riders WHERE id = 2;") == [("Bob",)]
         for text, said in (
             ("SELECT name, COUNT(*) FROM riders GROUP BY name;", "GROUP BY clauses"),
-            ("SELECT name FROM riders ORDER BY name;", "ORDER BY"),
+            ("SELECT name FROM riders ORDER BY name;", "line 1:31: Syntax Error"),
             ("SELECT id FROM riders UNION SELECT id FROM riders;", "UNION"),
         ):
             with pytest.raises(SqlError, match=said):
