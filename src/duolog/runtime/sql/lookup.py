@@ -109,11 +109,11 @@ def lookup_of(query: exp.Query, catalog: Catalog) -> Lookup | None:
     if any(one is None for one in chosen):
         return None
     where = Binder(scope.within("WHERE"), catalog.types).condition(query.args["where"].this)
-    found = _conditions(where, columns)
+    plain = len(source.key)
+    found = _conditions(where, columns, plain)
     if found is None:
         return None
     values, tests = found
-    plain = len(source.key)
     if any(at not in values for at in range(plain)):
         return None
     keys = tuple(dict.fromkeys(product(*(values[at] for at in range(plain)))))
@@ -147,14 +147,17 @@ def _only_table(query: exp.Query, catalog: Catalog) -> SourceInfo | None:
 
 
 def _conditions(
-    where: Expression, columns: tuple[SourceColumn, ...]
+    where: Expression, columns: tuple[SourceColumn, ...], plain: int
 ) -> tuple[dict[int, list[Any]], list[Test]] | None:
-    """Return the values that columns must have, by place, and what else is tested; None of more than that."""
+    """Return the values that columns of the key must have, by place, and what else is tested; None of more than that.
+
+    The first `plain` columns are the key; bounds of a window are tested.
+    """
     values: dict[int, list[Any]] = {}
     tests: list[Test] = []
     for one in _conjuncts(where):
         among = _among(one, columns)
-        if among is not None and columns[among[0]].key and among[0] not in values:
+        if among is not None and among[0] < plain and among[0] not in values:
             values[among[0]] = among[1]
             continue
         test = _test(one, columns)

@@ -51,9 +51,12 @@ class PushedRows(Iterator[tuple[object, ...]]):
             with self._using:
                 if not self._closed:
                     self._take()
+        row = self._rows.popleft()
         if self._left is not None:
             self._left -= 1
-        return self._rows.popleft()
+            if self._left == 0:
+                self.close()
+        return row
 
     def close(self) -> None:
         """End the rows, also while another thread waits for one. Does nothing when closed."""

@@ -136,6 +136,13 @@ def test_windows_of_a_key_come_with_their_bounds(broker: Broker) -> None:
 
     assert broker.is_lookup(asked)
     assert broker.ask(asked) == [("a", 2000, 3000, 6)]
+    exact = "SELECT rides FROM hourly WHERE id = 'a' AND WINDOWSTART = {};"
+    assert broker.is_lookup(exact.format(2000))
+    assert broker.ask(exact.format(2000)) == [(6,)]
+    assert broker.ask(exact.format(1500)) == []
+    assert broker.ask("SELECT rides FROM hourly WHERE id = 'a' AND WINDOWEND IN (2000, 5);") == [
+        (5,)
+    ]
     assert broker.ask("SELECT WINDOWEND, ROWTIME FROM hourly WHERE id = 'a';") == [
         (2000, 1005),
         (3000, 2005),

@@ -117,6 +117,15 @@ def test_a_source_that_fails_is_closed_once_and_says_why() -> None:
     assert list(rows) == []
 
 
+def test_a_source_is_closed_with_the_last_row_of_the_limit() -> None:
+    source = _Failing()
+    rows = PushedRows(source, 1)
+
+    assert next(rows) == (1,)
+    assert source.closed == 1
+    assert list(rows) == []
+
+
 def test_a_limit_of_nothing_asks_nobody() -> None:
     source = _Failing()
 
