@@ -46,10 +46,11 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     if stands := there_already(state, node):
         return stands
     _ensure_no_schema_ids(properties, elements)
-    if not elements:
-        # All that is not said here is in a registry.
-        formats = properties.format("KEY"), properties.format("VALUE")
-        ensure_registry(state, *(of for of in formats if of is not None))
+    roles = {str(one.args.get("role") or "VALUE").split()[-1] for one in elements}
+    for part in {"KEY", "VALUE"} - roles:
+        # Columns that are not said here are in a registry.
+        if (of := properties.format(part)) is not None:
+            ensure_registry(state, of)
     columns = tuple(_column(state, kind, element) for element in elements)
     _ensure_columns(kind, columns)
     source = _source(state, node, properties, columns)

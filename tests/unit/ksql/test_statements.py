@@ -358,6 +358,7 @@ def test_a_whole_number_is_inserted_as_a_decimal_that_has_room_for_it() -> None:
     "statement",
     [
         "CREATE TABLE t WITH (kafka_topic='t', value_format='AVRO');",
+        "CREATE TABLE t (b INT) WITH (kafka_topic='t', key_format='AVRO', value_format='JSON');",
         "CREATE TABLE t (a INT PRIMARY KEY, b INT) WITH (kafka_topic='t', key_format='AVRO');",
         "CREATE STREAM s (a INT) WITH (kafka_topic='s', format='AVRO');",
         "CREATE STREAM s WITH (format='AVRO') AS SELECT * FROM trains;",
