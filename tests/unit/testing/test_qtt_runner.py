@@ -38,11 +38,17 @@ def test_another_error_than_the_expected_one_is_a_failure() -> None:
     assert "cannot be resolved" in outcome.reason
 
 
-def test_a_test_of_the_server_may_insert_rows_and_no_more() -> None:
+def test_a_test_of_the_server_is_of_rows_that_are_inserted_refused_and_asked_for() -> None:
     row = "INSERT INTO s VALUES ('x', 1.5);"
     wrong = {"suite": "RQTT", "expectedError": {"message": "Expected type INTEGER for field `A`"}}
 
     assert run_case(case_of(row, **wrong)).status == "pass"
-    assert run_case(case_of("", suite="RQTT", responses=[{"query": []}])).status == "skip"
+    assert run_case(case_of("", suite="RQTT", responses=[{"query": []}])).status == "fail"
+    header = {"header": {"schema": "`K` STRING KEY, `A` INTEGER"}}
+    for told, status in (([header], "pass"), ([header, {"row": {"columns": ["x", 1]}}], "fail")):
+        asked = case_of(
+            "SELECT * FROM s;", suite="RQTT", responses=[{"admin": {}}, {"query": told}]
+        )
+        assert run_case(asked).status == status
     assert run_case(case_of("", suite="RQTT")).status == "pass"
     assert run_case(case_of("")).reason == "test did not generate any queries"

@@ -60,7 +60,7 @@ class CaseRun:
         for query in self._queries.values():
             self._run_query(query, inputs)
         self._compare()
-        if self._asked:
+        if self._case.asks_rows and self._case.expected_error is None:
             self._compare_answers()
         ensure_conditions(self._case, self._session.catalog)
 
@@ -82,6 +82,8 @@ class CaseRun:
         # The same rows in Protobuf (`queryProto`) are a server's to write.
         wanted = [response["query"] for response in responses if "query" in response]
         in_order = bool((self._case.spec.get("outputConditions") or {}).get("verifyOrder"))
+        if len(wanted) != len(self._asked):
+            raise Mismatch(f"expected {len(wanted)} answers, and {len(self._asked)} were asked")
         for select, parts in zip(self._asked, wanted, strict=True):
             columns, rows = answering.answer(select)
             ensure_answer(columns, rows, parts, in_order=in_order)
