@@ -36,6 +36,7 @@ from duolog.engine.errors import (
 )
 from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 
 FAILED: Final = 1
 USAGE: Final = 2
@@ -71,6 +72,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     CheckpointInUse: CONFLICT,
     CheckpointMismatch: CONFLICT,
     CheckpointNotWritable: DENIED,
+    CommandDamaged: FAILED,
     ConfigError: USAGE,
     ConnectorMissing: FAILED,
     DatasetMissing: NOT_FOUND,
@@ -84,6 +86,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     QueryError: FAILED,
     RegistryError: FAILED,
     SerdeError: FAILED,
+    ServiceInUse: CONFLICT,
     SourceTopicMissing: NOT_FOUND,
     ResultTopicRecreated: CONFLICT,
     SourceTopicRecreated: CONFLICT,

@@ -97,7 +97,7 @@ class Opening:
         return self._engine is not None and self._engine.runs_queries
 
     def _try(self) -> None:
-        from duolog.runtime.sql.ownership import ServiceInUse  # noqa: PLC0415 - beside the prompt
+        from duolog.runtime.sql.errors import ServiceInUse  # noqa: PLC0415 - beside the prompt
 
         try:
             self._engine = engine = self._open()

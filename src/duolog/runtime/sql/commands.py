@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from duolog.core.errors import DuologError
+from duolog.runtime.sql.errors import CommandDamaged
 
 VERSION: Final = 1
 FIRST: Final = -1
@@ -21,19 +21,6 @@ FIRST: Final = -1
 
 Offsets = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> offset."""
-
-
-class CommandDamaged(DuologError):
-    """A record of the command topic that is none of ours, or not what was written."""
-
-    def __init__(self, topic: str, offset: int, why: str, *, hint: str = "") -> None:
-        super().__init__(
-            f'command topic "{topic}" is damaged at offset {offset}',
-            detail=why,
-            hint=hint
-            or "No statement behind it was run. Another service id begins with an empty catalog.",
-        )
-        self.offset = offset
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,12 @@ from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql import inserts, printing, pull, push, showing
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.command_topic import CommandTopic
-from duolog.runtime.sql.commands import CommandDamaged, Offsets
+from duolog.runtime.sql.commands import Offsets
+from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter
 from duolog.runtime.sql.ledger import Ledger
 from duolog.runtime.sql.made_topics import make_topics
-from duolog.runtime.sql.ownership import Ownership, ServiceInUse
+from duolog.runtime.sql.ownership import Ownership
 from duolog.runtime.sql.present import PresentRows
 from duolog.runtime.sql.spark_queries import SparkQueries
 from duolog.runtime.sql.topics import Topics

@@ -20,7 +20,8 @@ from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.settings import Settings
 from duolog.ksql.state import Done, SessionState
 from duolog.runtime.sql.command_topic import CommandTopic
-from duolog.runtime.sql.commands import Command, CommandDamaged, Offsets
+from duolog.runtime.sql.commands import Command, Offsets
+from duolog.runtime.sql.errors import CommandDamaged
 from duolog.runtime.sql.keeper import Wanted
 
 _ATTEMPTS: Final = 10

@@ -17,25 +17,14 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from duolog.core.errors import DuologError, KafkaError
+from duolog.core.errors import KafkaError
+from duolog.runtime.sql.errors import ServiceInUse
 
 SESSION_TIMEOUT_S: Final = 6.0
 _PATIENCE_S: Final = SESSION_TIMEOUT_S + 6.0
 _ASK_S: Final = 1.0
 _POLL_S: Final = 0.2
 _TIMEOUT_S: Final = 10.0
-
-
-class ServiceInUse(DuologError):
-    """Another engine runs the queries of this service."""
-
-    def __init__(self, service_id: str, owner: str) -> None:
-        super().__init__(
-            f'the queries of service "{service_id}" run elsewhere',
-            detail=f"{owner or 'Another engine'} runs them.",
-            hint="Statements reach it all the same; to take over, stop it first. Another service id has queries of its own.",
-        )
-        self.owner = owner
 
 
 class Ownership:

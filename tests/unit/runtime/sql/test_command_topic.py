@@ -5,7 +5,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from duolog.runtime.sql.command_topic import CommandTopic
-from duolog.runtime.sql.commands import FIRST, Command, CommandDamaged
+from duolog.runtime.sql.commands import FIRST, Command
+from duolog.runtime.sql.errors import CommandDamaged
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
 

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from duolog.runtime.sql.commands import FIRST, Command, CommandDamaged, decode, encode
+from duolog.runtime.sql.commands import FIRST, Command, decode, encode
+from duolog.runtime.sql.errors import CommandDamaged
 
 COMMAND = Command("CREATE …;", 4, {"auto.offset.reset": "latest"}, 3, "CSAS_LATE_3", {"t": {0: 8}})
 

@@ -10,9 +10,9 @@ import pytest
 from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.command_topic import command_topic_of
-from duolog.runtime.sql.commands import CommandDamaged
 from duolog.runtime.sql.engine import SqlEngine
-from duolog.runtime.sql.ownership import SESSION_TIMEOUT_S, ServiceInUse
+from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
+from duolog.runtime.sql.ownership import SESSION_TIMEOUT_S
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
 from unit.runtime.sql.living import FakeStarter, said
