@@ -2,6 +2,10 @@
 
     records ─▶ group (keys) ─▶ aggregate ─▶ HAVING ─▶ the view that a projection is made of
 
+    GROUP BY a, b                      keys a, b
+    aggregates without GROUP BY        one group: the key is ROWKEY, the same for all
+    SELECT DISTINCT a, b               keys a, b, which are all that is selected
+
 Behind the aggregate an expression may name what records are grouped by, as it stands after GROUP BY, and aggregate functions.
 """
 
@@ -17,7 +21,7 @@ from duolog.ksql.analysis import Item, items_of, meaning, told
 from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import SUPPORT
-from duolog.ksql.keys import new_key
+from duolog.ksql.keys import new_key, synthetic
 from duolog.ksql.nodes import StreamWindow, place_of
 from duolog.ksql.projection import GROUPING, View
 from duolog.ksql.scope import SqlScope, Visible, is_parameter
@@ -26,9 +30,9 @@ from duolog.ksql.sources import WINDOW_BOUNDS, KeyColumn, Relation
 from duolog.ksql.steps import Steps, unused
 from duolog.ksql.windowing import retention_ms, windows_of
 from duolog.plan.aggregates import Fold, fold
-from duolog.plan.expressions import Aggregate, ColumnRef, Named, Scope, type_of
+from duolog.plan.expressions import Aggregate, ColumnRef, Named, Scope, literal, type_of
 from duolog.plan.nodes import AggregateNode, Filter, GroupBy, Node, scope_of
-from duolog.plan.types import BIGINT, Column, Type
+from duolog.plan.types import BIGINT, INT, Column, Type
 
 if TYPE_CHECKING:
     from duolog.plan.nodes.aggregate import Emit
@@ -56,7 +60,7 @@ class Grouping:
             SqlError: something is selected that is neither grouped by nor aggregated.
         """
         self._ensure_bounds_are_selected_only()
-        items = items_of(self.select, Binder(self._scope, self.types))
+        items = self._items
         self._ensure_grouped(items)
         source = self.relation.node
         group = self.steps.add("group", lambda name: GroupBy(name, source, self._keys))
@@ -84,7 +88,36 @@ class Grouping:
         return self.relation.scope
 
     @property
+    def _is_one_group(self) -> bool:
+        """Whether all records are in one group: aggregates without GROUP BY."""
+        having = self.select.args.get("having")
+        ungrouped = self.select.args.get("group") is None
+        return ungrouped and bool(aggregates_in(*self.select.expressions, having))
+
+    @property
+    def _is_distinct(self) -> bool:
+        """Whether rows are grouped by all that is selected of them; of groups each is there once anyway."""
+        ungrouped = self.select.args.get("group") is None and not self._is_one_group
+        return ungrouped and self.select.args.get("distinct") is not None
+
+    @cached_property
+    def _items(self) -> tuple[Item, ...]:
+        """What is selected; the key of one group is so without being named, as nobody can know its name."""
+        items = items_of(self.select, Binder(self._scope, self.types))
+        if self._is_one_group:
+            (key,) = self._given
+            if all(meaning(item.node, self._scope) != meaning(key, self._scope) for item in items):
+                items = (Item(key.name, key), *items)
+        return items
+
+    @cached_property
     def _given(self) -> list[exp.Expression]:
+        if self._is_one_group:
+            name = synthetic({column.name for column in self._scope.columns})
+            return [exp.column(exp.to_identifier(name, quoted=True))]
+        if self._is_distinct:
+            nodes = {meaning(item.node, self._scope): item.node for item in self._items}
+            return list(nodes.values())
         return list(self.select.args["group"].expressions)
 
     @property
@@ -95,12 +128,17 @@ class Grouping:
     @cached_property
     def _keys(self) -> tuple[Named, ...]:
         """The columns of the key, one for each expression that is grouped by."""
+        if self._is_one_group:
+            return ((self._given[0].name, literal(0)),)
         binder = Binder(self._scope.within("GROUP BY"), self.types)
         return new_key(self._given, binder, self.relation)
 
     @cached_property
     def _key_types(self) -> dict[str, Bound]:
         """What each expression that is grouped by is behind the aggregate, by its meaning."""
+        if self._is_one_group:
+            (key,) = self._given
+            return {meaning(key, self._scope): Bound(ColumnRef(key.name), INT)}
         binder = Binder(self._scope.within("GROUP BY"), self.types)
         return {
             meaning(given, self._scope): Bound(ColumnRef(name), binder.bind(given).type)
@@ -215,6 +253,8 @@ class Grouping:
                 at=place_of(first),
             )
         having = self.select.args.get("having")
+        if self._is_distinct:
+            return
         if not aggregates_in(*(item.node for item in items), having):
             raise SqlError(
                 "GROUP BY requires aggregate functions in either the SELECT or HAVING clause."

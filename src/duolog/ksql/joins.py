@@ -31,6 +31,7 @@ from duolog.ksql.join_limits import (
     no_repartitioning,
 )
 from duolog.ksql.join_window import window_of
+from duolog.ksql.keys import SYNTHETIC, synthetic
 from duolog.ksql.nodes import place_of
 from duolog.ksql.projection import FOREIGN_KEY, JOINING
 from duolog.ksql.scope import SqlScope, Visible
@@ -40,8 +41,7 @@ from duolog.plan.expressions import ColumnRef, Named, TableColumnRef
 from duolog.plan.joining import join_by_foreign_key, join_streams, join_tables
 from duolog.plan.nodes import JoinKind, Node, SelectKey, StreamTableJoin
 
-_SYNTHETIC: Final = "ROWKEY"
-_SYNTHETIC_NOTE: Final = (
+SYNTHETIC_NOTE: Final = (
     "\n{0} was added as a synthetic key column because the join criteria did not match any source column. "
     "This expression must be included in the projection and may be aliased."
 )
@@ -293,11 +293,11 @@ class Joiner:
             if given.columns and _side(join) != "FULL":
                 keys.append(KeyColumn(key.name, given.columns, given.or_null))
                 continue
-            name = _synthetic(taken)
+            name = synthetic(taken)
             taken.add(name)
             own.append(Visible("", name, ColumnRef(key.name), key.type))
             column = exp.column(exp.to_identifier(name, quoted=True))
-            keys.append(KeyColumn(key.name, (column,), note=_SYNTHETIC_NOTE.format(name)))
+            keys.append(KeyColumn(key.name, (column,), note=SYNTHETIC_NOTE.format(name)))
         sources = sides[0].sources + sides[1].sources
         return Relation(node, SqlScope((*own, *columns)), sources, tuple(keys), JOINING)
 
@@ -407,16 +407,7 @@ def _names(side: Relation) -> list[str]:
     return [one.name for one in columns if isinstance(one, ColumnRef) and one.name in kept]
 
 
-def _synthetic(taken: set[str]) -> str:
-    """Return the name of a key that is no column of a source: ROWKEY, or ROWKEY_n where one has that name."""
-    name, count = _SYNTHETIC, 0
-    while name in taken:
-        count += 1
-        name = f"{_SYNTHETIC}_{count}"
-    return name
-
-
 def _ensure_key(givens: Sequence[_Given], criterion: Criterion) -> None:
     for given, one in zip(givens, criterion.lefts, strict=True):
-        name = key_name(given.columns[0]) if given.columns else _SYNTHETIC
+        name = key_name(given.columns[0]) if given.columns else SYNTHETIC
         ensure_no_maps([SqlColumn(name, one.bound.type, "KEY")])

@@ -1,6 +1,7 @@
-"""The columns of a new key: of GROUP BY and PARTITION BY."""
+"""The columns of a new key: of GROUP BY and PARTITION BY, and of what no column is the key of."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from sqlglot import exp
 
@@ -11,6 +12,17 @@ from duolog.ksql.format_support import ensure_no_maps
 from duolog.ksql.sources import Relation
 from duolog.ksql.steps import unused
 from duolog.plan.expressions import ColumnRef, Named
+
+SYNTHETIC: Final = "ROWKEY"
+
+
+def synthetic(taken: Collection[str]) -> str:
+    """Return the name of a key that is no column of a source: ROWKEY, or ROWKEY_n where one has that name."""
+    name, count = SYNTHETIC, 0
+    while name in taken:
+        count += 1
+        name = f"{SYNTHETIC}_{count}"
+    return name
 
 
 def new_key(

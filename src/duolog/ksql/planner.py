@@ -79,17 +79,18 @@ class _Planner:
 
     def plan(self, select: exp.Select, target: Target) -> Planned:
         relation = self._relation(select)
-        self._ensure_fits(select, relation)
+        self._ensure_fits(select, relation, persistent=bool(target.name))
         self._ensure_supported(relation, target)
         relation = self._filtered(select, relation)
-        if select.args.get("group"):
+        if self._groups(select):
             view, items = Grouping(
                 select, relation, self.catalog.types, self.steps, self.settings
             ).view()
         else:
             view, items = self._selected(select, relation)
         timestamp = _time_of(view, items, target)
-        result = project(view, items, target.name, self.steps)
+        keys_only = select.args.get("distinct") is not None
+        result = project(view, items, target.name, self.steps, keys_only=keys_only)
         try:
             return self._ended(select, relation, result, target, timestamp)
         except Unsupported as error:
@@ -186,10 +187,18 @@ class _Planner:
         if windowed and target.name and self.settings.strict:
             raise SqlError("KSQL does not support persistent queries on windowed tables.")
 
-    def _ensure_fits(self, select: exp.Select, relation: Relation) -> None:
+    def _groups(self, select: exp.Select) -> bool:
+        """Tell if the rows of a query are groups of records."""
+        if select.args.get("group") is not None or select.args.get("distinct") is not None:
+            return True
+        return bool(aggregates_in(*select.expressions, select.args.get("having")))
+
+    def _ensure_fits(self, select: exp.Select, relation: Relation, *, persistent: bool) -> None:
         """Raise a SqlError where the clauses of a query do not go together."""
         calls = aggregates_in(*select.expressions)
         grouped = select.args.get("group") is not None
+        if persistent and not self.settings.strict:
+            grouped = self._groups(select)
         if (grouped or calls) and table_functions_in(*select.expressions):
             raise SqlError("Table functions cannot be used with aggregations.")
         if calls and not grouped:

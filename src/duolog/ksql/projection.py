@@ -56,8 +56,10 @@ class Projected:
     columns: tuple[SqlColumn, ...]
 
 
-def project(view: View, items: Sequence[Item], sink: str, steps: Steps) -> Projected:
-    """Return the records of a query's result.
+def project(
+    view: View, items: Sequence[Item], sink: str, steps: Steps, *, keys_only: bool = False
+) -> Projected:
+    """Return the records of a query's result. With `keys_only` they may have nothing but a key.
 
     Raises:
         SqlError: a key is not selected, or twice; nothing else is selected; two columns have one name.
@@ -70,7 +72,7 @@ def project(view: View, items: Sequence[Item], sink: str, steps: Steps) -> Proje
         _ensure_once(view, key, of_key)
     in_key = {id(item) for of_key in found for item in of_key}
     bound = [(item, _typed(one, item)) for item, one in types if id(item) not in in_key]
-    if not bound:
+    if not bound and not keys_only:
         raise SqlError("The projection contains no value columns.")
     keys = [
         of_key[0].name if of_key else key_name(key.given[0])

@@ -6,6 +6,7 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.ksql import nodes
+from duolog.ksql.beyond import ensure_readable_by_ksqldb
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.definitions import ensure_registry, there_already
 from duolog.ksql.errors import SqlError
@@ -34,6 +35,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     properties = Properties(node.args.get("properties"), SELECTED)
     if stands := there_already(state, node):
         return stands
+    ensure_readable_by_ksqldb(node.args["expression"], state.settings, text_of(node))
     _ensure_no_limit(f"CREATE {kind} AS SELECT", node.args["expression"])
     target = Target(properties.topic() or name, properties, state.settings, name=name)
     planned = plan_query(node.args["expression"], state.catalog, target)
@@ -74,6 +76,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     if sink.headers:
         listed = ", ".join(column.name for column in sink.headers)
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
+    ensure_readable_by_ksqldb(node.args["expression"], state.settings, text_of(node))
     _ensure_no_limit("INSERT INTO", node.args["expression"])
     target = Target(sink.topic, settings=state.settings, sink=sink, name=sink.name)
     planned = plan_query(node.args["expression"], state.catalog, target)

@@ -41,8 +41,9 @@ class QueryParser(ExpressionParser):
         return select
 
     def _distinct(self) -> exp.Distinct | None:
-        """Read DISTINCT, which only queries have that answer rows."""
-        return None
+        """Read DISTINCT: no name, in ksqlDB neither."""
+        token = self._curr
+        return self.expression(exp.Distinct(), token) if self.take_word("DISTINCT") else None
 
     def _clauses(self) -> tuple[Clause, ...]:
         return (

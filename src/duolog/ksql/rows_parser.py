@@ -104,9 +104,6 @@ class RowsParser(QueryParser):
 
     # Clauses.
 
-    def _distinct(self) -> exp.Distinct | None:
-        return exp.Distinct() if self._answers and self.take_word("DISTINCT") else None
-
     def _clauses(self) -> tuple[Clause, ...]:
         clauses = super()._clauses()
         if not self._answers:

@@ -1,0 +1,23 @@
+"""What ksqlDB cannot read in a query that goes on, and Duolog can: refused where `ksql.compatibility` is strict.
+
+CREATE TABLE … AS SELECT DISTINCT …
+"""
+
+from sqlglot import exp
+
+from duolog.ksql.errors import syntax_error
+from duolog.ksql.nodes import place_of
+from duolog.ksql.settings import Settings
+
+
+def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: str) -> None:
+    """Refuse in strict what ksqlDB's grammar does not have; `text` is the statement as it is written.
+
+    Raises:
+        SqlError: the query has some of it; the place is that of the first word that ksqlDB stumbles over.
+    """
+    if not settings.strict:
+        return
+    distinct = query.args.get("distinct")
+    if distinct is not None and (at := place_of(distinct)):
+        raise syntax_error(at, "Expecting an expression, found 'DISTINCT'", text)
