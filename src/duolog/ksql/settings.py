@@ -33,6 +33,9 @@ DEFAULTS: Final[Mapping[str, str]] = {
 _CLIENT: Final = ("ksql.", "auto.", "commit.", "processing.", "consumer.", "producer.", "cache.", "max.", "min.", "num.",
                   "replication.", "request.", "retry.", "retries", "topology.", "use.", "fetch.", "bootstrap.")  # fmt: skip
 
+_VALUES: Final[Mapping[str, tuple[str, ...]]] = {OFFSET_RESET: ("earliest", "latest")}
+"""What a setting may say, where anything else would be taken for one of these."""
+
 
 class Settings:
     """Settings by name, in ksqlDB's words."""
@@ -68,11 +71,16 @@ class Settings:
         """Set one, and return what held before.
 
         Raises:
-            SqlError: there is no setting of that name.
+            SqlError: there is no setting of that name, or it has no such value.
         """
         if not name.startswith(_CLIENT):
             raise SqlError(
                 f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
+            )
+        if name in _VALUES and value not in _VALUES[name]:
+            raise SqlError(
+                f"Invalid value {value} for property '{name}'",
+                hint=f"It is one of {', '.join(_VALUES[name])}.",
             )
         before = self[name]
         self.given[name] = value

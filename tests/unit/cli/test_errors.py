@@ -15,6 +15,7 @@ from duolog.cli.errors import (
 from duolog.core.errors import ConfigError, DuologError, KafkaError
 from duolog.log.errors import DataDirInUse
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 
 
 def every_error() -> list[type[DuologError]]:
@@ -51,6 +52,8 @@ def caused(error: DuologError, cause: OSError) -> DuologError:
         (KafkaError("a group got members", code=25), 6),
         (KafkaError("topics are not deleted here", code=73), 4),
         (BrokerUnavailable("no broker"), 5),
+        (ServiceInUse("default_", "another"), 6),
+        (CommandDamaged("commands", 5, "no JSON"), 1),
         (DataDirInUse("another broker has it"), 6),
         (caused(ConfigError("cannot listen"), OSError(errno.EADDRINUSE, "in use")), 6),
         (caused(ConfigError("cannot listen"), OSError(errno.EACCES, "denied")), 4),

@@ -111,6 +111,7 @@ def answer(session: SqlSession, text: str) -> Done:
         # What is not run here.
         ("SHOW CONNECTORS;", "no Connect cluster is configured"),
         ("SET 'colour'='red';", "Not recognizable as ksql, streams, consumer, or producer property: 'colour'"),
+        ("SET 'auto.offset.reset'='first';", "Invalid value first for property 'auto.offset.reset'"),
         ("UNSET 'auto.offset.reset';", "which was never set"),
         ("ASSERT TOPIC nowhere;", "Topic nowhere does not exist."),
         ("ASSERT TOPIC flights WITH (partitions=4);", "expected 4 got 3"),

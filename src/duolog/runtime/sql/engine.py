@@ -89,6 +89,8 @@ class SqlEngine:
         self.service_id = service_id
         given = {"ksql.service.id": service_id, **(properties or {})}
         self.session = SqlSession(given=given)
+        for name, value in given.items():
+            self.session.state.settings.set(name, value)
         self.topics = Topics(bootstrap)
         self.present = PresentRows({"bootstrap.servers": bootstrap})
         # The JVM works elsewhere, and a program may change its directory.
