@@ -1,6 +1,7 @@
 """Calls of aggregate functions as those of the plan: which overload is meant, which arguments are columns.
 
-TOPK(km, city, 3)   ─▶   km, city: columns of the records    3: a constant
+TOPK(km, city, 3)     ─▶   km, city: columns of the records    3: a constant
+COUNT(DISTINCT km)    ─▶   km, of values that are equal one
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,10 @@ _LIMITS: Final[Mapping[str, str]] = {
     "COLLECT_SET": settings.SET_LIMIT,
 }
 """The settings that say how many values a function may collect."""
+
+_OF_DISTINCT: Final = ("AVG", "COUNT", "MAX", "MIN", "SUM")
+"""The functions that may read each value once."""
+_SAME_OF_DISTINCT: Final = ("MAX", "MIN")
 
 
 def is_aggregate(node: exp.Expression) -> bool:
@@ -62,7 +67,9 @@ def bind_aggregate(node: exp.Anonymous, binder: Binder, given: Settings) -> Aggr
             f"Aggregate functions can not be nested: {formatted(node)}", at=place_of(inner[0])
         )
     name = called(node).function.name
-    nodes = [arg for arg in node.expressions if not isinstance(arg, exp.Star)]
+    value = _distinct(node)
+    nodes = [value] if value is not None else node.expressions
+    nodes = [arg for arg in nodes if not isinstance(arg, exp.Star)]
     args = [binder.bind(arg) for arg in nodes]
     wanted, names = _resolved(node, args)
     many = called(node).columns_of(len(args))
@@ -73,11 +80,35 @@ def bind_aggregate(node: exp.Anonymous, binder: Binder, given: Settings) -> Aggr
     ]
     if name in _LIMITS:
         options.append(("limit", given.number(_LIMITS[name])))
-    if name == "COUNT" and columns and isinstance(columns[0], Literal):
+    if value is not None and name not in _SAME_OF_DISTINCT:
+        options.append(("distinct", True))
+    elif name == "COUNT" and columns and isinstance(columns[0], Literal):
         columns = [] if columns[0].value is not None else columns
     return Aggregate(
         PREFIX + name, columns[0] if columns else None, tuple(columns[1:]), tuple(options)
     )
+
+
+def _distinct(node: exp.Anonymous) -> exp.Expression | None:
+    """Return what a call reads each value of once, None where it reads all.
+
+    Raises:
+        SqlError: DISTINCT stands where nothing can come of it.
+    """
+    found = next((arg for arg in node.expressions if isinstance(arg, exp.Distinct)), None)
+    if found is None:
+        return None
+    name = called(node).function.name
+    if name not in _OF_DISTINCT:
+        raise SqlError(
+            f"{name} cannot have DISTINCT",
+            at=place_of(found),
+            hint=f"{', '.join(_OF_DISTINCT)} can; COLLECT_SET and TOPKDISTINCT read each value once.",
+        )
+    if len(node.expressions) > 1:
+        raise SqlError(f"{name} cannot have DISTINCT beside other arguments", at=place_of(found))
+    value: exp.Expression = found.expressions[0]
+    return value
 
 
 def _resolved(node: exp.Anonymous, args: Sequence[Bound]) -> tuple[Sequence[Type], tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """What ksqlDB cannot read in a query that goes on, and Duolog can: refused where `ksql.compatibility` is strict.
 
-CREATE TABLE … AS SELECT DISTINCT …
+CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x)
 """
 
 from sqlglot import exp
@@ -18,6 +18,6 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
     """
     if not settings.strict:
         return
-    distinct = query.args.get("distinct")
+    distinct = query.find(exp.Distinct)
     if distinct is not None and (at := place_of(distinct)):
         raise syntax_error(at, "Expecting an expression, found 'DISTINCT'", text)

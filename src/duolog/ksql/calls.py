@@ -101,6 +101,12 @@ def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
     return Bound(call(name, *given), resolved.result)
 
 
+def _distinct(_binding: Binding, node: exp.Expression) -> Bound:
+    call = node.find_ancestor(exp.Anonymous)
+    name = str(call.this).upper() if call is not None else "A function"
+    raise SqlError(f"{name} cannot have DISTINCT", at=place_of(node))
+
+
 def _not_accepted(name: str, types: Sequence[Type], node: exp.Expression) -> SqlError:
     given = ", ".join(map(sql_name, types))
     return SqlError(
@@ -108,4 +114,7 @@ def _not_accepted(name: str, types: Sequence[Type], node: exp.Expression) -> Sql
     )
 
 
-MEANINGS: Final[Mapping[type[exp.Expression], Meaning]] = {exp.Anonymous: _function}
+MEANINGS: Final[Mapping[type[exp.Expression], Meaning]] = {
+    exp.Anonymous: _function,
+    exp.Distinct: _distinct,
+}

@@ -419,9 +419,9 @@ class ExpressionParser(parser.Parser):
         return self.listed(self._argument, closing=TokenType.R_PAREN)
 
     def _argument(self) -> exp.Expression:
-        if self.at_word("DISTINCT"):
-            self._advance()
-            return self.expression(exp.Distinct(expressions=[self.condition()]), self._prev)
+        token = self._curr
+        if self.take_word("DISTINCT"):
+            return self.expression(exp.Distinct(expressions=[self.condition()]), token)
         return self._lambda() or self.condition()
 
     def _lambda(self) -> exp.Expression | None:

@@ -72,6 +72,8 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
             return _case(node)
         case exp.If():
             return f"WHEN {formatted(node.this)} THEN {formatted(node.args['true'])}"
+        case exp.Distinct():
+            return f"DISTINCT {_listed(node.expressions)}"
         case exp.Anonymous():
             return f"{str(node.this).upper()}({_listed(node.expressions)})"
         case exp.Bracket():

@@ -110,6 +110,7 @@ def select(state: SessionState, node: exp.Select) -> Done:
     if ends:
         ensure_clauses(node, state.settings, text_of(node))
     ensure_goes_on(node)
+    ensure_readable_by_ksqldb(node, state.settings, text_of(node))
     planned = plan_query(node, state.catalog, Target(_TRANSIENT, settings=state.settings))
     if ends:
         ensure_by_key(node, planned.sources[0], state.settings)

@@ -351,7 +351,6 @@ def read_of_all(
     def found(values_now: Expression) -> Expression:
         return of_found(call(read, values_now, like, limit, *flags))
 
-    assert values.subtract is not None, "a table's rows are taken back"
     of = type_of(found(null_of(BYTES)), Scope(()))
     merge = found(values.merge or values.add)
     return kept.keep(
@@ -359,7 +358,7 @@ def read_of_all(
         of,
         null_of(of),
         add=found(values.add),
-        subtract=found(values.subtract),
+        subtract=None if values.subtract is None else found(values.subtract),
         merge=merge,
     )
 

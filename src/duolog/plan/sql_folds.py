@@ -13,6 +13,8 @@
     EARLIEST_, LATEST_…       the value, or an array                    null, or an empty array
     HISTOGRAM                 values with their counts                  an empty map
     COUNT_DISTINCT            a sketch; of a table all values           0
+    SUM, COUNT, AVG           all values                                as without DISTINCT
+      of DISTINCT values
 
 They share what they keep by its name. Sums of a DOUBLE lose digits where values are large and lie close together;
 `plan.moments` does not, but gives other last digits than ksqlDB.
@@ -59,14 +61,19 @@ _ONE: Final = literal(1)
 _TWO: Final = literal(2)
 _NAN: Final = literal(math.nan)
 _EACH_ONCE: Final = literal(value=True)
+_ALL: Final = literal(2**31 - 1)
 
 
 def _count(kept: Accumulators, aggregate: Aggregate) -> Expression:
+    if _is_distinct(aggregate):
+        return distinct_of_all(kept, _arg(aggregate))
     return kept.count_rows() if aggregate.arg is None else kept.count(aggregate.arg)
 
 
 def _sum(kept: Accumulators, aggregate: Aggregate) -> Expression:
     arg = _arg(aggregate)
+    if _is_distinct(aggregate):
+        return _distinct_total(kept, str(aggregate), arg)
     return _total(kept, arg, kept.type_of(arg))
 
 
@@ -78,8 +85,13 @@ def _sum_list(kept: Accumulators, aggregate: Aggregate) -> Expression:
 def _avg(kept: Accumulators, aggregate: Aggregate) -> Expression:
     arg = _arg(aggregate)
     of = BIGINT if kept.type_of(arg) in {INT, BIGINT} else DOUBLE
-    count = kept.count(arg)
-    mean = call("/", Cast(_total(kept, arg, of), DOUBLE), Cast(count, DOUBLE))
+    count: Expression
+    if _is_distinct(aggregate):
+        value = Cast(arg, of)
+        count, total = distinct_of_all(kept, value), _distinct_total(kept, str(aggregate), value)
+    else:
+        count, total = kept.count(arg), _total(kept, arg, of)
+    mean = call("/", Cast(total, DOUBLE), Cast(count, DOUBLE))
     return call("IF", call("=", count, literal(0)), _ZERO, mean)
 
 
@@ -239,6 +251,20 @@ def _total(kept: Accumulators, arg: Expression, of: Type) -> AccumulatorRef:
     zero = Cast(literal(0), of)
     part = call("COALESCE", value, zero)
     return kept.keep_sum(f"total({value})", of, zero, add=part, subtract=part)
+
+
+def _distinct_total(kept: Accumulators, name: str, arg: Expression) -> AccumulatorRef:
+    """Keep all values, and the sum of those that differ, from 0 on."""
+    of = kept.type_of(arg)
+
+    def total(found: Expression) -> Expression:
+        return call("COALESCE", Cast(call("LIST_SUM", found), of), Cast(literal(0), of))
+
+    return read_of_all(kept, name, arg, total, "VALUES_LEAST", limit=_ALL, distinct=True)
+
+
+def _is_distinct(aggregate: Aggregate) -> bool:
+    return bool(dict(aggregate.options).get("distinct"))
 
 
 def _arg(aggregate: Aggregate) -> Expression:

@@ -1,9 +1,11 @@
 """Sources to join, and what a query over them plans and writes."""
 
 import json
+from collections.abc import Iterable
 
 from duolog.ksql.planner import Planned
 from duolog.ksql.session import SqlSession
+from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
 BEGIN = """
@@ -49,7 +51,22 @@ def table(query: str) -> str:
 
 def run(query: str, *given: Given) -> list[tuple[object, object, int]]:
     """Return what a query writes for these records, key and value as JSON."""
-    evaluator = ReferenceEvaluator(planned(query).plan)
+    return _written(ReferenceEvaluator(planned(query).plan), given)
+
+
+def in_kernel(query: str, *given: Given) -> list[tuple[object, object, int]]:
+    """Return what `run` does, of the kernel."""
+    plan = planned(query).plan
+    evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, passes_over=True)
+    try:
+        return _written(evaluator, given)
+    finally:
+        evaluator.close()
+
+
+def _written(
+    evaluator: ReferenceEvaluator | KernelEvaluator, given: Iterable[Given]
+) -> list[tuple[object, object, int]]:
     records = [
         SourceRecord(topic, 0, offset, at, _bytes(key), _bytes(value))
         for offset, (topic, key, value, at) in enumerate(given)
@@ -66,4 +83,7 @@ def _bytes(value: object) -> bytes | None:
 
 
 def _read(data: bytes | None) -> object:
-    return None if data is None else json.loads(data)
+    """Return what JSON says; the bounds of a window stand behind that of a key."""
+    if data is None:
+        return None
+    return json.JSONDecoder().raw_decode(bytes(data).decode(errors="replace"))[0]
