@@ -144,6 +144,21 @@ class _Items:
         return f"{column.source}_{column.name}" if joined else column.name
 
 
+def renamed(
+    items: Sequence[Item], columns: Sequence[str], query: exp.Expression
+) -> tuple[Item, ...]:
+    """Return what an inner query selects under the names that WITH x (a, b) says.
+
+    Raises:
+        SqlError: it selects more, or less.
+    """
+    if len(items) != len(columns):
+        raise SqlError(
+            f"{len(columns)} columns are named, and {len(items)} are selected.", at=place_of(query)
+        )
+    return tuple(Item(name, item.node) for name, item in zip(columns, items, strict=True))
+
+
 def meaning(node: exp.Expression, scope: SqlScope) -> str:
     """Return an expression with each name as the column that it means: the same text, the same value."""
     return _resolved(node, scope, qualified=True)

@@ -1,6 +1,7 @@
 """What ksqlDB cannot read in a query that goes on, and Duolog can: refused where `ksql.compatibility` is strict.
 
 CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x)
+CREATE STREAM … AS SELECT … FROM (SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x
 """
 
 from sqlglot import exp
@@ -18,6 +19,12 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
     """
     if not settings.strict:
         return
+    named = query.args.get("with_")
+    if named is not None and (at := place_of(named)):
+        raise syntax_error(at, "Expecting 'SELECT', found 'WITH'", text)
+    inner = query.find(exp.Subquery)
+    if inner is not None and (at := place_of(inner)):
+        raise syntax_error(at, "Expecting a stream or table, found '('", text)
     distinct = query.find(exp.Distinct)
     if distinct is not None and (at := place_of(distinct)):
         raise syntax_error(at, "Expecting an expression, found 'DISTINCT'", text)

@@ -78,7 +78,7 @@ class KsqlParser(RowsParser):
             properties=self._properties(),
         )
         if self.take_word("AS"):
-            create.set("expression", self.query())
+            create.set("expression", self.lasting_query())
         return create
 
     def _create_type(self) -> exp.Expression:
@@ -135,8 +135,12 @@ class KsqlParser(RowsParser):
         if self.take_word("VALUES"):
             values = self._row()
             return nodes.InsertValues(this=name, columns=columns, expressions=values)
-        properties = self._properties()
-        return nodes.InsertSelect(this=name, properties=properties, expression=self.query())
+        after = self._ahead(1)
+        properties = None
+        if after is not None and after.token_type == TokenType.L_PAREN:
+            properties = self._properties()
+        query = self.lasting_query()
+        return nodes.InsertSelect(this=name, properties=properties, expression=query)
 
     def _names(self) -> list[exp.Expression] | None:
         if not self._match(TokenType.L_PAREN):

@@ -4,13 +4,14 @@ sources ─▶ WHERE ─▶ PARTITION BY ─▶ table functions ─▶ project, 
 sources ─▶ WHERE ─▶ GROUP BY ─▶ aggregate ─▶ HAVING ─▶ project, rename ─▶ sink
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from duolog.ksql import settings
 from duolog.ksql.aggregates import aggregates_in
-from duolog.ksql.analysis import Item, items_of, told
+from duolog.ksql.analysis import Item, items_of, renamed, told
 from duolog.ksql.binder import Binder
 from duolog.ksql.catalog import (
     Catalog,
@@ -25,6 +26,7 @@ from duolog.ksql.format_support import Unsupported
 from duolog.ksql.formats import ensure_readable, plan_format
 from duolog.ksql.grouping import Grouping
 from duolog.ksql.joins import Joiner
+from duolog.ksql.nested import NamedQuery, Nested, inner_query, named_queries, only_select
 from duolog.ksql.nodes import place_of
 from duolog.ksql.partitioning import keyed_as_selected, partitioned
 from duolog.ksql.presence import Presence
@@ -76,18 +78,13 @@ class _Planner:
     catalog: Catalog
     settings: Settings
     steps: Steps = field(default_factory=Steps)
+    around: Mapping[str, NamedQuery] = field(default_factory=dict)
+    """The queries behind WITH that are known around this one."""
+    _nested: dict[int, Nested] = field(default_factory=dict)
+    """What queries within this one give, by the node of FROM or JOIN that reads from them."""
 
     def plan(self, select: exp.Select, target: Target) -> Planned:
-        relation = self._relation(select)
-        self._ensure_fits(select, relation, persistent=bool(target.name))
-        self._ensure_supported(relation, target)
-        relation = self._filtered(select, relation)
-        if self._groups(select):
-            view, items = Grouping(
-                select, relation, self.catalog.types, self.steps, self.settings
-            ).view()
-        else:
-            view, items = self._selected(select, relation)
+        relation, view, items = self._view(select, target)
         timestamp = _time_of(view, items, target)
         keys_only = select.args.get("distinct") is not None
         result = project(view, items, target.name, self.steps, keys_only=keys_only)
@@ -98,13 +95,67 @@ class _Planner:
             text = rewritten(begin, select, items, view.scope)
             raise SqlError(f"{error.message}\nStatement: {text}") from error
 
+    def _view(self, select: exp.Select, target: Target) -> tuple[Relation, View, tuple[Item, ...]]:
+        """Return what a query reads, its records before they are projected, and what is selected of them."""
+        relation = self._relation(select)
+        self._ensure_fits(select, relation, persistent=bool(target.name))
+        self._ensure_supported(relation, target)
+        relation = self._filtered(select, relation)
+        if self._groups(select):
+            grouping = Grouping(select, relation, self.catalog.types, self.steps, self.settings)
+            return relation, *grouping.view()
+        return relation, *self._selected(select, relation)
+
+    def _inner(self, table: exp.Expression, known: Mapping[str, NamedQuery]) -> Nested | None:
+        """Return the result of the query that FROM or JOIN reads from; None of a stream or table."""
+        found = inner_query(table, known)
+        if found is None:
+            return None
+        if id(table) not in self._nested:
+            inner = _Planner(self.catalog, self.settings, self.steps, found[0].before)
+            self._nested[id(table)] = inner._made(*found)
+        return self._nested[id(table)]
+
+    def _made(self, named: NamedQuery, name: str) -> Nested:
+        """Return the result of a query as a source of another one."""
+        select = only_select(named.query)
+        relation, view, items = self._view(select, Target(name, settings=self.settings, name=name))
+        if named.columns:
+            items = renamed(items, named.columns, named.query)
+        keys_only = select.args.get("distinct") is not None
+        result = project(view, items, name, self.steps, keys_only=keys_only)
+        first = relation.sources[0]
+        info = SourceInfo(
+            name,
+            "TABLE" if result.node.is_table else "STREAM",
+            result.columns,
+            first.topic,
+            first.key_format,
+            first.value_format,
+            _window_in_key(select, result.node, relation),
+        )
+        return Nested(info, result.node, self._sources(relation))
+
+    def _sources(self, relation: Relation) -> tuple[SourceInfo, ...]:
+        """Return the sources in the catalog that a query reads, also by queries within it, the left-most first."""
+        inner = {id(one.info): one.sources for one in self._nested.values()}
+        return tuple(real for one in relation.sources for real in inner.get(id(one), (one,)))
+
     def _relation(self, select: exp.Select) -> Relation:
         used = frozenset(column.name for column in select.find_all(exp.Column))
         throws = self.settings.truth(settings.THROW_ON_INVALID_TIME)
         every = any(
             isinstance(part, exp.Star) for item in select.expressions for part in (item, item.this)
         )
-        reader = SourceReader(self.catalog, self.steps, used, every, "fail" if throws else "skip")
+        known = named_queries(select, self.around)
+        reader = SourceReader(
+            self.catalog,
+            self.steps,
+            used,
+            every,
+            "fail" if throws else "skip",
+            lambda table: self._inner(table, known),
+        )
         if select.args.get("joins"):
             return Joiner(reader, self.steps, self.settings.strict).relation(select)
         return reader.read(select.args["from_"].this)
@@ -148,7 +199,8 @@ class _Planner:
     ) -> Planned:
         """Write the records of a query to its topic."""
         key_format, value_format = target.formats(relation.sources[0], result.columns)
-        for source in relation.sources:
+        sources = self._sources(relation)
+        for source in sources:
             ensure_readable(source)
         node = self._timed(result.node, timestamp)
         sink = self.steps.add(
@@ -157,7 +209,6 @@ class _Planner:
                 name, node, target.topic, plan_format(key_format), plan_format(value_format)
             ),
         )
-        window = select.args.get("stream_window")
         return Planned(
             plan_of(sink),
             result.columns,
@@ -165,8 +216,8 @@ class _Planner:
             target.topic,
             key_format,
             value_format,
-            relation.sources,
-            source_window(window) if window else _window_of(result.node, relation),
+            sources,
+            _window_in_key(select, result.node, relation),
         )
 
     def _timed(self, node: Node, timestamp: TimestampColumn | None) -> Node:
@@ -262,6 +313,9 @@ def _ensure_no_bounds(clause: exp.Expression, relation: Relation) -> None:
             )
 
 
-def _window_of(node: Node, relation: Relation) -> SourceWindow | None:
-    """Return the window in the keys of records that keep the key of their source."""
+def _window_in_key(select: exp.Select, node: Node, relation: Relation) -> SourceWindow | None:
+    """Return the window in the keys of a result: its own, or that of its source, whose key it keeps."""
+    window = select.args.get("stream_window")
+    if window is not None:
+        return source_window(window)
     return relation.sources[0].window if node.schema.window is not None else None

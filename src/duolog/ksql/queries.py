@@ -35,10 +35,10 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     properties = Properties(node.args.get("properties"), SELECTED)
     if stands := there_already(state, node):
         return stands
-    ensure_readable_by_ksqldb(node.args["expression"], state.settings, text_of(node))
-    _ensure_no_limit(f"CREATE {kind} AS SELECT", node.args["expression"])
+    query = _lasting(state, node)
+    _ensure_no_limit(f"CREATE {kind} AS SELECT", query)
     target = Target(properties.topic() or name, properties, state.settings, name=name)
-    planned = plan_query(node.args["expression"], state.catalog, target)
+    planned = plan_query(query, state.catalog, target)
     _ensure_kind(kind, planned)
     ensure_registry(state, planned.key_format, planned.value_format)
     made = SourceInfo(
@@ -52,11 +52,11 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
         target.timestamp(planned.columns),
         statement=text_of(node),
     )
-    query = _begun_or_upgraded(state, made, planned)
-    state.catalog.sources[name] = replace(made, query=query.id)
-    state.queries[query.id] = query
+    begun = _begun_or_upgraded(state, made, planned)
+    state.catalog.sources[name] = replace(made, query=begun.id)
+    state.queries[begun.id] = begun
     _keep_partitions(state, properties, planned)
-    return Done(node, query, message=f"Created query with ID {query.id}")
+    return Done(node, begun, message=f"Created query with ID {begun.id}")
 
 
 def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
@@ -76,10 +76,10 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     if sink.headers:
         listed = ", ".join(column.name for column in sink.headers)
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
-    ensure_readable_by_ksqldb(node.args["expression"], state.settings, text_of(node))
-    _ensure_no_limit("INSERT INTO", node.args["expression"])
+    selected = _lasting(state, node)
+    _ensure_no_limit("INSERT INTO", selected)
     target = Target(sink.topic, settings=state.settings, sink=sink, name=sink.name)
-    planned = plan_query(node.args["expression"], state.catalog, target)
+    planned = plan_query(selected, state.catalog, target)
     if planned.is_table:
         raise SqlError(
             "INSERT INTO can only be used to insert a stream, and the SELECT query produces a TABLE."
@@ -154,6 +154,30 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
 def _ensure_no_limit(what: str, select: exp.Expression) -> None:
     if select.args.get("limit") is not None:
         raise SqlError(f"{what} statements don't support LIMIT clause.")
+
+
+def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
+    """Return the query of CREATE … AS or INSERT.
+
+    Raises:
+        SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
+    """
+    query: exp.Select = node.args["expression"]
+    ensure_readable_by_ksqldb(query, state.settings, text_of(node))
+    rows_only = tuple(kind for kind in ROWS_ONLY if kind not in {exp.Subquery, exp.With})
+    found = query.find(*rows_only)
+    for inner in () if found is not None else query.find_all(exp.Subquery):
+        if not isinstance(inner.parent, exp.From | nodes.SourceJoin):
+            found = inner
+    crossed = [one for one in query.find_all(nodes.SourceJoin) if one.args.get("on") is None]
+    if crossed:
+        raise SqlError("A query that goes on cannot have CROSS JOIN", at=place_of(crossed[0]))
+    if found is not None:
+        raise SqlError(
+            f"A query that goes on cannot have {_TOLD.get(type(found), 'a query within it')}",
+            at=place_of(found),
+        )
+    return query
 
 
 def ensure_goes_on(select: exp.Select) -> None:

@@ -4,7 +4,8 @@ WITH x AS (…) SELECT [DISTINCT] … FROM a [CROSS] JOIN (SELECT …) AS b ON �
 UNION [ALL] | EXCEPT | INTERSECT SELECT … ORDER BY … LIMIT n OFFSET m
 
 and within expressions: (SELECT …), EXISTS (…), IN (SELECT …), f(…) FILTER (WHERE …) OVER (PARTITION BY … ORDER BY …).
-The words are read as such only in a query of its own: CREATE … AS SELECT and INSERT read them as names, as ksqlDB does.
+The words are read as such only in a query of its own: CREATE … AS SELECT and INSERT read them as names, as ksqlDB does,
+but for queries that they read from, in parentheses or behind WITH.
 """
 
 from typing import Final
@@ -40,6 +41,14 @@ class RowsParser(QueryParser):
         assert isinstance(found, exp.Expression), found
         return found
 
+    def lasting_query(self) -> exp.Select:
+        """Read a query that goes on; it may read from others."""
+        named = self._named_queries() if self.take_word("WITH") else None
+        found = self.query()
+        if named is not None:
+            found.set("with_", named)
+        return found
+
     def rows_query(self) -> exp.Query:
         """Read a query of its own, or one in parentheses within it."""
         before, self._answers = self._answers, True
@@ -73,6 +82,8 @@ class RowsParser(QueryParser):
         return self.query()
 
     def _named_queries(self) -> exp.With:
+        token = self._prev
+
         def one() -> exp.Expression:
             name = self.identifier("the name of a query")
             columns = None
@@ -83,7 +94,7 @@ class RowsParser(QueryParser):
             query = self._subquery().this
             return exp.CTE(this=query, alias=exp.TableAlias(this=name, columns=columns))
 
-        return exp.With(expressions=self.listed(one))
+        return self.expression(exp.With(expressions=self.listed(one)), token)
 
     def _subquery(self) -> exp.Subquery:
         token = self.expect(TokenType.L_PAREN, "'('")
@@ -92,8 +103,11 @@ class RowsParser(QueryParser):
         return self.expression(exp.Subquery(this=found), token)
 
     def _at_query(self) -> bool:
-        """Tell if a query in parentheses comes next."""
-        if not self._answers or self._curr.token_type != TokenType.L_PAREN:
+        """Tell if a query in parentheses comes next, where a query that answers rows may have one."""
+        return self._answers and self._opens_query()
+
+    def _opens_query(self) -> bool:
+        if self._curr is None or self._curr.token_type != TokenType.L_PAREN:
             return False
         token = self._ahead(1)
         return (
@@ -148,7 +162,7 @@ class RowsParser(QueryParser):
     # What is read.
 
     def _source(self) -> exp.Expression:
-        if not self._at_query():
+        if not self._opens_query():
             return super()._source()
         found = self._subquery()
         if self.take_word("AS") or (self.at_name() and not self._at_clause()):

@@ -6,7 +6,7 @@ ROWTIME, ROWPARTITION, ROWOFFSET, headers     what stands beside the record; col
 WINDOWSTART, WINDOWEND                        the bounds in a windowed key
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from duolog.core.windowed_key import WindowedKey
 from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, TimestampColumn
 from duolog.ksql.formats import assumed_format
 from duolog.ksql.hints import named
+from duolog.ksql.nested import Nested
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.steps import Steps
 from duolog.plan.expressions import (
@@ -89,6 +90,8 @@ class SourceReader:
     """Whether all columns are used, as a star stands for them."""
     invalid_time: Invalid = "skip"
     """What becomes of a record whose column of timestamps has none."""
+    nested: Callable[[exp.Expression], Nested | None] = lambda _table: None
+    """Says which query within the query a FROM or a JOIN reads from."""
 
     def info(self, table: exp.Table) -> SourceInfo:
         """Return the source that a FROM or a JOIN names.
@@ -96,7 +99,8 @@ class SourceReader:
         Raises:
             SqlError: there is none.
         """
-        return named(self.catalog.sources, table, "{} does not exist.")
+        inner = self.nested(table)
+        return inner.info if inner else named(self.catalog.sources, table, "{} does not exist.")
 
     def read(self, table: exp.Table, *, joined: bool = False) -> Relation:
         """Return the records of a source.
@@ -105,7 +109,11 @@ class SourceReader:
         are two records then, and its key, as one of them may be missing.
         """
         source, alias = self.info(table), table.alias or table.name
+        inner = self.nested(table)
         beside = self._beside(source)
+        if inner is not None:
+            # Its rows have a time; where they came from nobody can tell behind a join or an aggregate.
+            beside = {name: of for name, of in beside.items() if name == "ROWTIME"}
         keeps = beside if joined or source.is_table else {}
         if not joined and source.is_table:
             # The time of a row is known of tables too, wherever it is computed.
@@ -113,7 +121,8 @@ class SourceReader:
         bounds = WINDOW_BOUNDS if source.window is not None else {}
         if joined:
             keeps = keeps | self._key(source, alias, bounds)
-        node = self._source_node(source, alias, keeps, hidden=joined)
+        read = inner.node if inner is not None else self._read(source, keeps)
+        node = self._source_node(read, source, alias, keeps, hidden=joined)
         headers = {column.name for column in source.headers}
         visible = [
             Visible(
@@ -174,14 +183,8 @@ class SourceReader:
         }
         return found | {name: of for name, of in BESIDE.items() if name in self.used}
 
-    def _source_node(
-        self,
-        source: SourceInfo,
-        alias: str,
-        keeps: dict[str, tuple[Expression, Type]],
-        *,
-        hidden: bool,
-    ) -> Node:
+    def _read(self, source: SourceInfo, keeps: dict[str, tuple[Expression, Type]]) -> Node:
+        """Return the records of a topic; a table's are a stream where what stands beside them is kept."""
         schema = source_schema(source)
         # What has no key has the format of one all the same: a result with a key inherits it.
         key_format = assumed_format(source.key_format, source.key) if source.key else NO_KEY
@@ -193,28 +196,34 @@ class SourceReader:
             for part in walk(expression)
         )
         if as_stream:
-            node: Node = self.steps.add(
+            return self.steps.add(
                 "stream", lambda name: StreamSource(name, source.topic, schema, *formats, times)
             )
-        else:
-            node = self.steps.add(
-                "table",
-                lambda name: TableSource(
-                    name, source.topic, schema, *formats, f"{name}-store", times
-                ),
-            )
+        return self.steps.add(
+            "table",
+            lambda name: TableSource(name, source.topic, schema, *formats, f"{name}-store", times),
+        )
+
+    def _source_node(
+        self,
+        read: Node,
+        source: SourceInfo,
+        alias: str,
+        keeps: dict[str, tuple[Expression, Type]],
+        *,
+        hidden: bool,
+    ) -> Node:
         keyed = _hidden if hidden else _inner
         keys = tuple(keyed(alias, column.name) for column in source.key)
         values = tuple(_inner(alias, column.name) for column in source.value)
-        read = node
-        node = self.steps.add("names", lambda name: Rename(name, read, keys, values))
+        node: Node = self.steps.add("names", lambda name: Rename(name, read, keys, values))
         if hidden and not self.every:
             # A join stores what it may need of both sides, for as long as they may meet.
             keeps = {name: of for name, of in keeps.items() if name in self.used}
             values = tuple(_inner(alias, one.name) for one in source.value if one.name in self.used)
         if keeps or hidden:
             node = self._with_columns(node, values, alias, keeps)
-        if source.is_table and as_stream:
+        if source.is_table and not node.is_table:
             stream = node
             node = self.steps.add("table", lambda name: ToTable(name, stream, f"{name}-store"))
         return node

@@ -43,7 +43,9 @@ def rewritten(begin: str, select: exp.Select, items: Sequence[Item], scope: SqlS
     return "\n".join(lines)
 
 
-def _source(table: exp.Table) -> str:
+def _source(table: exp.Expression) -> str:
+    if isinstance(table, exp.Subquery):
+        return f"(...) {quoted_name(table.alias)}"
     return f"{quoted_name(table.name)} {quoted_name(table.alias or table.name)}"
 
 
