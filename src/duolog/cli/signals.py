@@ -1,6 +1,9 @@
 """Signals that end a command in order, through its `finally` blocks and `with` statements."""
 
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -20,6 +23,30 @@ def end_in_order_on_signals() -> None:
     """
     signal.signal(signal.SIGTERM, _raise_terminated)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def end_by_event() -> Iterator[threading.Event]:
+    """Let the first Ctrl-C or SIGTERM set an event, for work that must not be torn in the middle of a call.
+
+    Behind the block the signal ends the command, as `end_in_order_on_signals` has it; a second one does so at once.
+    """
+    told = threading.Event()
+    first: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        first.append(number)
+        end_in_order_on_signals()
+        told.set()
+
+    signal.signal(signal.SIGTERM, note)
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield told
+    finally:
+        end_in_order_on_signals()
+    if first:
+        raise Terminated if first[0] == signal.SIGTERM else KeyboardInterrupt
 
 
 def say_stopping(application: "Application | None") -> None:

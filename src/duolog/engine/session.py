@@ -87,6 +87,9 @@ _END_TIMEOUT_S: Final = 30
 # killed leaves no archive, and the next one begins anew.
 _END_WITH_ARCHIVE_TIMEOUT_S: Final = 180
 
+# What is left of a JVM that has closed its connections.
+_LAST_MOMENT_S: Final = 2
+
 _LAST_WORDS_BYTES: Final = 2000
 
 # What a JVM is started with, by the names that a user gives them.
@@ -288,12 +291,26 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         undo.push(end)
         undo.callback(_forget_gateway, gateway)
         _ensure_wanted(given_up)
-        context = SparkContext(conf=conf, gateway=gateway)
+        try:
+            context = SparkContext(conf=conf, gateway=gateway)
+        except (Py4JError, ConnectionError) as error:
+            if not _has_ended(gateway.proc):
+                raise
+            # As by a signal to all processes of a group.
+            raise JvmNotStarted("the JVM ended while Spark started in it") from error
         _ensure_wanted(given_up)
         spark = SparkSession(context)
         _register_kernel(spark)
         kept = undo.pop_all()
     return _Running(spark, kept, gateway.proc, config, end)
+
+
+def _has_ended(process: Any) -> bool:
+    try:
+        process.wait(_LAST_MOMENT_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _ensure_wanted(given_up: threading.Event) -> None:

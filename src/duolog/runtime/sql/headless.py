@@ -55,6 +55,8 @@ def run_script(
     begun: set[str] = set()
     for line in apply_script(engine, file, begun):
         tell(line)
+        if stop.is_set():
+            return
     engine.start()
     for query in engine.queries():
         if query.id not in begun:
