@@ -2,6 +2,7 @@
 
 CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x)
 CREATE STREAM … AS SELECT … FROM (SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x
+CREATE STREAM … AS SELECT … UNION ALL SELECT …
 """
 
 from sqlglot import exp
@@ -22,8 +23,12 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
     named = query.args.get("with_")
     if named is not None and (at := place_of(named)):
         raise syntax_error(at, "Expecting 'SELECT', found 'WITH'", text)
-    inner = query.find(exp.Subquery)
-    if inner is not None and (at := place_of(inner)):
+    union, inner = query.find(exp.SetOperation), query.find(exp.Subquery)
+    at = place_of(inner) if inner is not None else None
+    # A query that is one of several streams reads from them as if they stood in parentheses.
+    if union is not None and at is not None and place_of(union) == at:
+        raise syntax_error(at, "Expecting the end of the statement, found 'UNION'", text)
+    if at is not None:
         raise syntax_error(at, "Expecting a stream or table, found '('", text)
     distinct = query.find(exp.Distinct)
     if distinct is not None and (at := place_of(distinct)):

@@ -36,14 +36,16 @@ class NamedQuery:
     before: "Mapping[str, NamedQuery]"
 
 
-def named_queries(select: exp.Select, around: Mapping[str, NamedQuery]) -> Mapping[str, NamedQuery]:
-    """Return the queries that a SELECT may name: its own, and those of the query `around` it.
+def named_queries(
+    query: exp.Expression, around: Mapping[str, NamedQuery]
+) -> Mapping[str, NamedQuery]:
+    """Return the queries that a query may name: its own, and those of the query `around` it.
 
     Raises:
         SqlError: two of its own have one name.
     """
     known, own = dict(around), set()
-    clause: exp.With | None = select.args.get("with_")
+    clause: exp.With | None = query.args.get("with_")
     if clause is None:
         return around
     for one in clause.expressions:

@@ -42,6 +42,7 @@ from duolog.ksql.sources import (
 from duolog.ksql.statement_text import rewritten
 from duolog.ksql.steps import Steps
 from duolog.ksql.table_functions import exploded, table_functions_in
+from duolog.ksql.unions import branches, united
 from duolog.ksql.windowing import source_window
 from duolog.plan.expressions import Call, Cast, RowTime, type_of
 from duolog.plan.nodes import Filter, Node, Plan, SetTime, Sink, ToStream
@@ -118,6 +119,18 @@ class _Planner:
 
     def _made(self, named: NamedQuery, name: str) -> Nested:
         """Return the result of a query as a source of another one."""
+        parts = branches(named.query)
+        if len(parts) > 1:
+            known = named_queries(named.query, self.around)
+            made = []
+            for part in parts:
+                planner = _Planner(self.catalog, self.settings, self.steps, known)
+                made.append(planner._one_made(NamedQuery(part, named.columns, known), name))
+            return united(made, named.query, self.steps)
+        return self._one_made(named, name)[0]
+
+    def _one_made(self, named: NamedQuery, name: str) -> tuple[Nested, tuple[str, ...]]:
+        """Return the result of one SELECT, and its columns in the order in which it selects them."""
         select = only_select(named.query)
         relation, view, items = self._view(select, Target(name, settings=self.settings, name=name))
         if named.columns:
@@ -134,7 +147,8 @@ class _Planner:
             first.value_format,
             _window_in_key(select, result.node, relation),
         )
-        return Nested(info, result.node, self._sources(relation))
+        made = Nested(info, result.node, self._sources(relation))
+        return made, tuple(item.name for item in items)
 
     def _sources(self, relation: Relation) -> tuple[SourceInfo, ...]:
         """Return the sources in the catalog that a query reads, also by queries within it, the left-most first."""

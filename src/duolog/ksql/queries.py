@@ -167,7 +167,7 @@ def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
     rows_only = tuple(kind for kind in ROWS_ONLY if kind not in {exp.Subquery, exp.With})
     found = query.find(*rows_only)
     for inner in () if found is not None else query.find_all(exp.Subquery):
-        if not isinstance(inner.parent, exp.From | nodes.SourceJoin):
+        if not isinstance(inner.parent, exp.From | nodes.SourceJoin | exp.Union):
             found = inner
     crossed = [one for one in query.find_all(nodes.SourceJoin) if one.args.get("on") is None]
     if crossed:

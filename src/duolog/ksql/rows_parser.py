@@ -45,9 +45,22 @@ class RowsParser(QueryParser):
         """Read a query that goes on; it may read from others."""
         named = self._named_queries() if self.take_word("WITH") else None
         found = self.query()
+        if self.at_word("UNION", "ALL"):
+            found = self._united(found)
         if named is not None:
             found.set("with_", named)
         return found
+
+    def _united(self, first: exp.Select) -> exp.Select:
+        """Read on behind the first query of UNION ALL, and return a SELECT of all their rows."""
+        token, found = self._curr, first
+        query: exp.Query = found
+        while self.take_word("UNION", "ALL"):
+            made = exp.Union(this=query, expression=self._term(), distinct=False)
+            query = self.expression(made, token)
+        alias = exp.TableAlias(this=exp.to_identifier("UNITED", quoted=True))
+        source = exp.From(this=exp.Subquery(this=query, alias=alias))
+        return self.expression(exp.Select(expressions=[exp.Star()], from_=source), token)
 
     def rows_query(self) -> exp.Query:
         """Read a query of its own, or one in parentheses within it."""
@@ -141,7 +154,10 @@ class RowsParser(QueryParser):
         )
 
     def _at_clause(self) -> bool:
-        return super()._at_clause() or (self._answers and any(map(self.at_word, _BEHIND)))
+        # Behind an alias ALL has no meaning, in ksqlDB neither.
+        if super()._at_clause() or self.at_word("UNION", "ALL"):
+            return True
+        return self._answers and any(map(self.at_word, _BEHIND))
 
     def _order(self) -> exp.Order:
         token = self._prev

@@ -97,7 +97,7 @@ def test_a_query_reads_the_sources_of_those_within_it() -> None:
         ("SELECT * FROM (SELECT id, km FROM ends LIMIT 3) e", "cannot read from one with LIMIT"),
         ("SELECT * FROM (SELECT id, km FROM ends ORDER BY km) e", "cannot have ORDER BY"),
         ("SELECT * FROM (SELECT id, km FROM ends WHERE km = (SELECT 1 FROM pays)) e", "cannot have a query within it"),
-        ("SELECT * FROM (SELECT id, km FROM ends UNION ALL SELECT id, cents FROM pays) e", "cannot have UNION"),
+        ("SELECT * FROM (SELECT id, km FROM ends UNION SELECT id, cents FROM pays) e", "cannot have UNION"),
         ("SELECT * FROM (SELECT e.id, km FROM ends e CROSS JOIN pays p) e", "cannot have CROSS JOIN"),
         ("SELECT * FROM (SELECT km FROM ends) e", "The query used to build `E` must include the key column ID"),
         ("WITH a AS (SELECT * FROM b), b AS (SELECT * FROM ends) SELECT * FROM a", "B does not exist."),
