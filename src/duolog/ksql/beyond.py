@@ -2,7 +2,7 @@
 
 CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x)
 CREATE STREAM … AS SELECT … FROM (SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x
-CREATE STREAM … AS SELECT … UNION ALL SELECT …
+CREATE STREAM … AS SELECT … UNION ALL SELECT …          CREATE STREAM … AS CHANGES OF t
 """
 
 from sqlglot import exp
@@ -20,6 +20,10 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
     """
     if not settings.strict:
         return
+    table = query.find(exp.Table)
+    changes = table.args.get("changes") if table is not None else None
+    if changes is not None and (at := place_of(changes)):
+        raise syntax_error(at, "Expecting 'SELECT', found 'CHANGES'", text)
     named = query.args.get("with_")
     if named is not None and (at := place_of(named)):
         raise syntax_error(at, "Expecting 'SELECT', found 'WITH'", text)

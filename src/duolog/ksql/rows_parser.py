@@ -42,7 +42,9 @@ class RowsParser(QueryParser):
         return found
 
     def lasting_query(self) -> exp.Select:
-        """Read a query that goes on; it may read from others."""
+        """Read a query that goes on; it may read from others. CHANGES OF a table is one too."""
+        if self.at_word("CHANGES", "OF"):
+            return self._changes()
         named = self._named_queries() if self.take_word("WITH") else None
         found = self.query()
         if self.at_word("UNION", "ALL"):
@@ -50,6 +52,15 @@ class RowsParser(QueryParser):
         if named is not None:
             found.set("with_", named)
         return found
+
+    def _changes(self) -> exp.Select:
+        token = self._curr
+        self._advance(2)
+        table = exp.Table(
+            this=self.identifier("a table"), changes=self.expression(exp.Var(this="CHANGES"), token)
+        )
+        source = exp.From(this=self.expression(table, self._prev))
+        return self.expression(exp.Select(expressions=[exp.Star()], from_=source), token)
 
     def _united(self, first: exp.Select) -> exp.Select:
         """Read on behind the first query of UNION ALL, and return a SELECT of all their rows."""

@@ -14,9 +14,11 @@ from sqlglot import exp
 
 from duolog.core.windowed_key import WindowedKey
 from duolog.ksql.catalog import Catalog, SourceInfo, SqlColumn, TimestampColumn
+from duolog.ksql.errors import SqlError
 from duolog.ksql.formats import assumed_format
 from duolog.ksql.hints import named
 from duolog.ksql.nested import Nested
+from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.steps import Steps
 from duolog.plan.expressions import (
@@ -30,7 +32,7 @@ from duolog.plan.expressions import (
     walk,
 )
 from duolog.plan.formats import NONE as NO_KEY
-from duolog.plan.nodes import Node, Project, Rename, StreamSource, TableSource, ToTable
+from duolog.plan.nodes import Node, Project, Rename, StreamSource, TableSource, ToStream, ToTable
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.times import OWN_TIMES, Invalid, SourceTimes
@@ -123,6 +125,8 @@ class SourceReader:
             keeps = keeps | self._key(source, alias, bounds)
         read = inner.node if inner is not None else self._read(source, keeps)
         node = self._source_node(read, source, alias, keeps, hidden=joined)
+        if table.args.get("changes") is not None:
+            node = self._changes(node, source, table)
         headers = {column.name for column in source.headers}
         visible = [
             Visible(
@@ -227,6 +231,18 @@ class SourceReader:
             stream = node
             node = self.steps.add("table", lambda name: ToTable(name, stream, f"{name}-store"))
         return node
+
+    def _changes(self, node: Node, source: SourceInfo, table: exp.Table) -> Node:
+        """Return the changes of a table as the records of a stream; a row that is deleted is a null value.
+
+        Raises:
+            SqlError: it is a stream.
+        """
+        if not node.is_table:
+            raise SqlError(
+                f"{source.name} is a stream: CHANGES OF is of tables.", at=place_of(table)
+            )
+        return self.steps.add("changes", lambda name: ToStream(name, node))
 
     def _with_columns(
         self,
