@@ -63,6 +63,43 @@ _ARROW: Final = {
 }
 
 
+class Framed:
+    """What has rows of columns, and gives them in the forms of other libraries."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the rows, with the types of a plan."""
+        raise NotImplementedError
+
+    def rows(self) -> list[Row]:
+        """Return the rows, as tuples."""
+        raise NotImplementedError
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the rows as dicts by name; as `rows`."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows()]
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas DataFrame; as `rows`.
+
+        Raises:
+            ConfigError: pandas is not installed.
+        """
+        library("pandas", "duolog[pandas]")
+        return to_pandas(self.columns, self.rows())
+
+    def to_arrow(self) -> Any:
+        """Return the rows as a pyarrow Table; as `to_pandas`."""
+        library("pyarrow", "duolog[arrow]")
+        return to_arrow(self.columns, self.rows())
+
+    def to_polars(self) -> Any:
+        """Return the rows as a polars DataFrame; as `to_pandas`."""
+        library("polars", "duolog[polars]")
+        return to_polars(self.columns, self.rows())
+
+
 def library(name: str, package: str) -> Any:
     """Return a library that Duolog itself does not need.
 

@@ -8,14 +8,14 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from duolog.core.errors import DuologError
 from duolog.dsl.html import table_html
 from duolog.plan.types import Column
-from duolog.runtime import frames
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.follower import Follower
+from duolog.runtime.frames import Framed, library
 from duolog.runtime.topic_values import TopicValues
 from duolog.serde.row import Row
 
@@ -79,7 +79,7 @@ class TopicView:
 
 
 @dataclass(frozen=True)
-class TableRows(TopicView):
+class TableRows(TopicView, Framed):
     """The present rows of a table, read from its topic."""
 
     def follower(self) -> Follower:
@@ -102,30 +102,6 @@ class TableRows(TopicView):
                     "%d records of topic %s could not be read", follower.skipped, self.topic
                 )
             return follower.rows
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the present rows as dicts by name; as `rows`."""
-        names = [column.name for column in self.columns]
-        return [dict(zip(names, row, strict=True)) for row in self.rows()]
-
-    def to_pandas(self) -> Any:
-        """Return the present rows as a pandas DataFrame; as `rows`.
-
-        Raises:
-            ConfigError: pandas is not installed.
-        """
-        frames.library("pandas", "duolog[pandas]")
-        return frames.to_pandas(self.columns, self.rows())
-
-    def to_arrow(self) -> Any:
-        """Return the present rows as a pyarrow Table; as `to_pandas`."""
-        frames.library("pyarrow", "duolog[arrow]")
-        return frames.to_arrow(self.columns, self.rows())
-
-    def to_polars(self) -> Any:
-        """Return the present rows as a polars DataFrame; as `to_pandas`."""
-        frames.library("polars", "duolog[polars]")
-        return frames.to_polars(self.columns, self.rows())
 
     def _told(self, count: int) -> str:
         return f"{count:,} rows" + (f", the first {_SHOWN_MAX} shown" if count > _SHOWN_MAX else "")
@@ -186,6 +162,6 @@ def notebook_output() -> Callable[[str], None]:
     Raises:
         ConfigError: IPython is not installed.
     """
-    display = frames.library("IPython.display", "ipython")
+    display = library("IPython.display", "ipython")
     output = display.display(display.HTML(""), display_id=True)
     return lambda html: output.update(display.HTML(html))

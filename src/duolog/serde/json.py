@@ -81,29 +81,41 @@ class Number(NamedTuple):
     text: str
 
 
-class JsonSerde:
-    """Reads and writes rows as JSON objects, or one column as a bare value."""
+class JsonObjects:
+    """Reads and writes rows as JSON objects, or one column as a bare value; how a value looks is for the form to say.
 
-    def __init__(self, columns: tuple[Column, ...], *, bare: bool = False) -> None:
-        assert columns, "a JSON object of no columns says nothing"
+    Args:
+        columns: those of a row.
+        bare: whether the one column stands without an object.
+        writer: gives what writes a type as text.
+        reader: gives what reads a type from a parsed value.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[Column, ...],
+        writer: Callable[[Type], Writer],
+        reader: Callable[[Type], Reader],
+        *,
+        bare: bool,
+    ) -> None:
         assert not bare or len(columns) == 1, columns
         self._columns = columns
         self._bare = bare
-        self._writers = [_writer(column.type) for column in columns]
-        self._readers = [(column, _reader(column.type)) for column in columns]
-        self._names = [text_of(column.name) for column in columns]
+        self._writers = [(text_of(column.name), writer(column.type)) for column in columns]
+        self._readers = [(column, reader(column.type)) for column in columns]
 
     def serialize(self, row: Row | None) -> bytes | None:
         if row is None or (self._bare and row[0] is None):
             return None
         try:
             if self._bare:
-                return self._writers[0](row[0]).encode()
+                return self._encoded(self._writers[0][1](row[0]))
             fields = [
                 f"{name}:{write(value)}"
-                for name, write, value in zip(self._names, self._writers, row, strict=True)
+                for (name, write), value in zip(self._writers, row, strict=True)
             ]
-            return f"{{{','.join(fields)}}}".encode()
+            return self._encoded(f"{{{','.join(fields)}}}")
         except (TypeError, ValueError, AttributeError, DecimalException) as error:
             raise SerdeError("cannot write a row as JSON", detail=f"{row!r}: {error}.") from error
 
@@ -121,8 +133,9 @@ class JsonSerde:
             return (self._read(*self._readers[0], found),)
         if not isinstance(found, dict):
             raise SerdeError("the JSON is no object", detail=f"It starts with {data[:40]!r}.")
+        fields = self._fields(found)
         return tuple(
-            self._read(column, read, found.get(column.name)) for column, read in self._readers
+            self._read(column, read, fields.get(column.name)) for column, read in self._readers
         )
 
     def _read(self, column: Column, read: Reader, value: object) -> object:
@@ -133,6 +146,21 @@ class JsonSerde:
                 f'cannot read column "{column.name}" from JSON',
                 detail=f"{value!r} is no {column.type}.",
             ) from error
+
+    def _encoded(self, text: str) -> bytes:
+        return text.encode()
+
+    def _fields(self, found: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the fields of an object by the names of columns."""
+        return found
+
+
+class JsonSerde(JsonObjects):
+    """Reads and writes rows as JSON objects, or one column as a bare value."""
+
+    def __init__(self, columns: tuple[Column, ...], *, bare: bool = False) -> None:
+        assert columns, "a JSON object of no columns says nothing"
+        super().__init__(columns, _writer, _reader, bare=bare)
 
 
 def double_text(value: float) -> str:

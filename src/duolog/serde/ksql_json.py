@@ -16,10 +16,8 @@ ksqlDB takes its lowest bits, here the record is an error.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal as PythonDecimal
-from decimal import DecimalException
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from duolog.core.errors import SerdeError
 from duolog.core.types import (
     BIGINT,
     BOOLEAN,
@@ -41,14 +39,13 @@ from duolog.serde import text_numbers
 from duolog.serde.json import (
     SCALAR_READERS,
     SCALAR_WRITERS,
+    JsonObjects,
     Number,
     Reader,
     Writer,
     json_of,
-    parse,
     text_of,
 )
-from duolog.serde.row import Row
 from duolog.serde.times import (
     DAYS_MAX,
     DAYS_MIN,
@@ -68,58 +65,18 @@ T = TypeVar("T")
 _BEYOND: Final = re.compile("[\U00010000-\U0010ffff]")
 
 
-class KsqlJsonSerde:
+class KsqlJsonSerde(JsonObjects):
     """Reads and writes rows as JSON objects, or one column as a bare value."""
 
     def __init__(self, columns: tuple[Column, ...], *, bare: bool = False) -> None:
-        assert not bare or len(columns) == 1, columns
-        self._columns = columns
-        self._bare = bare
-        self._writers = [(text_of(name), _writer(of)) for name, of in columns]
-        self._readers = [(column, _reader(column.type)) for column in columns]
+        super().__init__(columns, _writer, _reader, bare=bare)
         self._names = [column.name for column in columns]
 
-    def serialize(self, row: Row | None) -> bytes | None:
-        if row is None or (self._bare and row[0] is None):
-            return None
-        try:
-            if self._bare:
-                return _encoded(self._writers[0][1](row[0]))
-            fields = [
-                f"{name}:{write(value)}"
-                for (name, write), value in zip(self._writers, row, strict=True)
-            ]
-            return _encoded(f"{{{','.join(fields)}}}")
-        except (TypeError, ValueError, AttributeError, DecimalException) as error:
-            raise SerdeError("cannot write a row as JSON", detail=f"{row!r}: {error}.") from error
+    def _encoded(self, text: str) -> bytes:
+        return _encoded(text)
 
-    def deserialize(self, data: bytes | None) -> Row | None:
-        if data is None:
-            return None
-        found, alone = parse(data)
-        if not alone and (found is None or self._bare):
-            raise SerdeError(
-                "there is text behind the JSON", detail=f"It starts with {data[:40]!r}."
-            )
-        if found is None:
-            return None
-        if self._bare:
-            return (self._read(*self._readers[0], found),)
-        if not isinstance(found, dict):
-            raise SerdeError("the JSON is no object", detail=f"It starts with {data[:40]!r}.")
-        fields = fields_of(self._names, found)
-        return tuple(
-            self._read(column, read, fields[column.name]) for column, read in self._readers
-        )
-
-    def _read(self, column: Column, read: Reader, value: object) -> object:
-        try:
-            return read(value)
-        except (TypeError, ValueError, OverflowError, DecimalException) as error:
-            raise SerdeError(
-                f'cannot read column "{column.name}" from JSON',
-                detail=f"{value!r} is no {column.type}.",
-            ) from error
+    def _fields(self, found: Mapping[str, object]) -> Mapping[str, object]:
+        return fields_of(self._names, found)
 
 
 def fields_of(names: list[str], found: Mapping[str, object]) -> dict[str, object]:

@@ -20,8 +20,8 @@ from duolog.ksql import nodes
 from duolog.ksql.session import parse
 from duolog.ksql.types import type_from
 from duolog.plan.types import Column
-from duolog.runtime import frames
 from duolog.runtime.data_dirs import default_data_dir
+from duolog.runtime.frames import Framed
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine
 from duolog.runtime.sql.pushed import PushedRows
@@ -34,7 +34,7 @@ _engines: dict[tuple[str, str, str], SqlEngine] = {}
 _opening: Final = threading.Lock()
 
 
-class Result:
+class Result(Framed):
     """What a statement has answered: rows, once, or a message; a context manager that ends rows which go on."""
 
     def __init__(self, answer: Answer) -> None:
@@ -83,30 +83,6 @@ class Result:
             with self._rows:
                 self._kept = list(self._rows.rows)
         return self._kept
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return all rows as dicts by name; as `rows`."""
-        names = [column.name for column in self.columns]
-        return [dict(zip(names, row, strict=True)) for row in self.rows()]
-
-    def to_pandas(self) -> Any:
-        """Return all rows as a pandas DataFrame; as `rows`.
-
-        Raises:
-            ConfigError: pandas is not installed.
-        """
-        frames.library("pandas", "duolog[pandas]")
-        return frames.to_pandas(self.columns, self.rows())
-
-    def to_arrow(self) -> Any:
-        """Return all rows as a pyarrow Table; as `to_pandas`."""
-        frames.library("pyarrow", "duolog[arrow]")
-        return frames.to_arrow(self.columns, self.rows())
-
-    def to_polars(self) -> Any:
-        """Return all rows as a polars DataFrame; as `to_pandas`."""
-        frames.library("polars", "duolog[polars]")
-        return frames.to_polars(self.columns, self.rows())
 
     def to_html(self) -> str:
         """Return what a notebook shows."""
