@@ -69,27 +69,20 @@ def explain(state: SessionState, node: nodes.Explain) -> Done:
 
 
 def _streams(state: SessionState) -> Rows:
-    rows = [
-        (s.name, s.topic, s.key_format.name, s.value_format.name, _windowed(s))
-        for s in _sorted(state, "STREAM")
-    ]
-    return Rows(
-        ("Stream Name", "Kafka Topic", "Key Format", "Value Format", "Windowed"),
-        tuple(rows),
-        "Streams",
-    )
+    return _sources(state, "STREAM", "Stream")
 
 
 def _tables(state: SessionState) -> Rows:
-    rows = [
+    return _sources(state, "TABLE", "Table")
+
+
+def _sources(state: SessionState, kind: str, word: str) -> Rows:
+    rows = tuple(
         (s.name, s.topic, s.key_format.name, s.value_format.name, _windowed(s))
-        for s in _sorted(state, "TABLE")
-    ]
-    return Rows(
-        ("Table Name", "Kafka Topic", "Key Format", "Value Format", "Windowed"),
-        tuple(rows),
-        "Tables",
+        for s in _sorted(state, kind)
     )
+    names = (f"{word} Name", "Kafka Topic", "Key Format", "Value Format", "Windowed")
+    return Rows(names, rows, f"{word}s")
 
 
 def _topics(state: SessionState) -> Rows:
