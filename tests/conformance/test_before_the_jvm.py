@@ -1,5 +1,6 @@
 """What stands in the way of a start is told before a JVM is started: each with a real broker, and no JVM."""
 
+import fcntl
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from click.testing import CliRunner, Result
@@ -208,6 +210,28 @@ def test_a_start_that_failed_leaves_the_application_to_others(
 
     with owner_with(checkpoint_of(tmp_path).directory, "process"):
         pass
+
+
+def test_an_engine_that_closes_leaves_the_application_to_the_next_one(
+    cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind a change of the file that `duolog run --watch` runs: the next one starts, then the last one closes."""
+    monkeypatch.setattr(engine, "open_session", MagicMock())
+    monkeypatch.setattr(engine, "claim", lambda *_, **__: None)
+    monkeypatch.setattr(engine, "release", lambda directory, *_: owner.give_back(directory))
+    monkeypatch.setattr(engine.Engine, "_start", MagicMock(side_effect=JvmStarted))
+    last, following = (application(tmp_path, cluster.bootstrap_servers) for _ in range(2))
+    with pytest.raises(JvmStarted):
+        last.start()
+
+    following.reserve()
+    last.close()
+
+    with (checkpoint_of(tmp_path).directory / "owner.process").open("a") as process:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(process, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        following.close()
+        fcntl.flock(process, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @pytest.mark.parametrize("locks", [["lock"], []])
