@@ -82,6 +82,7 @@ def test_an_application_begins_where_it_was_told_and_calls_each_record(
     produce(client, "orders", "a", range(50))
     wait_for(lambda: called.values_of("a") == list(range(50)))
     wait_for(lambda: len(numbers(client, "one")) == 50)
+    assert query.wait_until_caught_up(WAIT_S), "what is not committed yet is called again"
     query.stop()
 
     called.fails_at = "b"
