@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from duolog.dsl.windows import calendar, hopping, session, sliding, tumbling, unlimited
     from duolog.runtime.application import Application
     from duolog.runtime.sql.asking import sql
+    from duolog.runtime.sql.shared import sql_declare, sql_statements, sql_stream, sql_table
 
 __version__ = "0.1.0"
 
@@ -94,6 +95,10 @@ __all__ = [
     "session",
     "sliding",
     "sql",
+    "sql_declare",
+    "sql_statements",
+    "sql_stream",
+    "sql_table",
     "stddev",
     "sum_",
     "top_k",
@@ -134,6 +139,9 @@ _HOME = {
     "sql": "duolog.runtime.sql.asking",
     "topic": "duolog.dsl.metadata",
     "wall_clock": "duolog.dsl.metadata",
+    **dict.fromkeys(
+        ("sql_declare", "sql_statements", "sql_stream", "sql_table"), "duolog.runtime.sql.shared"
+    ),
     **dict.fromkeys(
         ("calendar", "hopping", "session", "sliding", "tumbling", "unlimited"), "duolog.dsl.windows"
     ),

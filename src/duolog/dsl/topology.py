@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
+from duolog.core.windowed_key import WindowedKey
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr
 from duolog.dsl.global_tables import GlobalTable
@@ -59,9 +60,9 @@ class Topology:
         value: Declared,
         pattern: str | None = None,
         key: Declared | None = None,
-        key_format: str | None = None,
-        value_format: str | None = None,
-        windowed: Windows | None = None,
+        key_format: str | Format | None = None,
+        value_format: str | Format | None = None,
+        windowed: Windows | WindowedKey | None = None,
         timestamp: str | Expr | None = None,
         invalid_timestamp: Invalid | None = None,
         start: Begin | None = None,
@@ -124,9 +125,9 @@ class Topology:
         *,
         key: Declared,
         value: Declared,
-        key_format: str | None = None,
-        value_format: str | None = None,
-        windowed: Windows | None = None,
+        key_format: str | Format | None = None,
+        value_format: str | Format | None = None,
+        windowed: Windows | WindowedKey | None = None,
         store: str | None = None,
         ttl: Duration | None = None,
         timestamp: str | Expr | None = None,
@@ -250,30 +251,33 @@ class Topology:
         return f"<Topology {self.name}>"
 
 
-def _windowed(schema: Schema, windows: Windows | None) -> Schema:
+def _windowed(schema: Schema, windows: Windows | WindowedKey | None) -> Schema:
     """Return a schema whose key ends with the bounds of windows, if there are any."""
     if windows is None:
         return schema
-    if not isinstance(windows, Windows) or not schema.key:
+    if not isinstance(windows, Windows | WindowedKey) or not schema.key:
         raise InvalidPlan(
             "a windowed key has no columns before its window"
-            if isinstance(windows, Windows)
+            if isinstance(windows, Windows | WindowedKey)
             else f"{windows!r} are no windows",
             hint='Write key="place STRING", windowed=tumbling("1 hour").',
         )
-    return Schema(schema.key + BOUNDS, schema.value, windows.key)
+    of_key = windows if isinstance(windows, WindowedKey) else windows.key
+    return Schema(schema.key + BOUNDS, schema.value, of_key)
 
 
-def _format(name: str | None, otherwise: Format) -> Format:
-    return Format(name.upper()) if name else otherwise
+def _format(given: str | Format | None, otherwise: Format) -> Format:
+    if isinstance(given, Format):
+        return given
+    return Format(given.upper()) if given else otherwise
 
 
 def _topic_form(
     key: Declared | None,
     value: Declared,
-    key_format: str | None,
-    value_format: str | None,
-    windowed: Windows | None = None,
+    key_format: str | Format | None,
+    value_format: str | Format | None,
+    windowed: Windows | WindowedKey | None = None,
 ) -> tuple[Schema, Format, Format]:
     """Return the columns of a topic, and the formats of its key and value."""
     schema = _windowed(declared_schema(key, value), windowed)

@@ -46,7 +46,9 @@ class Support:
 
 
 SUPPORT: Final = {
-    "JSON": Support(wraps=True, unwraps=True, string_keys_of_maps="JSON only supports"),
+    "JSON": Support(
+        wraps=True, unwraps=True, string_keys_of_maps="JSON only supports", configs=("dialect",)
+    ),
     "JSON_SR": Support(wraps=True, unwraps=True, configs=("fullSchemaName", "schemaId")),
     "AVRO": Support(
         avro_names=True, wraps=True, unwraps=True, configs=("fullSchemaName", "schemaId")

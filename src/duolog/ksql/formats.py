@@ -1,5 +1,7 @@
 """The formats of sources and sinks as a plan has them: ksqlDB's JSON, and what its properties say.
 
+VALUE_DIALECT = 'DUOLOG' is of us: the JSON of topologies, for their topics.
+
 AVRO, PROTOBUF, PROTOBUF_NOSR and JSON_SR are answered with an error: their schemas live in a registry, and none is
 configured. A registry's format becomes one of the plan's here, and one of `serde` and the engine there.
 """
@@ -13,6 +15,8 @@ from duolog.plan.formats import BARE, DELIMITER, DIALECT, KSQLDB, SINGLE, Format
 from duolog.plan.types import STRING, Map, parts_of
 
 OF_A_REGISTRY: Final = ("AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
+DUOLOG: Final = "duolog"
+"""The dialect of JSON in which a topology writes: times and days are texts, names as they are."""
 _DELIMITER_PROPERTY: Final = "delimiter"
 
 
@@ -40,7 +44,8 @@ def plan_format(of: SqlFormat) -> Format:
     match of.name:
         case "JSON":
             single = ((SINGLE, BARE),) if of.wrap is False else ()
-            return Format("JSON", ((DIALECT, KSQLDB), *single))
+            own = dict(of.properties).get(DIALECT) == DUOLOG
+            return Format("JSON", (*(() if own else ((DIALECT, KSQLDB),)), *single))
         case "DELIMITED":
             given = dict(of.properties).get(_DELIMITER_PROPERTY)
             return Format("DELIMITED", ((DELIMITER, given),) if given else ())

@@ -19,6 +19,8 @@ _ANYWHERE: Final = (
     "VALUE_FORMAT",
     "KEY_DELIMITER",
     "VALUE_DELIMITER",
+    "KEY_DIALECT",
+    "VALUE_DIALECT",
     "WRAP_SINGLE_VALUE",
     "PARTITIONS",
     "REPLICAS",
@@ -50,7 +52,8 @@ _NUMBERS: Final = {
 }
 _CLEANUP: Final = ("delete", "compact", "compact,delete", "delete,compact")
 _NULLABLE: Final = ("OPTIONAL", "WRAPPER")
-_DELIMITERS: Final = {"TAB": "\t", "SPACE": " "}
+_DIALECTS: Final = ("KSQLDB", "DUOLOG")
+DELIMITERS: Final = {"TAB": "\t", "SPACE": " "}
 
 
 class Properties:
@@ -209,6 +212,7 @@ class Properties:
         """Return the properties of a format that stand here for KEY or VALUE, as formats call them."""
         names = {
             f"{part}_DELIMITER": "delimiter",
+            f"{part}_DIALECT": "dialect",
             f"{part}_SCHEMA_FULL_NAME": "fullSchemaName",
             f"{part}_SCHEMA_ID": "schemaId",
             f"{part}_PROTOBUF_NULLABLE_REPRESENTATION": "nullableRepresentation",
@@ -223,7 +227,9 @@ class Properties:
             if name in self
         }
         if (delimiter := given.get("delimiter")) is not None:
-            given["delimiter"] = _DELIMITERS.get(delimiter, delimiter)
+            given["delimiter"] = DELIMITERS.get(delimiter, delimiter)
+        if (dialect := given.get("dialect")) is not None:
+            given["dialect"] = dialect.lower()
         return {option: str(value) for option, value in given.items()}
 
     def _check(self) -> None:
@@ -240,6 +246,12 @@ class Properties:
             name = f"{part}_DELIMITER"
             if name in self:
                 _ensure_delimiter(name, str(self._values[name]))
+            name = f"{part}_DIALECT"
+            if name in self and str(self._values[name]).upper() not in _DIALECTS:
+                raise _invalid(
+                    name,
+                    f"{self._values[name]} for configuration {name}: String must be one of: {', '.join(_DIALECTS)}",
+                )
             name = f"{part}_PROTOBUF_NULLABLE_REPRESENTATION"
             if name in self and str(self._values[name]).upper() not in _NULLABLE:
                 raise _invalid(
@@ -274,7 +286,7 @@ def _invalid(name: str, why: str) -> SqlError:
 
 
 def _ensure_delimiter(name: str, given: str) -> None:
-    if given in _DELIMITERS or (len(given) == 1 and given.strip()):
+    if given in DELIMITERS or (len(given) == 1 and given.strip()):
         return
     if not given.strip():
         why = (

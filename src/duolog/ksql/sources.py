@@ -183,7 +183,7 @@ class SourceReader:
     def _beside(self, source: SourceInfo) -> dict[str, tuple[Expression, Type]]:
         """Return what stands beside records of a source: headers all, the others as far as the query names them."""
         found: dict[str, tuple[Expression, Type]] = {
-            column.name: (_header(column), column.type) for column in source.headers
+            column.name: (header_column(column), column.type) for column in source.headers
         }
         return found | {name: of for name, of in BESIDE.items() if name in self.used}
 
@@ -279,7 +279,8 @@ def _times(source: SourceInfo, schema: Schema, invalid: Invalid) -> SourceTimes:
     return SourceTimes(time_of(source.timestamp, schema), invalid)
 
 
-def _header(column: SqlColumn) -> Expression:
+def header_column(column: SqlColumn) -> Expression:
+    """Return what a column of headers is computed by."""
     if column.role == "HEADER":
         return Metadata("header", column.header)
     return Call(PREFIX + "HEADERS", (Metadata("headers"),))
