@@ -40,6 +40,7 @@ from duolog.plan.nodes import (
     driving,
 )
 from duolog.plan.types import BIGINT, STRING
+from duolog.plan.windows import TimeWindows
 
 STREAMS: Final = ("s1", "s2")
 TABLES: Final = ("t1", "t2")
@@ -128,9 +129,13 @@ class Growth:
         return self.topology.stream(name, **of)  # type: ignore[arg-type]
 
     def _table(self, name: str) -> Table:
-        """A table; versioned only where records come one by one, as how late one may be is a matter of time."""
+        """A table; versioned only where records come one by one, as how late one may be is a matter of time.
+
+        Now and then its rows live for a while only, which the reference alone judges.
+        """
         history = ms(self.rng.choice([5, 40])) if self.alone and self.maybe(3) else None
-        return self.topology.table(name, key=KEY, value=VALUE, history=history)
+        ttl = ms(self.rng.choice([5, 40])) if history is None and self.maybe(12) else None
+        return self.topology.table(name, key=KEY, value=VALUE, history=history, ttl=ttl)
 
     def grow(self, of_streams: Ways[Stream], of_tables: Ways[Table]) -> None:
         """Make one more stream or table, unless what was chosen does not fit."""
@@ -303,6 +308,21 @@ def leaves_on_close(records: Stream | Table) -> bool:
     """Tell if rows are gone when they have left: nobody can look for them."""
     return any(
         isinstance(node, AggregateNode) and node.emits_on_close for node in ancestors(records.node)
+    )
+
+
+def finds_closed(growth: Growth, records: Stream | Table) -> bool:
+    """Tell if rows of windows that have closed are found here as in Streams.
+
+    There they are as long as they happen to be in its cache, and else for as long as a retention says.
+    """
+    windowed = [
+        node
+        for node in ancestors(records.node)
+        if isinstance(node, AggregateNode) and node.windows is not None
+    ]
+    return growth.alone and all(
+        isinstance(node.windows, TimeWindows) and node.retention_ms is not None for node in windowed
     )
 
 

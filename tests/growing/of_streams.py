@@ -13,6 +13,7 @@ from duolog import (
     partition,
     row_time,
     topic,
+    tumbling,
     when,
 )
 from duolog.dsl.streams import Stream, Table
@@ -100,6 +101,27 @@ def merge(growth: Growth, stream: Stream) -> Stream:
 def repartition(_: Growth, stream: Stream) -> Stream:
     """With keys alone: Streams drops the others, but where a left join follows."""
     return stream.filter(col(stream.schema.key[0].name).is_not_null()).repartition()
+
+
+def spread(growth: Growth, stream: Stream) -> None:
+    """Send records to other tasks than those of their keys, for a topic: nothing is joined there."""
+    if stream.schema.window is not None:
+        return
+    key = stream.schema.key[0].name
+    by = growth.rng.choice([None, when(col(key) == "x", 1).otherwise(0), when(col(key) != "y", 2)])
+    sent = stream.filter(col(key).is_not_null()).repartition(
+        partitioner=by, partitions=growth.rng.choice([None, 1, 2])
+    )
+    match growth.rng.randrange(4):
+        case 0:
+            sent.to(growth.topic("spread"))
+        case 1:
+            sent.to_table().to(growth.topic("spread"))
+        case 2:
+            sent.group_by_key().count(f"c{growth.number}").to(growth.topic("spread"))
+        case _:
+            windowed = sent.group_by_key().windowed_by(tumbling(ms(5), grace=ms(2)))
+            windowed.count(f"c{growth.number}").to(growth.topic("spread"))
 
 
 def to_table(_: Growth, stream: Stream) -> Table:
@@ -225,6 +247,7 @@ WAYS: Final[Ways[Stream]] = (
     (3, merge),
     (3, to_table),
     (2, repartition),
+    (1, spread),
     (2, set_headers),
     (2, set_time),
     (1, to_chosen_topics),

@@ -4,12 +4,15 @@ from typing import Final
 
 from duolog import col, concat, lit, row_time, when
 from duolog.dsl.streams import Stream, Table
+from duolog.plan.schema import BOUNDS
 from duolog.plan.types import STRING
 from growing.growth import (
+    WINDOW_MS,
     Growth,
     Ways,
     changes_twice,
     columns,
+    finds_closed,
     has_aggregate,
     knows_time,
     leaves_on_close,
@@ -45,7 +48,7 @@ def to_stream(_: Growth, table: Table) -> Stream:
 
 
 def join(growth: Growth, table: Table) -> Table | None:
-    if leaves_on_close(table):
+    if not _stays(growth, table):
         return None
     texts = [name for name in columns(table)[1] if name != table.schema.key[0].name]
     # A record that changes both: which change comes first in Kafka Streams is not told.
@@ -54,7 +57,7 @@ def join(growth: Growth, table: Table) -> Table | None:
         for other in growth.tables
         if [one.type for one in other.schema.key] == [STRING]
         and not sources(table) & sources(other)
-        and not leaves_on_close(other)
+        and _stays(growth, other)
         and _asks_in_order(growth, table, other)
     ]
     # Of keys of several columns the order of rows that ask for one is that of their bytes, which are our own.
@@ -62,20 +65,64 @@ def join(growth: Growth, table: Table) -> Table | None:
     if texts and by_text and fits and growth.maybe(2):
         join = growth.rng.choice([table.join, table.left_join])
         return join(growth.take(by_text), on=growth.rng.choice(texts), prefix=growth.prefix)
-    # What has closed is found as long as it is in Streams' cache: `test_windowed_keys` judges that.
     fitting = [
         other
         for other in growth.tables
         if other.schema.key == table.schema.key
-        and other.schema.window is None
-        and table.schema.window is None
-        and not leaves_on_close(other)
+        and other.schema.window == table.schema.window
+        and _is_found(growth, table)
+        and _is_found(growth, other)
         and growth.may_meet(table, other)
     ]
     if not fitting:
         return None
     join = growth.rng.choice([table.join, table.left_join, table.outer_join])
     return join(growth.take(fitting), prefix=growth.prefix)
+
+
+def join_windows(growth: Growth, table: Table) -> None:
+    """Join by a foreign key where a side has windows in its key, or both, for a topic.
+
+    Of the rows that ask for one the order is that of their keys' bytes, which are our own, and Streams' left
+    join fails where a foreign key is null and the right table windowed.
+    """
+    if not (growth.alone and _is_found(growth, table)) or changes_twice(table):
+        return
+    numbers, texts = columns(table)
+    by = [name for name in texts if name != table.schema.key[0].name]
+    fitting = [
+        other
+        for other in growth.tables
+        if (other.schema.window or table.schema.window)
+        and other.schema.key[0].type == STRING
+        and len(other.schema.inner_key) == 1
+        and not sources(table) & sources(other)
+        and _is_found(growth, other)
+    ]
+    if not by or not fitting:
+        return
+    other, text = growth.take(fitting), growth.rng.choice(by)
+    if other.schema.window is None:
+        join = growth.rng.choice([table.join, table.left_join])
+        join(other, on=text, prefix=growth.prefix).to(growth.topic("foreign"))
+    elif table.schema.window is not None:
+        bounds = [text, *(column.name for column in BOUNDS)]
+        table.join(other, on=bounds, prefix=growth.prefix).to(growth.topic("foreign"))
+    elif numbers:
+        start = col(numbers[0]) * WINDOW_MS
+        some = table.filter(col(numbers[0]) >= 0)
+        on = [col(text), start, start + WINDOW_MS]
+        some.join(other, on=on, prefix=growth.prefix).to(growth.topic("foreign"))
+
+
+def _stays(growth: Growth, table: Table) -> bool:
+    """Tell if rows can be looked for when they have left on close: where a retention says how long."""
+    return not leaves_on_close(table) or finds_closed(growth, table)
+
+
+def _is_found(growth: Growth, table: Table) -> bool:
+    """Tell if a row of a window that has closed is found as in Streams; rows without a window always are."""
+    return _stays(growth, table) and (table.schema.window is None or finds_closed(growth, table))
 
 
 def _asks_in_order(growth: Growth, table: Table, other: Table) -> bool:
@@ -107,6 +154,7 @@ WAYS: Final[Ways[Table]] = (
     (3, project),
     (5, aggregate),
     (8, join),
+    (4, join_windows),
     (2, suppress),
     (4, to_stream),
 )
