@@ -334,6 +334,7 @@ SHOWN: Final = (
         _JUDGED,
         _TABLES,
         ("operators_table-table",),
+        "windows of two sizes do not meet: there a row meets what begins with its window",
     ),
     Shown(
         "`join`, `left_join` of tables by a foreign key",

@@ -215,17 +215,17 @@ FixedWindows = TimeWindows | CalendarWindows | UnlimitedWindows
 Windows = FixedWindows | SessionWindows | SlidingWindows
 
 
-def ensure_closing(windows: Windows) -> None:
-    """Check that windows close, and that it was said how long they wait: what is told then is told for good."""
+def ensure_closing(windows: Windows, of: object) -> None:
+    """Check that windows of an aggregate close, and that it was said how long they wait: what is told then is told for good."""
     if isinstance(windows, UnlimitedWindows):
         raise InvalidPlan(
-            "a window without an end never closes",
+            f'a window without an end never closes: that of "{of}"',
             hint="Take its results with each update, or hold them back for a time: "
             'suppress("10 minutes").',
         )
     if not windows.graced:
         raise InvalidPlan(
-            "nobody has said how long a window waits for records that are late",
+            f'nobody has said how long the windows of "{of}" wait for records that are late',
             detail=f"What comes when the result has left is left out of it: {windows}.",
             hint='Give the windows a grace period: grace="5 minutes", or grace="0 s" to wait for none.',
         )

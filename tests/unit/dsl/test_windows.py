@@ -149,9 +149,10 @@ def test_a_windowed_key_joins_with_one_of_the_same_windows() -> None:
     assert table.join(hours).schema.window == WindowedKey(3_600_000)
     with pytest.raises(StatementError, match="windowed") as caught:
         table.to_stream().join(plain)
-    with pytest.raises(StatementError, match="different sizes"):
+    with pytest.raises(StatementError, match="different sizes") as of_two_sizes:
         table.left_join(of_days)
 
+    assert "Windows of 3600000 ms and 86400000 ms" in of_two_sizes.value.detail
     assert "select_key" in caught.value.hint
     assert caught.value.place.startswith("tests")
 

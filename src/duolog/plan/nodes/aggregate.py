@@ -92,7 +92,7 @@ class AggregateNode(Node):
                 hint="Aggregate the table's changes: to_stream().",
             )
         if self.windows and self.emits_on_close:
-            ensure_closing(self.windows)
+            ensure_closing(self.windows, self)
         scope = Scope(
             self.group.schema.columns,
             accumulators=self.accumulator_columns,
@@ -102,13 +102,14 @@ class AggregateNode(Node):
             _check_accumulator(accumulator, scope)
             if isinstance(self.windows, SessionWindows) and accumulator.merge is None:
                 raise InvalidPlan(
-                    f'cannot merge accumulator "{accumulator.name}" of two sessions',
+                    f'cannot merge accumulator "{accumulator.name}" of two sessions in "{self}"',
+                    detail=f"Sessions that come together become one: {self.windows}.",
                     hint="Give the aggregation a merger.",
                 )
             if self.group.is_table and accumulator.subtract is None:
                 raise InvalidPlan(
-                    f'cannot take rows back from accumulator "{accumulator.name}"',
-                    detail=f'"{self.group.parent}" is a table: its rows change.',
+                    f'cannot take rows back from accumulator "{accumulator.name}" of "{self}"',
+                    detail=f'"{self.group.parent}" is a table: its rows change. The adder is {accumulator.add}.',
                     hint="Give the aggregation a subtractor.",
                 )
         assert self.schema is not None

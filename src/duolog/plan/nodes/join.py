@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as OneOf
 
+from duolog.core.windowed_key import WindowedKey
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Expression, Named, Scope, TableColumnRef, walk
 from duolog.plan.nodes.node import (
@@ -122,6 +123,13 @@ def ensure_same_windows(left: Node, right: Node) -> None:
         )
     elif left.schema.window is None and not left.is_table:
         hint += ". A stream gets such a key where `on` names it: the columns, start and end."
+    both = f"({render_columns(left.schema.key)}) and ({render_columns(right.schema.key)})"
+    detail = f"Their keys are {both}."
+    if left.schema.window and right.schema.window:
+        detail += (
+            f" Windows of {_size(left.schema.window)} and {_size(right.schema.window)}: a row would "
+            "meet whatever begins with its window, and end otherwise."
+        )
     raise InvalidPlan(
         f'cannot join "{left}" with "{right}": '
         + (
@@ -129,10 +137,13 @@ def ensure_same_windows(left: Node, right: Node) -> None:
             if left.schema.window and right.schema.window
             else f"the key of {called} is windowed"
         ),
-        detail=f"Their keys are ({render_columns(left.schema.key)}) and "
-        f"({render_columns(right.schema.key)}).",
+        detail=detail,
         hint=hint,
     )
+
+
+def _size(window: WindowedKey) -> str:
+    return "several sizes" if window.size_ms is None else f"{window.size_ms} ms"
 
 
 def ensure_history(table: Node, grace_ms: int) -> None:

@@ -55,7 +55,7 @@ class Suppress(Node):
 
     def _ensure_final(self) -> None:
         for windows in self._windows:
-            ensure_closing(windows)
+            ensure_closing(windows, self.parent)
         if not self.shut_down and (self.max_records or self.max_bytes):
             raise InvalidPlan(
                 "a result that leaves early is not the last one of its window",

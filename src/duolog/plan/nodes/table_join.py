@@ -43,7 +43,8 @@ class JoinSide(SideOfJoin):
                 f'cannot join table "{self.left}" with table "{self.right}" by key',
                 detail=f"Their keys are ({render_columns(self.left.schema.key)}) and "
                 f"({render_columns(self.right.schema.key)}).",
-                hint="Join tables whose keys have the same types.",
+                hint="Declare them alike; or make one anew under a key of these types: "
+                "to_stream().select_key(...).to_table().",
             )
         assert self.schema is not None
 
