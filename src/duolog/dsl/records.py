@@ -12,10 +12,14 @@ from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, PlainValue
 from duolog.plan.formats import Format, internal_key_format
+from duolog.plan.key_functions import key_function
 from duolog.plan.nodes import Filter, ForEach, Node, Print, Project, Sink, Source
 from duolog.plan.nodes.topics import FOR_EVER
 from duolog.plan.schema import Schema
 from duolog.serde.called_record import CalledRecord
+
+Partitioner = Expr | Callable[[Any], int | None]
+"""What chooses a partition: an expression over a record, or a function of its key."""
 
 
 class Records:
@@ -69,7 +73,7 @@ class Records:
         partitions: int | None = None,
         retention: Duration | None = None,
         loop: bool = False,
-        partitioner: Expr | None = None,
+        partitioner: Partitioner | None = None,
         name: str | None = None,
     ) -> None:
         """Write the records to a topic.
@@ -93,7 +97,9 @@ class Records:
             loop: say that the topic is meant to feed itself: what is written to it is read by
                 this topology and leads to it again.
             partitioner: the partition of each record, an INT from 0 on, `col("region") % 4`; else, or where it
-                is null, the key chooses.
+                is null, the key chooses. Or a function of the key, a tuple where it has several columns: it is
+                called in the process that started the application, once for each of the last 100,000 keys, and
+                gives a partition or None. The same for the same key: each new one costs a way to Python.
             name: what the step is called, as by `named`.
         """
         chosen = self._chosen_topic(topic, topics)
@@ -229,14 +235,15 @@ class Records:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.node}: {self.schema}>"
 
-    def _partition(self, partitioner: Expr) -> Expression:
-        if not isinstance(partitioner, Expr):
-            raise TypeMismatch(
-                f"{partitioner!r} is no expression over columns",
-                detail="Records are written by the JVM: a function of Python's is not called for each.",
-                hint='Write partitioner=col("region") % 4.',
-            )
-        return find_fields(partitioner.expression, self.schema.names)
+    def _partition(self, partitioner: Partitioner) -> Expression:
+        if isinstance(partitioner, Expr):
+            return find_fields(partitioner.expression, self.schema.names)
+        if callable(partitioner):
+            return key_function(partitioner, self.schema)
+        raise TypeMismatch(
+            f"{partitioner!r} is no expression over columns, and no function of the key",
+            hint='Write partitioner=col("region") % 4, or partitioner=function.',
+        )
 
     def _predicate(self, condition: Expr) -> Expression:
         return find_fields(_condition(condition).expression, self.schema.names)

@@ -5,9 +5,8 @@ Source: Kafka Streams `KStream`.
 
 from typing import Self
 
-from duolog.dsl.columns import Expr
 from duolog.dsl.merges import merged
-from duolog.dsl.records import Records
+from duolog.dsl.records import Partitioner, Records
 from duolog.plan.nodes import Repartition
 
 
@@ -35,7 +34,7 @@ class Rerouted(Records):
         return type(self)(self.builder, merged(self.builder, streams))
 
     def repartition(
-        self, *, partitions: int | None = None, partitioner: Expr | None = None
+        self, *, partitions: int | None = None, partitioner: Partitioner | None = None
     ) -> Self:
         """Shuffle the records to the tasks of their keys here, or to others; `named` gives the shuffle a name.
 
@@ -50,7 +49,8 @@ class Rerouted(Records):
             partitions: how many partitions there are, as of a topic: a record goes to task p modulo the number of tasks,
                 where p is its partition. With 1, one task sees all records, in the order of time.
             partitioner: the partition of each record, `col("region") % 4`: a number from 0 on, taken modulo
-                `partitions`; else, or where it is null, the key chooses.
+                `partitions`; else, or where it is null, the key chooses. Or a function of the key, as of `to`:
+                what is kept behind it stays in the task that it gave first.
 
         Raises:
             StatementError: `partitioner` is no expression of a number, or `partitions` is below 1.

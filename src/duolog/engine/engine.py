@@ -268,15 +268,17 @@ class Engine:
                 self._topics.topic_ids(topic for sink in plan.sinks for topic in sink.topics),
             ),
             {node.name: Call.of(node, plan.places.get(node.name, "")) for node in plan.calls},
+            plan.key_functions,
         )
         query.start()
         session.note_query()
         return query
 
     def _ensure_can_call(self, plan: Plan) -> None:
-        if plan.calls and not self.config.master.startswith("local"):
+        calling = [*(node.name for node in plan.calls), *plan.key_functions]
+        if calling and not self.config.master.startswith("local"):
             raise ConfigError(
-                f"{plan.calls[0]} calls a function, which the machines of a cluster do not have",
+                f"{calling[0]} calls a function, which the machines of a cluster do not have",
                 name="master",
                 value=self.config.master,
                 hint='Use a local master; or write the records to a topic, and read it: to("…").',

@@ -127,6 +127,7 @@ class Launcher:
             # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
             self.session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
             self.session.kernel("Calls").reset(self.application_id)
+            self.session.kernel("KeyFunctions").reset(self.application_id)
             sources = self._java().java.util.ArrayList()
             horizon = uuid.uuid4().hex
             for topics in self._inputs():
@@ -180,6 +181,16 @@ class Launcher:
     def call_failed(self, number: int, error: str) -> None:
         """Tell that the function of this record failed, and that it is passed over."""
         self.session.kernel("Calls").failed(self.application_id, number, error)
+
+    def take_keys(self, keys_max: int, wait_ms: int) -> str:
+        """Return keys that wait for an answer in this JVM, as `key_functions` reads them; waits for one."""
+        asked = self.session.kernel("KeyFunctions")
+        taken: str = asked.take(self.application_id, keys_max, wait_ms)
+        return taken
+
+    def tell_of_keys(self, answers: str) -> None:
+        """Give the answers of functions for keys."""
+        self.session.kernel("KeyFunctions").tell(self.application_id, answers)
 
     def release(self) -> None:
         """Let another process run the application."""

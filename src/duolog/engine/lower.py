@@ -138,7 +138,7 @@ RULES: Final[dict[type[Node], Rule]] = {
 
 def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
     """Return the kernel's spec of a plan that was cut into `levels`."""
-    walk = _Walk(levels, Surroundings(levels, required_columns(levels.plan)))
+    walk = _Walk(levels, Surroundings(levels, required_columns(levels.plan), application_id))
     for index, ingress in enumerate(levels.ingresses):
         walk.lower_ingress(ingress.source, index)
     for subtopology in levels.subtopologies:

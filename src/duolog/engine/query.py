@@ -35,6 +35,7 @@ from duolog.engine.errors import (
     SourceTopicRecreated,
 )
 from duolog.engine.failures import to_query_failed
+from duolog.engine.key_functions import Answerer
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
 from duolog.engine.printing import write_printed
@@ -43,6 +44,7 @@ from duolog.engine.restarts import Restarts
 from duolog.engine.slots import release_slots
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
+from duolog.plan.key_functions import KeyFunction
 
 logger: Final = logging.getLogger(__name__)
 
@@ -73,7 +75,10 @@ class RunningQuery:
     watch: TopicWatch | None = None
     calls: Mapping[str, Call] = field(default_factory=dict)
     """The functions that it calls, by the names of their nodes."""
+    key_functions: Mapping[str, KeyFunction] = field(default_factory=dict)
+    """The functions that choose partitions, by the names of their nodes."""
     _caller: Caller | None = None
+    _answerer: Answerer | None = None
     _state: State = "starting"
     _trigger: Trigger = "micro-batch"
     _failure: QueryFailed | None = None
@@ -136,6 +141,11 @@ class RunningQuery:
         if self.calls:
             self._caller = self._new_caller()
             self._caller.start()
+        if self.key_functions:
+            self._answerer = Answerer(
+                self.key_functions, lambda: self.launcher, self.application_id
+            )
+            self._answerer.start()
 
     def _new_caller(self) -> Caller:
         passes_over = self.launcher.config.errors.processing == "log_and_continue"
@@ -270,6 +280,8 @@ class RunningQuery:
             self._trouble = ""
             if self._caller is not None:
                 self._caller.close()
+            if self._answerer is not None:
+                self._answerer.close()
             if self.launcher.prints:
                 self._write_printed()
             try:

@@ -381,6 +381,7 @@ def _ensure_on_kernel(plan: Plan) -> None:
         source.name: "reads topics by a pattern" for source in plan.sources if source.is_pattern
     }
     unknown |= {call.name: "calls a function" for call in plan.calls}
+    unknown |= dict.fromkeys(plan.key_functions, "asks a function for partitions")
     for name, what in unknown.items():
         raise InvalidPlan(
             f'"{name}" {what}, which the kernel in memory does not',

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duolog.plan.expressions import Expression, Scope
+from duolog.plan.key_functions import KeyFunction
 from duolog.plan.nodes import Node, SetHeaders, SetTime, Source, scope_of
 from duolog.plan.schema import Schema
 from duolog.testing.entries import Entry, Run, Stores, named
@@ -92,6 +93,8 @@ def partition_of_record(partitioner: Expression | None, of: Node) -> Callable[[E
     """Return the function that gives the partition that a record of a node has chosen; None: that of its key."""
     if partitioner is None:
         return lambda _entry: None
+    if isinstance(partitioner, KeyFunction):
+        return lambda entry: _of_key(partitioner, entry)
     compute = compile_expression(partitioner, scope_of(of))
 
     def chosen(entry: Entry) -> int | None:
@@ -102,6 +105,14 @@ def partition_of_record(partitioner: Expression | None, of: Node) -> Callable[[E
         return found
 
     return chosen
+
+
+def _of_key(function: KeyFunction, entry: Entry) -> int | None:
+    try:
+        return function.partition(entry.key)
+    except Exception as error:  # a user's function may raise anything
+        told = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise RecordError(f"{function.called}: {told}") from error
 
 
 def values_of(entry: Entry, schema: Schema) -> Values:

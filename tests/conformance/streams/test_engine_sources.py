@@ -49,11 +49,18 @@ class Called:
         return [record.value["n"] for record in self.records if record.key == key and record.value]
 
 
+PARTITIONS: Final = {"a": 1, "b": 0}
+"""What a function says of keys; of others nothing."""
+
+
 def topology(called: Called) -> Topology:
     found = Topology("orders")
     orders = found.stream("orders", key="id STRING", value="n BIGINT", start="latest")
     orders.for_each(called)
     orders.repartition(partitioner=col("n"), partitions=1).to("one")
+    orders.to("placed", partitioner=PARTITIONS.get)
+    sent = orders.repartition(partitioner=PARTITIONS.get)
+    sent.group_by_key().count().to("by-id")
     found.stream("timed", key="id STRING", value="n BIGINT", start=2000).to("since")
     visits = found.stream(pattern="visits-.*", key="id STRING", value="n BIGINT")
     visits.group_by(topic().alias("at")).count().to("counted")
@@ -65,7 +72,17 @@ def test_an_application_begins_where_it_was_told_and_calls_each_record(
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
-    for name in ("orders", "timed", "visits-eu", "visits-us", "one", "since", "counted"):
+    for name in (
+        "orders",
+        "timed",
+        "visits-eu",
+        "visits-us",
+        "one",
+        "since",
+        "counted",
+        "placed",
+        "by-id",
+    ):
         client.create_topic(name, partitions=2)
     produce(client, "visits-eu", "v", range(3))
     produce(client, "visits-us", "v", range(4))
@@ -106,8 +123,13 @@ def test_an_application_begins_where_it_was_told_and_calls_each_record(
     wait_for(lambda: called.values_of("c") == list(range(50)))
     produce(client, "visits-asia", "w", [1])
     wait_for(lambda: counted(client) == {"visits-asia": 6, "visits-eu": 3, "visits-us": 4})
+    wait_for(lambda: counted(client, "by-id").get("c") == 50)
     query.stop()
 
+    placed = {(record.key_text, record.partition) for record in client.read("placed")}
+    assert {at for at in placed if at[0] != "c"} == {("a", 1), ("b", 0)}
+    assert {at[0] for at in placed} == {"a", "b", "c"}
+    assert counted(client, "by-id") == {"a": 50, "b": 1, "c": 50}
     assert called.values_of("before") == []
     assert called.values_of("a") == list(range(50)), "what was committed is not called again"
     assert len(called.threads) == 4
@@ -152,8 +174,8 @@ def produce(client: Client, topic: str, key: str, numbers: range | list[int]) ->
         client.produce(topic, key, json.dumps({"n": n}))
 
 
-def counted(client: Client) -> dict[str, int]:
-    records = client.read("counted")
+def counted(client: Client, topic: str = "counted") -> dict[str, int]:
+    records = client.read(topic)
     return {str(one.key_text): json.loads(one.value_text or "")["count"] for one in records}
 
 

@@ -140,6 +140,6 @@ def test_what_is_no_partition_is_refused() -> None:
     with pytest.raises(StatementError, match="is no partition"):
         stream.repartition(partitioner=col("id"))
     with pytest.raises(StatementError, match="no expression over columns"):
-        stream.repartition(partitioner=lambda record: 1)  # type: ignore[arg-type]
+        stream.repartition(partitioner=1)  # type: ignore[arg-type]
     with pytest.raises(StatementError, match="into 0 partitions"):
         stream.repartition(partitions=0)

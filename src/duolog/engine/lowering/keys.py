@@ -11,9 +11,10 @@ the key.
 
 from dataclasses import replace
 
-from duolog.engine.expressions import key_names, lower_as_declared, lower_expression
+from duolog.engine.expressions import key_names, lower_as_declared
 from duolog.engine.formats import encode
 from duolog.engine.lowering.operators import FilterOperator, RouteOperator, SelectKeyOperator
+from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
 from duolog.plan.expressions import ColumnRef, column_names
 from duolog.plan.formats import internal_key_format
@@ -70,8 +71,8 @@ def lower_edge(edge: Edge, row: Row, around: Surroundings) -> Lowered:
     key = around.levels.task_key(edge)
     sent_by = edge.repartition
     partition = None
-    if sent_by is not None and sent_by.partitioner is not None:
-        partition = lower_expression(sent_by.partitioner, narrow.naming(parent.schema))
+    if sent_by is not None:
+        partition = lower_partition(sent_by.partitioner, sent_by, narrow, parent.schema, around)
     route = narrow.entry(
         f"{parent.name}-to-{edge.target}",
         RouteOperator(

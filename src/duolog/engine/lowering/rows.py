@@ -71,6 +71,7 @@ class Surroundings:
 
     levels: Levels
     required: Required
+    application_id: str = ""
 
     def needed(self, node: Node) -> frozenset[str]:
         """Return the columns of `node` that are needed behind it."""

@@ -5,6 +5,7 @@ from duolog.engine.expressions import Names, lower_expression
 from duolog.engine.formats import decode, decode_key, encode, encode_key, or_nulls_only
 from duolog.engine.lowering.metadata import lower_time
 from duolog.engine.lowering.operators import PrintOperator, SinkOperator
+from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.required import needed_values
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings
 from duolog.engine.sql import spark_types, text
@@ -78,9 +79,6 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
     schema = sink.schema
     keys = [row.names[column.name] for column in schema.key]
     values = [row.names[column.name] for column in schema.value]
-    chosen = None
-    if sink.partitioner is not None:
-        chosen = lower_expression(sink.partitioner, row.naming(schema))
     entry = row.entry(
         sink.name,
         SinkOperator(
@@ -88,7 +86,7 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
             key_bytes=encode_key(sink.key_format, schema, keys),
             value_bytes=encode(sink.value_format, schema.value, values, "value"),
             topic=_chosen_topic(sink, row),
-            partition=chosen,
+            partition=lower_partition(sink.partitioner, sink, row, schema, around),
         ),
     )
     return Lowered([entry])

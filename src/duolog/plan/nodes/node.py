@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import ColumnRef, Expression, Named, Scope, column_names, type_of
+from duolog.plan.key_functions import KeyFunction
 from duolog.plan.schema import Schema
 from duolog.plan.types import BIGINT, INT, NULL, STRING, TIMESTAMP, Column, map_in, quote
 
@@ -210,6 +211,8 @@ def ensure_time(time: Expression, scope: Scope) -> None:
 
 def ensure_partition(partitioner: Expression, of: Node) -> None:
     """Raise a StatementError where an expression over records of a node is no partition."""
+    if isinstance(partitioner, KeyFunction):
+        return
     found = type_of(partitioner, scope_of(of))
     if found not in {INT, BIGINT, NULL}:
         raise TypeMismatch(

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
+from duolog.plan.key_functions import KeyFunction
 from duolog.plan.nodes.end import End
 from duolog.plan.nodes.for_each import ForEach
 from duolog.plan.nodes.global_table import ensure_read_once
 from duolog.plan.nodes.loops import ensure_no_loop
 from duolog.plan.nodes.node import Node
-from duolog.plan.nodes.repartition import ensure_keys_meet
+from duolog.plan.nodes.repartition import Repartition, ensure_keys_meet
 from duolog.plan.nodes.starting import ensure_one_name, ensure_one_start
 from duolog.plan.nodes.topics import Sink, Source
 
@@ -57,6 +58,16 @@ class Plan:
     def calls(self) -> tuple[ForEach, ...]:
         """What is called with records."""
         return tuple(node for node in self.nodes if isinstance(node, ForEach))
+
+    @property
+    def key_functions(self) -> dict[str, KeyFunction]:
+        """The functions that choose partitions, by the names of the nodes that ask them."""
+        asking = (node for node in self.nodes if isinstance(node, Sink | Repartition))
+        return {
+            node.name: node.partitioner
+            for node in asking
+            if isinstance(node.partitioner, KeyFunction)
+        }
 
     def children(self, node: Node) -> tuple[Node, ...]:
         """Return the nodes that read `node`, in order."""

@@ -51,6 +51,7 @@ final class Functions {
     SqlOperators.register(registry);
     TextFunctions.register(registry);
     ValueFunctions.register(registry);
+    KeyFunctions.register(registry);
     registry.createOrReplaceTempFunction(
         "duolog_header",
         arguments -> ofHeaders("last", DataTypes.BinaryType, arguments, DataTypes.StringType),

@@ -1,0 +1,23 @@
+"""The partition that a record has chosen: an expression of it, or a function's answer for its key."""
+
+from duolog.engine.expressions import lower_expression
+from duolog.engine.formats import encode
+from duolog.engine.lowering.rows import Row, Surroundings
+from duolog.engine.sql import text
+from duolog.plan.expressions import Expression
+from duolog.plan.formats import JSON
+from duolog.plan.key_functions import KeyFunction
+from duolog.plan.nodes import Node
+from duolog.plan.schema import Schema
+
+
+def lower_partition(
+    partitioner: Expression | None, of: Node, row: Row, schema: Schema, around: Surroundings
+) -> str | None:
+    """Return what gives the partition of the node `of`; a function is known to the kernel by that one's name."""
+    if partitioner is None:
+        return None
+    if not isinstance(partitioner, KeyFunction):
+        return lower_expression(partitioner, row.naming(schema))
+    key = encode(JSON, schema.key, [row.names[column.name] for column in schema.key], "value")
+    return f"duolog_of_key({text(around.application_id)}, {text(of.name)}, {key})"
