@@ -156,9 +156,10 @@ def _text_around(file: Path) -> str:
         if path in seen:
             continue
         seen[path] = path.read_text()
-        for module in re.findall(r"^from ([\w.]+) import", seen[path], re.MULTILINE):
-            imported = TESTS / f"{module.replace('.', '/')}.py"
-            waiting += [imported] if imported.is_file() else []
+        for module, names in re.findall(r"^from ([\w.]+) import (.*)", seen[path], re.MULTILINE):
+            package = TESTS / module.replace(".", "/")
+            imported = [package / f"{name}.py" for name in re.findall(r"\w+", names)]
+            waiting += [one for one in (package.with_suffix(".py"), *imported) if one.is_file()]
     return "\n".join(seen.values())
 
 
@@ -181,7 +182,11 @@ _SOURCES: Final = (
     f"{_S}test_engine_sources.py::"
     "test_an_application_begins_where_it_was_told_and_calls_each_record"
 )
-_EXPLODED: Final = f"{_S}test_engine_explode.py::test_what_is_exploded_is_that_of_the_reference"
+_RANDOM: Final = f"{_S}test_random_topologies.py::test_all_say_the_same_of_random_topologies"
+_CLOSED_ROWS: Final = (
+    f"{_S}test_closed_windows.py::test_kafka_streams_does_the_same_with_windows_that_have_closed"
+)
+_METADATA: Final = f"{_S}test_judged_metadata.py::test_kafka_streams_says_the_same"
 _PRINTS: Final = (
     f"{_S}test_engine_prints.py::test_a_topology_that_only_prints_runs_and_prints_while_it_runs"
 )
@@ -228,7 +233,7 @@ SHOWN: Final = (
         differs="a filtered table is silent about rows that never passed",
     ),
     Shown("`select_key`", "Stream.select_key", _JUDGED, _KERNEL, differs="no topic in between"),
-    Shown("`map`", "Stream.map", _KERNEL, _KERNEL),
+    Shown("`map`", "Stream.map", _RANDOM, _KERNEL),
     Shown(
         "`explode`",
         "Stream.explode",
@@ -239,7 +244,7 @@ SHOWN: Final = (
     Shown(
         "`flat_map_values`, `flat_map`",
         "Stream.flat_map_values Stream.flat_map",
-        _EXPLODED,
+        _RANDOM,
         _SHAPES,
         differs="an expression gives the elements",
     ),
@@ -273,13 +278,28 @@ SHOWN: Final = (
         _SHAPES,
         differs="at least once; topics that records choose are all said",
     ),
+    Shown(
+        "`to(…, partitioner=…)`",
+        "Stream.to",
+        "unit/dsl/test_key_functions.py::"
+        "test_a_function_of_the_key_chooses_the_partition_or_leaves_it_to_the_key",
+        _SOURCES,
+        differs="an expression of the record, or a function that is asked once for a key",
+    ),
     Shown("`to_table`", "Stream.to_table", _JUDGED, _SHAPES),
     Shown("`to_stream`", "Table.to_stream", _JUDGED, _CLOSED),
     Shown(
         "`with_headers`, `without_headers`, `with_time`",
         "Stream.with_headers Stream.without_headers Stream.with_time",
-        f"{_S}test_judged_metadata.py::test_kafka_streams_says_the_same",
+        _METADATA,
         _BESIDE,
+    ),
+    Shown(
+        "`timestamp=`, `invalid_timestamp=` of a source",
+        "Topology.stream Topology.table",
+        _METADATA,
+        _BESIDE,
+        differs="a column, an expression or the wall clock",
     ),
     Shown(
         "`named`, `materialized(…, ttl=…)`",
@@ -417,6 +437,12 @@ SHOWN: Final = (
         _CLOSED,
         ("operators_tumbling-on-close", "operators_session-on-close"),
         "none is lost where time jumps",
+    ),
+    Shown(
+        "`materialized(…, retention=…)` of windows",
+        "Grouped.materialized",
+        _CLOSED_ROWS,
+        _WINDOWS,
     ),
     Shown(
         "`suppress`",

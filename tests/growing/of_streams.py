@@ -62,6 +62,14 @@ def select_key(growth: Growth, stream: Stream) -> Stream:
     return stream.select_key(k=col(name)) if growth.maybe(2) else stream.select_key(name)
 
 
+def map_(growth: Growth, stream: Stream) -> Stream:
+    numbers, texts = columns(stream)
+    computed = [coalesce(col(texts[0]), "none"), *(col(number) * 2 for number in numbers[:1])]
+    kept = growth.few([column.name for column in stream.schema.value], 2, 0)
+    named = {f"c{growth.number}": growth.rng.choice(computed)}
+    return stream.map(*kept, key=growth.rng.choice(texts), **named)
+
+
 def explode(growth: Growth, stream: Stream) -> Stream:
     _, texts = columns(stream)
     elements = growth.rng.choices(texts, k=growth.rng.randint(1, 3))
@@ -242,6 +250,7 @@ WAYS: Final[Ways[Stream]] = (
     (3, filter_),
     (4, project),
     (4, select_key),
+    (2, map_),
     (4, explode),
     (3, split),
     (3, merge),

@@ -56,7 +56,7 @@ def topology() -> Topology:
     )
     grouped.windowed_by(sliding("30 minutes", grace="2 hours")).count("c").to("bursts")
     days = calendar("day", time_zone="Europe/Berlin", grace="1 hour")
-    per_day = grouped.windowed_by(days).materialized("day-rows").count("c")
+    per_day = grouped.windowed_by(days).materialized("day-rows", retention="54 hours").count("c")
     per_day.to("days")
     grouped.windowed_by(tumbling("8 hours", offset="6 hours")).count("c").to("shifts")
     grouped.windowed_by(unlimited()).aggregate(total=sum_("n")).to("ever")
