@@ -132,8 +132,8 @@ def spread(growth: Growth, stream: Stream) -> None:
             windowed.count(f"c{growth.number}").to(growth.topic("spread"))
 
 
-def to_table(_: Growth, stream: Stream) -> Table:
-    return stream.to_table()
+def to_table(growth: Growth, stream: Stream) -> Table:
+    return stream.to_table(ttl=growth.ms(5, 40) if growth.maybe(12) else None)
 
 
 def set_headers(growth: Growth, stream: Stream) -> Stream:

@@ -25,7 +25,9 @@ class InGroups(Protocol[TableT_co]):
 
     _group: GroupBy
 
-    def materialized(self, store: str | None, *, retention: Duration | None) -> Self: ...
+    def materialized(
+        self, store: str | None, *, ttl: Duration | None, retention: Duration | None
+    ) -> Self: ...
 
     def windowed_by(self, windows: Windows, *, emit: Emit) -> Self: ...
 
@@ -56,10 +58,14 @@ class CoGrouped(Generic[TableT]):
         return CoGrouped(self._builder, self._first, (*self._sides, side))
 
     def materialized(
-        self, store: str | None = None, *, retention: Duration | None = None
+        self,
+        store: str | None = None,
+        *,
+        ttl: Duration | None = None,
+        retention: Duration | None = None,
     ) -> "CoGrouped[TableT]":
         """Name the store of the table that follows, and say how long it keeps rows: as `Grouped.materialized`."""
-        kept = self._first.materialized(store, retention=retention)
+        kept = self._first.materialized(store, ttl=ttl, retention=retention)
         return CoGrouped(self._builder, kept, self._sides)
 
     def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "CoGrouped[TableT]":

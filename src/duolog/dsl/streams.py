@@ -25,7 +25,7 @@ from duolog.dsl.reshaped import Reshaped
 from duolog.dsl.stream_joins import Within, join_streams
 from duolog.dsl.suppressed import Until, WhenFull, suppressed
 from duolog.dsl.table_joins import join_tables
-from duolog.dsl.windows import Duration
+from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.aggregates import Fold
 from duolog.plan.expressions import ColumnRef, Named, PlainValue
 from duolog.plan.nodes import (
@@ -151,13 +151,14 @@ class Stream(Reshaped, Rerouted, WithMetadata):
         """
         return _grouped(self, named(keys, named_keys, self.schema.names))
 
-    def to_table(self, store: str | None = None) -> "Table":
+    def to_table(self, store: str | None = None, *, ttl: Duration | None = None) -> "Table":
         """Take each record for the new row of its key: the table of the latest rows.
 
         A record with a null value deletes the row, one with a null key is ignored.
 
         Args:
             store: the name of the store that keeps the rows; else it is named after its place.
+            ttl: how long a row is kept that is not updated, as for `Topology.table`.
 
         Example:
             >>> from duolog import Topology, col
@@ -165,8 +166,9 @@ class Stream(Reshaped, Rerouted, WithMetadata):
             >>> print(rooms.filter(col("celsius") > 30).to_table("hot-rooms").node.action)
             the latest row of each key, kept in hot-rooms
         """
+        ttl_ms = None if ttl is None else milliseconds(ttl, "ttl")
         node = self.builder.add(
-            "to-table", lambda name: ToTable(name, self.node, store or f"{name}-store")
+            "to-table", lambda name: ToTable(name, self.node, store or f"{name}-store", ttl_ms)
         )
         return Table(self.builder, node)
 

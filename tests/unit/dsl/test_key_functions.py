@@ -40,9 +40,9 @@ def test_a_function_gets_a_tuple_of_a_key_of_several_columns_with_its_window_las
     keys: list[object] = []
     topology = Topology("t")
     stream = topology.stream("orders", key="region STRING, shop INT", value="n BIGINT")
-    stream.to("out", partitioner=keys.append)  # type: ignore[arg-type]
+    stream.to("out", partitioner=keys.append)
     hourly = stream.group_by("shop").windowed_by(tumbling("1 s")).count()
-    hourly.to("hourly", partitioner=keys.append)  # type: ignore[arg-type]
+    hourly.to("hourly", partitioner=keys.append)
 
     piped = TopologyDriver(topology).input_topic("orders")
     piped.pipe_input(("eu", 7), {"n": 1}, 1500)

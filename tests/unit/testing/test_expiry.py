@@ -2,7 +2,7 @@
 
 import pytest
 
-from duolog import Topology, col, tumbling
+from duolog import Topology, acc, col, lit, tumbling
 from duolog.core.errors import StatementError
 from duolog.testing import TopologyDriver
 
@@ -39,6 +39,33 @@ def test_a_join_finds_no_row_that_has_gone() -> None:
 
     ages = [value["age"] for _, value in driver.output_topic("out").read_key_values()]
     assert ages == [1, None, 2]
+
+
+def test_a_stream_taken_for_a_table_and_a_cogroup_forget_rows_that_were_not_updated() -> None:
+    topology = Topology("v")
+    visits = topology.stream("visits", key="user STRING", value="place STRING")
+    latest = visits.to_table("latest", ttl="10 ms")
+    topology.stream("asked", key="user STRING", value="n INT").left_join(latest).to("out")
+    counted = visits.group_by_key().cogroup({"c": acc("c") + 1}).materialized("both", ttl="10 ms")
+    counted.aggregate(initializer={"c": lit(0)}).to("counted")
+    driver = TopologyDriver(topology)
+    visit, ask = (driver.input_topic(name).pipe_input for name in ("visits", "asked"))
+
+    visit("a", {"place": "park"}, timestamp_ms=0)
+    ask("a", {"n": 1}, timestamp_ms=0)
+    visit("b", {"place": "pool"}, timestamp_ms=10)
+    ask("a", {"n": 2}, timestamp_ms=10)
+    visit("a", {"place": "zoo"}, timestamp_ms=11)
+
+    found = [value["place"] for _, value in driver.output_topic("out").read_key_values()]
+    assert found == ["park", None]
+    counts = [(key, value["c"]) for key, value in driver.output_topic("counted").read_key_values()]
+    assert counts == [("a", 1), ("b", 1), ("a", 1)]
+    assert "not updated for 10 ms" in latest.node.expiry
+    with pytest.raises(StatementError, match='cannot group table "to-table-2"'):
+        latest.group_by("place").count()
+    with pytest.raises(StatementError, match="a row has no time to live"):
+        visits.to_table(ttl="0 s")
 
 
 def test_a_table_whose_rows_go_is_not_grouped() -> None:

@@ -65,7 +65,7 @@ def lower_to_table(table: ToTable, row: Row, _around: Surroundings) -> Lowered:
     """Keep the rows of a stream with all their columns, in the order of its schema."""
     columns = table.schema.value
     entries, whole = reshape(row, table.schema, [c.name for c in columns], f"{table.name}-rows")
-    entry = whole.entry(table.name, TableOperator(store=table.store))
+    entry = whole.entry(table.name, TableOperator(table.store, table.ttl_ms))
     return Lowered([*entries, entry], Row.of(table.schema.key, columns, changes=True))
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.expiry import ensure_ttl, render_ttl
 from duolog.plan.nodes.node import Node, ensure_stream
 from duolog.plan.schema import Schema
 
@@ -17,10 +18,13 @@ class ToTable(Node):
     name: str
     stream: Node
     store: str
+    ttl_ms: int | None = None
+    """How long a row lives that is not updated; None: until it is deleted."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         ensure_stream(self.stream, "make a table of")
+        ensure_ttl(self.ttl_ms)
         if not self.schema.key:
             raise InvalidPlan(
                 f'stream "{self.stream}" has no key to make a table by',
@@ -49,7 +53,8 @@ class ToTable(Node):
 
     @property
     def expiry(self) -> str:
-        return "a row for each key until a null value deletes it"
+        or_old = f", or it was not updated for {self.ttl_ms} ms" if self.ttl_ms else ""
+        return f"a row for each key until a null value deletes it{or_old}"
 
     @property
     def keeps_whole_rows(self) -> bool:
@@ -57,4 +62,4 @@ class ToTable(Node):
 
     @property
     def action(self) -> str:
-        return f"the latest row of each key, kept in {self.store}"
+        return f"the latest row of each key, kept in {self.store}{render_ttl(self.ttl_ms)}"
