@@ -35,6 +35,15 @@ class SqlError(StatementError):
         return self
 
 
+def too_deep(statement: str) -> SqlError:
+    """Return the error of a statement whose parts stand in each other deeper than Python goes."""
+    return SqlError(
+        "the statement is nested too deeply",
+        statement=statement,
+        hint="Say IN for a long list of OR, or let one query read from another.",
+    )
+
+
 def syntax_error(at: Place, what: str, statement: str) -> SqlError:
     """Return the error of a text that is no statement."""
     message = f"line {at.line}:{at.column}: Syntax Error\n{what}\nStatement: {statement}"

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from duolog.ksql.dialect import Ksql
-from duolog.ksql.errors import syntax_error
+from duolog.ksql.errors import syntax_error, too_deep
 from duolog.ksql.nodes import Place
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -32,6 +32,8 @@ def parse(text: str) -> list[exp.Expression]:
     """
     try:
         return [node for node in Ksql().parse(text) if isinstance(node, exp.Expression)]
+    except RecursionError as error:
+        raise too_deep(text.strip()) from error
     except ParseError as error:
         told = error.errors[0]
         length = len(told["highlight"] or " ")

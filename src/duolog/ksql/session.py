@@ -13,7 +13,7 @@ from sqlglot import exp
 from duolog.core.errors import StatementError
 from duolog.ksql import claims, definitions, listing, nodes, queries, settings
 from duolog.ksql.catalog import Catalog
-from duolog.ksql.errors import SqlError
+from duolog.ksql.errors import SqlError, too_deep
 from duolog.ksql.insert_values import assert_values, insert_values
 from duolog.ksql.nodes import place_of
 from duolog.ksql.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
@@ -86,6 +86,8 @@ class SqlSession:
             return self._execute(node)
         except SqlError as error:
             raise error.in_statement(text) from error.__cause__
+        except RecursionError as error:
+            raise too_deep(text) from error
         except StatementError as error:
             # What the plan refuses is about the statement too.
             told = SqlError(error.message, detail=error.detail, hint=error.hint, statement=text)

@@ -24,7 +24,7 @@ from sqlglot import exp
 from duolog.core.errors import DuologError, KafkaError
 from duolog.ksql import nodes, settings
 from duolog.ksql.catalog import Catalog, SourceInfo
-from duolog.ksql.errors import SqlError
+from duolog.ksql.errors import SqlError, too_deep
 from duolog.ksql.nodes import place_of
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.state import SessionState
@@ -220,6 +220,8 @@ class SqlEngine:
         for node, written in self.session.read(text):
             try:
                 yield from self.run(node, written)
+            except RecursionError as error:
+                raise too_deep(written) from error
             except SqlError as error:
                 error.at = error.at or place_of(node)
                 raise error.in_statement(written) from error.__cause__
