@@ -62,7 +62,12 @@ def hopping(
 
 
 def calendar(
-    unit: Unit, *, time_zone: str, first_day: str = "monday", grace: Duration | None = None
+    unit: Unit,
+    *,
+    time_zone: str,
+    first_day: str = "monday",
+    grace: Duration | None = None,
+    offset: Duration = "0 s",
 ) -> CalendarWindows:
     """Return the days, weeks, months, quarters or years of a time zone: each record is in one.
 
@@ -73,12 +78,16 @@ def calendar(
         time_zone: its name: "Europe/Berlin", or "UTC".
         first_day: that of a week, in English.
         grace: as for `tumbling`.
+        offset: how much later windows begin, by the clock there: "6 hours" for days from 6 o'clock on, "2 days" for
+            months from the third day on.
 
     Example:
         >>> print(calendar("week", time_zone="America/New_York", first_day="sunday"))
         calendar weeks from sunday on of America/New_York
     """
-    return CalendarWindows(unit, time_zone, first_day.lower(), _grace_ms(grace), grace is not None)
+    offset_ms = milliseconds(offset, "offset")
+    graced = grace is not None
+    return CalendarWindows(unit, time_zone, first_day.lower(), _grace_ms(grace), graced, offset_ms)
 
 
 def sliding(difference: Duration, *, grace: Duration | None = None) -> SlidingWindows:

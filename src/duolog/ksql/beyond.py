@@ -3,13 +3,22 @@
 CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x)
 CREATE STREAM … AS SELECT … FROM (SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x
 CREATE STREAM … AS SELECT … UNION ALL SELECT …          CREATE STREAM … AS CHANGES OF t
+WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS)        WITH (TTL = '7 days')
 """
+
+from typing import Final
 
 from sqlglot import exp
 
-from duolog.ksql.errors import syntax_error
+from duolog.ksql import nodes
+from duolog.ksql.durations import number_and_unit
+from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.nodes import place_of
+from duolog.ksql.properties import Properties
 from duolog.ksql.settings import Settings
+from duolog.ksql.words import CALENDAR_UNITS
+
+_PROPERTIES: Final = ("TTL", "WINDOW_TIMEZONE")
 
 
 def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: str) -> None:
@@ -34,6 +43,39 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
         raise syntax_error(at, "Expecting the end of the statement, found 'UNION'", text)
     if at is not None:
         raise syntax_error(at, "Expecting a stream or table, found '('", text)
+    _ensure_windows(query, text)
     distinct = query.find(exp.Distinct)
     if distinct is not None and (at := place_of(distinct)):
         raise syntax_error(at, "Expecting an expression, found 'DISTINCT'", text)
+
+
+def ensure_known_to_ksqldb(properties: Properties, settings: Settings) -> None:
+    """Refuse in strict what ksqlDB knows no property for.
+
+    Raises:
+        SqlError: one is said; or the size of windows is one of the calendar.
+    """
+    if not settings.strict:
+        return
+    if unknown := [name for name in _PROPERTIES if name in properties]:
+        raise SqlError(f"Invalid config variable(s) in the WITH clause: {','.join(unknown)}")
+    size = properties.text("WINDOW_SIZE")
+    if size is not None and number_and_unit("WINDOW_SIZE", size)[1] in CALENDAR_UNITS:
+        unit = size.split()[-1].upper()
+        raise SqlError(
+            f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{size}'. Unknown time unit: '{unit}'"
+        )
+
+
+def _ensure_windows(query: exp.Expression, text: str) -> None:
+    """Refuse durations of the calendar, and what only windows here have."""
+    for duration in query.find_all(nodes.Duration):
+        unit = duration.args["unit"].name
+        if unit in CALENDAR_UNITS and (at := place_of(duration)):
+            known = "DAYS, HOURS, MINUTES, SECONDS or MILLISECONDS"
+            raise syntax_error(at, f"Expecting a unit of time ({known}), found '{unit}'", text)
+    for window in query.find_all(nodes.StreamWindow):
+        for name, word in (("offset", "OFFSET"), ("zone", "TIMEZONE")):
+            said = window.args.get(name)
+            if said is not None and (at := place_of(said)):
+                raise syntax_error(at, f"Expecting 'GRACE' or 'RETENTION', found '{word}'", text)

@@ -38,7 +38,7 @@ class SqlFormat:
 
 @dataclass(frozen=True, slots=True)
 class SourceWindow:
-    """The kind of window that is in the keys of a source; `size_ms` is None for sessions."""
+    """The kind of window that is in the keys of a source; `size_ms` is None for sessions, and windows of the calendar."""
 
     kind: WindowKind
     size_ms: int | None = None
@@ -68,6 +68,8 @@ class SourceInfo:
     query: str = ""
     """The query that made it; empty where it was declared over a topic."""
     statement: str = ""
+    ttl_ms: int | None = None
+    """How long a row of a table lives that is not updated; None: until it is deleted."""
 
     @property
     def key(self) -> tuple[SqlColumn, ...]:

@@ -18,6 +18,7 @@ from duolog.ksql.types import sql_name
 from duolog.plan.expressions import ColumnRef
 from duolog.plan.formats import BARE, DELIMITER, SINGLE, Format
 from duolog.plan.nodes import Sink
+from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.nodes.topics import Source
 from duolog.plan.types import DATE, TIMESTAMP, Column, parts_of
 
@@ -70,6 +71,8 @@ def _properties(node: Source | Sink, topic: str) -> Iterator[tuple[str, str]]:
         # Said, as the session may have another default.
         bare = node.value_format.option(SINGLE) == BARE
         yield "WRAP_SINGLE_VALUE", "false" if bare else "true"
+    if node.is_table and (ttl_ms := ttl_of(node)) is not None:
+        yield "TTL", _literal(f"{ttl_ms} MILLISECONDS")
     if schema.window is not None:
         size_ms = schema.window.size_ms
         yield "WINDOW_TYPE", _literal("SESSION" if size_ms is None else "TUMBLING")

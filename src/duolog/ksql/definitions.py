@@ -8,6 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.ksql import nodes, settings
+from duolog.ksql.beyond import ensure_known_to_ksqldb
 from duolog.ksql.catalog import Role, SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import ensure_key, ensure_value, wrapped
@@ -42,6 +43,9 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     """
     name, kind = node.this.name, str(node.args["kind"])
     properties = Properties(node.args.get("properties"))
+    ensure_known_to_ksqldb(properties, state.settings)
+    if kind == "STREAM" and "TTL" in properties:
+        raise SqlError("Rows of a stream have no TTL: they are no state.")
     elements = node.args.get("elements") or []
     if stands := there_already(state, node):
         return stands
@@ -227,6 +231,7 @@ def _source(
         properties.timestamp({column.name: column.type for column in columns}),
         bool(node.args.get("read_only")),
         statement=text_of(node),
+        ttl_ms=properties.ttl_ms(),
     )
 
 

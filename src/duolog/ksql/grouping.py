@@ -50,6 +50,8 @@ class Grouping:
     types: Mapping[str, Type]
     steps: Steps
     settings: Settings
+    ttl_ms: int | None = None
+    """How long a group is kept that is not updated."""
     _results: dict[str, tuple[str, Aggregate, Type]] = field(default_factory=dict)
     """By what a call means: the name of its result, and its type."""
 
@@ -60,6 +62,7 @@ class Grouping:
             SqlError: something is selected that is neither grouped by nor aggregated.
         """
         self._ensure_bounds_are_selected_only()
+        self._ensure_ttl()
         items = self._items
         self._ensure_grouped(items)
         source = self.relation.node
@@ -170,6 +173,7 @@ class Grouping:
             folded.results,
             None if window is None else windows_of(window),
             when,
+            self.ttl_ms,
             retention_ms=None if window is None else retention_ms(window),
             loses=self.settings.strict,
         )
@@ -232,6 +236,22 @@ class Grouping:
                 "One of the functions used in the statement has an intermediate type that the value format can not "
                 "handle. Please remove the function or change the format.",
                 at=place_of(parts[0]),
+            )
+
+    def _ensure_ttl(self) -> None:
+        """Raise a SqlError where groups go by their windows, or must stay."""
+        if self.ttl_ms is None:
+            return
+        if self._window is not None:
+            raise SqlError(
+                "Rows of windows have no TTL: they go when their windows have closed.",
+                at=place_of(self._window),
+                hint="RETENTION says how long they are kept: WINDOW TUMBLING (SIZE 1 HOUR, RETENTION 7 DAYS).",
+            )
+        if self.relation.node.is_table:
+            raise SqlError(
+                "Groups of a table's rows have no TTL: what has gone could not be taken back when rows change.",
+                hint="Group the table's changes: CREATE STREAM … AS CHANGES OF.",
             )
 
     def _ensure_grouped(self, items: tuple[Item, ...]) -> None:

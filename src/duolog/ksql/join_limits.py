@@ -34,6 +34,11 @@ def ensure_windows_fit(left: Relation, right: Relation) -> None:
             for side, of in ((left, one), (right, other))
         )
         raise SqlError(f"Can not join windowed source to non-windowed source.\n{told}")
+    if one.kind == other.kind and (one.size_ms is None) != (other.size_ms is None):
+        raise SqlError(
+            f"Incompatible windowed sources.\nLeft source: {one}\nRight source: {other}\n"
+            "Windows of the calendar can only be joined to other windows of the calendar"
+        )
     if (one.kind == "SESSION") != (other.kind == "SESSION"):
         raise SqlError(
             f"Incompatible windowed sources.\nLeft source: {one.kind}\nRight source: {other.kind}\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.ksql import nodes
-from duolog.ksql.windowing import milliseconds
+from duolog.ksql.durations import milliseconds
 from duolog.plan.join_window import JoinWindow
 
 _DAY_MS: Final = 86_400_000

@@ -70,7 +70,7 @@ class Duration(exp.Expression):
 class StreamWindow(exp.Expression):
     """WINDOW TUMBLING | HOPPING | SESSION (…), perhaps with a name in front.
 
-    `size` is the gap of a session; what beyond ksqlDB a window has (`offset`, `zone`, `calendar`) is None in its language.
+    `size` is the gap of a session; what windows have beyond ksqlDB's (`offset`, `zone`) is None in its language.
     """
 
     arg_types = {
@@ -79,6 +79,8 @@ class StreamWindow(exp.Expression):
         "advance": False,
         "retention": False,
         "grace": False,
+        "offset": False,
+        "zone": False,
         "this": False,
     }
 

@@ -46,6 +46,7 @@ from duolog.ksql.unions import branches, united
 from duolog.ksql.windowing import source_window
 from duolog.plan.expressions import Call, Cast, RowTime, type_of
 from duolog.plan.nodes import Filter, Node, Plan, SetTime, Sink, ToStream
+from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.nodes.plan import plan_of
 from duolog.plan.types import BIGINT, INT
 
@@ -63,6 +64,8 @@ class Planned:
     sources: tuple[SourceInfo, ...]
     window: SourceWindow | None = None
     """The window that is in the keys of the result."""
+    ttl_ms: int | None = None
+    """How long a row of the result lives that is not updated, or what it is made of."""
 
 
 def plan_query(select: exp.Select, catalog: Catalog, target: Target) -> Planned:
@@ -103,8 +106,21 @@ class _Planner:
         self._ensure_supported(relation, target)
         relation = self._filtered(select, relation)
         if self._groups(select):
-            grouping = Grouping(select, relation, self.catalog.types, self.steps, self.settings)
+            grouping = Grouping(
+                select,
+                relation,
+                self.catalog.types,
+                self.steps,
+                self.settings,
+                target.properties.ttl_ms(),
+            )
             return relation, *grouping.view()
+        if "TTL" in target.properties:
+            raise SqlError(
+                "TTL is how long groups are kept, and this query has none.",
+                hint="Say it of the table that is read, CREATE TABLE … WITH (TTL = '7 days'): what is made of its rows "
+                "goes with them.",
+            )
         return relation, *self._selected(select, relation)
 
     def _inner(self, table: exp.Expression, known: Mapping[str, NamedQuery]) -> Nested | None:
@@ -146,6 +162,7 @@ class _Planner:
             first.key_format,
             first.value_format,
             _window_in_key(select, result.node, relation),
+            ttl_ms=ttl_of(result.node) if result.node.is_table else None,
         )
         made = Nested(info, result.node, self._sources(relation))
         return made, tuple(item.name for item in items)
@@ -232,6 +249,7 @@ class _Planner:
             value_format,
             sources,
             _window_in_key(select, result.node, relation),
+            ttl_of(result.node) if result.node.is_table else None,
         )
 
     def _timed(self, node: Node, timestamp: TimestampColumn | None) -> Node:

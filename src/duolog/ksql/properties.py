@@ -6,10 +6,11 @@ from typing import Final, get_args
 from sqlglot import exp
 
 from duolog.ksql.catalog import SourceWindow, SqlFormat, TimestampColumn, WindowKind
+from duolog.ksql.durations import number_and_unit, property_ms
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import SUPPORT
 from duolog.ksql.types import sql_name
-from duolog.ksql.words import UNITS
+from duolog.ksql.words import CALENDAR_UNITS
 from duolog.plan.types import STRING, Type
 
 _ANYWHERE: Final = (
@@ -36,9 +37,16 @@ _ANYWHERE: Final = (
     "KEY_PROTOBUF_NULLABLE_REPRESENTATION",
     "VALUE_PROTOBUF_NULLABLE_REPRESENTATION",
 )
-DECLARED: Final = (*_ANYWHERE, "WINDOW_TYPE", "WINDOW_SIZE", "SOURCED_BY_CONNECTOR")
+DECLARED: Final = (
+    *_ANYWHERE,
+    "WINDOW_TYPE",
+    "WINDOW_SIZE",
+    "WINDOW_TIMEZONE",
+    "TTL",
+    "SOURCED_BY_CONNECTOR",
+)
 """What CREATE without a query may say."""
-SELECTED: Final = _ANYWHERE
+SELECTED: Final = (*_ANYWHERE, "TTL")
 """What CREATE … AS SELECT may say."""
 INSERTED: Final = ("QUERY_ID",)
 """What INSERT INTO … SELECT may say."""
@@ -152,7 +160,11 @@ class Properties:
 
     def window(self) -> SourceWindow | None:
         """Return the window that stands in the keys, None where there is none."""
-        kind, size = self.text("WINDOW_TYPE"), self.text("WINDOW_SIZE")
+        kind, size, zone = map(self.text, ("WINDOW_TYPE", "WINDOW_SIZE", "WINDOW_TIMEZONE"))
+        if zone is not None and (kind or "").upper() != "TUMBLING":
+            raise SqlError(
+                "WINDOW_TIMEZONE is only valid for sources with the WINDOW_TYPE TUMBLING."
+            )
         if kind is None:
             if size is not None:
                 raise SqlError("WINDOW_SIZE is only valid for sources with a WINDOW_TYPE.")
@@ -173,7 +185,17 @@ class Properties:
                 f"{named} windows require 'WINDOW_SIZE' to be provided in the WITH clause. "
                 "For example: 'WINDOW_SIZE'='10 SECONDS'"
             )
-        return SourceWindow(named, _duration(size))
+        # Keys of windows of the calendar have both bounds, which may differ in length: that is all there is to know.
+        if named == "TUMBLING" and (
+            zone or number_and_unit("WINDOW_SIZE", size)[1] in CALENDAR_UNITS
+        ):
+            return SourceWindow(named)
+        return SourceWindow(named, property_ms("WINDOW_SIZE", size))
+
+    def ttl_ms(self) -> int | None:
+        """Return how long rows live that are not updated."""
+        said = self.text("TTL")
+        return None if said is None else property_ms("TTL", said)
 
     def timestamp(self, columns: Mapping[str, Type]) -> TimestampColumn | None:
         """Return the column that times of records are taken from, one of `columns`.
@@ -314,16 +336,3 @@ def _plain(node: exp.Expression) -> object:
             return int(node.name)
         case _:
             return node.name
-
-
-def _duration(text: str) -> int:
-    number, _, unit = text.strip().partition(" ")
-    name = unit.strip().upper()
-    why = ""
-    if name.removesuffix("S") not in UNITS:
-        why = f"Unknown time unit: '{name}'"
-    elif not number.isdecimal() or int(number) == 0:
-        why = f"Not a positive number: '{number}'"
-    if why:
-        raise SqlError(f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{text}'. {why}")
-    return int(number) * UNITS[name.removesuffix("S")]

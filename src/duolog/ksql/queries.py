@@ -6,7 +6,7 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.ksql import nodes
-from duolog.ksql.beyond import ensure_readable_by_ksqldb
+from duolog.ksql.beyond import ensure_known_to_ksqldb, ensure_readable_by_ksqldb
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.definitions import ensure_registry, there_already
 from duolog.ksql.errors import SqlError
@@ -33,6 +33,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     """
     name, kind = node.this.name, str(node.args["kind"])
     properties = Properties(node.args.get("properties"), SELECTED)
+    ensure_known_to_ksqldb(properties, state.settings)
     if stands := there_already(state, node):
         return stands
     query = _lasting(state, node)
@@ -51,6 +52,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
         planned.window,
         target.timestamp(planned.columns),
         statement=text_of(node),
+        ttl_ms=planned.ttl_ms,
     )
     begun = _begun_or_upgraded(state, made, planned)
     state.catalog.sources[name] = replace(made, query=begun.id)

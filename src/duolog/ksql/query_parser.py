@@ -162,9 +162,13 @@ class QueryParser(ExpressionParser):
         options = [(("RETENTION",), "retention"), (("GRACE", "PERIOD"), "grace")]
         if kind == "HOPPING":
             options.insert(0, (("ADVANCE", "BY"), "advance"))
+        if kind != "SESSION":
+            options.append((("OFFSET",), "offset"))
+        if kind == "TUMBLING":
+            options.append((("TIMEZONE",), "zone"))
         for words, key in options:
             if window.args.get(key) is None and self.take_word(*words):
-                window.set(key, self.duration())
+                window.set(key, self.text() if key == "zone" else self.duration())
                 return
         self.expected(*(" ".join(words) for words, _ in options))
 

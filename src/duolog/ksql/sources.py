@@ -205,7 +205,9 @@ class SourceReader:
             )
         return self.steps.add(
             "table",
-            lambda name: TableSource(name, source.topic, schema, *formats, f"{name}-store", times),
+            lambda name: TableSource(
+                name, source.topic, schema, *formats, f"{name}-store", times, source.ttl_ms
+            ),
         )
 
     def _source_node(
@@ -229,7 +231,9 @@ class SourceReader:
             node = self._with_columns(node, values, alias, keeps)
         if source.is_table and not node.is_table:
             stream = node
-            node = self.steps.add("table", lambda name: ToTable(name, stream, f"{name}-store"))
+            node = self.steps.add(
+                "table", lambda name: ToTable(name, stream, f"{name}-store", source.ttl_ms)
+            )
         return node
 
     def _changes(self, node: Node, source: SourceInfo, table: exp.Table) -> Node:

@@ -39,6 +39,8 @@ def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
     _ensure_same(old, "VALUE_FORMAT", old.value_format.name, new.value_format.name)
     _ensure_same(old, "WINDOW_TYPE", old.window, new.window)
     _ensure_same(old, "TIMESTAMP", old.timestamp, new.timestamp)
+    if (old.ttl_ms is None) != (new.ttl_ms is None):
+        raise _refused(old, "(Rows that stay cannot be given a TTL, nor can theirs be taken.)")
     if old.key != new.key:
         raise _refused(
             old, f"(Key columns must be identical.) {_told(old.key)} -> {_told(new.key)}"

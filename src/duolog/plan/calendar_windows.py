@@ -3,9 +3,12 @@
     day      Europe/Berlin   [30 March 00:00, 31 March 00:00)    23 hours: clocks are put forward
     month    UTC             [1 February 00:00, 1 March 00:00)   28 or 29 days
 
-A window begins with the first moment of its first date. A date that a zone has left out has no window.
-Where clocks go back over midnight, what comes twice belongs to the later date. The kernel's
-`CalendarWindows` says the same in Java.
+    day      … offset 6 h    [30 March 06:00, 31 March 06:00)
+
+A window begins with the first moment of its first date, or as much later as its offset says: by the local clock, so
+that a day from 6 o'clock on begins at 6 whatever the clocks did that night. A date that a zone has left out has no
+window. Where clocks go back over the begin, what comes twice belongs to the later date; where they are put forward
+over it, the window begins as much later. The kernel's `CalendarWindows` says the same in Java.
 """
 
 import datetime as dt
@@ -21,6 +24,7 @@ from duolog.plan.errors import InvalidPlan, unknown_name
 Unit = Literal["day", "week", "month", "quarter", "year"]
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAYS_MIN: Final = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 _DAYS_MAX: Final = {"day": 2, "week": 8, "month": 32, "quarter": 93, "year": 367}
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND: Final = dt.timedelta(milliseconds=1)
@@ -40,6 +44,8 @@ class CalendarWindows:
     grace_ms: int = 0
     graced: bool = True
     """Whether somebody has said so, be it 0."""
+    offset_ms: int = 0
+    """How much later than a date windows begin, by the local clock."""
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
@@ -48,6 +54,11 @@ class CalendarWindows:
             raise unknown_name("day", self.first_day, DAYS)
         if self.grace_ms < 0:
             raise InvalidPlan("the grace period is negative")
+        if not 0 <= self.offset_ms < _DAYS_MIN[self.unit] * DAY_MS:
+            raise InvalidPlan(
+                f"{self.unit}s of the calendar have no offset of {self.offset_ms} ms",
+                hint=f"Give one below {_DAYS_MIN[self.unit] * 24} hours, which a {self.unit} has at least.",
+            )
         try:
             ZoneInfo(self.zone)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -63,6 +74,8 @@ class CalendarWindows:
         cycles = _cycles(timestamp_ms)
         at = timestamp_ms - cycles * _CYCLE_MS
         first = self._first(self._date(at))
+        if self._at(first) > at:  # clocks were put forward over its begin
+            first = self._first(first - dt.timedelta(days=1))
         following = self._at(self._following(first))
         yield (following if at >= following else self._at(first)) + cycles * _CYCLE_MS
 
@@ -92,17 +105,21 @@ class CalendarWindows:
     def __str__(self) -> str:
         grace = f", grace {self.grace_ms} ms" if self.grace_ms else ""
         first = f" from {self.first_day} on" if self.unit == "week" else ""
-        return f"calendar {self.unit}s{first} of {self.zone}{grace}"
+        offset = f", offset {self.offset_ms} ms" if self.offset_ms else ""
+        return f"calendar {self.unit}s{first} of {self.zone}{offset}{grace}"
 
     def _date(self, timestamp_ms: int) -> dt.date:
+        """Return the last date that has begun by the local clock, as much later as the offset says."""
         at = _EPOCH + timestamp_ms * _MILLISECOND
-        return at.astimezone(ZoneInfo(self.zone)).date()
+        local = at.astimezone(ZoneInfo(self.zone)).replace(tzinfo=None)
+        return (local - self.offset_ms * _MILLISECOND).date()
 
     def _at(self, date: dt.date) -> int:
-        """Return the first moment of a date."""
-        midnight = dt.datetime(date.year, date.month, date.day, tzinfo=ZoneInfo(self.zone))
-        # Python takes the offset of before a gap: the moment is the one at which it ends.
-        return (midnight.astimezone(dt.UTC) - _EPOCH) // _MILLISECOND
+        """Return the moment with which a window begins whose first date this is."""
+        local = dt.datetime(date.year, date.month, date.day) + self.offset_ms * _MILLISECOND  # noqa: DTZ001
+        # In a gap Python takes the offset of before: of midnight's that is the moment at which it ends.
+        at = local.replace(tzinfo=ZoneInfo(self.zone))
+        return (at.astimezone(dt.UTC) - _EPOCH) // _MILLISECOND
 
     def _first(self, date: dt.date) -> dt.date:
         """Return the first date of the window that a date is in."""

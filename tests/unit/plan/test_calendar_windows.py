@@ -24,6 +24,11 @@ ZONES = (
 )
 LAST_MS = 2_000_000_000_000
 HOUR_MS = 3_600_000
+SHORTEST_MS = {
+    unit: days * 24 * HOUR_MS for unit, days in zip(UNITS, (1, 7, 28, 90, 365), strict=True)
+}
+OFFSETS = {unit: shortest - 43 * HOUR_MS // 2 for unit, shortest in SHORTEST_MS.items()}
+"""Half past two of the first day, or of the last one."""
 
 
 def at_ms(text: str) -> int:
@@ -83,7 +88,46 @@ def test_days_have_as_many_hours_as_clocks_say() -> None:
     assert hours("2026-10-26T12:00+01:00") == 24
 
 
+def test_windows_begin_as_much_later_as_their_offset_says() -> None:
+    days = CalendarWindows("day", "Europe/Berlin", offset_ms=int(2.5 * HOUR_MS))
+
+    def begin(text: str) -> dt.datetime:
+        start, end = bounds(days, at_ms(text))
+        assert start <= at_ms(text) < end
+        return dt.datetime.fromtimestamp(start / 1000, dt.UTC)
+
+    assert begin("2026-03-28T12:00+01:00") == dt.datetime(2026, 3, 28, 1, 30, tzinfo=dt.UTC)
+    # Half past two is left out: the day begins at half past three, and what is before it is in the day before.
+    assert begin("2026-03-29T03:29+02:00") == dt.datetime(2026, 3, 28, 1, 30, tzinfo=dt.UTC)
+    assert begin("2026-03-29T03:30+02:00") == dt.datetime(2026, 3, 29, 1, 30, tzinfo=dt.UTC)
+    # It is there twice: the day begins with the first one, and does not end with the second.
+    assert begin("2026-10-25T02:29+02:00") == dt.datetime(2026, 10, 24, 0, 30, tzinfo=dt.UTC)
+    assert begin("2026-10-25T02:30+02:00") == dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC)
+    assert begin("2026-10-25T02:29+01:00") == dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC)
+
+
+@settings(max_examples=200)
+@given(
+    unit=st.sampled_from(UNITS),
+    zone=st.sampled_from(ZONES),
+    timestamp_ms=st.integers(400 * 24 * HOUR_MS, LAST_MS),
+    share=st.integers(0, 99),
+)
+def test_windows_with_an_offset_stand_side_by_side(
+    unit: Unit, zone: str, timestamp_ms: int, share: int
+) -> None:
+    windows = CalendarWindows(unit, zone, offset_ms=SHORTEST_MS[unit] * share // 100)
+
+    start, end = bounds(windows, timestamp_ms)
+
+    assert start <= timestamp_ms < end
+    assert bounds(windows, start) == bounds(windows, end - 1) == (start, end)
+    assert bounds(windows, end)[0] == end
+
+
 STRANGE = [
+    ("day", "Europe/Berlin", "2026-03-29T03:15:00+02:00"),
+    ("day", "Europe/Berlin", "2026-10-25T02:10:00+01:00"),
     ("day", "Pacific/Apia", "2011-12-29T23:59:59-10:00"),  # the 30th was left out
     ("day", "Pacific/Apia", "2011-12-31T00:00:00+14:00"),
     ("day", "America/St_Johns", "2006-10-28T23:30:00-02:30"),  # and once more, from 00:01 back
@@ -104,13 +148,19 @@ def test_the_kernel_cuts_time_at_the_same_moments() -> None:
         for number, (unit, zone) in enumerate((u, z) for u in UNITS for z in ZONES)
     ]
     cases = [(unit, zone, at_ms(text)) for unit, zone, text in STRANGE] + far + some
-    words = [(unit.upper(), zone, "SUNDAY", at) for unit, zone, at in cases]
+    offsets = [0] * len(cases) + [OFFSETS[unit] for unit, _, _ in cases]
+    cases *= 2
+    words = [
+        (unit.upper(), zone, "SUNDAY", offset, at)
+        for (unit, zone, at), offset in zip(cases, offsets, strict=True)
+    ]
 
     found = iter(map(int, run_java("CalendarBounds", *(part for case in words for part in case))))
 
-    for unit, zone, at in cases:
-        expected = bounds(CalendarWindows(unit, zone, "sunday"), at)  # type: ignore[arg-type]
-        assert (next(found), next(found)) == expected, (unit, zone, at)
+    for (unit, zone, at), offset in zip(cases, offsets, strict=True):
+        windows = CalendarWindows(unit, zone, "sunday", offset_ms=offset)  # type: ignore[arg-type]
+        expected = bounds(windows, at)
+        assert (next(found), next(found)) == expected, (windows, at)
         assert expected[0] <= at < expected[1]
 
 
@@ -128,3 +178,11 @@ def test_what_no_calendar_has_is_refused(unit: Unit, zone: str, first_day: str, 
         calendar(unit, time_zone=zone, first_day=first_day)
 
     assert said in caught.value.render()
+
+
+def test_an_offset_is_shorter_than_the_shortest_window() -> None:
+    assert calendar("month", time_zone="UTC", offset="27 days").offset_ms == 27 * 24 * HOUR_MS
+    with pytest.raises(StatementError) as caught:
+        calendar("month", time_zone="UTC", offset="28 days")
+
+    assert "below 672 hours" in caught.value.render()

@@ -22,6 +22,7 @@ def lower_windows(windows: FixedWindows) -> Json:
                 "unit": windows.unit.upper(),
                 "zone": windows.zone,
                 "first_day": windows.first_day.upper(),
+                "offset_ms": windows.offset_ms,
                 "grace_ms": windows.grace_ms,
             }
         case UnlimitedWindows(start_ms=start_ms):
@@ -35,7 +36,9 @@ def laid_out(windows: Json) -> str:
             return f"of {size} ms every {advance} ms" + (f" from {origin} ms on" if origin else "")
         case {"kind": "calendar", "unit": unit, "zone": zone, "first_day": first_day}:
             first = f" from {first_day.lower()} on" if unit == "WEEK" else ""
-            return f"calendar {unit.lower()}s{first} of {zone}"
+            # Checkpoints of before there were offsets do not say one.
+            later = f", {offset} ms later" if (offset := windows.get("offset_ms")) else ""
+            return f"calendar {unit.lower()}s{first} of {zone}{later}"
         case {"kind": "unlimited", "start_ms": start}:
             return f"one from {start} ms on"
         case _:

@@ -18,6 +18,7 @@ from duolog.ksql.catalog import SourceInfo
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.duck.queries import source_columns
 from duolog.runtime.sql.duck.selects import Query
+from duolog.runtime.sql.expiring import Expiring
 from duolog.runtime.sql.source_rows import SourceRows
 from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_reader import TopicReader
@@ -30,6 +31,8 @@ logger: Final = logging.getLogger(__name__)
 
 _READ_S: Final = 300.0
 _BOUNDS: Final = 2
+_TIME: Final = -3
+"""Where ROWTIME is in a row."""
 _STREAMED_AT_ONCE: Final = 20_000
 
 Entry = tuple[int, Row]
@@ -45,6 +48,7 @@ class PresentTable(TopicReader):
         self.source = source
         self.skipped = 0
         self._windowed = source.window is not None
+        self._expiring = None if source.ttl_ms is None else Expiring(source.ttl_ms)
         self._rows: dict[Any, Any] = {}
         self._numbers = count()
         self._duck: DuckTable | None = None
@@ -61,6 +65,16 @@ class PresentTable(TopicReader):
             self.skipped += 1
             return
         self._keep(hashable(key), row)
+        if self._expiring is not None:
+            time_ms = message.timestamp()[1] if row is None else row[_TIME]
+            partition = message.partition() or 0
+            self._expiring.see(partition, hashable(key), time_ms, deleted=row is None)
+
+    def let_go(self) -> None:
+        """Forget the rows whose time to live is over; to be called when all was read."""
+        if self._expiring is not None:
+            for key in self._expiring.gone():
+                self._keep(key, None)
 
     def find(self, key: Any) -> list[Row]:
         """Return the rows of a key: one or none, of a windowed table one for each window."""
@@ -172,6 +186,7 @@ class PresentRows:
                 self._forget(source.name)
                 table = self._opened(source)
                 _read_whole(table)
+            table.let_go()
         except BaseException:
             self._forget(source.name)
             raise

@@ -5,6 +5,7 @@
 They meet in the topics: formats, key, windows and timestamps are those of whoever made them.
 """
 
+import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -179,8 +180,9 @@ def sql_table(
         BrokerUnavailable: no broker answers.
     """
     source = _source(name, "TABLE", statements, bootstrap, service_id)
+    ttl = None if source.ttl_ms is None else dt.timedelta(milliseconds=source.ttl_ms)
     if source.headers:
-        return _stream(topology, source, start).to_table(store)
+        return _stream(topology, source, start).to_table(store, ttl=ttl)
     schema = source_schema(source)
     return topology.table(
         source.topic,
@@ -190,6 +192,7 @@ def sql_table(
         value_format=plan_format(source.value_format),
         windowed=schema.window,
         store=store,
+        ttl=ttl,
         timestamp=_timestamp(source),
         invalid_timestamp=None if source.timestamp is None else "skip",
         start=start,
@@ -271,7 +274,8 @@ def _alike(catalog: Catalog, name: str, statement: str) -> list[str]:
 def _essence(source: SourceInfo) -> tuple[object, ...]:
     schema = source_schema(source)
     formats = source.key_format, source.value_format
-    return source.kind, source.topic, source.columns, formats, schema.window, source.timestamp
+    times = source.timestamp, source.ttl_ms
+    return source.kind, source.topic, source.columns, formats, schema.window, *times
 
 
 def _topics_of(plan: Plan) -> dict[str, Source | Sink]:

@@ -113,8 +113,8 @@ def unwindowed(
     """Return a key without its window, and the bounds."""
     if data is None or window is None:
         return data, None
-    if window.kind == "SESSION":
+    if window.size_ms is None:  # a session, or a window of the calendar
         end, start = struct.unpack(">qq", data[-16:])
         return data[:-16], (start, end)
     (start,) = struct.unpack(">q", data[-8:])
-    return data[:-8], (start, start + (window.size_ms or 0))
+    return data[:-8], (start, start + window.size_ms)

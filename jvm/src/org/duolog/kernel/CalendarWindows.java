@@ -3,7 +3,9 @@ package org.duolog.kernel;
 import java.time.DayOfWeek;
 import java.time.Instant;
 import java.time.LocalDate;
+import java.time.LocalDateTime;
 import java.time.ZoneId;
+import java.time.temporal.ChronoUnit;
 import java.time.temporal.IsoFields;
 import java.time.temporal.TemporalAdjusters;
 
@@ -11,14 +13,16 @@ import java.time.temporal.TemporalAdjusters;
  * Days, weeks, months, quarters or years of a time zone, side by side.
  *
  * <p>A window begins with the first moment of its first date, wherever clocks are put forward or back:
- * some days have 23 hours and some 25. A date that a zone has left out has no window. Where clocks go
- * back over midnight, what comes twice belongs to the later date. {@code duolog.plan.calendar_windows} says the
- * same in Python.
+ * some days have 23 hours and some 25; or as much later as its offset says, by the local clock. A date that a zone
+ * has left out has no window. Where clocks go back over the begin, what comes twice belongs to the later date; where
+ * they are put forward over it, the window begins as much later. {@code duolog.plan.calendar_windows} says the same
+ * in Python.
  *
  * @param unit day, week, month, quarter or year
  * @param firstDay of a week: monday, …, sunday
+ * @param offsetMs below the length of the shortest window
  */
-record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs)
+record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs, long offsetMs)
     implements Windows {
   private static final long serialVersionUID = 1L;
   private static final long DAY_MS = 86_400_000;
@@ -42,9 +46,14 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs)
   @Override
   public long firstStart(long ts) {
     ZoneId in = ZoneId.of(zone);
-    LocalDate first = first(Instant.ofEpochMilli(ts).atZone(in).toLocalDate());
+    LocalDate first = first(date(ts, in));
+    long start = at(first, in);
+    if (start > ts) { // clocks were put forward over its begin
+      first = first(first.minusDays(1));
+      start = at(first, in);
+    }
     long following = at(following(first), in);
-    return ts >= following ? following : at(first, in);
+    return ts >= following ? following : start;
   }
 
   @Override
@@ -60,7 +69,7 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs)
   @Override
   public long end(long start) {
     ZoneId in = ZoneId.of(zone);
-    LocalDate date = first(Instant.ofEpochMilli(start).atZone(in).toLocalDate());
+    LocalDate date = first(date(start, in));
     long end = start;
     while (end <= start && end < Long.MAX_VALUE) {
       date = following(date);
@@ -111,9 +120,17 @@ record CalendarWindows(Unit unit, String zone, DayOfWeek firstDay, long graceMs)
     };
   }
 
-  /** The first moment of a date. */
-  private static long at(LocalDate date, ZoneId zone) {
-    long seconds = date.atStartOfDay(zone).toEpochSecond();
-    return seconds > Long.MAX_VALUE / SECOND_MS ? Long.MAX_VALUE : seconds * SECOND_MS;
+  /** The last date that has begun by the local clock, as much later as the offset says. */
+  private LocalDate date(long ts, ZoneId zone) {
+    LocalDateTime local = Instant.ofEpochMilli(ts).atZone(zone).toLocalDateTime();
+    return local.minus(offsetMs, ChronoUnit.MILLIS).toLocalDate();
+  }
+
+  /** The moment with which a window begins whose first date this is. */
+  private long at(LocalDate date, ZoneId zone) {
+    LocalDateTime local = date.atStartOfDay().plus(offsetMs, ChronoUnit.MILLIS);
+    Instant at = local.atZone(zone).toInstant();
+    long seconds = at.getEpochSecond();
+    return seconds >= Long.MAX_VALUE / SECOND_MS ? Long.MAX_VALUE : at.toEpochMilli();
   }
 }

@@ -1,0 +1,40 @@
+"""Which rows of a table with a time to live have gone, as its topic tells.
+
+Time is the greatest timestamp that a topic partition has shown: a row is there as long as its own is less than the time
+to live behind it. The tasks of a query go by what they have read, which may be more.
+"""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+
+class Expiring:
+    """The times of the rows of a table."""
+
+    def __init__(self, ttl_ms: int) -> None:
+        self._ttl_ms = ttl_ms
+        self._newest: dict[int, int] = {}
+        self._waiting: dict[int, list[tuple[int, int, Any]]] = {}
+        self._latest: dict[Any, int] = {}
+        self._numbers = count()
+
+    def see(self, partition: int, key: Any, time_ms: int, *, deleted: bool) -> None:
+        """Take notice of a record; a row of its key that was there before has no time any more."""
+        self._newest[partition] = max(time_ms, self._newest.get(partition, time_ms))
+        if deleted:
+            self._latest.pop(key, None)
+            return
+        number = self._latest[key] = next(self._numbers)
+        heappush(self._waiting.setdefault(partition, []), (time_ms, number, key))
+
+    def gone(self) -> Iterator[Any]:
+        """Yield the keys of rows that have gone since the last call."""
+        for partition, waiting in self._waiting.items():
+            until = self._newest[partition] - self._ttl_ms
+            while waiting and waiting[0][0] <= until:
+                _, number, key = heappop(waiting)
+                if self._latest.get(key) == number:
+                    del self._latest[key]
+                    yield key
