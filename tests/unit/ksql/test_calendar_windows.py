@@ -10,7 +10,7 @@ from duolog.ksql.state import Done
 from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import TimeWindows
-from unit.ksql.joined import BEGIN, STRICT, Given, in_kernel, planned, run
+from unit.ksql.joined import STRICT, Given, in_kernel, planned, run
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -89,18 +89,59 @@ def test_a_month_is_told_once_when_it_has_closed() -> None:
     assert [value for _, value, _ in written] == [{"N": 4, **MARCH}]
 
 
-def test_days_are_rolled_up_by_what_they_are_in() -> None:
-    days = f"""{counted("TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berlin')", bounds="")};
-        CREATE TABLE most AS SELECT id, MAX(n) AS most, COUNT(*) AS days, COLLECT_LIST(n) AS all
-        FROM made GROUP BY id"""
+BY_DAY = """CREATE TABLE made AS SELECT id, MAX(n) AS most, TOPK(n, 2) AS top, COLLECT_SET(n) AS all, COUNT(*) AS days
+    FROM (SELECT id, COUNT(*) AS n FROM ends
+          WINDOW TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS, GRACE PERIOD 1 DAY) GROUP BY id) AS d
+    GROUP BY id"""
+DAYS: tuple[Given, ...] = tuple(
+    ("ends", 1, {"KM": 5}, at_ms(text))
+    for text in (
+        "2026-03-28T07:00+01:00",
+        "2026-03-29T05:00+02:00",
+        "2026-03-29T06:00+02:00",
+        "2026-03-28T08:00+01:00",
+    )
+)
 
-    session = SqlSession()
-    *_, made, most = run_all(session, f"{BEGIN}{days};")
 
-    assert made.query is not None
-    assert most.query is not None
-    assert session.state.catalog.sources["MADE"].window == most.query.planned.sources[0].window
-    assert "`DAYS` BIGINT" in ", ".join(map(str, most.query.planned.columns))
+def test_days_of_a_zone_are_rolled_up_and_taken_back() -> None:
+    written = [value for _, value, _ in run(BY_DAY, *DAYS)]
+
+    assert written == [
+        {"MOST": 1, "TOP": [1], "ALL": [1], "DAYS": 1},
+        {"MOST": 2, "TOP": [2], "ALL": [2], "DAYS": 1},
+        {"MOST": 2, "TOP": [2, 1], "ALL": [1, 2], "DAYS": 2},
+        {"MOST": 3, "TOP": [3, 1], "ALL": [1, 3], "DAYS": 2},
+    ]
+
+
+@pytest.mark.spark
+def test_months_are_rolled_up_from_days_by_their_bounds() -> None:
+    query = """CREATE TABLE made AS SELECT FORMAT_TIMESTAMP(FROM_UNIXTIME(d.s), 'yyyy-MM', 'Europe/Berlin') AS month,
+        SUM(n) AS n, COUNT(*) AS days
+        FROM (SELECT id, WINDOWSTART AS s, COUNT(*) AS n FROM ends
+              WINDOW TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berlin') GROUP BY id) AS d
+        GROUP BY FORMAT_TIMESTAMP(FROM_UNIXTIME(d.s), 'yyyy-MM', 'Europe/Berlin')"""
+
+    written = in_kernel(query, *GIVEN)
+
+    assert [(month, value) for month, value, _ in written] == [
+        ("2026-03", {"N": 1, "DAYS": 1}),
+        ("2026-03", {"N": 2, "DAYS": 2}),
+        ("2026-04", {"N": 1, "DAYS": 1}),
+        ("2026-04", {"N": 2, "DAYS": 1}),
+    ]
+
+
+def test_changes_of_days_are_grouped_with_a_time_to_live() -> None:
+    query = """CREATE TABLE made WITH (ttl='36 HOURS') AS SELECT id, COUNT(*) AS changes, MAX(n) AS most
+        FROM (SELECT id, n FROM e) AS c GROUP BY id"""
+    days = """CREATE TABLE d AS SELECT id, COUNT(*) AS n FROM ends
+        WINDOW TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berlin') GROUP BY id; CREATE STREAM e AS CHANGES OF d;"""
+
+    nodes = planned(f"{days} {query}").plan.nodes
+
+    assert [node.ttl_ms for node in nodes if isinstance(node, AggregateNode)] == [36 * HOUR_MS]
 
 
 def test_a_topic_of_calendar_windows_is_read_again_with_both_bounds() -> None:

@@ -24,10 +24,12 @@ ZONES = (
 )
 LAST_MS = 2_000_000_000_000
 HOUR_MS = 3_600_000
-SHORTEST_MS = {
+SHORTEST_MS: dict[str, int] = {
     unit: days * 24 * HOUR_MS for unit, days in zip(UNITS, (1, 7, 28, 90, 365), strict=True)
 }
-OFFSETS = {unit: shortest - 43 * HOUR_MS // 2 for unit, shortest in SHORTEST_MS.items()}
+OFFSETS: dict[str, int] = {
+    unit: shortest - 43 * HOUR_MS // 2 for unit, shortest in SHORTEST_MS.items()
+}
 """Half past two of the first day, or of the last one."""
 
 

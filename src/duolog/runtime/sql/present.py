@@ -67,6 +67,7 @@ class PresentTable(TopicReader):
         self._keep(hashable(key), row)
         if self._expiring is not None:
             time_ms = message.timestamp()[1] if row is None else row[_TIME]
+            assert isinstance(time_ms, int)
             partition = message.partition() or 0
             self._expiring.see(partition, hashable(key), time_ms, deleted=row is None)
 

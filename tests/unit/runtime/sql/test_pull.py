@@ -28,6 +28,7 @@ CREATE TABLE places (area STRING PRIMARY KEY, spot INT PRIMARY KEY, rides BIGINT
   WITH (kafka_topic='places', format='JSON');
 CREATE TABLE hourly (id STRING PRIMARY KEY, rides BIGINT)
   WITH (kafka_topic='hourly', value_format='JSON', window_type='TUMBLING', window_size='1 SECOND');
+CREATE TABLE brief (id STRING PRIMARY KEY, n INT) WITH (kafka_topic='brief', value_format='JSON', ttl='10 SECONDS');
 CREATE STREAM rides (id BIGINT KEY, km DOUBLE, bike BYTES HEADER('bike'))
   WITH (kafka_topic='rides', value_format='JSON');
 """
@@ -43,7 +44,7 @@ class Broker:
         self.present = PresentRows({"bootstrap.servers": bootstrap})
         self._producer = Producer({"bootstrap.servers": bootstrap})
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        topics = [NewTopic(name, 2, 1) for name in ("riders", "places", "hourly", "rides")]
+        topics = [NewTopic(name, 2, 1) for name in ("riders", "places", "hourly", "brief", "rides")]
         for made in admin.create_topics(topics).values():
             made.result()
 
@@ -166,6 +167,18 @@ def test_an_answer_has_what_was_written_before_it_was_asked_for(broker: Broker) 
     broker.write("riders", _id(50), None)
     assert broker.ask(count) == [(3, "Cy")]
     assert broker.ask("SELECT name FROM riders WHERE id = 50;") == []
+
+
+def test_rows_whose_time_to_live_is_over_are_left_out(broker: Broker) -> None:
+    broker.write("brief", b"a", {"n": 1}, at=1_000, partition=0)
+    broker.write("brief", b"b", {"n": 2}, at=2_000, partition=0)
+    broker.write("brief", b"c", {"n": 3}, at=1_000, partition=1)
+    assert broker.ask("SELECT id, n FROM brief ORDER BY id;") == [("a", 1), ("b", 2), ("c", 3)]
+
+    broker.write("brief", b"d", {"n": 4}, at=11_000, partition=0)
+
+    assert broker.ask("SELECT n FROM brief WHERE id = 'a';") == []
+    assert broker.ask("SELECT id, n FROM brief ORDER BY id;") == [("b", 2), ("c", 3), ("d", 4)]
 
 
 def test_values_with_parts_come_back_whole(broker: Broker) -> None:
