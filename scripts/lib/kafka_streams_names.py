@@ -22,6 +22,7 @@ THEIRS: Final[Mapping[str, str]] = {
         "filter filterNot mapValues toStream suppress transformValues groupBy join leftJoin outerJoin "
         "queryableStoreName"
     ),
+    "GlobalKTable": "queryableStoreName",
     "KGroupedStream": "count reduce aggregate windowedBy cogroup",
     "KGroupedTable": "count reduce aggregate",
     "CogroupedKStream": "cogroup aggregate windowedBy",
@@ -57,10 +58,18 @@ OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
     "KTable.join": ("Table.join", "a foreign key, of key and value too, is `on=`"),
     "KTable.leftJoin": ("Table.left_join", "a foreign key, of key and value too, is `on=`"),
     "KTable.transformValues": ("Table.map_values", "expressions over a row, without a store"),
+    "KTable.queryableStoreName": (
+        "Table.store_name",
+        "None where rows are computed from those of others",
+    ),
+    "GlobalKTable.queryableStoreName": ("GlobalTable.store_name", ""),
     "TimeWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
     "SessionWindowedKStream.emitStrategy": ("Grouped.windowed_by", "`emit=`"),
 }
 """Names of theirs: what does the same here, and how far. One that ours has too wins."""
+
+PROPERTIES: Final = ("Table.store_name", "GlobalTable.store_name")
+"""What is asked of a handle and makes no records."""
 
 OURS_ALONE: Final[Mapping[str, str]] = {
     "Topology.describe": "Topology.describe",
@@ -100,7 +109,7 @@ class Counterpart:
 
 def counterparts(ours: Iterable[str]) -> list[Counterpart]:
     """Return for each operator of Kafka Streams which of `ours` (`Stream.filter`) it is."""
-    known = list(ours)
+    known = [*ours, *PROPERTIES]
     return [
         _counterpart(interface, name, known)
         for interface, names in THEIRS.items()

@@ -4,9 +4,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kafka_streams_names import OTHERWISE, OURS_ALONE, THEIRS, counterparts, names_there
+from kafka_streams_names import (
+    OTHERWISE,
+    OURS_ALONE,
+    PROPERTIES,
+    THEIRS,
+    counterparts,
+    names_there,
+)
 from operator_evidence import SHOWN, ensure_shown, evidence_table, find_test
 from streams_page import operator_classes, operator_names
+
+from duolog.dsl.global_tables import GlobalTable
+from duolog.dsl.streams import Table
 
 
 def ours() -> list[str]:
@@ -40,7 +50,11 @@ def test_the_table_names_no_operator_that_has_gone() -> None:
     }
 
     assert set(OTHERWISE) <= theirs
-    assert {here for here, _ in OTHERWISE.values()} <= set(ours())
+    assert {here for here, _ in OTHERWISE.values()} <= {*ours(), *PROPERTIES}
+    handles = {of.__name__: of for of in (Table, GlobalTable)}
+    assert all(
+        hasattr(handles[of], name) for of, _, name in (one.partition(".") for one in PROPERTIES)
+    )
     assert set(OURS_ALONE) <= set(ours())
 
 

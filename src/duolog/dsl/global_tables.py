@@ -30,6 +30,11 @@ class GlobalTable:
         """The columns that its rows have."""
         return self.node.schema
 
+    @property
+    def store_name(self) -> str:
+        """The store that keeps its rows, for `application.store(name)`."""
+        return self.node.store
+
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
             f"a global table has no {name}: streams look it up, stream.join(table, on=...); "

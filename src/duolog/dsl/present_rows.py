@@ -8,6 +8,18 @@ from duolog.dsl.records import Records
 class PresentRows(Records):
     """A table whose rows can be read: a base of `Table`."""
 
+    @property
+    def store_name(self) -> str | None:
+        """The store that keeps its rows, for `application.store(name)`; None: they are computed from other tables' rows.
+
+        Example:
+            >>> from duolog import Topology, col
+            >>> prices = Topology("shop").table("prices", key="item STRING", value="price INT", store="kept")
+            >>> prices.store_name, prices.filter(col("price") > 3).store_name
+            ('kept', None)
+        """
+        return next(iter(self.node.stores), None)
+
     def to_pandas(self) -> Any:
         """Return the present rows as a pandas DataFrame, key columns first.
 

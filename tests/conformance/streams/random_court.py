@@ -11,7 +11,9 @@ What Streams does not have (rows with a time to live, some aggregates) the refer
 The reference goes through a source partition by partition; so with one task it gets all records in one.
 """
 
+from collections import defaultdict, deque
 from collections.abc import Callable
+from random import Random
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -71,6 +73,23 @@ class Court:
             for replays in (True, False)
         )
         return None if found == expected else _told(case, "replayed and not", found, expected)
+
+    def difference_when_interleaved(self, case: Case) -> str | None:
+        """Return how records differ that come from the partitions of topics in another order; None if they agree."""
+        rng = Random(case.seed)  # noqa: S311 - the same each time
+        one, other = (
+            run_in_memory(
+                self._spark,
+                case.plan,
+                batches,
+                cache_bytes_max=case.cache_bytes_max,
+                tasks=case.tasks,
+            )
+            for batches in ([_interleaved(of, rng) for of in case.batches], case.batches)
+        )
+        seen = _seen(case.plan, case.partitions)
+        found, expected = _by_key(seen(one)), _by_key(seen(other))
+        return None if found == expected else _told(case, "interleaved and not", found, expected)
 
     def smaller(self, case: Case) -> Case:
         """Return a smaller case that differs, too."""
@@ -185,6 +204,16 @@ def _by_key(batches: list[ByTopic]) -> list[Any]:
 
 def _in_one_partition(batches: Batches) -> Batches:
     return [[record._replace(partition=0) for record in batch] for batch in batches]
+
+
+def _interleaved(batch: list[Given], rng: Random) -> list[Given]:
+    """Return records in another order, in which those of one partition stay in theirs."""
+    queues: dict[tuple[str, int], deque[Given]] = defaultdict(deque)
+    for record in batch:
+        queues[record.topic, record.partition].append(record)
+    turns = [at for at, queue in queues.items() for _ in queue]
+    rng.shuffle(turns)
+    return [queues[at].popleft() for at in turns]
 
 
 def _told(case: Case, who: str, found: list[Any], expected: list[Any]) -> str:

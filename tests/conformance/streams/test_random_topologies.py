@@ -53,3 +53,15 @@ def test_all_say_the_same_of_random_topologies(court: Court, first: int) -> None
 def test_a_micro_batch_that_is_run_again_writes_the_same(court: Court, first: int) -> None:
     for seed in range(first, first + 20):
         assert court.difference_when_replayed(Case(seed)) is None
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.deep) for first in range(40, 1000, 40))]
+)
+def test_any_interleaving_of_partitions_writes_the_same(court: Court, first: int) -> None:
+    """Where several records are a micro-batch: who comes first there is told by time and place, not by arrival."""
+    cases = [case for seed in range(first, first + 40) if (case := Case(seed)).mode != "each"]
+
+    assert len(cases) > 10
+    for case in cases:
+        assert court.difference_when_interleaved(case) is None
