@@ -122,7 +122,8 @@ def a_copy_mends_it(bootstrap_servers: str) -> None:
 def a_partitioner_of_ones_own(bootstrap_servers: str) -> None:
     """Keep all trucks of a region together: the partition is a function of part of the key.
 
-    Here a producer chooses it; a topology does with `to("...", partitioner=an expression)`.
+    Here a producer chooses it; a topology does with `to("...", partitioner=...)`: an expression, or
+    a function of the key.
     """
     regions = sorted({truck.split("-")[0] for truck in TRUCKS})
     create(bootstrap_servers, "positions-by-region", len(regions))
