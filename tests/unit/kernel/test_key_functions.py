@@ -1,0 +1,107 @@
+"""Functions that choose partitions: the kernel asks once for a key, and waits for the answer."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from duolog import Topology
+from duolog.engine.key_functions import Answerer
+from duolog.engine.lower import lower
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import Plan
+from unit.kernel.driver import In, KernelDriver, kernel_package
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(60)]
+
+APPLICATION = "asking"
+TASKS = 3
+
+
+class Asking:
+    """Where the kernel's keys wait."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._asked: Any = kernel_package(spark).KeyFunctions
+        self._asked.reset(APPLICATION)
+
+    def take_keys(self, keys_max: int, _wait_ms: int) -> str:
+        taken: str = self._asked.take(APPLICATION, keys_max, 50)
+        return taken
+
+    def tell_of_keys(self, answers: str) -> None:
+        self._asked.tell(APPLICATION, answers)
+
+
+@contextmanager
+def answered(plan: Plan, asking: Asking) -> Iterator[None]:
+    """Answer what the kernel asks."""
+    answerer = Answerer(plan.key_functions, lambda: asking, APPLICATION)
+    answerer.start()
+    yield
+    answerer.close()
+
+
+def plan_of(function: Callable[[Any], int | None]) -> Plan:
+    topology = Topology("t")
+    orders = topology.stream("orders", key="id STRING", value="n BIGINT")
+    orders.to("out", partitioner=function)
+    orders.repartition(partitioner=function).group_by_key().count().to("counted")
+    return topology.build()
+
+
+def driver_of(spark: SparkSession, plan: Plan) -> KernelDriver:
+    return KernelDriver(spark, lower(find_levels(plan, TASKS), APPLICATION, cache_bytes_max=0))
+
+
+def test_each_key_is_asked_for_once_by_each_node_and_told_apart(spark: SparkSession) -> None:
+    asked: list[str] = []
+
+    def place(key: str) -> int | None:
+        asked.append(key)
+        return {"a": 2, "b": 1}.get(key)
+
+    plan = plan_of(place)
+    with answered(plan, Asking(spark)):
+        records = [In("orders", key, '{"n": 1}', at, 0, at) for at, key in enumerate("abcab")]
+        found = driver_of(spark, plan).batch(records)
+
+    chosen = {record.key: record.partition for record in found if record.topic == "out"}
+    assert chosen == {"a": 2, "b": 1, "c": None}
+    assert sorted(asked) == ["a", "a", "b", "b", "c", "c"]
+    counts = {record.key: record.value for record in found if record.topic == "counted"}
+    assert counts == {"a": '{"count":2}', "b": '{"count":2}', "c": '{"count":1}'}
+
+
+def test_a_function_that_fails_is_an_error_of_the_record_in_its_words(spark: SparkSession) -> None:
+    def refuse(key: str) -> int:
+        raise LookupError(f"no place for {key}")
+
+    plan = plan_of(refuse)
+    with answered(plan, Asking(spark)), pytest.raises(Py4JJavaError) as caught:
+        driver_of(spark, plan).pipe(In("orders", "a", '{"n": 1}'))
+
+    assert "refuse: LookupError: no place for a" in str(caught.value)
+
+
+def test_no_question_has_the_number_of_one_of_an_earlier_query(spark: SparkSession) -> None:
+    """Or an answer that comes late would be to another key."""
+    numbers: list[int] = []
+
+    class Numbered(Asking):
+        def take_keys(self, keys_max: int, wait_ms: int) -> str:
+            taken = super().take_keys(keys_max, wait_ms)
+            numbers.extend(question[0] for question in json.loads(taken))
+            return taken
+
+    plan = plan_of(len)
+    for _query in range(2):
+        with answered(plan, Numbered(spark)):
+            driver_of(spark, plan).pipe(In("orders", "a", '{"n": 1}'))
+
+    assert len(numbers) == 4
+    assert numbers == sorted(set(numbers))
