@@ -3,10 +3,8 @@
 They are under a licence of their own: nothing of them is copied here but the names of those that do not pass.
 """
 
-import hashlib
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -38,21 +36,3 @@ def all_cases() -> list[Case]:
 def needs_registry(case: Case) -> bool:
     """Tell if a statement of a case names a format that a schema registry knows the schemas of."""
     return any(_REGISTRY.search(statement) for statement in case.statements)
-
-
-def sample(cases: Iterable[Case], count: int) -> list[Case]:
-    """Return the same cases on every machine: of each category its share, by a hash of the titles."""
-    by_category: dict[str, list[Case]] = {}
-    for case in sorted(cases, key=_hash):
-        by_category.setdefault(case.category, []).append(case)
-    # The first of three is as far in its category as the second of nine.
-    placed = [
-        ((rank + 0.5) / len(found), case.title, case)
-        for found in by_category.values()
-        for rank, case in enumerate(found)
-    ]
-    return [case for _, _, case in sorted(placed, key=lambda place: place[:2])[:count]]
-
-
-def _hash(case: Case) -> str:
-    return hashlib.sha256(case.title.encode()).hexdigest()

@@ -10,10 +10,11 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.ksql.query_cases import ABSENT, PAGE, needs_registry, query_cases, sample
+from conformance.ksql.query_cases import ABSENT, PAGE, needs_registry, query_cases
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.listed import read_listed
 from duolog.testing.qtt.runner import run_case
+from duolog.testing.qtt.sampling import sample
 
 pytestmark = [
     pytest.mark.spark,

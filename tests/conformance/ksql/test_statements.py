@@ -3,6 +3,7 @@
 import pytest
 
 from conformance.ksql.query_cases import ABSENT, all_cases
+from duolog.cli.sql.layout import laid_out
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import parse
 
@@ -22,3 +23,18 @@ def test_every_statement_is_read() -> None:
                 unread.append(f"{case.title}: {error.message}")
 
     assert unread == []
+
+
+def test_every_statement_that_is_laid_out_says_the_same_and_stays_as_it_is() -> None:
+    changed = []
+
+    for statement in dict.fromkeys(one for case in all_cases() for one in case.statements):
+        try:
+            wanted = parse(statement)
+        except SqlError:
+            continue
+        once = laid_out(statement)
+        if parse(once) != wanted or laid_out(once) != once:
+            changed.append(statement)
+
+    assert changed == []

@@ -2,7 +2,12 @@
 
 from typing import Any
 
+import pytest
+
+from duolog.ksql.function_listing import FUNCTIONS
+from duolog.plan.sql.registry import SQL_FUNCTIONS
 from duolog.testing.qtt.cases import Case
+from duolog.testing.qtt.function_names import AGGREGATE, NAMES, SCALAR, TABLE
 from duolog.testing.qtt.runner import run_case
 
 SOURCE = "CREATE STREAM s (k STRING KEY, a INT) WITH (kafka_topic='s', value_format='JSON');"
@@ -20,6 +25,24 @@ def test_a_case_that_calls_a_function_of_the_test_jar_is_left_out() -> None:
 
     assert outcome.status == expecting.status == "skip"
     assert outcome.reason == "calls NO_SUCH, a function of ksqlDB's test jar"
+
+
+def test_all_functions_of_ksqldb_are_here() -> None:
+    assert (len(SCALAR), len(AGGREGATE), len(TABLE), len(NAMES)) == (129, 18, 2, 149)
+    assert sorted(NAMES - FUNCTIONS.keys()) == []
+
+
+def test_a_function_of_ksqldb_that_is_missing_is_no_function_of_the_test_jar(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(SQL_FUNCTIONS, "ABS")
+    query = "CREATE STREAM o AS SELECT k, ABS(a) AS b FROM s;"
+
+    outcome = run_case(case_of(query))
+    expecting = run_case(case_of(query, expectedException={"message": "something else"}))
+
+    assert (outcome.status, expecting.status) == ("error", "fail")
+    assert "Can't find any functions with the name 'ABS'" in outcome.reason
 
 
 def test_an_unknown_function_that_is_expected_passes() -> None:

@@ -1,4 +1,4 @@
-"""Statements laid out: one line where there is room, else each clause on a line, lists an item a line.
+"""Statements laid out: one line where there is room, else each clause on a line, lists an item a line, queries within as queries.
 
     CREATE TABLE by_airline WITH (KAFKA_TOPIC = 'by-airline') AS
     SELECT
@@ -24,10 +24,13 @@ _INDENT: Final = "  "
 _CLAUSES: Final = (
     ("SELECT",), ("FROM",), ("JOIN",), ("INNER", "JOIN"), ("LEFT", "JOIN"), ("RIGHT", "JOIN"), ("FULL", "JOIN"),
     ("LEFT", "OUTER", "JOIN"), ("RIGHT", "OUTER", "JOIN"), ("FULL", "OUTER", "JOIN"), ("WINDOW",), ("WHERE",),
-    ("GROUP", "BY"), ("PARTITION", "BY"), ("HAVING",), ("EMIT",), ("LIMIT",), ("UNION", "ALL"),
+    ("GROUP", "BY"), ("PARTITION", "BY"), ("HAVING",), ("QUALIFY",), ("ORDER", "BY"), ("EMIT",), ("LIMIT",), ("OFFSET",),
+    ("UNION",), ("UNION", "ALL"), ("INTERSECT",), ("EXCEPT",), ("CROSS", "JOIN"), ("CHANGES", "OF"), ("WITH",),
 )  # fmt: skip
-_LISTS: Final = {"SELECT": 1, "GROUP": 2, "PARTITION": 2}
+_LISTS: Final = {"SELECT": 1, "GROUP": 2, "PARTITION": 2, "ORDER": 2, "WITH": 1}
 """Clauses that are lists, and how many words they begin with."""
+_QUERIES: Final = ("SELECT", "WITH")
+"""What a query within a statement begins with."""
 _OPENING: Final = {"(": ")", "[": "]"}
 _ENDS: Final = frozenset({"(", ")", "[", "]", "<", ">", "CASE", "END"})
 _TIGHT_BEFORE: Final = frozenset({",", ";", ")", "]", ".", "->"})
@@ -58,6 +61,11 @@ _APART: Final = frozenset(
         "BETWEEN",
         "LIKE",
         "FROM",
+        "JOIN",
+        "OVER",
+        "QUALIFY",
+        "ALL",
+        "EXISTS",
     ]
 )
 """Words that a parenthesis stands apart from: it is no call's."""
@@ -141,6 +149,8 @@ def _clauses(statement: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
 def _begins(statement: Sequence[Piece], at: int) -> int:
     """Return with how many words a clause begins here; 0 if none does."""
     words = tuple(piece.word for piece in statement[at : at + 3])
+    if words[0] == "WITH" and (at + 1 == len(statement) or statement[at + 1].text == "("):
+        return 0  # Properties, and no queries.
     return max((len(one) for one in _CLAUSES if words[: len(one)] == one), default=0)
 
 
@@ -172,8 +182,11 @@ def _broken(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[s
         return
     opens, closes = group
     yield from _torn(pieces[: opens + 1], indent, begin)
-    for item in _items(pieces[opens + 1 : closes]):
-        yield from _broken(item, indent + _INDENT)
+    if pieces[opens + 1].word in _QUERIES:
+        yield from _lines(pieces[opens + 1 : closes], indent + _INDENT)
+    else:
+        for item in _items(pieces[opens + 1 : closes]):
+            yield from _broken(item, indent + _INDENT)
     yield from _broken(pieces[closes:], indent)
 
 
@@ -186,7 +199,7 @@ def _conditions(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
             between = True
         elif word == "AND" and between:
             between = False
-        elif word in {"AND", "OR"} and at > start:
+        elif word in {"AND", "OR"} and at > start and pieces[at - 1].word != "CREATE":
             cuts.append(pieces[start:at])
             start = at
     return [*cuts, pieces[start:]]
@@ -224,15 +237,18 @@ def _arms(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
 
 
 def _group(pieces: Sequence[Piece]) -> tuple[int, int] | None:
-    """Return where the first parentheses with something in them open and close."""
+    """Return where the first parentheses with something in them open and close; those of a query are taken first."""
+    found: list[tuple[int, int]] = []
+    opened: int | None = None
     for at, depth in _depths(pieces):
-        if depth == 0 and pieces[at].text in _OPENING and at + 1 < len(pieces):
-            closes = next(
-                (other for other, inner in _depths(pieces) if other > at and inner == 0), None
-            )
-            if closes is not None and closes > at + 1:
-                return at, closes
-    return None
+        if depth == 0 and opened is not None:
+            if at > opened + 1:
+                found.append((opened, at))
+            opened = None
+        if depth == 0 and pieces[at].text in _OPENING:
+            opened = at
+    of_queries = [one for one in found if pieces[one[0] + 1].word in _QUERIES]
+    return next(iter(of_queries or found), None)
 
 
 def _items(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:

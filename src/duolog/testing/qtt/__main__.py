@@ -8,11 +8,16 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-from duolog.testing.qtt.cases import read_cases
+from duolog.testing.qtt.cases import Case, read_cases
 from duolog.testing.qtt.listed import read_listed, write_listed
 from duolog.testing.qtt.runner import Outcome, run_case
+from duolog.testing.qtt.sampling import sample
+
+_ENGINES: Final = "driver: the kernel in memory; spark: streaming queries on a broker of their own, a record a micro-batch"
 
 
 def main() -> int:
@@ -28,12 +33,16 @@ def main() -> int:
         and (listed is None or case.title in listed)
     ]
 
+    if options.sample:
+        chosen = sample(chosen, options.sample)
+
     outcomes: list[Outcome] = []
-    for case in chosen:
-        outcome = run_case(case)
+    for outcome in (_on_spark if options.engine == "spark" else _in_memory)(chosen):
         outcomes.append(outcome)
         reason = outcome.reason.splitlines()[0][:200] if outcome.reason else ""
-        print(f"{outcome.status} {case.title} {reason}".rstrip(), file=sys.stderr, flush=True)
+        print(
+            f"{outcome.status} {outcome.case.title} {reason}".rstrip(), file=sys.stderr, flush=True
+        )
     _print_sums(outcomes)
     if options.report:
         rows = [_row(outcome) for outcome in outcomes]
@@ -43,13 +52,27 @@ def main() -> int:
     return int(any(outcome.status in {"fail", "error"} for outcome in outcomes))
 
 
+def _in_memory(cases: list[Case]) -> Iterator[Outcome]:
+    return map(run_case, cases)
+
+
+def _on_spark(cases: list[Case]) -> Iterator[Outcome]:
+    """Yield what becomes of each case on streaming queries of Spark, several side by side."""
+    # Imported here: the driver needs none of it.
+    from duolog.testing.qtt.on_spark import SparkRuns  # noqa: PLC0415
+
+    with SparkRuns() as runs:
+        yield from runs.outcomes(cases)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m duolog.testing.qtt", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--engine", choices=["driver"], default="driver")
+    parser.add_argument("--engine", choices=["driver", "spark"], default="driver", help=_ENGINES)
     parser.add_argument(
         "--shard", type=_shard, default=(0, 1), help="I/N: every Nth case, from the Ith on"
     )
+    parser.add_argument("--sample", type=int, help="so many of them, the same on every machine")
     parser.add_argument("--only", type=re.compile, help="cases whose title has this")
     parser.add_argument("--report", type=Path, help="what became of each case, as JSON")
     parser.add_argument("--page", type=Path, help="a page that lists the cases that do not pass")

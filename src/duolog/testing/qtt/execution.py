@@ -19,6 +19,7 @@ from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.comparison import same
 from duolog.testing.qtt.conditions import Mismatch, declared_partitions, ensure_conditions
+from duolog.testing.qtt.plan_runs import PlanRun, in_memory
 from duolog.testing.qtt.topics import Topics
 from duolog.testing.reference import SourceRecord
 
@@ -28,12 +29,14 @@ class CaseRun:
 
     Args:
         given: what SET would say, before the first statement.
+        run_plan: runs the plan of a query.
     """
 
-    def __init__(self, case: Case, given: dict[str, str]) -> None:
+    def __init__(self, case: Case, given: dict[str, str], run_plan: PlanRun = in_memory) -> None:
         self.done = 0
         """How many statements have run."""
         self._case = case
+        self._run_plan = run_plan
         self._session = SqlSession(given=given, of_tests=False)
         self._session.catalog.partitions.update(declared_partitions(case))
         self._topics = Topics()
@@ -127,13 +130,8 @@ class CaseRun:
             if source.topic not in with_inputs
             for record in self._topics.written[source.topic]
         ]
-        evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, passes_over=True)
-        try:
-            for record in given + replayed:
-                for out in evaluator.run([record]):
-                    self._topics.take(out)
-        finally:
-            evaluator.close()
+        for out in self._run_plan(plan, given + replayed):
+            self._topics.take(out)
 
     def _compare(self) -> None:
         wanted: dict[str, list[dict[str, Any]]] = {}

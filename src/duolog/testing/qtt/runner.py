@@ -13,31 +13,10 @@ from duolog.ksql.errors import SqlError
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.conditions import Mismatch, skipped_topics
 from duolog.testing.qtt.execution import CaseRun
+from duolog.testing.qtt.function_names import NAMES
+from duolog.testing.qtt.plan_runs import PlanRun, in_memory
 
 Status = Literal["pass", "fail", "error", "skip"]
-_AGGREGATES: Final = frozenset(
-    [
-        "ATTR",
-        "AVG",
-        "COLLECT_LIST",
-        "COLLECT_SET",
-        "CORRELATION",
-        "COUNT",
-        "COUNT_DISTINCT",
-        "EARLIEST_BY_OFFSET",
-        "HISTOGRAM",
-        "LATEST_BY_OFFSET",
-        "MAX",
-        "MIN",
-        "STDDEV_SAMP",
-        "STDDEV_SAMPLE",
-        "SUM",
-        "SUM_LIST",
-        "TOPK",
-        "TOPKDISTINCT",
-    ]
-)
-"""ksqlDB's own: one that is not known is a failure, and no function of the test jar."""
 _UNKNOWN_FUNCTION: Final = re.compile(r"Can't find any functions with the name '(\w+)'")
 
 
@@ -51,21 +30,21 @@ class Outcome:
     ms: int
 
 
-def run_case(case: Case) -> Outcome:
-    """Run a case, and say what became of it."""
+def run_case(case: Case, run_plan: PlanRun = in_memory) -> Outcome:
+    """Run a case, and say what became of it; `run_plan` runs the plans of its queries."""
     started = time.monotonic()
     status: Status = "pass"
     reason = ""
     try:
         if case.expected_error is None:
-            _run(case)
+            _run(case, run_plan)
             if topics := skipped_topics(case):
                 status, reason = (
                     "skip",
                     f"asks for topics within a query, which there are not: {topics[0]}",
                 )
         else:
-            _ensure_fails(case)
+            _ensure_fails(case, run_plan)
     except Mismatch as mismatch:
         status, reason = "fail", str(mismatch)
     except _OfTestJar as missing:
@@ -77,9 +56,9 @@ def run_case(case: Case) -> Outcome:
     return Outcome(case, status, reason[:2000], round((time.monotonic() - started) * 1000))
 
 
-def _run(case: Case) -> None:
+def _run(case: Case, run_plan: PlanRun) -> None:
     try:
-        CaseRun(case, _settings(case)).run()
+        CaseRun(case, _settings(case), run_plan).run()
     except SqlError as error:
         _ensure_not_of_test_jar(error)
         raise
@@ -104,9 +83,9 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _ensure_fails(case: Case) -> None:
+def _ensure_fails(case: Case, run_plan: PlanRun) -> None:
     wanted = (case.expected_error or {}).get("message", "")
-    run = CaseRun(case, _settings(case))
+    run = CaseRun(case, _settings(case), run_plan)
     try:
         run.run()
     except SqlError as error:
@@ -138,5 +117,5 @@ class _OfTestJar(Exception):
 
 def _ensure_not_of_test_jar(error: SqlError) -> None:
     found = _UNKNOWN_FUNCTION.match(error.message)
-    if found and found[1] not in _AGGREGATES:
+    if found and found[1] not in NAMES:
         raise _OfTestJar(f"calls {found[1]}, a function of ksqlDB's test jar") from error

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from duolog.cli.main import cli
 from duolog.cli.sql.layout import WIDTH, laid_out
 from duolog.ksql.errors import SqlError
+from duolog.ksql.session import parse
 
 LONG = """
 -- Late flights.
@@ -113,3 +114,87 @@ def test_a_file_that_cannot_be_read_is_not_touched(tmp_path: Path) -> None:
 
     assert (done.return_value, path.read_text()) == (2, "selct  1;")
     assert f"{path}:1:1: " in done.stderr
+
+
+QUERIES = """
+create table t with (kafka_topic='t') as with big as (select customer, amount from orders where amount > 1000 and customer is not null
+and item in ('a', 'b')), small(a,b) as (select customer, amount from orders) select customer, count(*) as n from big -- the big ones
+ inner join (select customer, city from customers where city is not null and customer is not null and age > 17) c on big.customer=c.customer
+group by customer emit changes;
+insert into s select id, name, something_long_as_a_name, another_long_name from first_stream union all select id, name, x, y from second_stream;
+create or replace stream changes_of_a_table_with_a_long_name with (kafka_topic='changes-of-it') as changes of a_long_name;
+select customer, sum(amount) over(partition by customer order by at) from orders qualify amount > 10 order by customer desc, amount limit 5 offset 3;
+"""
+QUERIES_LAID_OUT = """\
+CREATE TABLE t WITH (kafka_topic = 't') AS
+WITH
+  big AS (
+    SELECT customer, amount
+    FROM orders
+    WHERE amount > 1000 AND customer IS NOT NULL AND item IN ('a', 'b')
+  ),
+  small (a, b) AS (SELECT customer, amount FROM orders)
+SELECT customer, COUNT(*) AS n
+FROM big -- the big ones
+INNER JOIN (
+  SELECT customer, city
+  FROM customers
+  WHERE city IS NOT NULL AND customer IS NOT NULL AND age > 17
+) c ON big.customer = c.customer
+GROUP BY customer
+EMIT CHANGES;
+
+INSERT INTO s
+SELECT id, name, something_long_as_a_name, another_long_name
+FROM first_stream
+UNION ALL
+SELECT id, name, x, y
+FROM second_stream;
+
+CREATE OR REPLACE STREAM changes_of_a_table_with_a_long_name WITH (
+  kafka_topic = 'changes-of-it'
+) AS
+CHANGES OF a_long_name;
+
+SELECT customer, SUM(amount) OVER (PARTITION BY customer ORDER BY at)
+FROM orders
+QUALIFY amount > 10
+ORDER BY customer DESC, amount
+LIMIT 5
+OFFSET 3;
+"""
+
+
+def test_queries_within_statements_are_laid_out_as_queries() -> None:
+    assert laid_out(QUERIES) == QUERIES_LAID_OUT
+    assert laid_out(QUERIES_LAID_OUT) == QUERIES_LAID_OUT
+
+
+_PLAIN_QUERIES = st.builds(
+    "select {} as x, some_column, another_column from orders where {} is not null".format, _NAMES, _NAMES
+)  # fmt: skip
+_NESTED = st.recursive(
+    _PLAIN_QUERIES,
+    lambda inner: st.one_of(
+        inner.map("select x, count(*) as n from ({}) as inner_rows group by x".format),
+        st.tuples(inner, _PLAIN_QUERIES).map("{0[1]} union all {0[0]}".format),
+        st.tuples(inner, inner).map(
+            "select l.x from ({0[0]}) l -- told\n join ({0[1]}) r on l.x = r.x and l.y = r.y".format
+        ),
+    ),
+    max_leaves=5,
+)
+
+
+@given(_NESTED, _NESTED)
+def test_queries_within_queries_say_the_same_when_they_are_laid_out(one: str, two: str) -> None:
+    text = f"create table t as with a as ({one}), /* two */ b (x) as ({two}) select x from a emit changes;"  # noqa: S608 - run by nobody
+    wanted = parse(text)
+
+    once = laid_out(text)
+
+    assert laid_out(once) == once
+    assert parse(once) == wanted
+    assert once.count("-- told") == text.count("-- told")
+    assert once.count("/* two */") == 1
+    assert all(len(line) <= WIDTH or "--" in line or "/*" in line for line in once.splitlines())
