@@ -114,6 +114,7 @@ def test_values_of_all_types_come_back_as_they_were_given(ask: Ask) -> None:
         ("ARRAY_DISTINCT(ARRAY[1, NULL, 1, NULL])", [1, None]),
         ("AS_MAP(ARRAY['a', 'b', 'a'], ARRAY[1, 2, 3])", {"b": 2, "a": 3}),
         ("MAP('k' := 1, 'k' := 2)", {"k": 2}),
+        ("MAP('k' := 1)", {"k": 1}),
         ("STRUCT(a := id, b := tags)", {"A": 1, "B": ["a", "b"]}),
         ("TRANSFORM(tags, x => UCASE(x))", ["A", "B"]),
         ("FILTER(props, (k, v) => v > 0)", {"x": 1}),

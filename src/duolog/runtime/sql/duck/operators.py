@@ -105,8 +105,10 @@ def _map(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
     """Java's maps have null keys, written as null; DuckDB's have none. The last value of a key counts."""
     assert isinstance(result, Map), result
     keys = [f"coalesce({key}, 'null')" if result.key == STRING else key for key in args[::2]]
-    one_by_one = (f"MAP {{{key}: {value}}}" for key, value in zip(keys, args[1::2], strict=True))
-    return f"CAST(map_concat({', '.join(one_by_one)}) AS {duck_type(result)})"
+    one_by_one = [f"MAP {{{key}: {value}}}" for key, value in zip(keys, args[1::2], strict=True)]
+    # DuckDB joins two maps and more.
+    joined = one_by_one[0] if len(one_by_one) == 1 else f"map_concat({', '.join(one_by_one)})"
+    return f"CAST({joined} AS {duck_type(result)})"
 
 
 def _struct(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
