@@ -112,7 +112,9 @@ public final class MicroBatchEnds {
       long first = left.reached(p, (int) left.at[p]);
       for (int q = 0; q < other.times.length; q++) {
         long last = other.at[q] == 0 ? -1 : other.reached(q, (int) other.at[q] - 1);
-        if (last > first || (last == first && left.table && !other.table)) {
+        boolean goesBehind = last > first || (last == first && left.table && !other.table);
+        // A record without a timestamp has no place among the others.
+        if (last >= 0 && goesBehind) {
           System.out.println("overtaken:" + seed);
         }
       }
@@ -136,6 +138,9 @@ public final class MicroBatchEnds {
 
     @Override
     Map<TopicPartition, Long> firstFrom(Collection<TopicPartition> partitions, long time) {
+      if (time < 0) {
+        throw new IllegalArgumentException("Kafka's consumer finds nothing from " + time + " on");
+      }
       Map<TopicPartition, Long> found = new HashMap<>();
       for (TopicPartition partition : partitions) {
         long[] times = topics.get(partition.topic()).times[partition.partition()];
@@ -184,9 +189,13 @@ public final class MicroBatchEnds {
       for (int p = 0; p < times.length; p++) {
         times[p] = new long[random.nextInt(20)];
         long time = 0;
+        boolean hasNone = random.nextInt(6) == 0;
         for (int i = 0; i < times[p].length; i++) {
           time += random.nextInt(4);
           times[p][i] = random.nextInt(8) == 0 ? Math.max(0, time - 5) : time;
+          if (hasNone) {
+            times[p][i] = -1 - random.nextInt(3);
+          }
         }
       }
       at = new long[times.length];
@@ -238,7 +247,7 @@ public final class MicroBatchEnds {
     }
 
     long reached(int partition, int offset) {
-      long largest = -1;
+      long largest = Long.MIN_VALUE;
       for (int i = 0; i <= offset; i++) {
         largest = Math.max(largest, times[partition][i]);
       }

@@ -167,8 +167,9 @@ final class Horizon {
   private boolean cut(Share share, Collection<TopicPartition> partitions, Left first) {
     // As said at FIRST.
     boolean waits = first.share.stream.isTable() && !share.stream.isTable();
-    Map<TopicPartition, Long> behind =
-        times.firstFrom(partitions, waits ? first.time : first.time + 1);
+    long from = waits ? first.time : Windows.end(first.time, 1);
+    // Nobody is before records that have no time, and negative times cannot be asked for.
+    Map<TopicPartition, Long> behind = times.firstFrom(partitions, Math.max(0, from));
     Map<TopicPartition, Long> ends = new HashMap<>(share.end);
     behind.forEach(
         (partition, offset) ->
