@@ -15,7 +15,7 @@ from conformance.streams.judge import Given
 from conformance.streams.judged_cases import Mode, cache_of
 from duolog import Topology
 from duolog.plan.calendar_windows import CalendarWindows
-from duolog.plan.nodes import AggregateNode, Plan
+from duolog.plan.nodes import AggregateNode, ForeignJoin, Plan
 from growing import of_streams, of_tables
 from growing.growth import (
     GLOBAL,
@@ -31,6 +31,9 @@ from growing.growth import (
 STEPS_MAX: Final = 8
 RECORDS_MAX: Final = 60
 TOPICS: Final = (*STREAMS, *STREAMS, *TABLES, GLOBAL, *WINDOWED)
+MIXED: Final = ("x", "k5", "k10", "K", "0", "00", "~", "é", "aaa", "eight-by", "more-than-eight")
+"""Keys of all lengths; the few of `TEXTS` meet more often."""
+OF_ONE_LENGTH: Final = tuple(f"k{number}" for number in range(10))
 _IN_MARCH_MS: Final = 1_774_000_000_000
 _DAYS_MS: Final = 500 * 24 * 3_600_000
 
@@ -56,6 +59,14 @@ class Case:
     @cached_property
     def partitions(self) -> int:
         return 1 if self.mode == "late" else self._rng("partitions").choice([1, 2])
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """What keys are, and texts in values; which of several lengths asks first for a foreign key is our own."""
+        if self._rng("keys").randrange(6):
+            return TEXTS
+        asks = any(isinstance(node, ForeignJoin) for node in self.plan.nodes)
+        return OF_ONE_LENGTH if asks else MIXED
 
     @cached_property
     def cache_bytes_max(self) -> int:
@@ -134,9 +145,9 @@ class Case:
         at, scale = self._origin(rng, max(times))
         null_keys, null_values = rng.choice([(8, 8), (15, 4), (4, 15)])
         for number, (topic, time) in enumerate(zip(topics, times, strict=True)):
-            key = None if rng.randrange(null_keys) == 0 else rng.choice(TEXTS)
+            key = None if rng.randrange(null_keys) == 0 else rng.choice(self.keys)
             row: tuple[object, ...] | None = (
-                rng.choice([None, *TEXTS, *TEXTS]),
+                rng.choice([None, *self.keys, *self.keys]),
                 rng.choice([None, *range(-3, 4)]),
             )
             if rng.randrange(null_values) == 0:
@@ -145,9 +156,12 @@ class Case:
             start = now // WINDOW_MS * WINDOW_MS
             bounds = (start, start + WINDOW_MS) if topic in WINDOWED else ()
             headers = ((HEADER, str(number).encode()),) if rng.randrange(3) else ()
-            partition = _partition(key, self.partitions)
+            partition = self._partition(key)
             keys = None if key is None else (key, *bounds)
             yield Given(topic, keys, row, now, partition, headers)
+
+    def _partition(self, key: str | None) -> int:
+        return self.keys.index(key) % self.partitions if key else 0
 
     def _origin(self, rng: Random, latest: int) -> tuple[int, int]:
         """Return when time begins, and how long a millisecond lasts; before 1970 Streams has no windows."""
@@ -171,10 +185,6 @@ def _by_topic(batches: list[list[Given]]) -> Iterator[list[Given]]:
 
 def _if_still(differs: Callable[[Case], bool], case: Case, fewer: Case) -> Case:
     return fewer if fewer.records and differs(fewer) else case
-
-
-def _partition(key: str | None, partitions: int) -> int:
-    return TEXTS.index(key) % partitions if key else 0
 
 
 def _any_times(rng: Random) -> list[int]:

@@ -36,6 +36,9 @@ What is different on purpose:
     behind it may be taken earlier           rows of foreign-key joins have not changed, versions or not
     a foreign-key join tells of a deletion   Streams drops the answer to it, as it is that of an older row, and what had
     behind which a newer row came            been joined stays. Seen where timestamps fall within a micro-batch
+    who has subscribed to one row of a       Streams goes through them by the bytes of their serialized keys, as its store has them. Here it is
+    foreign-key join is told in an order     the order of Spark's bytes: of one text the shorter first, a number from its last byte on. What each
+    of our own                               key is told is the same; judged with texts of one length
     a filtered table is silent about rows    Streams' filter is too where somebody reads old values;
     that never passed                        else it hands on a deletion for each of them. The judge
                                              asks its filters for old values
