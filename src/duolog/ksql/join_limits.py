@@ -34,7 +34,8 @@ def ensure_windows_fit(left: Relation, right: Relation) -> None:
             for side, of in ((left, one), (right, other))
         )
         raise SqlError(f"Can not join windowed source to non-windowed source.\n{told}")
-    if one.kind == other.kind and (one.size_ms is None) != (other.size_ms is None):
+    sessions = "SESSION" in {one.kind, other.kind}
+    if not sessions and (one.size_ms is None) != (other.size_ms is None):
         raise SqlError(
             f"Incompatible windowed sources.\nLeft source: {one}\nRight source: {other}\n"
             "Windows of the calendar can only be joined to other windows of the calendar"

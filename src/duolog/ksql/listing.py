@@ -169,6 +169,7 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
         ("Kafka topic", source.topic),
         ("Partitions", state.catalog.partitions.get(source.topic)),
         ("Windowed", _windowed(source)),
+        *((("TTL", f"{source.ttl_ms} ms"),) if source.ttl_ms is not None else ()),
         ("Read-only", source.read_only),
         ("Statement", source.statement),
     )

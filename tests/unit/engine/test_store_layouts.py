@@ -121,6 +121,7 @@ def test_the_time_that_rows_live_may_change_and_whether_there_is_one_may_not() -
                 calendar("day", time_zone="UTC"),
                 calendar("week", time_zone="Europe/Berlin"),
                 calendar("week", time_zone="UTC", first_day="sunday"),
+                calendar("week", time_zone="UTC", offset="6 days"),
                 tumbling("7 days"),
             ],
         ),

@@ -197,12 +197,13 @@ def test_strict_cannot_read_them(window: str) -> None:
     assert "Syntax Error" in caught.value.message
 
 
-def test_months_cannot_be_joined_with_windows_of_a_length() -> None:
+@pytest.mark.parametrize("other", ["visits", "looks"])
+def test_months_cannot_be_joined_with_windows_of_a_length(other: str) -> None:
     months = "window_type='TUMBLING', window_size='1 MONTH'"
     with pytest.raises(SqlError) as caught:
         planned(
             f"CREATE TABLE m (id INT PRIMARY KEY, n INT) WITH (kafka_topic='m', format='JSON', {months}); "
-            "CREATE STREAM made AS SELECT * FROM visits v JOIN m ON v.id = m.id"
+            f"CREATE STREAM made AS SELECT * FROM {other} v JOIN m ON v.id = m.id"
         )
 
     assert "Windows of the calendar can only be joined" in caught.value.message

@@ -6,7 +6,7 @@ from duolog.ksql.declarations import declaration
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.plan.nodes import AggregateNode, TableSource, ToTable
-from unit.ksql.joined import BEGIN, STRICT, planned, run
+from unit.ksql.joined import BEGIN, STRICT, Given, in_kernel, planned, run
 
 BRIEF = """CREATE TABLE brief (id INT PRIMARY KEY, a INT, h BYTES HEADER('h'))
     WITH (kafka_topic='brief', format='JSON', ttl='10 MILLISECONDS');"""
@@ -14,16 +14,19 @@ STAYS = "CREATE TABLE brief (id INT PRIMARY KEY, a INT) WITH (kafka_topic='brief
 PLAIN = BRIEF.replace(", h BYTES HEADER('h')", "")
 
 
+COUNTED = "CREATE TABLE made WITH (ttl='10 MILLISECONDS') AS SELECT id, COUNT(*) AS n, MAX(km) AS km FROM ends GROUP BY id"
+ENDS: tuple[Given, ...] = (
+    ("ends", 1, {"KM": 5}, 0),
+    ("ends", 1, {"KM": 3}, 9),
+    ("ends", 2, {"KM": 3}, 18),
+    ("ends", 1, {"KM": 4}, 18),
+    ("ends", 2, {"KM": 3}, 30),
+    ("ends", 1, {"KM": 1}, 30),
+)
+
+
 def test_a_group_that_was_silent_for_too_long_begins_anew() -> None:
-    written = run(
-        "CREATE TABLE made WITH (ttl='10 MILLISECONDS') AS SELECT id, COUNT(*) AS n, MAX(km) AS km FROM ends GROUP BY id",
-        ("ends", 1, {"KM": 5}, 0),
-        ("ends", 1, {"KM": 3}, 9),
-        ("ends", 2, {"KM": 3}, 18),
-        ("ends", 1, {"KM": 4}, 18),
-        ("ends", 2, {"KM": 3}, 30),
-        ("ends", 1, {"KM": 1}, 30),
-    )
+    written = run(COUNTED, *ENDS)
 
     assert [(key, value["N"], value["KM"]) for key, value, _ in written] == [  # type: ignore[index]
         (1, 1, 5),
@@ -35,6 +38,14 @@ def test_a_group_that_was_silent_for_too_long_begins_anew() -> None:
     ]
 
 
+@pytest.mark.spark
+def test_the_kernel_lets_the_same_rows_go() -> None:
+    query = f"{BRIEF} CREATE STREAM made AS SELECT e.id, b.a FROM ends e LEFT JOIN brief b ON e.id = b.id"
+
+    assert in_kernel(COUNTED, *ENDS) == run(COUNTED, *ENDS)
+    assert in_kernel(query, *JOINED) == run(query, *JOINED)
+
+
 def test_distinct_rows_are_there_again_when_they_were_gone() -> None:
     written = run(
         "CREATE TABLE made WITH (ttl='10 MILLISECONDS') AS SELECT DISTINCT city FROM rides",
@@ -44,16 +55,21 @@ def test_distinct_rows_are_there_again_when_they_were_gone() -> None:
     assert [(key, at) for key, _, at in written] == [("Bonn", 0), ("Bonn", 20)]
 
 
+JOINED: tuple[Given, ...] = (
+    ("brief", 1, {"A": 1}, 0),
+    ("brief", 2, {"A": 2}, 5),
+    ("ends", 1, {"KM": 5}, 6),
+    ("brief", 3, {"A": 3}, 12),
+    ("ends", 1, {"KM": 5}, 13),
+    ("ends", 2, {"KM": 5}, 13),
+)
+
+
 @pytest.mark.parametrize("declared", [PLAIN, BRIEF])
 def test_a_join_finds_no_row_that_has_gone(declared: str) -> None:
     written = run(
         f"{declared} CREATE STREAM made AS SELECT e.id, b.a FROM ends e LEFT JOIN brief b ON e.id = b.id",
-        ("brief", 1, {"A": 1}, 0),
-        ("brief", 2, {"A": 2}, 5),
-        ("ends", 1, {"KM": 5}, 6),
-        ("brief", 3, {"A": 3}, 12),
-        ("ends", 1, {"KM": 5}, 13),
-        ("ends", 2, {"KM": 5}, 13),
+        *JOINED,
     )
 
     assert [value["A"] for _, value, _ in written] == [1, None, 2]  # type: ignore[index]

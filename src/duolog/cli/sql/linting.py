@@ -17,6 +17,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.script import is_blank, parse, pieces, substituted, uses_variables
 from duolog.ksql.session import SqlSession
+from duolog.ksql.windowing import windows_of
 
 _DEFINE: Final = re.compile(r"\bDEFINE\s+(\w+)\s*=", re.IGNORECASE)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
@@ -142,10 +143,18 @@ def _old_functions(node: exp.Expression) -> Iterator[Told]:
 def _windows_without_grace(node: exp.Expression) -> Iterator[Told]:
     for part in node.find_all(nodes.StreamWindow):
         if part.args.get("grace") is None:
-            told = (
-                "without GRACE PERIOD late records are taken for 24 hours, and windows kept so long"
-            )
-            yield part, told
+            yield part, _without_grace(part)
+
+
+def _without_grace(window: nodes.StreamWindow) -> str:
+    """Say what becomes of late records: they are taken for a day from the start of a window, unless it is longer."""
+    try:
+        taken = windows_of(window).grace_ms > 0
+    except SqlError:  # The statement is told of it.
+        taken = True
+    if taken:
+        return "without GRACE PERIOD late records are taken for 24 hours, and windows kept so long"
+    return "without GRACE PERIOD what comes when a window has ended is left out of it"
 
 
 def _joins_without_grace(node: exp.Expression) -> Iterator[Told]:

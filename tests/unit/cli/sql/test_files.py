@@ -2,6 +2,7 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from duolog.cli.main import cli
@@ -109,6 +110,22 @@ SELECT * FROM ${{nothing}};
         (11, "error", "syntax"),
         (12, "warning", "undefined-variable"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        ("1 HOUR", "are taken for 24 hours"),
+        ("1 MONTH", "is left out of it"),
+        ("1 DAY", "is left out of it"),
+    ],
+)
+def test_what_becomes_of_late_records_is_said(size: str, said: str) -> None:
+    text = f"{FLIGHTS}CREATE TABLE c AS SELECT carrier, COUNT(*) n FROM flights WINDOW TUMBLING (SIZE {size}) GROUP BY carrier;"  # noqa: S608
+
+    (found,) = findings_of(text)
+
+    assert said in found.text
 
 
 def test_what_is_right_has_no_findings_and_the_status_tells(tmp_path: Path) -> None:
