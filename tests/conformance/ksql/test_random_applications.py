@@ -1,0 +1,44 @@
+"""Random applications in SQL: what is in their tables at the end, and in their streams, is what DuckDB says of the records.
+
+DuckDB reads the same records by other statements: the last row of each key is a table's, no comparison is null, rows without
+a key are in no group. A failure prints the seed and the statements; `scripts/test --deep` runs many seeds.
+"""
+
+import os
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.ksql.random_runs import application, run_in_parts, run_one_by_one, told
+
+pytestmark = pytest.mark.spark
+
+SEEDS: Final = range(3)
+DEEP: Final = range(1000, 1000 + int(os.environ.get("DUOLOG_RANDOM_SQL", "300")))
+PARTS: Final = 10
+
+
+def surprises(seed: int) -> str:
+    """Run an application, and say what is otherwise than the judge has it."""
+    in_parts = seed % 2 == 0
+    app = application(seed, queries=5, in_parts=in_parts)
+    try:
+        found = run_in_parts(app) if in_parts else run_one_by_one(app)
+        return told(app, found) if found else ""
+    finally:
+        app.close()
+
+
+def test_random_applications_hold_what_duckdb_says(spark: SparkSession) -> None:
+    found = [wrong for seed in SEEDS if (wrong := surprises(seed))]
+
+    assert found == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(PARTS))
+def test_many_random_applications_hold_what_duckdb_says(spark: SparkSession, part: int) -> None:
+    found = [wrong for seed in DEEP[part::PARTS] if (wrong := surprises(seed))]
+
+    assert found == []
