@@ -66,6 +66,8 @@ _MEANING: Final = {
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
     f"{_ROCKSDB}.boundedMemoryUsage": "true",
+    # Counting rows reads each key once more before it is written.
+    f"{_ROCKSDB}.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     # How long the shuffle of real time may hold a record back: 50 ms for each shuffle by default.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",

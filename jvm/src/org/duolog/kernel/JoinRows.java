@@ -85,20 +85,25 @@ final class JoinRows implements Store {
     List<Found> found = new ArrayList<>();
     if (from <= last) {
       for (long bucket : lists.time().between(from, last)) {
-        int before = found.size();
-        lists
-            .of(bucket, key)
-            .visit(
-                rowColumns,
-                (row, ts) -> {
-                  if (ts >= from && ts <= last) {
-                    found.add(new Found(row, ts));
-                  }
-                });
-        found.subList(before, found.size()).sort(BY_TIME);
+        RowList list = lists.find(bucket, key);
+        if (list != null) {
+          visit(list, from, last, found);
+        }
       }
     }
     return found;
+  }
+
+  private void visit(RowList list, long first, long last, List<Found> found) {
+    int before = found.size();
+    list.visit(
+        rowColumns,
+        (row, ts) -> {
+          if (ts >= first && ts <= last) {
+            found.add(new Found(row, ts));
+          }
+        });
+    found.subList(before, found.size()).sort(BY_TIME);
   }
 
   @Override

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.json.JsonReadFeature;
+import com.fasterxml.jackson.core.util.JsonRecyclerPools;
 import java.io.IOException;
 import java.io.Serializable;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -34,6 +35,8 @@ public final class JsonReader implements Serializable {
           // The keys of a MAP may be any: they are not kept, nor do they fail for their hashes.
           .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .disable(JsonFactory.Feature.FAIL_ON_SYMBOL_HASH_OVERFLOW)
+          // Jackson's own is one for each thread, and Spark's tasks have so many that a look-up is dear.
+          .recyclerPool(JsonRecyclerPools.newConcurrentDequePool())
           .streamReadConstraints(
               StreamReadConstraints.builder()
                   .maxNestingDepth(NESTING_MAX)

@@ -2,10 +2,8 @@ package org.duolog.kernel;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
 
@@ -199,10 +197,9 @@ final class KeyValueStore implements Store {
   }
 
   private void tellUpdates() {
-    Set<Entry> updated = task.untold;
-    task.untold = new LinkedHashSet<>();
     byte[] current = scope.origin;
-    for (Entry entry : updated) {
+    for (Entry entry; (entry = task.untold.first()) != null; ) {
+      task.untold.remove(entry);
       Untold untold = task.letGo(entry);
       boolean wasNeverTold = entry.row == null && untold.old == null;
       if (!wasNeverTold) {
@@ -271,6 +268,8 @@ final class KeyValueStore implements Store {
     UnsafeRow row;
     long ts;
     private Untold untold;
+    private Entry toldBefore;
+    private Entry toldBehind;
     private boolean dirty;
     private boolean forgotten;
     private long counted;
@@ -317,11 +316,38 @@ final class KeyValueStore implements Store {
     }
   }
 
+  /** Entries in a list through themselves: a set of them would look up each at each update. */
+  private static final class ByLastUpdate {
+    private final Entry ends = new Entry(null);
+
+    ByLastUpdate() {
+      ends.toldBefore = ends;
+      ends.toldBehind = ends;
+    }
+
+    /** The entry whose last update is the oldest, or null. */
+    Entry first() {
+      return ends.toldBehind == ends ? null : ends.toldBehind;
+    }
+
+    void add(Entry entry) {
+      entry.toldBefore = ends.toldBefore;
+      entry.toldBehind = ends;
+      ends.toldBefore.toldBehind = entry;
+      ends.toldBefore = entry;
+    }
+
+    void remove(Entry entry) {
+      entry.toldBefore.toldBehind = entry.toldBehind;
+      entry.toldBehind.toldBefore = entry.toldBefore;
+    }
+  }
+
   /** What a task has in memory; {@code untoldBytes} is the part of {@code bytes} that is held back. */
   private static final class Task {
     final Map<UnsafeRow, Entry> entries = new HashMap<>();
     final List<Entry> dirty = new ArrayList<>();
-    Set<Entry> untold = new LinkedHashSet<>();
+    final ByLastUpdate untold = new ByLastUpdate();
     long untoldBytes;
     long bytes;
 

@@ -33,7 +33,8 @@ final class RowList {
 
   private boolean dirty;
 
-  private RowList(long bucket, UnsafeRow key) {
+  /** A list of which the state has nothing, or that is still to be read. */
+  RowList(long bucket, UnsafeRow key) {
     this.bucket = bucket;
     this.key = key;
   }
@@ -43,17 +44,15 @@ final class RowList {
     void visit(UnsafeRow row, long ts);
   }
 
-  static RowList read(BucketStore state, long bucket, UnsafeRow key) {
-    RowList list = new RowList(bucket, key);
-    byte[] first = state.bytes(bucket, list.keyOf(0));
+  void read(BucketStore state) {
+    byte[] first = state.bytes(bucket, keyOf(0));
     if (first != null) {
-      list.stored = (int) Platform.getLong(first, Platform.BYTE_ARRAY_OFFSET);
-      list.chunks.add(new Chunk(first));
-      for (int i = 1; i < list.stored; i++) {
-        list.chunks.add(new Chunk(state.bytes(bucket, list.keyOf(i))));
+      stored = (int) Platform.getLong(first, Platform.BYTE_ARRAY_OFFSET);
+      chunks.add(new Chunk(first));
+      for (int i = 1; i < stored; i++) {
+        chunks.add(new Chunk(state.bytes(bucket, keyOf(i))));
       }
     }
-    return list;
   }
 
   /** The key of the list that a key of the state is the first chunk's of; null for another chunk's. */

@@ -66,6 +66,13 @@ final class RowLists implements Serializable {
     return writeThrough;
   }
 
+  /** The same of who only looks: null where there is none for certain. */
+  RowList find(long bucket, UnsafeRow key) {
+    Map<UnsafeRow, RowList> known = task.lists.get(bucket);
+    boolean mayBeThere = task.stored.contains(bucket) || known != null && known.containsKey(key);
+    return mayBeThere ? of(bucket, key) : null;
+  }
+
   /** The list of a key in a bucket; it may be empty. Valid until the next one is asked for. */
   RowList of(long bucket, UnsafeRow key) {
     Map<UnsafeRow, RowList> known = task.lists.computeIfAbsent(bucket, unused -> new HashMap<>());
@@ -75,7 +82,10 @@ final class RowLists implements Serializable {
         forget();
         known = task.lists.computeIfAbsent(bucket, unused -> new HashMap<>());
       }
-      list = RowList.read(state, bucket, key.copy());
+      list = new RowList(bucket, key.copy());
+      if (task.stored.contains(bucket)) {
+        list.read(state);
+      }
       known.put(list.key, list);
       task.bytes += OVERHEAD_BYTES + list.bytes();
     }
@@ -99,9 +109,7 @@ final class RowLists implements Serializable {
   /** The keys of all lists of a bucket that are not empty. */
   Set<UnsafeRow> keys(long bucket) {
     for (RowList list : task.lists.getOrDefault(bucket, Map.of()).values()) {
-      if (list.isDirty()) {
-        list.write(state);
-      }
+      write(list);
     }
     Set<UnsafeRow> found = new HashSet<>();
     for (Iterator<UnsafeRow> all = state.keys(bucket); all.hasNext(); ) {
@@ -131,7 +139,7 @@ final class RowLists implements Serializable {
 
   private void changed(RowList list, boolean wasDirty) {
     if (writeThrough) {
-      list.write(state);
+      write(list);
       task.time.write();
     } else if (!wasDirty) {
       task.dirty.add(list);
@@ -140,24 +148,32 @@ final class RowLists implements Serializable {
 
   /** Writes what has changed, and forgets what was read. */
   private void forget() {
-    for (RowList list : task.dirty) {
-      if (list.isDirty()) {
-        list.write(state);
-      }
-    }
+    task.dirty.forEach(this::write);
     task.dirty.clear();
     task.lists.clear();
     task.bytes = 0;
+  }
+
+  private void write(RowList list) {
+    if (list.isDirty()) {
+      task.stored.add(list.bucket);
+      list.write(state);
+    }
   }
 
   private static final class Task {
     final TaskTime time;
     final Map<Long, Map<UnsafeRow, RowList>> lists = new HashMap<>();
     final List<RowList> dirty = new ArrayList<>();
+
+    /** The buckets that may have lists in the state: of any other nothing is to be read. */
+    final Set<Long> stored = new HashSet<>();
+
     long bytes;
 
     Task(TaskTime time) {
       this.time = time;
+      time.all().forEach(stored::add);
     }
 
     void drop(long bucket) {

@@ -99,6 +99,11 @@ final class TaskTime {
     return buckets.first();
   }
 
+  /** All buckets that may have rows. */
+  Iterable<Long> all() {
+    return buckets;
+  }
+
   /** The buckets that may have rows, among those of times from first to last. */
   Iterable<Long> between(long first, long last) {
     return buckets.subSet(bucket(first), true, bucket(last), true);

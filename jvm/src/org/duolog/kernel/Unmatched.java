@@ -93,8 +93,8 @@ final class Unmatched implements Store {
   void remove(UnsafeRow key, long ts) {
     long bucket = lists.time().bucket(ts);
     if (lists.time().has(bucket)) {
-      RowList list = lists.of(bucket, place(key, ts));
-      if (!list.isEmpty()) {
+      RowList list = lists.find(bucket, place(key, ts));
+      if (list != null && !list.isEmpty()) {
         lists.clear(list);
         if (head != null && head.bucket == bucket) {
           head.keys.remove(new Place(ts, order.apply(key)));
