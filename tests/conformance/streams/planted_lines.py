@@ -53,8 +53,8 @@ IN_KERNEL: Final = (
     InKernel(
         "the record cache keeps the place of the first update",
         "KeyValueStore",
-        "task.untold.remove(entry);",
-        "",
+        "        unlink(entry);",
+        "        return;",
         flushed,
         "cache",
     ),

@@ -33,9 +33,16 @@ class Plant(NamedTuple):
 
 PLANTS: Final = (
     Plant(
+        "what a micro-batch before this one has written is not read",
+        "RowLists",
+        "      time.all().forEach(stored::add);",
+        "",
+        joined_within,
+    ),
+    Plant(
         "who has a partner goes on waiting",
         "Unmatched",
-        "      if (!list.isEmpty()) {",
+        "      if (list != null && !list.isEmpty()) {",
         "      if (false) {",
         joined_within,
     ),

@@ -154,7 +154,6 @@ final class KeyValueStore implements Store {
       task.holdBack(entry);
       hold(entry, copy(row), ts, headers);
     } else {
-      task.untold.remove(entry);
       hold(entry, overwritten(entry.row, row), ts, headers);
     }
   }
@@ -175,7 +174,7 @@ final class KeyValueStore implements Store {
   private void hold(Entry entry, UnsafeRow row, long ts, byte[] headers) {
     entry.untold.setBy(headers, scope.origin);
     put(entry, row, ts);
-    task.untold.add(entry);
+    task.untold.toEnd(entry);
     if (task.untoldBytes > cacheBytesMax) {
       tellUpdates();
     }
@@ -198,8 +197,7 @@ final class KeyValueStore implements Store {
 
   private void tellUpdates() {
     byte[] current = scope.origin;
-    for (Entry entry; (entry = task.untold.first()) != null; ) {
-      task.untold.remove(entry);
+    for (Entry entry; (entry = task.untold.takeFirst()) != null; ) {
       Untold untold = task.letGo(entry);
       boolean wasNeverTold = entry.row == null && untold.old == null;
       if (!wasNeverTold) {
@@ -325,21 +323,30 @@ final class KeyValueStore implements Store {
       ends.toldBehind = ends;
     }
 
-    /** The entry whose last update is the oldest, or null. */
-    Entry first() {
-      return ends.toldBehind == ends ? null : ends.toldBehind;
+    /** Lets go of the entry whose last update is the oldest; null where there is none. */
+    Entry takeFirst() {
+      Entry first = ends.toldBehind;
+      if (first == ends) {
+        return null;
+      }
+      unlink(first);
+      return first;
     }
 
-    void add(Entry entry) {
+    void toEnd(Entry entry) {
+      if (entry.toldBehind != null) {
+        unlink(entry);
+      }
       entry.toldBefore = ends.toldBefore;
       entry.toldBehind = ends;
       ends.toldBefore.toldBehind = entry;
       ends.toldBefore = entry;
     }
 
-    void remove(Entry entry) {
+    private static void unlink(Entry entry) {
       entry.toldBefore.toldBehind = entry.toldBehind;
       entry.toldBehind.toldBefore = entry.toldBefore;
+      entry.toldBehind = null;
     }
   }
 
