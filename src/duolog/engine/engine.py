@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -30,7 +30,7 @@ from duolog.engine.owner import claim, ensure_no_live_owner, give_back, release,
 from duolog.engine.patterns import matched_topics, with_topics
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
 from duolog.engine.session import Session, open_session, slots_of
-from duolog.engine.settings import EngineConfig, Mode
+from duolog.engine.settings import EngineConfig, ErrorHandling, Mode
 from duolog.engine.slots import hold_slots, slots_free, slots_needed
 from duolog.engine.starts import starting_offsets
 from duolog.engine.store_layouts import shape_of
@@ -123,10 +123,12 @@ class Engine:
         application_id: str,
         mode: Mode = "auto",
         starts: EndOffsets | None = None,
+        errors: ErrorHandling | None = None,
     ) -> RunningQuery:
         """Start `plan` under a name that its state is kept by.
 
-        `starts` tells where its first start begins in the topics that it names, whatever their sources say.
+        `starts` tells where its first start begins in the topics that it names, whatever their sources say. `errors` takes
+        the place of what the engine's settings say of records that are wrong.
 
         Raises:
             ConfigError: the name cannot name an application.
@@ -151,7 +153,13 @@ class Engine:
             try:
                 checkpoint.forget_unplanned()
                 query = self._start(
-                    plan, application_id, mode, checkpoint, session, starts=starts or {}
+                    plan,
+                    application_id,
+                    mode,
+                    checkpoint,
+                    session,
+                    starts=starts or {},
+                    config=replace(self.config, errors=errors or self.config.errors),
                 )
             except BaseException:
                 # Why the start failed says more. Of a JVM that has gone the system has freed the lock.
@@ -232,6 +240,7 @@ class Engine:
         session: Session,
         *,
         starts: EndOffsets,
+        config: EngineConfig,
     ) -> RunningQuery:
         matched = self._matched(plan, application_id)
         counts = self._topics.partition_counts(_read(plan, matched))
@@ -243,16 +252,19 @@ class Engine:
             now_ms = time.time_ns() // 1_000_000
             begins = starting_offsets(plan.sources, self._topics, counts, now_ms)
             begins = {**begins, **{topic: at for topic, at in starts.items() if topic in counts}}
-        spec |= {"sources": with_topics(spec["sources"], matched)}
+        spec |= {
+            "sources": with_topics(spec["sources"], matched),
+            "errors": config.errors.spec(),
+        }
         checkpoint.pin(application_id, shape, _versions(), self._topics.topic_ids(counts), begins)
 
         def renewed() -> Launcher:
             session = self._session()
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             checkpoint.forget_unplanned()
-            return Launcher(session, self.config, checkpoint, spec, plan.places, counts)
+            return Launcher(session, config, checkpoint, spec, plan.places, counts)
 
-        launcher = Launcher(session, self.config, checkpoint, spec, plan.places, counts)
+        launcher = Launcher(session, config, checkpoint, spec, plan.places, counts)
         if prepared.chosen.live == "real-time":
             hold_slots(checkpoint.directory, application_id, prepared.needed, prepared.slots_total)
         query = RunningQuery(

@@ -21,6 +21,7 @@ class Computed(NamedTuple):
     key: bytes | None
     value: bytes | None
     timestamp_ms: int
+    headers: tuple[tuple[str, bytes | None], ...]
 
 
 def computed_record(plan: Plan, name: str, topic: str, value: bytes) -> Computed:
@@ -51,8 +52,15 @@ def _unpacked(written: bytes) -> Computed:
     at = _LENGTH.size + topic_bytes
     _, timestamp_ms = _WRITTEN.unpack_from(written, at)
     key, at = _part(written, at + _WRITTEN.size)
-    value, _ = _part(written, at)
-    return Computed(key, value, timestamp_ms)
+    value, at = _part(written, at)
+    (count,) = _LENGTH.unpack_from(written, at)
+    at += _LENGTH.size
+    headers = []
+    for _ in range(count):
+        name, at = _part(written, at)
+        data, at = _part(written, at)
+        headers.append(((name or b"").decode(), data))
+    return Computed(key, value, timestamp_ms, tuple(headers))
 
 
 def _part(written: bytes, at: int) -> tuple[bytes | None, int]:

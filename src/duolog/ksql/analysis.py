@@ -79,7 +79,8 @@ class _Items:
         having = {column.source for column in self.scope.columns if column.name == node.name}
         if len(having) > 1 and source:
             return Item(f"{source}_{node.name}", node)
-        if node.name in PSEUDO and not self.beside and (found is None or found.pseudo):
+        pseudo = found.pseudo if found else node.name in PSEUDO
+        if pseudo and not self.beside:
             raise _reserved(node.name, node)
         return Item(node.name, node)
 

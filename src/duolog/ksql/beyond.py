@@ -4,6 +4,7 @@ CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x)
 CREATE STREAM … AS SELECT … FROM (SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x
 CREATE STREAM … AS SELECT … UNION ALL SELECT …          CREATE STREAM … AS CHANGES OF t
 WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS)        WITH (TTL = '7 days')
+CREATE STREAM … AS SELECT x AS trace HEADER('trace') …  CREATE GLOBAL TABLE …        WITH (TOPIC_PATTERN = …)
 """
 
 from typing import Final
@@ -11,14 +12,43 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.ksql import nodes
+from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.durations import number_and_unit
 from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.nodes import place_of
-from duolog.ksql.properties import Properties
+from duolog.ksql.properties import DEAD_LETTER_TOPIC, INHERIT_HEADERS, TOPIC_PATTERN, Properties
 from duolog.ksql.settings import Settings
+from duolog.ksql.sources import ROWTOPIC
 from duolog.ksql.words import CALENDAR_UNITS
 
-_PROPERTIES: Final = ("TTL", "WINDOW_TIMEZONE")
+_PROPERTIES: Final = (
+    "TTL",
+    "WINDOW_TIMEZONE",
+    TOPIC_PATTERN,
+    INHERIT_HEADERS,
+    DEAD_LETTER_TOPIC,
+)
+
+
+def ensure_global_allowed(node: nodes.CreateSource, settings: Settings, text: str) -> None:
+    """Refuse GLOBAL in strict, and of a table that a query computes."""
+    everywhere = node.args.get("everywhere")
+    at = place_of(everywhere) if everywhere is not None else None
+    if at is not None and settings.strict:
+        raise syntax_error(at, "Expecting one of STREAM, TABLE, TYPE, found 'GLOBAL'", text)
+    if at is not None and node.args.get("expression") is not None:
+        raise SqlError(
+            "A global table is over a topic, and no result of a query.",
+            at=at,
+            hint=f"Declare one over the topic that CREATE TABLE {node.this.name} AS SELECT writes.",
+        )
+
+
+def beyond_column(query: exp.Expr, source: SourceInfo) -> exp.Column | None:
+    """Return where a query names the topic of its records, by a name that ksqlDB takes for a column's; None if it does not."""
+    if ROWTOPIC in {column.name for column in source.columns}:
+        return None
+    return next((one for one in query.find_all(exp.Column) if one.name == ROWTOPIC), None)
 
 
 def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: str) -> None:
@@ -29,6 +59,9 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
     """
     if not settings.strict:
         return
+    header = query.find(nodes.HeaderItem)
+    if header is not None and (at := place_of(header)):
+        raise syntax_error(at, "Expecting ',' or 'FROM', found 'HEADER'", text)
     table = query.find(exp.Table)
     changes = table.args.get("changes") if table is not None else None
     if changes is not None and (at := place_of(changes)):

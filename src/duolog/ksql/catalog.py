@@ -1,5 +1,7 @@
 """What a session knows by name: streams, tables, types, and which queries make them."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -54,12 +56,13 @@ class TimestampColumn:
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """A stream or a table over a topic."""
+    """A stream or a table over a topic; a stream may be over several, or over all that match a pattern."""
 
     name: str
     kind: SourceKind
     columns: tuple[SqlColumn, ...]
     topic: str
+    """The first of its topics; or with `is_pattern` the regular expression that their names match."""
     key_format: SqlFormat
     value_format: SqlFormat
     window: SourceWindow | None = None
@@ -70,6 +73,32 @@ class SourceInfo:
     statement: str = ""
     ttl_ms: int | None = None
     """How long a row of a table lives that is not updated; None: until it is deleted."""
+    more_topics: tuple[str, ...] = ()
+    is_pattern: bool = False
+    is_global: bool = False
+    """Of a table: whether each task of a join with a stream has it whole."""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The names of its topics, or the pattern that they match."""
+        return (self.topic, *self.more_topics)
+
+    @property
+    def topics_told(self) -> str:
+        """Its topics as a statement names them."""
+        return ",".join(self.topics)
+
+    @property
+    def is_of_one_topic(self) -> bool:
+        return not (self.more_topics or self.is_pattern)
+
+    def topics_among(self, there: Iterable[str]) -> tuple[str, ...]:
+        """Return which of the topics that are there it reads; those of a system match no pattern."""
+        if not self.is_pattern:
+            known = set(there)
+            return tuple(topic for topic in self.topics if topic in known)
+        names = (name for name in sorted(there) if not name.startswith("__"))
+        return tuple(name for name in names if re.fullmatch(self.topic, name))
 
     @property
     def key(self) -> tuple[SqlColumn, ...]:

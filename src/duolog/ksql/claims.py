@@ -17,7 +17,8 @@ def assert_topic(state: SessionState, node: nodes.AssertTopic) -> Done:
     """
     name, absent = node.this.name, bool(node.args.get("absent"))
     partitions = state.catalog.partitions
-    known = {source.topic for source in state.catalog.sources.values()} | set(partitions)
+    sources = [one for one in state.catalog.sources.values() if not one.is_pattern]
+    known = {topic for source in sources for topic in source.topics} | set(partitions)
     if absent:
         if name in known:
             raise SqlError(f"Topic {name} exists.")
@@ -88,7 +89,7 @@ def assert_source(state: SessionState, node: nodes.AssertSource) -> Done:
             )
     properties = Properties(node.args.get("properties"))
     given = (
-        ("kafka topic", properties.topic(), source.topic),
+        ("kafka topic", properties.topic(), source.topics_told),
         ("key format", properties.format("KEY"), source.key_format),
         ("value format", properties.format("VALUE"), source.value_format),
         ("window", properties.window(), source.window),

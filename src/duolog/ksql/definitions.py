@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from duolog.ksql import nodes, settings
-from duolog.ksql.beyond import ensure_known_to_ksqldb
+from duolog.ksql.beyond import ensure_global_allowed, ensure_known_to_ksqldb
 from duolog.ksql.catalog import Role, SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.ksql.format_support import ensure_key, ensure_value, wrapped
@@ -17,6 +17,7 @@ from duolog.ksql.hints import closest, named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.properties import Properties, format_named
 from duolog.ksql.script import text_of
+from duolog.ksql.source_topics import ensure_one_topic, topics_of
 from duolog.ksql.state import Done, SessionState
 from duolog.ksql.types import sql_name, type_from
 from duolog.ksql.upgrades import ensure_upgradable
@@ -44,6 +45,7 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     name, kind = node.this.name, str(node.args["kind"])
     properties = Properties(node.args.get("properties"))
     ensure_known_to_ksqldb(properties, state.settings)
+    ensure_global_allowed(node, state.settings, text_of(node))
     if kind == "STREAM" and "TTL" in properties:
         raise SqlError("Rows of a stream have no TTL: they are no state.")
     elements = node.args.get("elements") or []
@@ -60,6 +62,8 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     source = _source(state, node, properties, columns)
     if source.window is not None and not source.key:
         raise SqlError("Windowed sources require a key column.")
+    if source.is_global and (source.window or source.headers or source.ttl_ms):
+        raise SqlError(f"A global table has no windowed key, no headers and no TTL: {name}.")
     ensure_key(source.key_format, source.key)
     ensure_value(source.value_format, source.value)
     ensure_registry(state, source.key_format, source.value_format)
@@ -68,8 +72,9 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     if name in state.catalog.sources:
         ensure_upgradable(state.catalog.sources[name], source)
     state.catalog.sources[name] = source
-    if (partitions := properties.number("PARTITIONS")) is not None:
-        state.catalog.partitions.setdefault(source.topic, partitions)
+    if (partitions := properties.number("PARTITIONS")) is not None and not source.is_pattern:
+        for topic in source.topics:
+            state.catalog.partitions.setdefault(topic, partitions)
     return Done(node, message=f"{kind.capitalize()} {name} created")
 
 
@@ -150,6 +155,8 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
         )
     if node.args.get("delete_topic") and source.read_only:
         raise SqlError(f"Cannot delete topic for read-only source: {name}")
+    if node.args.get("delete_topic"):
+        ensure_one_topic(source, "delete the topic of", node.this)
     own = {query.id for query in state.writers(name) if query.id == source.query}
     readers = sorted(query.id for query in state.readers(name))
     writers = sorted(query.id for query in state.writers(name) if query.id not in own)
@@ -164,7 +171,9 @@ def drop(state: SessionState, node: nodes.DropSource) -> Done:
         del state.queries[ended]
     del state.catalog.sources[name]
     return Done(
-        node, message=f"Source `{name}` (topic: {source.topic}) was dropped.", ended=tuple(own)
+        node,
+        message=f"Source `{name}` (topic: {source.topics_told}) was dropped.",
+        ended=tuple(own),
     )
 
 
@@ -220,11 +229,12 @@ def _source(
     value = wrapped(
         value, values, wrap=properties.wrap(), default=state.settings.truth(settings.WRAP)
     )
+    topics = topics_of(properties, node, state.settings)
     return SourceInfo(
         name,
         node.args["kind"],
         columns,
-        properties.topic() or name,
+        topics.names[0],
         key,
         value,
         properties.window(),
@@ -232,6 +242,9 @@ def _source(
         bool(node.args.get("read_only")),
         statement=text_of(node),
         ttl_ms=properties.ttl_ms(),
+        more_topics=topics.names[1:],
+        is_pattern=topics.is_pattern,
+        is_global=node.args.get("everywhere") is not None,
     )
 
 

@@ -1,4 +1,8 @@
-"""INSERT INTO … VALUES: one row, its values as constant expressions of the types of the columns."""
+"""INSERT INTO … VALUES: one row, its values as constant expressions of the types of the columns.
+
+INSERT INTO t (k, v) VALUES ('a', NULL)      a row of nulls, as ksqlDB writes it
+INSERT INTO t (k) NULL VALUES KEY ('a')      beyond ksqlDB: a record without a value; in a table it deletes the row
+"""
 
 from collections.abc import Sequence
 from decimal import Decimal as DecimalValue
@@ -15,11 +19,15 @@ from duolog.ksql.hints import named
 from duolog.ksql.literals import read_text, text_of
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope
+from duolog.ksql.source_topics import ensure_one_topic
 from duolog.ksql.state import Done, InsertedRow, SessionState
+from duolog.ksql.tombstones import ensure_tombstone
 from duolog.ksql.types import sql_name, widens
+from duolog.ksql.written_headers import ensure_header_type
 from duolog.plan.expressions import Expression, Literal
 from duolog.plan.types import (
     BIGINT,
+    BYTES,
     DATE,
     DOUBLE,
     NULL,
@@ -49,8 +57,11 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
     )
     if source.read_only:
         raise SqlError(f"Cannot insert values into read-only {source.kind.lower()}: {source.name}")
+    ensure_one_topic(source, "insert values into", node.this)
     if source.window is not None:
         raise SqlError("Cannot insert values into windowed stream/table!")
+    if node.args.get("tombstone") is not None:
+        ensure_tombstone(source, node, state.settings)
     row = _row(state, source, node)
     given = {
         name
@@ -58,12 +69,13 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
         if not isinstance(value, Literal) or value.value is not None
     }
     missing = [column.name for column in source.key if column.name not in given]
-    if source.is_table and missing:
+    if missing and (source.is_table or row.tombstone):
+        key, whom = ("primary key", "tables") if source.is_table else ("key", "a tombstone")
         raise SqlError(
             f"Failed to insert values into '{source.name}'. "
-            f"Value for primary key column(s) {', '.join(missing)} is required for tables"
+            f"Value for {key} column(s) {', '.join(missing)} is required for {whom}"
         )
-    return Done(node, inserted=row)
+    return Done(node, inserted=(row,))
 
 
 def assert_values(state: SessionState, node: nodes.AssertValues) -> Done:
@@ -79,28 +91,45 @@ def assert_values(state: SessionState, node: nodes.AssertValues) -> Done:
 def _row(
     state: SessionState, source: SourceInfo, node: nodes.InsertValues | nodes.AssertValues
 ) -> InsertedRow:
-    names = _names(source, node)
+    names = _names(source, node, strict=state.settings.strict)
     _ensure_as_many(names, node)
     binder = Binder(SqlScope((), "VALUES"), state.catalog.types)
     types = {column.name: column.type for column in source.columns} | {_TIME: BIGINT}
+    beside = {column.name: column.header for column in source.headers}
     values = {
-        name: _value(binder, name, types[name], one)
+        name: _header_of(binder, beside[name], one)
+        if name in beside
+        else value_of(binder, name, types[name], one)
         for name, one in zip(names, node.expressions, strict=True)
     }
     timestamp = values.pop(_TIME, None)
-    return InsertedRow(source, tuple(values.items()), timestamp, bool(node.args.get("tombstone")))
+    headers = tuple(
+        (column.header, values.pop(column.name))
+        for column in source.headers
+        if column.name in values
+    )
+    tombstone = bool(node.args.get("tombstone"))
+    return InsertedRow(source, tuple(values.items()), timestamp, headers, tombstone)
 
 
-def _names(source: SourceInfo, node: nodes.InsertValues | nodes.AssertValues) -> Sequence[str]:
+def _names(
+    source: SourceInfo, node: nodes.InsertValues | nodes.AssertValues, *, strict: bool
+) -> Sequence[str]:
     """Return the columns that the values are for."""
     columns = node.args.get("columns")
     if columns is None and node.args.get("tombstone"):
         return [column.name for column in source.key]
     if columns is None:
         return [column.name for column in (*source.key, *source.value)]
-    headers = [one.name for one in source.headers if one.name in {name.name for name in columns}]
-    if headers:
-        raise SqlError(f"Cannot insert into HEADER columns: {', '.join(headers)}")
+    headers = [one for one in source.headers if one.name in {name.name for name in columns}]
+    refused = [one.name for one in headers if strict or one.role == "HEADERS"]
+    if isinstance(node, nodes.AssertValues):
+        refused = [one.name for one in headers]
+    if refused:
+        raise SqlError(
+            f"Cannot insert into HEADER columns: {', '.join(refused)}",
+            hint="" if strict else "Declare each header that is written: name BYTES HEADER('…').",
+        )
     known = {column.name for column in source.columns} | {_TIME}
     for name in columns:
         if name.name in _NOT_INSERTED:
@@ -128,7 +157,7 @@ def _ensure_as_many(names: Sequence[str], node: nodes.InsertValues | nodes.Asser
     )
 
 
-def _value(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Expression:
+def value_of(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Expression:
     """Return a value as an expression of the type of its column.
 
     Raises:
@@ -153,6 +182,13 @@ def _value(binder: Binder, name: str, wanted: Type, node: exp.Expression) -> Exp
             at=place_of(node),
         )
     return _literal_as(bound, wanted)
+
+
+def _header_of(binder: Binder, header: str, node: exp.Expression) -> Expression:
+    """Return the value of a header: bytes, or a text."""
+    bound = _bound(binder, node)
+    ensure_header_type(header, bound.type, node)
+    return Literal(None, BYTES) if bound.type == NULL else bound.expression
 
 
 def _bound(binder: Binder, node: exp.Expression) -> Bound:

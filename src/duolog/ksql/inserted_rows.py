@@ -1,6 +1,6 @@
 """A row of INSERT … VALUES as a plan of its own: its expressions are computed where those of queries are.
 
-one record of a topic that is not there ─▶ key ─▶ columns ─▶ time ─▶ sink
+one record of a topic that is not there ─▶ key ─▶ columns ─▶ headers ─▶ time ─▶ sink
 """
 
 from typing import Final
@@ -10,7 +10,17 @@ from duolog.ksql.state import InsertedRow
 from duolog.ksql.steps import Steps
 from duolog.plan.expressions import Expression, Literal
 from duolog.plan.formats import Format
-from duolog.plan.nodes import Node, Plan, Project, Rename, SelectKey, SetTime, Sink, StreamSource
+from duolog.plan.nodes import (
+    Node,
+    Plan,
+    Project,
+    Rename,
+    SelectKey,
+    SetHeaders,
+    SetTime,
+    Sink,
+    StreamSource,
+)
 from duolog.plan.nodes.plan import plan_of
 from duolog.plan.schema import Schema
 from duolog.plan.types import BOOLEAN, Column, Type
@@ -41,6 +51,9 @@ def plan_of_row(row: InsertedRow) -> Plan:
     keyed = node
     node = steps.add("project", lambda name: Project(name, keyed, values))
     node = _named(node, row, steps)
+    if headers := row.headers:
+        bare = node
+        node = steps.add("headers", lambda name: SetHeaders(name, bare, headers))
     if (time := row.timestamp) is not None:
         untimed = node
         node = steps.add("time", lambda name: SetTime(name, untimed, time))

@@ -6,6 +6,7 @@
 
     streams                within a difference of time      both rekeyed where they have another key
     stream, table          by the table's primary key       the stream rekeyed
+    stream, global table   by the table's primary key       the stream stays under its key
     tables                 by both primary keys             by another column of the left one: a foreign key
 
 Every column of a source is in the value of its records, those of its key too: where a side is missing they are null.
@@ -39,7 +40,8 @@ from duolog.ksql.sources import KeyColumn, Relation, SourceReader
 from duolog.ksql.steps import Steps, unused
 from duolog.plan.expressions import ColumnRef, Named, TableColumnRef
 from duolog.plan.joining import join_by_foreign_key, join_streams, join_tables
-from duolog.plan.nodes import JoinKind, Node, SelectKey, StreamTableJoin
+from duolog.plan.nodes import GlobalTableJoin, JoinKind, Node, SelectKey, StreamTableJoin
+from duolog.plan.nodes.global_table import global_source
 
 SYNTHETIC_NOTE: Final = (
     "\n{0} was added as a synthetic key column because the join criteria did not match any source column. "
@@ -80,7 +82,10 @@ class Joiner:
         joins: list[exp.Join] = select.args["joins"]
         tables = [select.args["from_"].this, *(join.this for join in joins)]
         self._ensure_distinct(tables)
-        relations = [self.reader.read(table, joined=True) for table in tables]
+        relations: list[Relation] = []
+        for table in tables:
+            streams = any(not relation.node.is_table for relation in relations)
+            relations.append(self.reader.read(table, joined=True, beside_stream=streams))
         if self.strict:
             ensure_formats([relation.sources[0] for relation in relations])
         criteria = self._criteria(joins, relations)
@@ -126,7 +131,8 @@ class Joiner:
     def _joined(
         self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
     ) -> Relation:
-        ensure_windows_fit(left, right)
+        if not is_global(right):
+            ensure_windows_fit(left, right)
         kinds = left.node.is_table, right.node.is_table
         if kinds == (True, False):
             raise SqlError(
@@ -186,6 +192,8 @@ class Joiner:
                 hint="A change of the table emits nothing: use LEFT JOIN.",
             )
         ensure_no_window(join, "Stream-Table")
+        if is_global(right):
+            return self._global(left, right, join, criterion)
         criterion = _by_primary_key(
             right, criterion, "stream-table joins", "the table's primary key"
         )
@@ -203,6 +211,26 @@ class Joiner:
             ),
         )
         return self._result(node, (left, right), join, given)
+
+    def _global(
+        self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
+    ) -> Relation:
+        """Look the records of a stream up in a global table; they keep the key that they have."""
+        what, key = "joins with a global table", "the whole primary key of that table"
+        criterion = _by_primary_key(right, criterion, what, key)
+        keys = tuple(matched.bound.expression for matched in criterion.lefts)
+        kind: Literal["inner", "left"] = "left" if _side(join) == "LEFT" else "inner"
+        values = _values(left, right)
+        node = self.steps.add(
+            "global-join",
+            lambda name: GlobalTableJoin(name, left.node, right.node, kind, keys, values),
+        )
+        return replace(
+            left,
+            node=node,
+            scope=SqlScope(left.scope.columns + right.scope.columns),
+            sources=left.sources + right.sources,
+        )
 
     def _tables(
         self, left: Relation, right: Relation, join: exp.Join, criterion: Criterion
@@ -317,6 +345,11 @@ class Joiner:
                 f"`{one.name}` partitions = {first}; `{other.name}` partitions = {second}. "
                 "Please repartition either one so that the number of partitions match."
             )
+
+
+def is_global(side: Relation) -> bool:
+    """Tell if each task has a table whole."""
+    return global_source(side.node) is not None
 
 
 def _side(join: exp.Join) -> str:

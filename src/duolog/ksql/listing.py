@@ -78,7 +78,7 @@ def _tables(state: SessionState) -> Rows:
 
 def _sources(state: SessionState, kind: str, word: str) -> Rows:
     rows = tuple(
-        (s.name, s.topic, s.key_format.name, s.value_format.name, _windowed(s))
+        (s.name, s.topics_told, s.key_format.name, s.value_format.name, _windowed(s))
         for s in _sorted(state, kind)
     )
     names = (f"{word} Name", "Kafka Topic", "Key Format", "Value Format", "Windowed")
@@ -87,7 +87,8 @@ def _sources(state: SessionState, kind: str, word: str) -> Rows:
 
 def _topics(state: SessionState) -> Rows:
     partitions = state.catalog.partitions
-    names = sorted({source.topic for source in state.catalog.sources.values()} | set(partitions))
+    sources = [one for one in state.catalog.sources.values() if not one.is_pattern]
+    names = sorted({topic for source in sources for topic in source.topics} | set(partitions))
     rows = tuple((name, partitions.get(name)) for name in names)
     return Rows(("Kafka Topic", "Partitions"), rows, "Topics")
 
@@ -166,11 +167,12 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
         ),
         ("Key format", _format(source.key_format)),
         ("Value format", _format(source.value_format)),
-        ("Kafka topic", source.topic),
+        ("Topics that match" if source.is_pattern else "Kafka topic", source.topics_told),
         ("Partitions", state.catalog.partitions.get(source.topic)),
         ("Windowed", _windowed(source)),
         *((("TTL", f"{source.ttl_ms} ms"),) if source.ttl_ms is not None else ()),
         ("Read-only", source.read_only),
+        *((("Global", True),) if source.is_global else ()),
         ("Statement", source.statement),
     )
     readers = Rows(
@@ -194,6 +196,7 @@ def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
         ("Result", "TABLE" if planned.is_table else "STREAM"),
         ("Reads", ", ".join(query.reads)),
         *((("Error", query.error),) if query.error else ()),
+        *((("Dead letters", query.dead_letters),) if query.dead_letters else ()),
         ("SQL", query.statement),
     )
     fields = tuple(

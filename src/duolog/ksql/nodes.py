@@ -85,6 +85,12 @@ class StreamWindow(exp.Expression):
     }
 
 
+class HeaderItem(exp.Expression):
+    """this [AS alias] HEADER('header'): what is selected for a header. A Select keeps them in `headers`."""
+
+    arg_types = {"this": True, "alias": False, "header": True}
+
+
 class SourceJoin(exp.Join):
     """[LEFT | RIGHT | FULL] JOIN this WITHIN within ON on."""
 
@@ -128,13 +134,17 @@ class Property(exp.Expression):
 
 
 class CreateSource(exp.Expression):
-    """CREATE [OR REPLACE] [SOURCE] STREAM | TABLE [IF NOT EXISTS] this (elements) WITH (properties) AS expression."""
+    """CREATE [OR REPLACE] [SOURCE] STREAM | [GLOBAL] TABLE [IF NOT EXISTS] this (elements) WITH (properties) AS expression.
+
+    `everywhere` is the GLOBAL.
+    """
 
     arg_types = {
         "kind": True,
         "this": True,
         "replace": False,
         "read_only": False,
+        "everywhere": False,
         "exists": False,
         "elements": False,
         "properties": False,
@@ -149,9 +159,15 @@ class InsertSelect(exp.Expression):
 
 
 class InsertValues(exp.Expression):
-    """INSERT INTO this (columns) VALUES (expressions)."""
+    """INSERT INTO this (columns) VALUES (expressions), or NULL VALUES KEY (expressions): `tombstone` is the NULL then."""
 
-    arg_types = {"this": True, "columns": False, "expressions": True}
+    arg_types = {"this": True, "columns": False, "expressions": True, "tombstone": False}
+
+
+class DeleteRows(exp.Expression):
+    """DELETE FROM this WHERE where."""
+
+    arg_types = {"this": True, "where": False}
 
 
 class CreateType(exp.Expression):

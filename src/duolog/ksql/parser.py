@@ -36,6 +36,7 @@ class KsqlParser(RowsParser):
             ("WITH",): self.rows_statement,
             ("CREATE",): self._create,
             ("INSERT", "INTO"): self._insert,
+            ("DELETE", "FROM"): self._delete,
             ("DROP",): self._drop,
             ("ALTER", "SYSTEM"): self._alter_system,
             ("ALTER",): self._alter,
@@ -64,6 +65,10 @@ class KsqlParser(RowsParser):
         if connector := self._connector("CREATE"):
             return connector
         read_only = self.take_word("SOURCE")
+        everywhere: exp.Var | None = None
+        if self.at_word("GLOBAL", "TABLE"):
+            everywhere = self.expression(exp.Var(this="GLOBAL"), self._curr)
+            self._advance()
         kind = self.take_one_of("STREAM", "TABLE")
         if kind is None:
             self.expected("STREAM", "TABLE", "TYPE")
@@ -72,6 +77,7 @@ class KsqlParser(RowsParser):
             kind=kind,
             replace=replace,
             read_only=read_only,
+            everywhere=everywhere,
             exists=exists,
             this=self.identifier(f"the name of a {str(kind).lower()}"),
             elements=self._elements(),
@@ -135,12 +141,29 @@ class KsqlParser(RowsParser):
         if self.take_word("VALUES"):
             values = self._row()
             return nodes.InsertValues(this=name, columns=columns, expressions=values)
+        if self.at_word("NULL", "VALUES"):
+            return self._insert_tombstone(name, columns)
         after = self._ahead(1)
         properties = None
         if after is not None and after.token_type == TokenType.L_PAREN:
             properties = self._properties()
         query = self.lasting_query()
         return nodes.InsertSelect(this=name, properties=properties, expression=query)
+
+    def _insert_tombstone(
+        self, name: exp.Expression, columns: list[exp.Expression] | None
+    ) -> exp.Expression:
+        null = self.expression(exp.Var(this="NULL"), self._curr)
+        self._advance(2)
+        self.expect_word("KEY")
+        values = self._row()
+        return nodes.InsertValues(this=name, columns=columns, expressions=values, tombstone=null)
+
+    def _delete(self) -> exp.Expression:
+        deleted = nodes.DeleteRows(this=self.identifier("a table"))
+        if self.take_word("WHERE"):
+            deleted.set("where", exp.Where(this=self.condition()))
+        return deleted
 
     def _names(self) -> list[exp.Expression] | None:
         if not self._match(TokenType.L_PAREN):

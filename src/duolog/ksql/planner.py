@@ -44,6 +44,7 @@ from duolog.ksql.steps import Steps
 from duolog.ksql.table_functions import exploded, table_functions_in
 from duolog.ksql.unions import branches, united
 from duolog.ksql.windowing import source_window
+from duolog.ksql.written_headers import ensure_no_headers, with_headers
 from duolog.plan.expressions import Call, Cast, RowTime, type_of
 from duolog.plan.nodes import Filter, Node, Plan, SetTime, Sink, ToStream
 from duolog.plan.nodes.expiry import ttl_of
@@ -90,10 +91,12 @@ class _Planner:
     def plan(self, select: exp.Select, target: Target) -> Planned:
         relation, view, items = self._view(select, target)
         timestamp = _time_of(view, items, target)
+        view, items, headers = with_headers(select, view, items, target, self.steps)
         keys_only = select.args.get("distinct") is not None
         result = project(view, items, target.name, self.steps, keys_only=keys_only)
         try:
-            return self._ended(select, relation, result, target, timestamp)
+            planned = self._ended(select, relation, result, target, timestamp)
+            return replace(planned, columns=(*planned.columns, *headers))
         except Unsupported as error:
             begin = target.begin(is_table=result.node.is_table)
             text = rewritten(begin, select, items, view.scope)
@@ -148,6 +151,7 @@ class _Planner:
     def _one_made(self, named: NamedQuery, name: str) -> tuple[Nested, tuple[str, ...]]:
         """Return the result of one SELECT, and its columns in the order in which it selects them."""
         select = only_select(named.query)
+        ensure_no_headers(select)
         relation, view, items = self._view(select, Target(name, settings=self.settings, name=name))
         if named.columns:
             items = renamed(items, named.columns, named.query)
@@ -185,6 +189,7 @@ class _Planner:
             used,
             every,
             "fail" if throws else "skip",
+            self.settings.strict,
             lambda table: self._inner(table, known),
         )
         if select.args.get("joins"):

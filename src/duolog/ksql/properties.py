@@ -37,6 +37,10 @@ _ANYWHERE: Final = (
     "KEY_PROTOBUF_NULLABLE_REPRESENTATION",
     "VALUE_PROTOBUF_NULLABLE_REPRESENTATION",
 )
+TOPIC_PATTERN: Final = "TOPIC_PATTERN"
+INHERIT_HEADERS: Final = "INHERIT_HEADERS"
+DEAD_LETTER_TOPIC: Final = "DEAD_LETTER_TOPIC"
+_OF_QUERIES: Final = (INHERIT_HEADERS, DEAD_LETTER_TOPIC)
 DECLARED: Final = (
     *_ANYWHERE,
     "WINDOW_TYPE",
@@ -44,11 +48,12 @@ DECLARED: Final = (
     "WINDOW_TIMEZONE",
     "TTL",
     "SOURCED_BY_CONNECTOR",
+    TOPIC_PATTERN,
 )
 """What CREATE without a query may say."""
-SELECTED: Final = (*_ANYWHERE, "TTL")
+SELECTED: Final = (*_ANYWHERE, "TTL", *_OF_QUERIES)
 """What CREATE … AS SELECT may say."""
-INSERTED: Final = ("QUERY_ID",)
+INSERTED: Final = ("QUERY_ID", *_OF_QUERIES)
 """What INSERT INTO … SELECT may say."""
 
 _NUMBERS: Final = {
@@ -290,6 +295,7 @@ class Properties:
             if name in self and not str(self._values[name]).strip():
                 raise _invalid(name, f"an empty pattern for configuration {name}")
         self.truth("WRAP_SINGLE_VALUE")
+        self.truth(INHERIT_HEADERS)
 
 
 def format_named(name: str) -> SqlFormat:

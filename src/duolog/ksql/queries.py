@@ -5,21 +5,27 @@ from typing import Final
 
 from sqlglot import exp
 
-from duolog.ksql import nodes
-from duolog.ksql.beyond import ensure_known_to_ksqldb, ensure_readable_by_ksqldb
-from duolog.ksql.catalog import SourceInfo
+from duolog.ksql import nodes, settings
+from duolog.ksql.beyond import (
+    ensure_global_allowed,
+    ensure_known_to_ksqldb,
+    ensure_readable_by_ksqldb,
+)
+from duolog.ksql.catalog import SourceInfo, SqlColumn
 from duolog.ksql.definitions import ensure_registry, there_already
 from duolog.ksql.errors import SqlError
 from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
 from duolog.ksql.planner import Planned, plan_query
-from duolog.ksql.properties import INSERTED, SELECTED, Properties
+from duolog.ksql.properties import DEAD_LETTER_TOPIC, INSERTED, SELECTED, Properties
 from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses
 from duolog.ksql.rows_parser import ROWS_ONLY
 from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
+from duolog.ksql.source_topics import ensure_one_topic
 from duolog.ksql.state import Done, PersistentQuery, QueryState, SessionState
 from duolog.ksql.upgrades import ensure_query_upgradable, ensure_upgradable
+from duolog.ksql.written_headers import ensure_no_headers
 
 _TRANSIENT: Final = "__rows"
 """The topic in plans of queries whose rows go to no topic."""
@@ -34,11 +40,15 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     name, kind = node.this.name, str(node.args["kind"])
     properties = Properties(node.args.get("properties"), SELECTED)
     ensure_known_to_ksqldb(properties, state.settings)
+    ensure_global_allowed(node, state.settings, text_of(node))
     if stands := there_already(state, node):
         return stands
     query = _lasting(state, node)
     _ensure_no_limit(f"CREATE {kind} AS SELECT", query)
-    target = Target(properties.topic() or name, properties, state.settings, name=name)
+    topic = properties.topic() or name
+    if "," in topic and not state.settings.strict:
+        raise SqlError(f"The rows of a query go to one topic, and not to several: '{topic}'")
+    target = Target(topic, properties, state.settings, name=name)
     planned = plan_query(query, state.catalog, target)
     _ensure_kind(kind, planned)
     ensure_registry(state, planned.key_format, planned.value_format)
@@ -54,7 +64,8 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
         statement=text_of(node),
         ttl_ms=planned.ttl_ms,
     )
-    begun = _begun_or_upgraded(state, made, planned)
+    letters = _dead_letters(state, properties, planned)
+    begun = replace(_begun_or_upgraded(state, made, planned), dead_letters=letters)
     state.catalog.sources[name] = replace(made, query=begun.id)
     state.queries[begun.id] = begun
     _keep_partitions(state, properties, planned)
@@ -68,6 +79,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
         SqlError: there is no such stream, or its columns are others than those of the result.
     """
     properties = Properties(node.args.get("properties"), INSERTED)
+    ensure_known_to_ksqldb(properties, state.settings)
     sink = named(state.catalog.sources, node.this, "{} does not exist.")
     if sink.is_table:
         raise SqlError(
@@ -75,21 +87,24 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
         )
     if sink.read_only:
         raise SqlError(f"Cannot insert into read-only stream: {sink.name}")
-    if sink.headers:
+    ensure_one_topic(sink, "insert into", node.this)
+    if sink.headers and state.settings.strict:
         listed = ", ".join(column.name for column in sink.headers)
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
     selected = _lasting(state, node)
     _ensure_no_limit("INSERT INTO", selected)
-    target = Target(sink.topic, settings=state.settings, sink=sink, name=sink.name)
+    target = Target(sink.topic, properties, state.settings, sink, sink.name)
     planned = plan_query(selected, state.catalog, target)
     if planned.is_table:
         raise SqlError(
             "INSERT INTO can only be used to insert a stream, and the SELECT query produces a TABLE."
         )
-    if planned.columns != sink.columns:
+    # Headers may be written that the sink does not declare, and need not be where it does.
+    result, wanted = _without_headers(planned.columns), _without_headers(sink.columns)
+    if result != wanted:
         raise SqlError(
             "Incompatible schema between results and sink.\n"
-            f"Result schema is {_listed(planned.columns)}\nSink schema is {_listed(sink.columns)}"
+            f"Result schema is {_listed(result)}\nSink schema is {_listed(wanted)}"
         )
     query_id = properties.text("QUERY_ID")
     if query_id is None:
@@ -97,7 +112,8 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     query_id = query_id.upper()
     if query_id in state.queries:
         raise SqlError(f"Query ID '{query_id}' already exists.")
-    query = PersistentQuery(query_id, planned, sink.name, text_of(node))
+    letters = _dead_letters(state, properties, planned)
+    query = PersistentQuery(query_id, planned, sink.name, text_of(node), dead_letters=letters)
     state.queries[query_id] = query
     return Done(node, query, message=f"Created query with ID {query_id}")
 
@@ -153,6 +169,23 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
     return PersistentQuery(old.query, planned, made.name, made.statement)
 
 
+def _dead_letters(state: SessionState, properties: Properties, planned: Planned) -> str:
+    """Return the topic for records that a query cannot read or process.
+
+    Raises:
+        SqlError: the query reads or writes it.
+    """
+    topic = properties.text(DEAD_LETTER_TOPIC)
+    if topic is None:
+        topic = state.settings[settings.DEAD_LETTERS] or ""
+    read = any(source.topics_among((topic,)) for source in planned.sources)
+    if topic and (read or topic == planned.topic):
+        raise SqlError(
+            f"Dead letters cannot go to '{topic}', which the query {'reads' if read else 'writes'}."
+        )
+    return topic
+
+
 def _ensure_no_limit(what: str, select: exp.Expression) -> None:
     if select.args.get("limit") is not None:
         raise SqlError(f"{what} statements don't support LIMIT clause.")
@@ -183,7 +216,8 @@ def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
 
 
 def ensure_goes_on(select: exp.Select) -> None:
-    """Refuse what only a query can say that answers rows and ends."""
+    """Refuse what only a query can say that answers rows and ends, and what goes to a topic."""
+    ensure_no_headers(select)
     found = select.find(*ROWS_ONLY)
     distinct = select.args.get("distinct")
     if found is not None or distinct:
@@ -220,6 +254,10 @@ def _keep_partitions(state: SessionState, properties: Properties, planned: Plann
     count = properties.number("PARTITIONS") or partitions.get(planned.sources[0].topic)
     if count is not None:
         partitions.setdefault(planned.topic, count)
+
+
+def _without_headers(columns: tuple[SqlColumn, ...]) -> tuple[SqlColumn, ...]:
+    return tuple(column for column in columns if column.role in {"KEY", "VALUE"})
 
 
 def _listed(columns: tuple[object, ...]) -> str:

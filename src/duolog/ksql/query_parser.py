@@ -27,7 +27,13 @@ class QueryParser(ExpressionParser):
         token = self._curr
         self.expect_word("SELECT")
         select = self.expression(exp.Select(distinct=self._distinct()), token)
-        select.set("expressions", self.listed(self._item))
+        items = self.listed(self._item)
+        headers = [item for item in items if isinstance(item, nodes.HeaderItem)]
+        select.set(
+            "expressions", [item for item in items if not isinstance(item, nodes.HeaderItem)]
+        )
+        if headers:
+            select.set("headers", headers)
         self.expect_word("FROM")
         select.set("from_", self.expression(exp.From(this=self._source()), self._prev))
         joins = []
@@ -74,11 +80,28 @@ class QueryParser(ExpressionParser):
             self._advance(2)
             return self.expression(exp.Column(this=exp.Star(), table=table), token)
         found = self.condition()
+        alias: exp.Identifier | None = None
         if self.take_word("AS"):
-            return self.expression(exp.Alias(this=found, alias=self.identifier("an alias")), token)
-        if self.at_name() and not self._at_clause():
-            return self.expression(exp.Alias(this=found, alias=self.identifier()), token)
-        return found
+            alias = self.identifier("an alias")
+        elif self.at_name() and not self._at_clause() and not self._at_header():
+            alias = self.identifier()
+        if self._at_header():
+            return self._header_item(found, alias)
+        if alias is None:
+            return found
+        return self.expression(exp.Alias(this=found, alias=alias), token)
+
+    def _at_header(self) -> bool:
+        token = self._ahead(1)
+        opens = token is not None and token.token_type == TokenType.L_PAREN
+        return opens and self.at_word("HEADER")
+
+    def _header_item(self, found: exp.Expression, alias: exp.Expression | None) -> nodes.HeaderItem:
+        token = self._curr
+        self._advance(2)
+        header = self.text()
+        self.expect(TokenType.R_PAREN, "')'")
+        return self.expression(nodes.HeaderItem(this=found, alias=alias, header=header), token)
 
     def _is_star(self, ahead: int) -> bool:
         token = self._ahead(ahead)

@@ -13,6 +13,7 @@ from sqlglot import exp
 from duolog.core.errors import StatementError
 from duolog.ksql import claims, definitions, listing, nodes, queries, settings
 from duolog.ksql.catalog import Catalog
+from duolog.ksql.deleting import delete_rows
 from duolog.ksql.errors import SqlError, too_deep
 from duolog.ksql.insert_values import assert_values, insert_values
 from duolog.ksql.nodes import place_of
@@ -171,6 +172,7 @@ _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done
     nodes.AlterSystem: _no_system,
     nodes.InsertSelect: queries.insert_select,
     nodes.InsertValues: insert_values,
+    nodes.DeleteRows: delete_rows,
     exp.Select: queries.select,
     nodes.OfQuery: queries.of_query,
     nodes.Show: listing.show,

@@ -17,6 +17,8 @@ OFFSET_RESET: Final = "auto.offset.reset"
 COMMIT_INTERVAL: Final = "commit.interval.ms"
 LIST_LIMIT: Final = "ksql.functions.collect_list.limit"
 SET_LIMIT: Final = "ksql.functions.collect_set.limit"
+DEAD_LETTERS: Final = "errors.dead.letter.queue.topic.name"
+"""The topic for records that the queries begun from now on cannot read or process; empty: the processing log has them."""
 COMPATIBILITY: Final = "ksql.compatibility"
 """`strict`: what ksqlDB refuses or loses is refused and lost, though it need not be."""
 
@@ -73,7 +75,7 @@ class Settings:
         Raises:
             SqlError: there is no setting of that name, or it has no such value.
         """
-        if not name.startswith(_CLIENT):
+        if not name.startswith(_CLIENT) and (self.strict or name != DEAD_LETTERS):
             raise SqlError(
                 f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
             )

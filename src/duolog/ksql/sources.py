@@ -3,6 +3,7 @@
 CREATE STREAM s (id INT KEY, name STRING)     FROM s AS a     columns a.ID, a.NAME
 ROWTIME, ROWPARTITION, ROWOFFSET, headers     what stands beside the record; columns a.ROWTIME … where a join or a table
                                               must keep it
+ROWTOPIC                                      beyond ksqlDB: the topic of the record
 WINDOWSTART, WINDOWEND                        the bounds in a windowed key
 """
 
@@ -32,7 +33,18 @@ from duolog.plan.expressions import (
     walk,
 )
 from duolog.plan.formats import NONE as NO_KEY
-from duolog.plan.nodes import Node, Project, Rename, StreamSource, TableSource, ToStream, ToTable
+from duolog.plan.formats import Format
+from duolog.plan.nodes import (
+    GlobalTableSource,
+    Merge,
+    Node,
+    Project,
+    Rename,
+    StreamSource,
+    TableSource,
+    ToStream,
+    ToTable,
+)
 from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.times import OWN_TIMES, Invalid, SourceTimes
@@ -44,6 +56,9 @@ BESIDE: Final[dict[str, tuple[Expression, Type]]] = {
     "ROWOFFSET": (Metadata("offset"), BIGINT),
 }
 """Pseudo columns that each source has."""
+
+ROWTOPIC: Final = "ROWTOPIC"
+"""A pseudo column where no column is called so: ksqlDB's sources may have one."""
 
 WINDOW_BOUNDS: Final = {"WINDOWSTART": BOUNDS[0].name, "WINDOWEND": BOUNDS[1].name}
 """Pseudo columns of a windowed source, and what they are in a windowed key."""
@@ -92,6 +107,8 @@ class SourceReader:
     """Whether all columns are used, as a star stands for them."""
     invalid_time: Invalid = "skip"
     """What becomes of a record whose column of timestamps has none."""
+    strict: bool = False
+    """Whether there is only what ksqlDB has."""
     nested: Callable[[exp.Expression], Nested | None] = lambda _table: None
     """Says which query within the query a FROM or a JOIN reads from."""
 
@@ -104,17 +121,24 @@ class SourceReader:
         inner = self.nested(table)
         return inner.info if inner else named(self.catalog.sources, table, "{} does not exist.")
 
-    def read(self, table: exp.Table, *, joined: bool = False) -> Relation:
+    def read(
+        self, table: exp.Table, *, joined: bool = False, beside_stream: bool = False
+    ) -> Relation:
         """Return the records of a source.
 
         Where it is `joined`, all that a query may name is a column of the value: what stands beside a record, as there
-        are two records then, and its key, as one of them may be missing.
+        are two records then, and its key, as one of them may be missing. `beside_stream`: a stream looks it up, so that
+        a global table is read into each task.
         """
         source, alias = self.info(table), table.alias or table.name
         inner = self.nested(table)
         beside = self._beside(source)
         if inner is not None:
             # Its rows have a time; where they came from nobody can tell behind a join or an aggregate.
+            beside = {name: of for name, of in beside.items() if name == "ROWTIME"}
+        everywhere = beside_stream and source.is_global
+        if everywhere:
+            # Where its rows stood in their topic no task knows.
             beside = {name: of for name, of in beside.items() if name == "ROWTIME"}
         keeps = beside if joined or source.is_table else {}
         if not joined and source.is_table:
@@ -123,7 +147,7 @@ class SourceReader:
         bounds = WINDOW_BOUNDS if source.window is not None else {}
         if joined:
             keeps = keeps | self._key(source, alias, bounds)
-        read = inner.node if inner is not None else self._read(source, keeps)
+        read = inner.node if inner is not None else self._read(source, keeps, everywhere=everywhere)
         node = self._source_node(read, source, alias, keeps, hidden=joined)
         if table.args.get("changes") is not None:
             node = self._changes(node, source, table)
@@ -185,9 +209,14 @@ class SourceReader:
         found: dict[str, tuple[Expression, Type]] = {
             column.name: (header_column(column), column.type) for column in source.headers
         }
-        return found | {name: of for name, of in BESIDE.items() if name in self.used}
+        pseudo = dict(BESIDE)
+        if not self.strict and ROWTOPIC not in {column.name for column in source.columns}:
+            pseudo[ROWTOPIC] = (Metadata("topic"), STRING)
+        return found | {name: of for name, of in pseudo.items() if name in self.used}
 
-    def _read(self, source: SourceInfo, keeps: dict[str, tuple[Expression, Type]]) -> Node:
+    def _read(
+        self, source: SourceInfo, keeps: dict[str, tuple[Expression, Type]], *, everywhere: bool
+    ) -> Node:
         """Return the records of a topic; a table's are a stream where what stands beside them is kept."""
         schema = source_schema(source)
         # What has no key has the format of one all the same: a result with a key inherits it.
@@ -200,15 +229,36 @@ class SourceReader:
             for part in walk(expression)
         )
         if as_stream:
-            return self.steps.add(
-                "stream", lambda name: StreamSource(name, source.topic, schema, *formats, times)
-            )
+            return self._streams(source, schema, formats, times)
+        kind = GlobalTableSource if everywhere else TableSource
         return self.steps.add(
             "table",
-            lambda name: TableSource(
+            lambda name: kind(
                 name, source.topic, schema, *formats, f"{name}-store", times, source.ttl_ms
             ),
         )
+
+    def _streams(
+        self,
+        source: SourceInfo,
+        schema: Schema,
+        formats: tuple[Format, Format],
+        times: SourceTimes,
+    ) -> Node:
+        """Return the records of all topics of a stream, as one."""
+
+        def stream(topic: str) -> Node:
+            return self.steps.add(
+                "stream",
+                lambda name: StreamSource(
+                    name, topic, schema, *formats, times, is_pattern=source.is_pattern
+                ),
+            )
+
+        streams = tuple(map(stream, source.topics))
+        if len(streams) == 1:
+            return streams[0]
+        return self.steps.add("merge", lambda name: Merge(name, streams))
 
     def _source_node(
         self,

@@ -26,6 +26,8 @@ class PersistentQuery:
     """RUNNING or PAUSED is what statements want; the others are told by whoever runs it."""
     error: str = ""
     """Its last error, as far as whoever runs it has told."""
+    dead_letters: str = ""
+    """The topic for records that it cannot read or process; empty: the processing log has them."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -46,12 +48,15 @@ class Rows:
 class InsertedRow:
     """A row that INSERT … VALUES writes: for each column of the source a constant expression of its type, by name.
 
-    A column that is not there is null. `timestamp` is None where the statement does not set ROWTIME.
+    A column that is not there is null. `timestamp` is None where the statement does not set ROWTIME. DELETE writes
+    rows too, each a `tombstone`.
     """
 
     source: SourceInfo
     values: tuple[tuple[str, Expression], ...]
     timestamp: Expression | None = None
+    headers: tuple[tuple[str, Expression], ...] = ()
+    """What its headers are, bytes or a text, by their names."""
     tombstone: bool = False
     """Whether the record has a key and no value at all."""
 
@@ -66,7 +71,7 @@ class Done:
     """A query whose rows go to whoever asked, and that is in no catalog."""
     message: str = ""
     rows: tuple[Rows, ...] = ()
-    inserted: InsertedRow | None = None
+    inserted: tuple[InsertedRow, ...] = ()
     claimed: InsertedRow | None = None
     """The row that ASSERT VALUES says comes next; its `tombstone` tells ASSERT NULL VALUES."""
     ended: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from duolog.ksql.planner import Planned
 from duolog.plan.nodes import (
     AggregateNode,
     ForeignJoin,
+    GlobalTableJoin,
     Node,
     Plan,
     StreamJoin,
@@ -20,6 +21,7 @@ from duolog.plan.nodes import (
 
 _JOINS: Final[dict[type[Node], str]] = {
     StreamTableJoin: "StreamTableJoin",
+    GlobalTableJoin: "StreamTableJoin",
     StreamJoin: "StreamStreamJoin",
     TableJoin: "TableTableJoin",
     ForeignJoin: "ForeignKeyTableTableJoin",
@@ -34,7 +36,9 @@ def ensure_upgradable(old: SourceInfo, new: SourceInfo) -> None:
     """
     if bool(old.query) != bool(new.query):
         raise _refused(old, "(One of the two is made by CREATE ... AS SELECT, the other is not.)")
-    _ensure_same(old, "KAFKA_TOPIC", old.topic, new.topic)
+    _ensure_same(old, "KAFKA_TOPIC", old.topics_told, new.topics_told)
+    _ensure_same(old, "GLOBAL", old.is_global, new.is_global)
+    _ensure_same(old, "TOPIC_PATTERN", old.is_pattern, new.is_pattern)
     _ensure_same(old, "KEY_FORMAT", old.key_format.name, new.key_format.name)
     _ensure_same(old, "VALUE_FORMAT", old.value_format.name, new.value_format.name)
     _ensure_same(old, "WINDOW_TYPE", old.window, new.window)

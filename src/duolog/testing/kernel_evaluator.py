@@ -6,11 +6,12 @@ each record                 ─▶ one micro-batch: in, through all levels, out
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from duolog.engine.in_memory import MemoryChain
 from duolog.engine.lower import lower
 from duolog.engine.lowering.looks import lower_look
+from duolog.engine.patterns import matched_topics, with_topics
 from duolog.engine.settings import LOG_AND_CONTINUE, LOG_AND_FAIL, ErrorHandling
 from duolog.engine.stores import RowReader
 from duolog.plan.levels import find_levels
@@ -21,10 +22,19 @@ from duolog.testing.reference import SinkRecord, SourceRecord
 
 
 class KernelEvaluator:
-    """Runs a plan over records in the kernel, keeping its state from one `run` to the next."""
+    """Runs a plan over records in the kernel, keeping its state from one `run` to the next.
+
+    Where it reads topics by a pattern, `topics` are those that there are.
+    """
 
     def __init__(
-        self, plan: Plan, *, tasks: int, cache_bytes_max: int, passes_over: bool = False
+        self,
+        plan: Plan,
+        *,
+        tasks: int,
+        cache_bytes_max: int,
+        passes_over: bool = False,
+        topics: Sequence[str] = (),
     ) -> None:
         self.wall_clock_ms = 0
         self._levels = find_levels(plan, tasks)
@@ -32,7 +42,8 @@ class KernelEvaluator:
         name = f"topology-driver-{uuid.uuid4().hex}"
         spec = lower(self._levels, name, cache_bytes_max=cache_bytes_max)
         errors = ErrorHandling(processing=LOG_AND_CONTINUE if passes_over else LOG_AND_FAIL)
-        self._chain = MemoryChain(spec | {"errors": errors.spec()})
+        sources = with_topics(spec["sources"], matched_topics(plan, topics, name))
+        self._chain = MemoryChain(spec | {"errors": errors.spec(), "sources": sources})
 
     @property
     def dropped(self) -> int:

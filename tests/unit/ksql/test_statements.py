@@ -177,8 +177,7 @@ def test_types_stand_for_others_until_they_are_dropped() -> None:
 
 
 def test_a_row_has_the_types_of_its_columns() -> None:
-    row = answer(begun(), "INSERT INTO seats (id, price, ROWTIME) VALUES (1, 12.5, 7);").inserted
-    assert row is not None
+    (row,) = answer(begun(), "INSERT INTO seats (id, price, ROWTIME) VALUES (1, 12.5, 7);").inserted
     assert [name for name, _ in row.values] == ["ID", "PRICE"]
     assert row.timestamp is not None
     (sink,) = plan_of_row(row).sinks
@@ -188,8 +187,7 @@ def test_a_row_has_the_types_of_its_columns() -> None:
 
 def test_a_struct_may_lack_fields() -> None:
     session = begun("ALTER STREAM trains ADD at STRUCT<x DOUBLE, y ARRAY<BIGINT>>;")
-    row = answer(session, "INSERT INTO trains (at) VALUES (STRUCT(y := ARRAY[1]));").inserted
-    assert row is not None
+    (row,) = answer(session, "INSERT INTO trains (at) VALUES (STRUCT(y := ARRAY[1]));").inserted
     assert [name for name, _ in row.values] == ["AT"]
     with pytest.raises(SqlError, match="Expected type STRUCT"):
         list(session.run("INSERT INTO trains (at) VALUES (STRUCT(z := 1));"))
@@ -349,9 +347,8 @@ def test_claims_about_rows_are_no_statements_outside_files_of_tests(
 
 
 def test_a_whole_number_is_inserted_as_a_decimal_that_has_room_for_it() -> None:
-    row = answer(begun(), "INSERT INTO seats (id, price) VALUES (1, -12);").inserted
+    (row,) = answer(begun(), "INSERT INTO seats (id, price) VALUES (1, -12);").inserted
 
-    assert row is not None
     assert str(dict(row.values)["price".upper()]) == str(Literal(D("-12.00"), Decimal(6, 2)))
 
 

@@ -39,6 +39,7 @@ _TYPES: Final = frozenset({"ARRAY", "MAP", "STRUCT"})
 _APART: Final = frozenset(
     [
         "VALUES",
+        "KEY",
         "WITH",
         "IN",
         "AS",

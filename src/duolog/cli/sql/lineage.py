@@ -78,14 +78,14 @@ def _relation(source: "SourceInfo", queries: list["PersistentQuery"]) -> Relatio
         for one in source.columns
     )
     ids = tuple(query.id for query in queries)
-    return Relation(source.name, source.kind.lower(), source.topic, columns, ids)
+    return Relation(source.name, source.kind.lower(), source.topics_told, columns, ids)
 
 
 def _origins(query: "PersistentQuery") -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the columns of a query's result with their origins."""
     from duolog.plan.origins import origins_of  # noqa: PLC0415 - as above
 
-    by_topic = {source.topic: source for source in query.planned.sources}
+    by_topic = {topic: one for one in query.planned.sources for topic in one.topics}
     for sink in query.planned.plan.sinks:
         # The bounds of a window are in the key, and no columns.
         for column in {one.name for one in query.planned.columns} & set(sink.parent.schema.names):

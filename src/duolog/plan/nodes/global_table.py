@@ -4,7 +4,8 @@
                                                    ▼
     stream ─────────────────────────────── GlobalTableJoin
 
-Only streams look them up, and a change by itself causes nothing.
+Only streams look them up, and a change by itself causes nothing. Between the table and a join there may be projections and new
+names, which are computed when a row is looked up: that source has this join alone.
 
 Source: Kafka Streams `GlobalKTable`, `KStreamGlobalKTableJoin`.
 """
@@ -27,6 +28,8 @@ from duolog.plan.nodes.node import (
     needed_of,
     typed_columns,
 )
+from duolog.plan.nodes.rename import Rename
+from duolog.plan.nodes.stateless import Project
 from duolog.plan.nodes.topics import Source, TableSource
 from duolog.plan.schema import Schema
 from duolog.plan.types import render_columns
@@ -64,7 +67,7 @@ class GlobalTableJoin(Node):
 
     def __post_init__(self) -> None:
         ensure_stream(self.stream, "join, on the left side,")
-        assert isinstance(self.table, GlobalTableSource), self.table
+        assert global_source(self.table) is not None, self.table
         scope = Scope(self.stream.schema.columns, of_record=True)
         given = [type_of(key, scope) for key in self.keys]
         if given != [column.type for column in self.table.schema.key]:
@@ -110,6 +113,13 @@ class GlobalTableJoin(Node):
         if parent is self.stream:
             return names_in([*read, *self.keys]) | key_behind(self, behind)
         return table_names_in(read)
+
+
+def global_source(table: Node) -> GlobalTableSource | None:
+    """Return the global table that `table` is, or is a projection of; None of any other."""
+    while isinstance(table, Project | Rename):
+        table = table.parent
+    return table if isinstance(table, GlobalTableSource) else None
 
 
 def ensure_read_once(sources: Iterable[Source]) -> None:

@@ -237,7 +237,7 @@ class SqlEngine:
                 yield printing.printed(self.bootstrap, node)
             case nodes.RunScript():
                 yield from self.execute(_read(node))
-            case nodes.InsertValues():
+            case nodes.InsertValues() | nodes.DeleteRows():
                 self._know()
                 yield Message(self._insert(node, text))
             case nodes.AssertTopic():
@@ -263,13 +263,11 @@ class SqlEngine:
                 self.catalog.copy(), mine.settings, mine.variables, queries, shared.begun
             )
 
-    def _insert(self, node: nodes.InsertValues, text: str) -> str:
+    def _insert(self, node: nodes.InsertValues | nodes.DeleteRows, text: str) -> str:
         done = self.session.execute(node, text)
-        row = done.inserted
-        assert row is not None, done
-        if row.source.topic not in self.catalog.partitions:
-            raise SqlError(f"Topic '{row.source.topic}' does not exist.", at=place_of(node))
-        inserts.insert(self.bootstrap, row, self._spark.warm_up)
+        for topic in {row.source.topic for row in done.inserted} - self.catalog.partitions.keys():
+            raise SqlError(f"Topic '{topic}' does not exist.", at=place_of(node))
+        inserts.insert(self.bootstrap, done.inserted, self._spark.warm_up)
         return done.message
 
     def _change(self, node: exp.Expression, text: str) -> Done:
@@ -308,7 +306,9 @@ class SqlEngine:
             return {}
         sources = done.query.planned.plan.sources
         tables = {source.topic for source in sources if source.is_table}
-        return self.topics.ends((s.topic for s in sources if s.topic not in tables), there)
+        streams = [source for source in sources if source.topic not in tables]
+        read = [topic for topic in there if any(one.reads_topic(topic) for one in streams)]
+        return self.topics.ends(read, there)
 
     def _delete_topic_of(self, source: SourceInfo) -> None:
         with self._lock:

@@ -1,10 +1,10 @@
-"""INSERT INTO … VALUES: a row becomes a record of its topic.
+"""INSERT INTO … VALUES, and DELETE: a row becomes a record of its topic.
 
 Constants are serialized here. What has to be computed (a function, a cast, an ARRAY) is computed by the kernel, where queries compute it: that
 starts the JVM.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal as PythonDecimal
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -31,22 +31,28 @@ _PRODUCER: Final = {"enable.idempotence": True, "acks": "all", "linger.ms": 0, "
                     "partitioner": "murmur2_random"}  # fmt: skip
 
 
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
 class Inserted(NamedTuple):
     """A record to be written; its timestamp is that of the broker where it is None."""
 
     key: bytes | None
     value: bytes | None
     timestamp_ms: int | None
+    headers: Headers = ()
 
 
-def insert(bootstrap: str, row: InsertedRow, warm_up: Callable[[], None]) -> None:
-    """Write a row, and return once it is durable; `warm_up` starts the JVM, where one is needed.
+def insert(bootstrap: str, rows: Sequence[InsertedRow], warm_up: Callable[[], None]) -> None:
+    """Write rows, and return once they are durable; `warm_up` starts the JVM, where one is needed.
 
     Raises:
         SqlError: a value is none of its column.
         KafkaError: the broker does not answer, or refuses.
     """
-    _write(bootstrap, row.source.topic, constant_record(row) or _computed(row, warm_up))
+    # All are computed before the first is written: where one cannot be, none is.
+    records = [(row.source.topic, constant_record(row) or _computed(row, warm_up)) for row in rows]
+    _write(bootstrap, records)
 
 
 def constant_record(row: InsertedRow) -> Inserted | None:
@@ -57,8 +63,10 @@ def constant_record(row: InsertedRow) -> Inserted | None:
     """
     source = row.source
     folded = {name: _folded(value) for name, value in row.values}
+    beside = {name: _folded(value) for name, value in row.headers}
     at = _folded(row.timestamp) if row.timestamp is not None else None
-    if None in folded.values() or (at is None and row.timestamp is not None):
+    parts = (*folded.values(), *beside.values())
+    if None in parts or (at is None and row.timestamp is not None):
         return None
     given = {name: one.value for name, one in folded.items() if one is not None}
 
@@ -82,7 +90,14 @@ def constant_record(row: InsertedRow) -> Inserted | None:
         raise SqlError(f"Failed to insert values into '{source.name}'. {error.message}") from error
     timestamp = at.value if at is not None else None
     assert timestamp is None or isinstance(timestamp, int), timestamp
-    return Inserted(key, value, timestamp)
+    headers = tuple((name, _header_bytes(one)) for name, one in beside.items() if one is not None)
+    return Inserted(key, value, timestamp, headers)
+
+
+def _header_bytes(of: Literal) -> bytes | None:
+    """Return a header: a text is written in UTF-8."""
+    assert of.value is None or isinstance(of.value, str | bytes), of
+    return of.value.encode() if isinstance(of.value, str) else of.value
 
 
 def _folded(value: Expression) -> Literal | None:
@@ -117,11 +132,14 @@ def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
 
     warm_up()
     name = f"duolog-insert-{uuid4().hex}"
-    key, value, timestamp_ms = computed_record(plan_of_row(row), name, TRIGGER_TOPIC, TRIGGER_VALUE)
-    return Inserted(key, value, timestamp_ms if row.timestamp is not None else None)
+    made = computed_record(plan_of_row(row), name, TRIGGER_TOPIC, TRIGGER_VALUE)
+    value = None if row.tombstone else made.value
+    at_ms = made.timestamp_ms if row.timestamp is not None else None
+    return Inserted(made.key, value, at_ms, made.headers)
 
 
-def _write(bootstrap: str, topic: str, record: Inserted) -> None:
+def _write(bootstrap: str, records: Sequence[tuple[str, Inserted]]) -> None:
+    """Write records, each to its topic, and return once all are durable."""
     refused: list[ClientError] = []
     written: list[int] = []
 
@@ -132,10 +150,17 @@ def _write(bootstrap: str, topic: str, record: Inserted) -> None:
             refused.append(error)
 
     producer = Producer({"bootstrap.servers": bootstrap, **_PRODUCER})
-    # 0 is librdkafka's word for now.
-    at = record.timestamp_ms or 0
-    producer.produce(topic, record.value, record.key, on_delivery=delivered, timestamp=at)
+    for topic, record in records:
+        producer.produce(
+            topic,
+            record.value,
+            record.key,
+            on_delivery=delivered,
+            timestamp=record.timestamp_ms or 0,  # 0 is librdkafka's word for now.
+            headers=list(record.headers),
+        )
     producer.flush(_TIMEOUT_S)
-    if not written:
+    if len(written) < len(records):
         error = refused[0] if refused else ClientError(ClientError.REQUEST_TIMED_OUT)
+        topic = records[0][0]
         raise KafkaError(f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}.")  # fmt: skip

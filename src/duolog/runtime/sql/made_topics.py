@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from duolog.ksql import nodes
+from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.properties import DECLARED, SELECTED, Properties
@@ -32,16 +33,17 @@ def make_topics(
     if done.query is not None:
         planned = done.query.planned
         for source in planned.sources:
-            if source.topic not in there:
-                raise SqlError(f"Kafka topic does not exist: {source.topic}", at=place_of(node))
+            _ensure_there(source, there, node)
     if not isinstance(node, nodes.CreateSource):
         return []
     source = state.catalog.sources[node.this.name]
     selects = node.args.get("expression") is not None
     given = Properties(node.args.get("properties"), SELECTED if selects else DECLARED)
     wanted = given.number("PARTITIONS")
-    if source.topic in there:
-        _ensure_partitions(source.topic, there[source.topic], wanted, node)
+    for topic in source.topics_among(there):
+        _ensure_partitions(topic, there[topic], wanted, node)
+    missing = [topic for topic in source.topics if topic not in there]
+    if source.is_pattern or not missing:
         return []
     config: dict[str, str] = dict(TABLE_CONFIG) if source.is_table else {}
     if done.query is not None:
@@ -49,13 +51,25 @@ def make_topics(
         wanted = wanted or there.get(done.query.planned.sources[0].topic, 1)
         config = dict(result.config or {})
     if wanted is None:
-        raise _missing(source.topic, node)
+        raise _missing(missing[0], node)
     if (retention_ms := given.number("RETENTION_MS")) is not None:
         config["retention.ms"] = str(retention_ms)
     if (policy := given.text("CLEANUP_POLICY")) is not None:
         config["cleanup.policy"] = policy.lower()
-    topics.create(source.topic, wanted, given.number("REPLICAS"), config)
-    return [source.topic]
+    for topic in missing:
+        topics.create(topic, wanted, given.number("REPLICAS"), config)
+    return missing
+
+
+def _ensure_there(source: SourceInfo, there: Mapping[str, int], node: exp.Expression) -> None:
+    found = source.topics_among(there)
+    if source.is_pattern and not found:
+        raise SqlError(
+            f"No topic matches {source.topic}, which {source.name} reads.", at=place_of(node)
+        )
+    for topic in () if source.is_pattern else source.topics:
+        if topic not in found:
+            raise SqlError(f"Kafka topic does not exist: {topic}", at=place_of(node))
 
 
 def _ensure_partitions(topic: str, there: int, wanted: int | None, node: exp.Expression) -> None:

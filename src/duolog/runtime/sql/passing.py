@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from duolog.core.errors import SerdeError
 from duolog.ksql import settings
+from duolog.ksql.beyond import beyond_column
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.types import sql_name
@@ -64,6 +65,10 @@ def _source(engine: Engine, select: exp.Select) -> SourceInfo | None:
         return None
     source = engine.catalog.sources.get(table.name)
     if source is None or (source.is_table and select.args.get("where") is not None):
+        return None
+    if not source.is_of_one_topic:
+        return None
+    if engine.session.state.settings.strict and beyond_column(select, source) is not None:
         return None
     return source
 

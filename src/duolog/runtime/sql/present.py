@@ -8,6 +8,7 @@ Thread rule: one thread at a time; the rows of an answer may be read from anothe
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -249,10 +250,12 @@ class PresentRows:
         name = f"s{next(self._numbers)}"
         duck = DuckTable(self._connection, name, source_columns(source))
         try:
-            with _StreamRecords(source, self._client, duck) as records:
-                _read_whole(records)
-                records.flush()
-                _warn_of_skipped(records, source)
+            for topic in source.topics:
+                of_topic = replace(source, topic=topic, more_topics=())
+                with _StreamRecords(of_topic, self._client, duck) as records:
+                    _read_whole(records)
+                    records.flush()
+                    _warn_of_skipped(records, of_topic)
         except BaseException:
             duck.drop()
             raise

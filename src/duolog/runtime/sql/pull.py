@@ -6,14 +6,19 @@
 The rows are those of everything that stood in the topics when the query began.
 """
 
+from dataclasses import replace
+
 from sqlglot import exp
 
+from duolog.ksql.beyond import beyond_column
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
 from duolog.ksql.pull_rules import ensure_by_key, ensure_clauses
 from duolog.ksql.queries import ensure_goes_on
 from duolog.ksql.script import text_of
 from duolog.ksql.types import sql_name
+from duolog.ksql.written_headers import ensure_no_headers
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.duck.queries import Translator
 from duolog.runtime.sql.duck.selects import ResultColumn
@@ -42,7 +47,18 @@ def _answer(engine: Answering, statement: exp.Query) -> Rows:
         return Rows(told(found.columns), found.rows(engine.present.table(found.source)))
     translator = Translator(engine.catalog, _table_of)
     query = translator.query(statement)
-    return Rows(told(query.columns), engine.present.rows(query, translator.sources))
+    sources = {name: _with_topics(engine, one) for name, one in translator.sources.items()}
+    return Rows(told(query.columns), engine.present.rows(query, sources))
+
+
+def _with_topics(engine: Answering, source: SourceInfo) -> SourceInfo:
+    """Return a source with the names of its topics in the place of a pattern."""
+    if not source.is_pattern:
+        return source
+    found = source.topics_among(engine.catalog.partitions)
+    if not found:
+        raise SqlError(f"No topic matches {source.topic}, which {source.name} reads.")
+    return replace(source, topic=found[0], more_topics=found[1:], is_pattern=False)
 
 
 def told(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
@@ -51,7 +67,8 @@ def told(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
-    """Refuse what ksqlDB refuses, where that is asked for."""
+    """Refuse what goes to a topic; and what ksqlDB refuses, where that is asked for."""
+    ensure_no_headers(statement)
     settings = engine.session.state.settings
     if not settings.strict:
         return
@@ -62,6 +79,9 @@ def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
     source = engine.catalog.sources.get(statement.args["from_"].this.name)
     if source is not None:
         ensure_by_key(statement, source, settings)
+        if (column := beyond_column(statement, source)) is not None:
+            told = f"SELECT column '{column.name}' cannot be resolved."
+            raise SqlError(told, at=place_of(column))
 
 
 def _table_of(source: SourceInfo) -> str:

@@ -202,7 +202,8 @@ def sql_table(
 def _stream(topology: "Topology", source: SourceInfo, start: Begin | None) -> "Stream":
     schema = source_schema(source)
     stream = topology.stream(
-        source.topic,
+        () if source.is_pattern else source.topics,
+        pattern=source.topic if source.is_pattern else None,
         key=dict(schema.inner_key) or None,
         value=dict(schema.value),
         key_format=plan_format(source.key_format) if source.key else NO_KEY,
@@ -274,8 +275,8 @@ def _alike(catalog: Catalog, name: str, statement: str) -> list[str]:
 def _essence(source: SourceInfo) -> tuple[object, ...]:
     schema = source_schema(source)
     formats = source.key_format, source.value_format
-    times = source.timestamp, source.ttl_ms
-    return source.kind, source.topic, source.columns, formats, schema.window, *times
+    topics, times = (source.topics, source.is_pattern), (source.timestamp, source.ttl_ms)
+    return source.kind, *topics, source.columns, formats, schema.window, *times
 
 
 def _topics_of(plan: Plan) -> dict[str, Source | Sink]:

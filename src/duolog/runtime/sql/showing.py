@@ -52,7 +52,9 @@ def topics(
             continue
         row: tuple[object, ...] = (name, len(replicas), ", ".join(map(str, replicas)))
         if extended:
-            reads = sum(any(s.topic == name for s in query.planned.sources) for query in known)
+            reads = sum(
+                any(s.topics_among((name,)) for s in query.planned.sources) for query in known
+            )
             writes = sum(query.planned.topic == name for query in known)
             row = (*row, reads, writes)
         rows.append(row)

@@ -14,7 +14,7 @@ from duolog.ksql.catalog import SourceInfo, SqlColumn
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formats import plan_format
 from duolog.ksql.moments import millis_of
-from duolog.ksql.sources import source_schema
+from duolog.ksql.sources import ROWTOPIC, source_schema
 from duolog.plan.formats import NONE as NO_KEY
 from duolog.plan.nodes import StreamSource
 from duolog.runtime.topic_values import TopicValues
@@ -26,7 +26,7 @@ TimeOf = Callable[[Row, int], int]
 
 
 class SourceRows:
-    """Reads records of one source.
+    """Reads records of one source, which is over one topic.
 
     Raises:
         SqlError: its format needs a schema registry, or its timestamps cannot be read here.
@@ -44,6 +44,8 @@ class SourceRows:
         self._headers = source.headers
         self._time_of = _time_of(source)
         self._has_value = bool(source.value)
+        taken = ROWTOPIC in {column.name for column in source.columns}
+        self._topic: Row = () if taken else (source.topic,)
 
     def key(self, message: Message) -> Row:
         """Return the columns of the key, with the bounds of a window.
@@ -68,7 +70,7 @@ class SourceRows:
         time_ms = self._time_of(key + value, own_ms)
         headers = tuple(_header(column, message) for column in self._headers)
         place = message.partition(), message.offset()
-        return (*key, *value, *headers, time_ms, *place)
+        return (*key, *value, *headers, *self._topic, time_ms, *place)
 
 
 def _bytes(data: object) -> bytes | None:

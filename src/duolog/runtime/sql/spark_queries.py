@@ -78,9 +78,15 @@ class SparkQueries:
         plan = query.planned.plan
         there = self._topics.partitions()
         written = [topic for sink in plan.sinks for topic in sink.topics]
-        if any(topic not in there for topic in (*written, self._processing_log) if topic):
-            create_result_topics(plan, self._bootstrap, self._processing_log)
-        return self.engine.start(plan, application_id_of(query.id), "micro-batch", starts)
+        letters = query.dead_letters or self._processing_log
+        if any(topic not in there for topic in (*written, letters) if topic):
+            create_result_topics(plan, self._bootstrap, letters)
+        errors = self.engine.config.errors
+        if query.dead_letters:
+            errors = replace(errors, dead_letter_topic=letters, processing_log=False)
+        return self.engine.start(
+            plan, application_id_of(query.id), "micro-batch", starts, errors=errors
+        )
 
     def forget(self, query_id: str) -> None:
         """Remove the state of a query that has ended for good."""

@@ -19,7 +19,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import SELECTED, Properties
 from duolog.ksql.sinks import Target
-from duolog.ksql.sources import PSEUDO
+from duolog.ksql.sources import PSEUDO, ROWTOPIC
 from duolog.ksql.types import sql_name
 from duolog.plan.types import BIGINT
 from duolog.runtime.result_topics import create_result_topics
@@ -53,8 +53,10 @@ def transient_rows(
     plan = chosen.planned.plan
     starts = {}
     if engine.session.state.settings[settings.OFFSET_RESET] == "latest":
-        streams = [source.topic for source in plan.sources if not source.is_table]
-        starts = engine.topics.ends(streams, engine.topics.partitions())
+        there = engine.topics.partitions()
+        streams = [one for one in plan.sources if not one.is_table]
+        topics = [topic for topic in there if any(one.reads_topic(topic) for one in streams)]
+        starts = engine.topics.ends(topics, there)
     create_result_topics(plan, engine.bootstrap)
     rows = _TransientRows(engine, chosen, f"push-{name}")
     try:
@@ -132,7 +134,7 @@ def _pseudo_named(select: exp.Select) -> exp.Select:
         "expressions",
         [
             exp.alias_(item, _ITEM.format(item.name), quoted=True)
-            if isinstance(item, exp.Column) and item.name in PSEUDO
+            if isinstance(item, exp.Column) and item.name in (*PSEUDO, ROWTOPIC)
             else item
             for item in copy.expressions
         ],

@@ -10,10 +10,8 @@ from typing import Any
 from sqlglot import exp
 
 from duolog.ksql.catalog import SourceInfo
-from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.ksql.state import Done, InsertedRow
-from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.qtt.answers import Answering, ensure_answer
 from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
 from duolog.testing.qtt.cases import Case
@@ -22,6 +20,7 @@ from duolog.testing.qtt.conditions import Mismatch, declared_partitions, ensure_
 from duolog.testing.qtt.plan_runs import PlanRun, in_memory
 from duolog.testing.qtt.topics import Topics
 from duolog.testing.reference import SourceRecord
+from duolog.testing.rows_written import computed
 
 
 class CaseRun:
@@ -55,8 +54,8 @@ class CaseRun:
             self.done += 1
             if done.query is not None:
                 self._queries[done.query.id] = done.query
-            if done.inserted is not None:
-                self._insert(done.inserted)
+            for row in done.inserted:
+                self._insert(row)
         if not (self._queries or self._case.of_server or self._case.expected_error):
             raise Mismatch("test did not generate any queries")
         inputs = [self._input(record) for record in self._case.inputs]
@@ -111,13 +110,8 @@ class CaseRun:
 
     def _insert(self, row: InsertedRow) -> None:
         """Write a row of INSERT … VALUES into its topic."""
-        trigger = SourceRecord(TRIGGER_TOPIC, 0, 0, 0, None, TRIGGER_VALUE, ())
-        evaluator = KernelEvaluator(plan_of_row(row), tasks=1, cache_bytes_max=0)
-        try:
-            for out in evaluator.run([trigger]):
-                self._topics.take(out)
-        finally:
-            evaluator.close()
+        for out in computed(row):
+            self._topics.take(out)
 
     def _run_query(self, query: PersistentQuery, inputs: list[SourceRecord]) -> None:
         plan = query.planned.plan

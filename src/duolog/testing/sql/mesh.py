@@ -5,25 +5,30 @@ written ─▶ record 0, 1, 2, …     one list over all topics, in the order of
                 └──────┴─ each query, in the order of creation, from where it was
 """
 
-from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
+from collections.abc import Iterable
+
 from duolog.ksql.session import PersistentQuery
 from duolog.ksql.state import InsertedRow
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SinkRecord, SourceRecord
-
-WALL_CLOCK_MS = 0
-"""The time of rows that say none: tests are the same every day."""
+from duolog.testing.rows_written import computed
 
 
 class _Running:
-    """A query, and how many of all records it has seen."""
+    """A query, and how many of all records it has seen; `known` are topics that a pattern of it may match."""
 
-    def __init__(self, query: PersistentQuery) -> None:
+    def __init__(self, query: PersistentQuery, known: Iterable[str]) -> None:
         self.query = query
-        self.topics = {source.topic for source in query.planned.plan.sources}
+        sources = query.planned.plan.sources
+        self.topics = {source.topic for source in sources if not source.is_pattern}
+        self.topics |= {topic for topic in known for source in sources if source.reads_topic(topic)}
         self.seen = 0
         self.evaluator = KernelEvaluator(
-            query.planned.plan, tasks=1, cache_bytes_max=0, passes_over=True
+            query.planned.plan,
+            tasks=1,
+            cache_bytes_max=0,
+            passes_over=True,
+            topics=tuple(self.topics),
         )
 
 
@@ -42,10 +47,13 @@ class Mesh:
             running.evaluator.close()
         self._running.clear()
 
-    def begin(self, query: PersistentQuery) -> None:
-        """Begin a query, which reads what its topics hold, or go on with a new plan for it."""
+    def begin(self, query: PersistentQuery, topics: Iterable[str] = ()) -> None:
+        """Begin a query, which reads what its topics hold, or go on with a new plan for it.
+
+        `topics` are those that there are, for a query that reads by a pattern: what comes later matches none.
+        """
         before = self._running.get(query.id)
-        running = _Running(query)
+        running = _Running(query, topics)
         if before is not None:
             running.seen = before.seen
             before.evaluator.close()
@@ -108,13 +116,3 @@ class Mesh:
         self._records.append(
             SourceRecord(out.topic, 0, offset, out.timestamp_ms, out.key, out.value, out.headers)
         )
-
-
-def computed(row: InsertedRow) -> list[SinkRecord]:
-    """Return the record that a row is written as."""
-    evaluator = KernelEvaluator(plan_of_row(row), tasks=1, cache_bytes_max=0)
-    try:
-        trigger = SourceRecord(TRIGGER_TOPIC, 0, 0, WALL_CLOCK_MS, None, TRIGGER_VALUE, ())
-        return evaluator.run([trigger])
-    finally:
-        evaluator.close()

@@ -21,8 +21,9 @@ from duolog.ksql.state import InsertedRow
 from duolog.testing.qtt.bytes import decode, dumps, unwindowed
 from duolog.testing.qtt.comparison import same
 from duolog.testing.reference import SourceRecord
+from duolog.testing.rows_written import computed
 from duolog.testing.sql.files import SqlTest
-from duolog.testing.sql.mesh import Mesh, computed
+from duolog.testing.sql.mesh import Mesh
 
 SETTINGS: Final = {"auto.offset.reset": "earliest"}
 _BOUNDS: Final = ("WINDOWSTART", "WINDOWEND")
@@ -108,9 +109,11 @@ class _Run:
         if isinstance(done.node, nodes.DropSource) and done.node.args.get("delete_topic"):
             self._forget(done.node.this.name)
         if done.query is not None:
-            self._mesh.begin(done.query)
-        if done.inserted is not None:
-            self._mesh.insert(done.inserted)
+            sources = [one for one in self._session.catalog.sources.values() if not one.is_pattern]
+            topics = {topic for one in sources for topic in one.topics}
+            self._mesh.begin(done.query, topics)
+        for row in done.inserted:
+            self._mesh.insert(row)
         if done.claimed is not None:
             self._ensure_next(done.claimed, bounds)
         if isinstance(done.node, nodes.OfQuery):

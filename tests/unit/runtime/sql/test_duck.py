@@ -41,8 +41,13 @@ _CY: Row = (
     b"",
 )
 _ROWS: dict[str, list[Row]] = {
-    "USERS": [(*_ANN, 1000, 0, 7), (*_BOB, 2000, 1, 8), (*_CY, 3000, 0, 9)],
-    "ORDERS": [(1, 1, 10, 1, 0, 0), (2, 1, 20, 2, 0, 1), (3, 2, 30, 3, 0, 2), (4, 9, 5, 4, 0, 3)],
+    "USERS": [(*_ANN, "u", 1000, 0, 7), (*_BOB, "u", 2000, 1, 8), (*_CY, "u", 3000, 0, 9)],
+    "ORDERS": [
+        (1, 1, 10, "o", 1, 0, 0),
+        (2, 1, 20, "o", 2, 0, 1),
+        (3, 2, 30, "o", 3, 0, 2),
+        (4, 9, 5, "o", 4, 0, 3),
+    ],
 }
 
 
@@ -266,7 +271,7 @@ def test_a_row_that_is_taken_away_is_gone() -> None:
     list(session.run(_SOURCES))
     columns = source_columns(session.catalog.sources["ORDERS"])
     table = DuckTable(connection, "orders", columns)
-    table.add([7, 8], [(1, 1, 10, 1, 0, 0), (2, 1, 20, 2, 0, 1)])
+    table.add([7, 8], [(1, 1, 10, "o", 1, 0, 0), (2, 1, 20, "o", 2, 0, 1)])
 
     table.remove([7])
 

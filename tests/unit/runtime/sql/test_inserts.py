@@ -9,8 +9,8 @@ DECLARED = "CREATE STREAM s (k STRING KEY, a BIGINT, d DOUBLE, e DECIMAL(4,2), t
 def record(values: str, form: str = "json") -> Inserted | None:
     session = SqlSession()
     *_, done = session.run(DECLARED.format(form) + f"INSERT INTO s {values};")
-    assert done.inserted is not None
-    return constant_record(done.inserted)
+    (row,) = done.inserted
+    return constant_record(row)
 
 
 @pytest.mark.parametrize(

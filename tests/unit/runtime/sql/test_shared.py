@@ -217,3 +217,17 @@ def test_a_dialect_is_one_of_two_and_of_json_alone() -> None:
         made("'JSON', value_dialect='other'")
     with pytest.raises(StatementError, match="DELIMITED does not support the following configs"):
         made("'DELIMITED', value_dialect='DUOLOG'")
+
+
+def test_a_stream_over_several_topics_is_one_in_a_topology_too() -> None:
+    made = """
+        CREATE STREAM both (id STRING KEY, n INT) WITH (KAFKA_TOPIC = 'eu,us', VALUE_FORMAT = 'JSON');
+        CREATE STREAM matched (id STRING KEY, n INT) WITH (TOPIC_PATTERN = 'orders-.*', VALUE_FORMAT = 'JSON');
+    """
+    topology = Topology("shop")
+
+    sql_stream(topology, "both", statements=made).to("first")
+    sql_stream(topology, "matched", statements=made).to("second")
+
+    sources = [(source.topic, source.is_pattern) for source in topology.build().sources]
+    assert sources == [("eu", False), ("us", False), ("orders-.*", True)]

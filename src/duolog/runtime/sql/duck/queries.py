@@ -15,9 +15,9 @@ from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
-from duolog.ksql.sources import WINDOW_BOUNDS
+from duolog.ksql.sources import ROWTOPIC, WINDOW_BOUNDS
 from duolog.ksql.types import wider
-from duolog.plan.types import BIGINT, INT, Type
+from duolog.plan.types import BIGINT, INT, STRING, Type
 from duolog.runtime.sql.duck.casts import cast
 from duolog.runtime.sql.duck.expressions import Written
 from duolog.runtime.sql.duck.selects import (
@@ -32,7 +32,12 @@ from duolog.runtime.sql.duck.selects import (
 TableOf = Callable[[SourceInfo], str]
 """Says which table of DuckDB has the rows of a source."""
 
-_BESIDE: Final[Mapping[str, Type]] = {"ROWTIME": BIGINT, "ROWPARTITION": INT, "ROWOFFSET": BIGINT}
+_BESIDE: Final[Mapping[str, Type]] = {
+    ROWTOPIC: STRING,
+    "ROWTIME": BIGINT,
+    "ROWPARTITION": INT,
+    "ROWOFFSET": BIGINT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,14 @@ def source_columns(source: SourceInfo) -> tuple[SourceColumn, ...]:
         *(SourceColumn(one.name, one.type, key=True) for one in source.key),
         *(SourceColumn(name, BIGINT, key=True) for name in bounds),
         *(SourceColumn(one.name, one.type) for one in (*source.value, *source.headers)),
-        *(SourceColumn(name, _BESIDE[name], beside=True) for name in _BESIDE),
+        *(SourceColumn(name, _BESIDE[name], beside=True) for name in _beside(source)),
     )
+
+
+def _beside(source: SourceInfo) -> list[str]:
+    """Return what stands beside the columns of a source; ROWTOPIC where no column is called so."""
+    taken = {column.name for column in source.columns}
+    return [name for name in _BESIDE if name != ROWTOPIC or name not in taken]
 
 
 @dataclass

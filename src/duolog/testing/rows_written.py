@@ -1,0 +1,22 @@
+"""Rows of INSERT … VALUES and of DELETE as records, computed by the kernel in memory."""
+
+from typing import Final
+
+from duolog.ksql.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
+from duolog.ksql.state import InsertedRow
+from duolog.testing.kernel_evaluator import KernelEvaluator
+from duolog.testing.reference import SinkRecord, SourceRecord
+
+WALL_CLOCK_MS: Final = 0
+"""The time of rows that say none: tests are the same every day."""
+
+
+def computed(row: InsertedRow) -> list[SinkRecord]:
+    """Return the record that a row is written as."""
+    evaluator = KernelEvaluator(plan_of_row(row), tasks=1, cache_bytes_max=0)
+    try:
+        trigger = SourceRecord(TRIGGER_TOPIC, 0, 0, WALL_CLOCK_MS, None, TRIGGER_VALUE, ())
+        written = evaluator.run([trigger])
+    finally:
+        evaluator.close()
+    return [record._replace(value=None) for record in written] if row.tombstone else written

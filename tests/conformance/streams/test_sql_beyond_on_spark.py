@@ -1,0 +1,109 @@
+"""What ksqlDB does not have, in persistent queries on real Spark: headers, several topics, dead letters, global tables, rows that go."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.streams.test_sql_on_spark import WAIT_S, said, wait_for
+from duolog.runtime.sql.engine import SqlEngine
+from duolog.testing import EmbeddedCluster
+from duolog.testing.client import Client, Record
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(280)]
+
+TEXT: Final = """
+SET 'auto.offset.reset' = 'earliest';
+CREATE STREAM eu (id STRING KEY, town STRING, trace BYTES HEADER('trace'))
+    WITH (kafka_topic='rides-eu', partitions=2, value_format='JSON');
+CREATE STREAM us (id STRING KEY, town STRING, trace BYTES HEADER('trace'))
+    WITH (kafka_topic='rides-us', partitions=3, value_format='JSON');
+CREATE STREAM rides (id STRING KEY, town STRING, trace BYTES HEADER('trace'))
+    WITH (topic_pattern='rides-.*', value_format='JSON');
+CREATE GLOBAL TABLE towns (name STRING PRIMARY KEY, people INT)
+    WITH (kafka_topic='towns', partitions=3, value_format='JSON');
+INSERT INTO towns VALUES ('BONN', 5);
+INSERT INTO towns VALUES ('ULM', 6);
+CREATE STREAM told WITH (dead_letter_topic='wrong') AS
+    SELECT r.id, r.town, t.people, SUBSTRING(r.ROWTOPIC, 7) AS region, UCASE(FROM_BYTES(r.trace, 'utf8')) AS trace HEADER('x-trace')
+    FROM rides r LEFT JOIN towns t ON UCASE(r.town) = t.name;
+CREATE TABLE regions AS SELECT ROWTOPIC AS topic, COUNT(town) AS n FROM rides GROUP BY ROWTOPIC;
+"""
+
+
+@pytest.fixture
+def engine(spark: SparkSession, tmp_path: Path) -> Iterator[SqlEngine]:
+    assert spark is not None, "the engine finds the session of this run"
+    with (
+        EmbeddedCluster(settings={"durability": "os"}) as cluster,
+        SqlEngine(
+            cluster.bootstrap_servers,
+            data=tmp_path,
+            service_id="far_",
+            properties={"commit.interval.ms": "200"},
+            engine_settings={"class.archive": "false"},
+        ) as engine,
+    ):
+        yield engine
+
+
+def test_headers_topics_dead_letters_and_global_tables_in_one_service(engine: SqlEngine) -> None:
+    client = Client(engine.bootstrap)
+    said(engine, TEXT)
+    assert engine.wait_settled(WAIT_S)
+
+    # Computed by the kernel, with its header.
+    said(engine, "INSERT INTO eu (id, town, trace) VALUES ('1', LCASE('Bonn'), LCASE('A-B'));")
+    said(engine, "INSERT INTO us (id, town) VALUES ('2', 'ulm');")
+    client.produce("rides-us", "bad", "{no json", headers=[("trace", b"\x00\xff")])
+    said(engine, "INSERT INTO eu (id, town, trace) VALUES ('3', 'rom', 'c');")
+    wait_for(lambda: len(client.read("TOLD")) == 3)
+
+    values = sorted((json.loads(one.value or b"") for one in client.read("TOLD")), key=str)
+    assert values == [
+        {"TOWN": "bonn", "PEOPLE": 5, "REGION": "eu"},
+        {"TOWN": "rom", "PEOPLE": None, "REGION": "eu"},
+        {"TOWN": "ulm", "PEOPLE": 6, "REGION": "us"},
+    ]
+    headers = {one.key: dict(one.headers) for one in client.read("TOLD")}
+    assert headers[b"1"] == {"trace": b"a-b", "x-trace": b"A-B"}
+    assert headers[b"2"] == {"x-trace": None}
+    (rows,) = said(engine, "SELECT id, FROM_BYTES(trace, 'utf8') FROM told WHERE id <> '2';")
+    assert isinstance(rows, list)
+    assert sorted(rows) == [("1", "A-B"), ("3", "C")]
+
+    wait_for(lambda: len(client.read("wrong")) == 1)
+    (letter,) = client.read("wrong")
+    assert (letter.key, letter.value) == (b"bad", b"{no json")
+    assert dict(letter.headers)["trace"] == b"\x00\xff"
+    assert dict(letter.headers)["__streams.errors.topic"] == b"rides-us"
+    # What goes to the dead letters is told there; the other query has none of its own.
+    wait_for(lambda: len(client.read("far_ksql_processing_log")) == 1)
+    (entry,) = client.read("far_ksql_processing_log")
+    assert b"CTAS_REGIONS_1" in (entry.value or b"")
+
+    see_rows_that_go(engine, client)
+
+
+def see_rows_that_go(engine: SqlEngine, client: Client) -> None:
+    """Delete a row of the global table: the next record does not find it."""
+    said(engine, "DELETE FROM towns WHERE name = LCASE('X') || UCASE('onn');")
+    said(engine, "DELETE FROM towns WHERE name IN ('BONN');")
+    wait_for(lambda: _people_of_the_next(engine, client) is None)
+    (pulled,) = said(engine, "SELECT name FROM towns;")
+    assert pulled == [("ULM",)]
+    counts = {one.key: json.loads(one.value or b"{}")["N"] for one in client.read("REGIONS")}
+    assert counts[b"rides-us"] == 1
+    assert counts[b"rides-eu"] >= 2
+
+
+def _people_of_the_next(engine: SqlEngine, client: Client) -> object:
+    """Send another ride to Bonn, and return how many people it is told to have."""
+    before = len(client.read("TOLD"))
+    said(engine, "INSERT INTO eu (id, town) VALUES ('4', 'bonn');")
+    wait_for(lambda: len(client.read("TOLD")) > before)
+    rides: list[Record] = [one for one in client.read("TOLD") if one.key == b"4"]
+    return json.loads(rides[-1].value or b"{}")["PEOPLE"]

@@ -1,0 +1,72 @@
+"""Where a query's dead letters go."""
+
+import pytest
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import SqlSession
+from duolog.ksql.settings import DEAD_LETTERS
+
+BEGIN = """
+    CREATE STREAM s (id STRING KEY, n INT) WITH (kafka_topic='s', value_format='JSON');
+    CREATE STREAM told (id STRING KEY, n INT) WITH (kafka_topic='told', value_format='JSON');
+"""
+SET = f"SET '{DEAD_LETTERS}' = 'wrong';"
+INSERT = "INSERT INTO told SELECT * FROM s;"
+OUT = "CREATE STREAM out {} AS SELECT * FROM s;"
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        (OUT.format(""), ""),
+        (OUT.format("WITH (dead_letter_topic = 'letters')"), "letters"),
+        (SET + OUT.format(""), "wrong"),
+        (SET + OUT.format("WITH (dead_letter_topic = 'letters')"), "letters"),
+        (SET + OUT.format("WITH (dead_letter_topic = '')"), ""),
+        (SET + f"UNSET '{DEAD_LETTERS}';" + OUT.format(""), ""),
+        ("INSERT INTO told WITH (dead_letter_topic = 'letters') SELECT * FROM s;", "letters"),
+        (SET + INSERT, "wrong"),
+    ],
+)
+def test_a_query_has_the_topic_of_its_own_or_that_of_the_session(text: str, topic: str) -> None:
+    *_, done = SqlSession().run(BEGIN + text)
+
+    assert done.query is not None
+    assert done.query.dead_letters == topic
+
+
+def test_another_definition_may_have_another_topic() -> None:
+    again = "CREATE OR REPLACE STREAM out WITH (dead_letter_topic = 'b') AS SELECT * FROM s WHERE n > 1;"
+    *_, done = SqlSession().run(
+        BEGIN + OUT.format("WITH (dead_letter_topic = 'a')") + again + "EXPLAIN csas_out_0;"
+    )
+
+    assert ("Dead letters", "b") in done.rows[0].rows
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (OUT.format("WITH (dead_letter_topic = 's')"), "Dead letters cannot go to 's', which the query reads."),
+        (OUT.format("WITH (dead_letter_topic = 'OUT')"), "Dead letters cannot go to 'OUT', which the query writes."),
+        ("CREATE STREAM x (n INT) WITH (kafka_topic='x', format='JSON', dead_letter_topic = 'd');", "Invalid config variable"),
+    ],
+)  # fmt: skip
+def test_a_topic_of_the_query_itself_is_refused(text: str, told: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        list(SqlSession().run(BEGIN + text))
+
+    assert told in caught.value.message
+
+
+def test_strict_knows_no_dead_letters() -> None:
+    session = SqlSession(given={"ksql.compatibility": "strict"})
+    list(session.run(BEGIN))
+
+    for text, told in (
+        (SET, f"Not recognizable as ksql, streams, consumer, or producer property: '{DEAD_LETTERS}'"),
+        (OUT.format("WITH (dead_letter_topic = 'a')"), "Invalid config variable(s) in the WITH clause: DEAD_LETTER_TOPIC"),
+    ):  # fmt: skip
+        with pytest.raises(SqlError) as caught:
+            list(session.run(text))
+        assert told in caught.value.message
