@@ -4,6 +4,7 @@ from typing import Final
 
 from duolog import col, concat, lit, row_time, when
 from duolog.dsl.streams import Stream, Table
+from duolog.plan.nodes import ForeignJoin, ancestors
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import STRING
 from growing.growth import (
@@ -73,6 +74,7 @@ def join(growth: Growth, table: Table) -> Table | None:
         and _is_found(growth, table)
         and _is_found(growth, other)
         and growth.may_meet(table, other)
+        and not _is_told_twice(table, other)
     ]
     if not fitting:
         return None
@@ -113,6 +115,20 @@ def join_windows(growth: Growth, table: Table) -> None:
         some = table.filter(col(numbers[0]) >= 0)
         on = [col(text), start, start + WINDOW_MS]
         some.join(other, on=on, prefix=growth.prefix).to(growth.topic("foreign"))
+
+
+def _is_told_twice(table: Table, other: Table) -> bool:
+    """Tell if Streams would tell a row twice of one change: a join of three, where one is behind a foreign key.
+
+    Its joins look into one store; here one of them hears of the change before the other's copy of the table does.
+    """
+    if not (changes_twice(table) or changes_twice(other)) or not sources(table) & sources(other):
+        return False
+    behind, others = (
+        {node for node in ancestors(one.node) if isinstance(node, ForeignJoin)}
+        for one in (table, other)
+    )
+    return behind != others
 
 
 def _stays(growth: Growth, table: Table) -> bool:

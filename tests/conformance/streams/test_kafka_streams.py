@@ -39,6 +39,9 @@ What is different on purpose:
     who has subscribed to one row of a       Streams goes through them by the bytes of their serialized keys, as its store has them. Here it is
     foreign-key join is told in an order     the order of Spark's bytes: of one text the shorter first, a number from its last byte on. What each
     of our own                               key is told is the same; judged with texts of one length
+    a change of a table that is joined       Streams' joins look into one store; here one hears of the change before
+    twice, once behind a foreign key, is     the other's copy of the table does, so that the same row is told once
+    told once                                and not twice. The rows are the same
     a filtered table is silent about rows    Streams' filter is too where somebody reads old values;
     that never passed                        else it hands on a deletion for each of them. The judge
                                              asks its filters for old values
