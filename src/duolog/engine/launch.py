@@ -127,7 +127,6 @@ class Launcher:
             # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
             self.session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
             self.session.kernel("Calls").reset(self.application_id)
-            self.session.kernel("KeyFunctions").reset(self.application_id)
             sources = self._java().java.util.ArrayList()
             horizon = uuid.uuid4().hex
             for topics in self._inputs():
@@ -157,6 +156,8 @@ class Launcher:
     def reset_counters(self) -> None:
         self.session.kernel("Metrics").reset(self.application_id)
         self.session.kernel("Prints").reset(self.application_id)
+        # Not with each Spark query: the functions stay those of this process.
+        self.session.kernel("KeyFunctions").reset(self.application_id)
 
     @property
     def prints(self) -> bool:
