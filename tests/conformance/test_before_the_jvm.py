@@ -62,7 +62,7 @@ def topics_at_jvm_start(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     """The topics of the broker at the moment when the JVM would start; empty where none would."""
     seen: list[set[str]] = []
 
-    def open_session(config: EngineConfig) -> None:
+    def open_session(config: EngineConfig, **_: object) -> None:
         admin = AdminClient({"bootstrap.servers": config.bootstrap_servers, "log_level": 0})
         topics = admin.list_topics(timeout=10).topics
         seen.append({name for name in topics if not name.startswith("__")})

@@ -62,10 +62,14 @@ class _Prepared:
 
 
 class Engine:
-    """Runs plans on the Spark session of this process."""
+    """Runs plans on the Spark session of this process.
 
-    def __init__(self, config: EngineConfig) -> None:
+    A JVM that it is just starting is given up when `given_up` is set.
+    """
+
+    def __init__(self, config: EngineConfig, given_up: threading.Event | None = None) -> None:
         self.config = config
+        self._given_up = given_up or threading.Event()
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
         self._queries: dict[str, RunningQuery] = {}
         self._reserved: set[Path] = set()
@@ -312,7 +316,7 @@ class Engine:
         # Queries that lost their JVM ask at once: one share is closed, a second one would stay.
         with self._opening:
             if self._opened is None or self._opened.has_ended:
-                self._opened = open_session(self.config)
+                self._opened = open_session(self.config, given_up=self._given_up)
             return self._opened
 
     def _prepare(

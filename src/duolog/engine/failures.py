@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 
 from duolog.core.errors import DuologError
 from duolog.engine.errors import QueryFailed
+from duolog.engine.jars import COMPILE_AGAIN
 
 _CAUSES_MAX: Final = 20
 _LINES_MAX: Final = 8
@@ -47,6 +48,8 @@ _FULL_HINT: Final = (
     "Raise max_records or max_bytes of suppress(), or of a time limit let what waits for longest leave "
     'early: when_full="emit". Then start again: nothing is lost.'
 )
+# Of a plan's step the kernel knows other fields than the Python that has sent it.
+_OTHER_KERNEL: Final = "UnrecognizedPropertyException"
 _JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine's log."
 # Exceptions of the kernel that say all there is to say.
 _IN_WORDS: Final = frozenset({"RecordFailed", "StoreFull"})
@@ -56,6 +59,7 @@ _HINTS: Final = (
     ("RecordFailed: cannot process", _GO_ON.format("processing")),
     ("RecordFailed: cannot write", _GO_ON.format("production")),
     ("StoreFull: cannot hold back", _FULL_HINT),
+    (_OTHER_KERNEL, COMPILE_AGAIN),
     ("CheckpointLostException", _OTHER_OWNER_HINT),
     (_OTHER_OWNER, _OTHER_OWNER_HINT),
     ("ChecksumException", _DAMAGE_HINT),
@@ -178,6 +182,8 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
     if _OTHER_OWNER in telling:
         root = "another process writes to its checkpoint"
     names = {cause.class_name for cause in causes}
+    if _OTHER_KERNEL in names:
+        root = f"the kernel jar does not fit this Duolog: {root}"
     text = " ".join(f"{cause.error_class} {cause}" for cause in causes)
     return QueryFailed(
         f'application "{query_id}" failed: {root}',

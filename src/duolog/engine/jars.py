@@ -29,6 +29,7 @@ from duolog.engine.java import ensure_java
 
 FETCH_TIMEOUT_S: Final = 600
 CONNECTOR_SETTING: Final = "connector"
+COMPILE_AGAIN: Final = "It was compiled from other sources than the Python beside it: run scripts/install in a clone, else install Duolog anew."
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +40,8 @@ from duolog.core.errors import ConfigError
 from duolog.core.units import KIB, MIB
 from duolog.engine.class_archive import ClassArchive
 from duolog.engine.errors import JvmNotStarted, KernelMissing
-from duolog.engine.jars import cache_dir, connector_jars, kernel_jar
+from duolog.engine.giving_up import GivingUp
+from duolog.engine.jars import COMPILE_AGAIN, cache_dir, connector_jars, kernel_jar
 from duolog.engine.java import ensure_java
 from duolog.engine.owner import Holder
 from duolog.engine.scratch import Scratch, scratch_dir
@@ -201,7 +202,7 @@ def open_session(
     """Return a share in the session of this process, which the first call starts.
 
     Where its JVM has gone, a new one is started; shares in the old one stay with what is gone. A start
-    ends soon, as one that failed, when `given_up` is set.
+    ends at once, as one that failed, when `given_up` is set.
 
     Raises:
         ConfigError: the session runs with another master, memory or connector than `config` asks for.
@@ -275,7 +276,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
     jars = (*connector_jars(config.connector), kernel_jar())
     # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    with ExitStack() as undo:
+    with GivingUp(given_up) as giving_up, ExitStack() as undo:
         held = undo.enter_context(scratch_dir())
         scratch = held.directory
         archive = ClassArchive.of(
@@ -287,12 +288,14 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         settings = session_conf(config, jars, scratch, java_options) | dict(extra)
         conf.setAll(list(settings.items()))
         gateway = _launch_java(conf, _log_file(config, undo), held)
+        giving_up.process = gateway.proc
         # Run in the reverse order: the JVM ends, then what it has written is kept.
         undo.callback(_keep_written, archive, gateway.proc)
         end = JavaEnd(gateway.proc, writes)
         undo.push(end)
         undo.callback(_forget_gateway, gateway)
         _ensure_wanted(given_up)
+        _let_it_end_with_us(gateway)
         try:
             context = SparkContext(conf=conf, gateway=gateway)
         except (Py4JError, ConnectionError) as error:
@@ -361,6 +364,7 @@ def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Ja
     try:
         gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
     except PySparkException as error:
+        _kill_launched(error)  # It has ended, and its pipe is open.
         raise _not_started(Path(log.name) if log else None, said_before) from error
     except BaseException as error:
         _kill_launched(error)
@@ -445,9 +449,26 @@ def _keep_written(archive: ClassArchive, process: Any) -> None:
         archive.keep()
 
 
+def _let_it_end_with_us(gateway: JavaGateway) -> None:
+    """Let the JVM halt when this process is gone: told by its standard input alone, it ends minutes later under load."""
+    if gateway.proc is not None:
+        with _kernel_is_there():
+            gateway.jvm.org.duolog.kernel.ParentWatch.begin(os.getpid())
+
+
 def _register_kernel(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to a Java class
-    try:
+    with _kernel_is_there():
         jvm.org.duolog.kernel.Kernel.register(spark._jsparkSession)  # noqa: SLF001
+
+
+@contextlib.contextmanager
+def _kernel_is_there() -> Iterator[None]:
+    try:
+        yield
     except TypeError as error:  # py4j: a package is not callable, so there is no such class
-        raise KernelMissing("the kernel jar has no kernel in it", detail=str(error)) from error
+        raise KernelMissing(
+            "the kernel jar lacks a class that this Duolog calls",
+            detail=f"{kernel_jar()}: {error}.",
+            hint=COMPILE_AGAIN,
+        ) from error

@@ -34,7 +34,7 @@ def test_queries_that_lose_their_jvm_at_once_share_the_next_one(
 ) -> None:
     opened = []
 
-    def open_slowly(_config: EngineConfig) -> MagicMock:
+    def open_slowly(_config: EngineConfig, **_: object) -> MagicMock:
         time.sleep(0.05)
         opened.append(MagicMock(has_ended=False))
         return opened[-1]

@@ -122,3 +122,14 @@ def test_a_time_that_spark_does_not_have_is_told_with_its_record() -> None:
 
     assert error.message == f'application "q" failed: {said}'
     assert "message.timestamp.after.max.ms" in error.hint
+
+
+def test_a_kernel_of_other_sources_is_named_with_what_to_do() -> None:
+    """UnrecognizedPropertyException with a name of a field was all that was said."""
+    said = 'Unrecognized field "ttl" (class org.duolog.kernel.Spec$Node)'
+
+    error = query_failed("q", [Cause("UnrecognizedPropertyException", said, "")])
+
+    assert "the kernel jar does not fit this Duolog" in error.message
+    assert '"ttl"' in error.message
+    assert "scripts/install" in error.hint

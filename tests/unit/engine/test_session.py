@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -62,6 +63,34 @@ def test_a_launch_that_is_cut_short_leaves_no_jvm(
     with pytest.raises(KeyboardInterrupt):
         open_session(EngineConfig("127.0.0.1:1", tmp_path))
 
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_start_that_is_given_up_ends_at_once_and_leaves_no_jvm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while queries started waited for the JVM, 47 seconds once."""
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    submit.chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setattr(session, "connector_jars", lambda _connector: ())
+    monkeypatch.setattr(session, "_running", None)
+    given_up = threading.Event()
+
+    def give_up() -> None:
+        while not (tmp_path / "pid").is_file() or not (tmp_path / "pid").read_text():
+            given_up.wait(0.01)
+        given_up.set()
+
+    giving_up = threading.Thread(target=give_up)
+    giving_up.start()
+    with pytest.raises(JvmNotStarted):
+        open_session(EngineConfig("127.0.0.1:1", tmp_path), given_up=given_up)
+
+    giving_up.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
