@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from duolog.cli.errors import Terminated
+from duolog.core.errors import DuologError
 
 if TYPE_CHECKING:
     from duolog.runtime.application import Application
@@ -30,6 +31,7 @@ def end_by_event() -> Iterator[threading.Event]:
     """Let the first Ctrl-C or SIGTERM set an event, for work that must not be torn in the middle of a call.
 
     Behind the block the signal ends the command, as `end_in_order_on_signals` has it; a second one does so at once.
+    What the work fails of once it was told is of the signal's making, and not said.
     """
     told = threading.Event()
     first: list[int] = []
@@ -43,6 +45,9 @@ def end_by_event() -> Iterator[threading.Event]:
     signal.signal(signal.SIGINT, note)
     try:
         yield told
+    except DuologError:
+        if not first:
+            raise
     finally:
         end_in_order_on_signals()
     if first:

@@ -62,6 +62,11 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
         raise SqlError("Cannot insert values into windowed stream/table!")
     if node.args.get("tombstone") is not None:
         ensure_tombstone(source, node, state.settings)
+    if source.is_table and source.query in state.queries:
+        raise SqlError(
+            f"Cannot insert values into table {source.name}: query {source.query} writes it",
+            hint="Insert into what the query reads.",
+        )
     row = _row(state, source, node)
     given = {
         name

@@ -39,6 +39,7 @@ from duolog.runtime.sql.ledger import Ledger
 from duolog.runtime.sql.made_topics import make_topics
 from duolog.runtime.sql.ownership import Ownership
 from duolog.runtime.sql.present import PresentRows
+from duolog.runtime.sql.query_states import QueryStates, followed
 from duolog.runtime.sql.spark_queries import SparkQueries
 from duolog.runtime.sql.topics import Topics
 
@@ -110,6 +111,7 @@ class SqlEngine:
         self._lock = threading.RLock()
         self._keeper: Keeper | None = None
         self._ownership: Ownership | None = None
+        self._states: QueryStates | None = None
         self._closed = threading.Event()
         self._followed_at = 0.0
         self._ask_again_at = 0.0
@@ -148,9 +150,7 @@ class SqlEngine:
             CommandDamaged: the command topic cannot be read; the error has the offset.
         """
         with self._lock:
-            known = self.topics.partitions()
-            self.catalog.partitions.clear()
-            self.catalog.partitions.update(known)
+            self._ask_for_topics()
             self._ledger.follow()
 
     def start(self) -> None:
@@ -166,10 +166,13 @@ class SqlEngine:
                 return
             name = self._ledger.topic.name
             self._ownership = Ownership(self.bootstrap, self.service_id, name, self._lost)
+            if self._closed.is_set():
+                self._ownership.give_up()
             self._ownership.acquire()
             if self._closed.is_set():
                 self._stop_queries()
                 return
+            self._states = QueryStates(self.bootstrap, self.service_id, self._ownership.name)
             self._keeper = Keeper(self._starter, self._pauses, self._look)
             self._keeper.want(self._ledger.wanted)
             self._keeper.start(self._ledger.ended)
@@ -178,9 +181,16 @@ class SqlEngine:
         """Start the JVM in the background, so that the first query does not wait for it."""
         threading.Thread(target=self._warm_up, name="duolog-sql-jvm", daemon=True).start()
 
+    def give_up(self) -> None:
+        """Wait no longer for another owner of the service or for the start of a JVM; `close` is what comes next. Any thread."""
+        self._closed.set()
+        self._spark.give_up()
+        if (ownership := self._ownership) is not None and self._keeper is None:
+            ownership.give_up()
+
     def close(self) -> None:
         """End the queries of this engine, and the JVM where nobody else needs it. Does nothing when closed."""
-        self._closed.set()
+        self.give_up()
         self.present.close()
         self._stop_queries()
         self._starter.close()
@@ -190,16 +200,13 @@ class SqlEngine:
     def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
         """Return the persistent queries with their states, as they are now.
 
-        Where another engine runs them their states are those that statements have said.
+        Where another engine runs them their states are what it has told; UNRESPONSIVE where none runs them.
         """
         with self._lock:
             wanted, keeper = dict(self._ledger.wanted), self._keeper
         if keeper is not None:
             return keeper.live_all(with_progress=with_progress)
-        return [
-            LiveQuery(name, "PAUSED" if one.query.state == "PAUSED" else "RUNNING")
-            for name, one in wanted.items()
-        ]
+        return followed(self.bootstrap, self.service_id, wanted)
 
     def statements(self) -> dict[str, str]:
         """Return the statements of the persistent queries, by their ids."""
@@ -230,7 +237,7 @@ class SqlEngine:
         """Run one statement that was read, which is written as `text`; as `execute`."""
         match node:
             case exp.Query():
-                self._know()
+                self._know(node)
                 answers = push if node.args.get("emit") is not None else pull
                 yield answers.select(self, node, text)
             case nodes.PrintTopic():
@@ -238,30 +245,46 @@ class SqlEngine:
             case nodes.RunScript():
                 yield from self.execute(_read(node))
             case nodes.InsertValues() | nodes.DeleteRows():
-                self._know()
+                self._know(node)
                 yield Message(self._insert(node, text))
             case nodes.AssertTopic():
                 yield Message(self._assert_topic(node, text).message)
             case _ if isinstance(node, _OF_THE_SERVICE):
                 yield Message(self._change(node, text).message)
             case nodes.Show() if node.args["kind"] == "TOPICS":
-                self._know()
+                self._know(node)
                 queries = self.session.state.queries.values()
                 yield showing.topics(node, self.topics.replicas(), queries)
             case _:
-                self._know()
+                self._know(node)
                 yield from showing.answers(self.session.execute(node, text))
 
-    def _know(self) -> None:
-        """Let the session see what is there by now: topics, catalog, and queries with the states they are in."""
+    def _know(self, node: exp.Expression) -> None:
+        """Let the session see what a statement needs: catalog, topics, and queries with the states they are in."""
         with self._lock:
-            self.follow()
+            news = self._ledger.follow()
+            if news or not self._knows_topics(node):
+                self._ask_for_topics()
             mine = self.session.state
             shared = self._ledger.state
-            queries = showing.with_states(shared.queries, self.queries())
+            queries = shared.queries
+            if queries and _shows_states(node):
+                queries = showing.with_states(queries, self.queries())
             self.session.state = SessionState(
                 self.catalog.copy(), mine.settings, mine.variables, queries, shared.begun
             )
+
+    def _knows_topics(self, node: exp.Expression) -> bool:
+        """Tell if a statement reads only topics that have been seen: each row that is asked for by key would ask for all."""
+        if not isinstance(node, exp.Query):
+            return False
+        named = (self.catalog.sources.get(table.name) for table in node.find_all(exp.Table))
+        return all(one.topic in self.catalog.partitions for one in named if one is not None)
+
+    def _ask_for_topics(self) -> None:
+        known = self.topics.partitions()
+        self.catalog.partitions.clear()
+        self.catalog.partitions.update(known)
 
     def _insert(self, node: nodes.InsertValues | nodes.DeleteRows, text: str) -> str:
         done = self.session.execute(node, text)
@@ -319,7 +342,7 @@ class SqlEngine:
         timeout = node.args.get("timeout")
         deadline = time.monotonic() + (_ASSERT_MS if timeout is None else showing.milliseconds(timeout)) / 1000  # fmt: skip
         while True:
-            self._know()
+            self._know(node)
             try:
                 return self.session.execute(node, text)
             except SqlError:
@@ -338,6 +361,8 @@ class SqlEngine:
             self._ledger.follow()
             if self._keeper is not None:
                 self._keeper.want(self._ledger.wanted)
+                if self._states is not None:
+                    self._states.tell(self._keeper.live_all())
         except (KafkaError, BrokerUnavailable) as error:
             logger.debug("cannot follow the command topic: %s", error.message)
         except CommandDamaged as damage:
@@ -348,8 +373,11 @@ class SqlEngine:
     def _stop_queries(self) -> None:
         keeper, self._keeper = self._keeper, None
         ownership, self._ownership = self._ownership, None
+        states, self._states = self._states, None
         if keeper is not None:
             keeper.close()
+        if states is not None:
+            states.close()
         if ownership is not None:
             ownership.close()
 
@@ -374,6 +402,13 @@ class SqlEngine:
             self._spark.warm_up()
         except DuologError as error:
             logger.warning("the JVM did not start: %s", error.message)
+
+
+def _shows_states(node: exp.Expression) -> bool:
+    """Tell if a statement answers with the states of queries, which another engine may have to be asked for."""
+    if isinstance(node, nodes.Show):
+        return node.args["kind"] == "QUERIES" or bool(node.args.get("extended"))
+    return isinstance(node, nodes.Describe | nodes.Explain)
 
 
 def _read(node: nodes.RunScript) -> str:

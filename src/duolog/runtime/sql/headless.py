@@ -13,6 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -24,10 +25,13 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.session import parse
 from duolog.ksql.types import type_from
+from duolog.runtime.reach import problems_of
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.keeper import LiveQuery
 
+_LOOK_S: Final = 1.0
+_GIVE_UP_S: Final = 0.1
 _OF_THE_SESSION: Final = (nodes.SetProperty, nodes.UnsetProperty, nodes.Define, nodes.Undefine)
 _CREATE: Final = re.compile(r"\A((?:\s|--[^\n]*\n|/\*.*?\*/)*CREATE)\b", re.IGNORECASE | re.DOTALL)
 _ADVERBS: Final = ("replace", "exists")
@@ -50,21 +54,74 @@ def run_script(
         BrokerUnavailable, CommandDamaged: as `SqlEngine.follow`.
     """
     file, stop = Path(path), stop or threading.Event()
-    engine.warm_up()
-    engine.start()
-    begun: set[str] = set()
-    for line in apply_script(engine, file, begun):
-        tell(line)
-        if stop.is_set():
-            return
-    engine.start()
-    for query in engine.queries():
-        if query.id not in begun:
-            tell(f"{query.id} is not in {file.name}, and goes on: TERMINATE ends it")
-    reporter = Reporter(engine)
-    while not stop.wait(every_s):
-        for line in reporter.lines():
+    with _given_up_on(stop, engine):
+        engine.warm_up()
+        engine.start()
+        begun: set[str] = set()
+        for line in apply_script(engine, file, begun):
             tell(line)
+            if stop.is_set():
+                return
+        engine.start()
+        for query in engine.queries():
+            if query.id not in begun:
+                tell(f"{query.id} is not in {file.name}, and goes on: TERMINATE ends it")
+        _report(engine, tell, every_s, stop)
+
+
+def _report(
+    engine: SqlEngine, tell: Callable[[str], None], every_s: float, stop: threading.Event
+) -> None:
+    """Tell of the queries now and then, and of a broker that goes away or is back within seconds."""
+    reporter, broker = Reporter(engine), BrokerWatch(engine.bootstrap)
+    due_at = time.monotonic() + every_s
+    while not stop.wait(min(every_s, _LOOK_S)):
+        for line in broker.look():
+            tell(line)
+        if time.monotonic() >= due_at:
+            due_at = time.monotonic() + every_s
+            # Without a broker their progress cannot be asked for.
+            for line in reporter.lines(with_progress=broker.answers):
+                tell(line)
+
+
+class BrokerWatch:
+    """Tells when a broker goes away and when it is back."""
+
+    def __init__(self, bootstrap: str, problems_of: Callable[[str], str] = problems_of) -> None:
+        self._bootstrap = bootstrap
+        self._problems_of = problems_of
+        self.answers = True
+
+    def look(self) -> list[str]:
+        """Return a line if something has changed since the last look."""
+        problems = self._problems_of(self._bootstrap)
+        before, self.answers = self.answers, not problems
+        if before == self.answers:
+            return []
+        if problems:
+            return [f"no broker answers at {self._bootstrap}: {problems}; its queries wait for it"]
+        return [f"a broker answers again at {self._bootstrap}"]
+
+
+@contextmanager
+def _given_up_on(stop: threading.Event, engine: SqlEngine) -> Iterator[None]:
+    """Let the engine wait for nothing any more as soon as `stop` is set within the block."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_GIVE_UP_S):
+            if stop.is_set():
+                engine.give_up()
+                return
+
+    thread = threading.Thread(target=watch, name="duolog-sql-stop", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def apply_script(engine: SqlEngine, path: Path, begun: set[str]) -> Iterator[str]:
@@ -184,10 +241,10 @@ class Reporter:
         self._clock = clock
         self._read: dict[str, tuple[float, int]] = {}
 
-    def lines(self) -> list[str]:
+    def lines(self, *, with_progress: bool = True) -> list[str]:
         """Return a line for each query: state, events a second, lag, and what is wrong with it."""
         try:
-            return [self.line(query) for query in self._engine.queries(with_progress=True)]
+            return [self.line(query) for query in self._engine.queries(with_progress=with_progress)]
         except DuologError as error:
             return [f"nothing is known of the queries: {error.message}"]
 

@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -28,6 +29,7 @@ logger: Final = logging.getLogger(__name__)
 LiveState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
 
 _LOOK_S: Final = 0.1
+_STOPS_AT_ONCE: Final = 8
 _WELL_AFTER_S: Final = 60.0
 """Who runs for so long has got over its failures."""
 
@@ -47,10 +49,10 @@ class RunningOne(Protocol):
 class Starter(Protocol):
     """Starts queries, and forgets what they kept."""
 
-    def start(self, query: PersistentQuery, starts: Offsets) -> RunningOne:
+    def start(self, wanted: "Wanted") -> RunningOne:
         """Raises DuologError."""
 
-    def forget(self, query_id: str) -> None: ...
+    def forget(self, checkpoint: str) -> None: ...
     def close(self) -> None: ...
 
 
@@ -60,6 +62,23 @@ class Wanted:
 
     query: PersistentQuery
     starts: Offsets = field(default_factory=dict)
+    before: int = 0
+    """How many queries of its id have ended for good before it: it has nothing of theirs."""
+
+    @property
+    def checkpoint(self) -> str:
+        """What its state is kept by."""
+        return checkpoint_of(self.query.id, self.before)
+
+
+def checkpoint_of(query_id: str, before: int) -> str:
+    """Return what the state of a query is kept by, so many of whose id have ended.
+
+    Example:
+        >>> checkpoint_of("LATE", 0), checkpoint_of("LATE", 2)
+        ('LATE', 'LATE~2')
+    """
+    return f"{query_id}~{before}" if before else query_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +146,10 @@ class Keeper:
         self._thread: threading.Thread | None = None
 
     def start(self, ended: Iterable[str] = ()) -> None:
-        """Begin to keep; what queries have left is forgotten that have `ended` while nobody looked."""
+        """Begin to keep; checkpoints are forgotten of queries that have `ended` while nobody looked."""
         assert self._thread is None, "it keeps already"
-        for query_id in ended:
-            self._starter.forget(query_id)
+        for checkpoint in ended:
+            self._starter.forget(checkpoint)
         self._thread = threading.Thread(target=self._run, name="duolog-sql-keeper", daemon=True)
         self._thread.start()
 
@@ -184,8 +203,9 @@ class Keeper:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
-        for life in self._lives.values():
-            _stop(life)
+        # Side by side: each waits for what it has begun.
+        with ThreadPoolExecutor(_STOPS_AT_ONCE, "duolog-sql-stop") as stops:
+            list(stops.map(_stop, self._lives.values()))
         self._lives.clear()
 
     def _is_settled(self) -> bool:
@@ -210,9 +230,9 @@ class Keeper:
     def _look(self) -> None:
         with self._changed:
             wanted = dict(self._wanted)
-        for query_id in [one for one in self._lives if one not in wanted]:
+        for query_id in [one for one in self._lives if self._is_gone(one, wanted)]:
             _stop(self._lives[query_id])
-            self._starter.forget(query_id)
+            self._starter.forget(self._lives[query_id].wanted.checkpoint)
             with self._changed:
                 del self._lives[query_id]
         for query_id, one in wanted.items():
@@ -224,6 +244,11 @@ class Keeper:
                 with self._changed:
                     self._lives[query_id] = life
             self._bring_on(life, one)
+
+    def _is_gone(self, query_id: str, wanted: Mapping[str, Wanted]) -> bool:
+        """Tell if a query has ended for good; another one of its id may be wanted."""
+        now = wanted.get(query_id)
+        return now is None or now.before != self._lives[query_id].wanted.before
 
     def _bring_on(self, life: _Life, wanted: Wanted) -> None:
         """Take a query one step nearer to what is wanted of it."""
@@ -248,7 +273,7 @@ class Keeper:
 
     def _start(self, life: _Life) -> None:
         try:
-            life.running = self._starter.start(life.wanted.query, life.wanted.starts)
+            life.running = self._starter.start(life.wanted)
             life.started_at = time.monotonic()
         except DuologError as error:
             self._note(life, error)

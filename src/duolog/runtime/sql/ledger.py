@@ -22,7 +22,7 @@ from duolog.ksql.state import Done, SessionState
 from duolog.runtime.sql.command_topic import CommandTopic
 from duolog.runtime.sql.commands import Command, Offsets
 from duolog.runtime.sql.errors import CommandDamaged
-from duolog.runtime.sql.keeper import Wanted
+from duolog.runtime.sql.keeper import Wanted, checkpoint_of
 
 _ATTEMPTS: Final = 10
 _READ_S: Final = 15.0
@@ -38,7 +38,9 @@ class Ledger:
         self._starts: dict[str, Offsets] = {}
         self._wanted: dict[str, Wanted] = {}
         self.ended: set[str] = set()
-        """The queries that have ended for good, by their ids."""
+        """The checkpoints of queries that have ended for good."""
+        self._endings: dict[str, int] = {}
+        """How many queries of an id have ended; one that is named by QUERY_ID may be made again."""
         self._damage: CommandDamaged | None = None
         """What was found: nothing behind it counts."""
 
@@ -52,7 +54,8 @@ class Ledger:
         for query_id, query in self.state.queries.items():
             known = self._wanted.get(query_id)
             if known is None or known.query is not query:
-                self._wanted[query_id] = Wanted(query, self._starts.get(query_id, {}))
+                starts = self._starts.get(query_id, {})
+                self._wanted[query_id] = Wanted(query, starts, self._endings.get(query_id, 0))
         for gone in self._wanted.keys() - self.state.queries.keys():
             del self._wanted[gone]
         return {query_id: self._wanted[query_id] for query_id in self.state.queries}
@@ -142,7 +145,6 @@ class Ledger:
         if command.query:
             # One that takes the place of another goes on from its state, or begins where that one began.
             self._starts.setdefault(command.query, command.starts)
-            self.ended.discard(command.query)
         try:
             (node,) = parse(command.statement)
             done = self.session.execute(node, command.statement)
@@ -150,8 +152,10 @@ class Ledger:
             told = error.message if isinstance(error, SqlError) else "It is not one statement."
             raise CommandDamaged(self.topic.name, offset, f"Its statement cannot run: {told}") from error  # fmt: skip
         for query_id in done.ended:
+            before = self._endings.get(query_id, 0)
+            self.ended.add(checkpoint_of(query_id, before))
+            self._endings[query_id] = before + 1
             self._starts.pop(query_id, None)
-        self.ended.update(done.ended)
 
 
 def _differs(one: SessionState, other: SessionState) -> bool:

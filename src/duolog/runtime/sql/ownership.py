@@ -44,11 +44,15 @@ class Ownership:
         self._service_id = service_id
         self._topic = topic
         self._lost = lost
-        self._group = f"duolog-ksql-{service_id}"
-        self._name = f"{socket.gethostname()}/{os.getpid()}/{id(self)}"
+        self._group = _group_of(service_id)
+        self.name = f"{socket.gethostname()}/{os.getpid()}/{id(self)}"
         self._owned = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
+
+    def give_up(self) -> None:
+        """Let `acquire` wait no longer."""
+        self._closing.set()
 
     @property
     def owned(self) -> bool:
@@ -67,9 +71,7 @@ class Ownership:
             self._thread = threading.Thread(target=self._run, name="duolog-sql-owner", daemon=True)
             self._thread.start()
         deadline = time.monotonic() + _PATIENCE_S
-        while not self._owned.wait(_ASK_S):
-            if self._closing.is_set():
-                raise ServiceInUse(self._service_id, "")
+        while not self._closing.is_set() and not self._owned.wait(_ASK_S):
             owner = self._owner()
             if owner and (_lives_here(owner) or time.monotonic() > deadline):
                 self.close()
@@ -77,6 +79,8 @@ class Ownership:
             if time.monotonic() > deadline + _PATIENCE_S:
                 self.close()
                 raise ServiceInUse(self._service_id, "")
+        if self._closing.is_set():
+            raise ServiceInUse(self._service_id, "")
 
     def close(self) -> None:
         """Give the right back. Does nothing when closed."""
@@ -90,7 +94,7 @@ class Ownership:
             {
                 "bootstrap.servers": self._bootstrap,
                 "group.id": self._group,
-                "client.id": self._name,
+                "client.id": self.name,
                 "partition.assignment.strategy": "cooperative-sticky",
                 "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
                 "heartbeat.interval.ms": 1500,
@@ -126,22 +130,35 @@ class Ownership:
                 self._lost()
 
     def _owner(self) -> str:
-        """Return the name of the member that has the partition, and is not this one; empty where there is none."""
-        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
-        try:
-            described = admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_S)[
-                self._group
-            ].result(_TIMEOUT_S)
-        except KafkaException as error:
-            told = error.args[0]
-            raise KafkaError(
-                f'cannot ask for group "{self._group}"', code=told.code(), detail=told.str()
-            ) from error
-        for member in described.members:
-            name = str(member.client_id)
-            if name != self._name and member.assignment and member.assignment.topic_partitions:
-                return name
-        return ""
+        """Return the name of the owner that is not this one; empty where there is none."""
+        owner = owner_of(self._bootstrap, self._service_id)
+        return "" if owner == self.name else owner
+
+
+def owner_of(bootstrap: str, service_id: str) -> str:
+    """Return the name of the engine that runs the queries of a service; empty where there is none.
+
+    Raises:
+        KafkaError: the broker does not answer.
+    """
+    group = _group_of(service_id)
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    try:
+        asked = admin.describe_consumer_groups([group], request_timeout=_TIMEOUT_S)
+        described = asked[group].result(_TIMEOUT_S)
+    except KafkaException as error:
+        told = error.args[0]
+        raise KafkaError(
+            f'cannot ask for group "{group}"', code=told.code(), detail=told.str()
+        ) from error
+    for member in described.members:
+        if member.assignment and member.assignment.topic_partitions:
+            return str(member.client_id)
+    return ""
+
+
+def _group_of(service_id: str) -> str:
+    return f"duolog-ksql-{service_id}"
 
 
 def _told(owner: str) -> str:

@@ -15,10 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duolog.ksql.state import PersistentQuery
 from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
-from duolog.runtime.sql.commands import Offsets
+from duolog.runtime.sql.keeper import Wanted
 from duolog.runtime.sql.topics import Topics
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ class SparkQueries:
         self._processing_log = processing_log
         self._interval_ms = interval_ms
         self._opened: Engine | None = None
+        self._given_up = threading.Event()
         self._opening = threading.Lock()
 
     @property
@@ -56,7 +56,7 @@ class SparkQueries:
                 # Imported here: pyspark takes half a second, and SHOW STREAMS needs none.
                 from duolog.engine import Engine  # noqa: PLC0415
 
-                self._opened = Engine(self._config())
+                self._opened = Engine(self._config(), self._given_up)
             return self._opened
 
     def warm_up(self) -> None:
@@ -68,29 +68,32 @@ class SparkQueries:
         """
         self.engine.warm_up()
 
-    def start(self, query: PersistentQuery, starts: Offsets) -> "RunningQuery":
+    def start(self, wanted: Wanted) -> "RunningQuery":
         """Start a query on its checkpoint; its result topic is made again where it is missing.
 
         Raises:
             DuologError: it does not start.
         """
         ensure_reachable(self._bootstrap)
-        plan = query.planned.plan
+        plan = wanted.query.planned.plan
         there = self._topics.partitions()
         written = [topic for sink in plan.sinks for topic in sink.topics]
-        letters = query.dead_letters or self._processing_log
+        letters = wanted.query.dead_letters or self._processing_log
         if any(topic not in there for topic in (*written, letters) if topic):
             create_result_topics(plan, self._bootstrap, letters)
         errors = self.engine.config.errors
-        if query.dead_letters:
+        if wanted.query.dead_letters:
             errors = replace(errors, dead_letter_topic=letters, processing_log=False)
-        return self.engine.start(
-            plan, application_id_of(query.id), "micro-batch", starts, errors=errors
-        )
+        application_id = application_id_of(wanted.checkpoint)
+        return self.engine.start(plan, application_id, "micro-batch", wanted.starts, errors=errors)
 
-    def forget(self, query_id: str) -> None:
+    def forget(self, checkpoint: str) -> None:
         """Remove the state of a query that has ended for good."""
-        shutil.rmtree(self._checkpoints / application_id_of(query_id), ignore_errors=True)
+        shutil.rmtree(self._checkpoints / application_id_of(checkpoint), ignore_errors=True)
+
+    def give_up(self) -> None:
+        """End the start of a JVM that is just going on, and begin none any more."""
+        self._given_up.set()
 
     def close(self) -> None:
         """End the JVM where nobody else of this process needs it. Does nothing when closed."""
@@ -121,11 +124,11 @@ class SparkQueries:
         return replace(config, errors=errors, interval_ms=self._interval_ms)
 
 
-def application_id_of(query_id: str) -> str:
-    """Return the name of a query's checkpoint: its id, with what a directory cannot be called by its number.
+def application_id_of(checkpoint: str) -> str:
+    """Return the directory of a query's checkpoint: its name, with what a directory cannot be called by its number.
 
     Example:
         >>> application_id_of("CSAS_late flights_0")
         'CSAS_late-20.flights_0'
     """
-    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"-{ord(found[0]):x}.", query_id)
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"-{ord(found[0]):x}.", checkpoint)

@@ -1,11 +1,15 @@
 """Queries that are started without Spark, for tests of what keeps them."""
 
+from typing import TYPE_CHECKING
+
 from duolog.core.errors import DuologError, QueryError
 from duolog.engine.progress import Progress
-from duolog.ksql.state import PersistentQuery
 from duolog.runtime.sql.answers import Message
-from duolog.runtime.sql.commands import Offsets
 from duolog.runtime.sql.engine import SqlEngine
+from duolog.runtime.sql.keeper import Wanted
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.commands import Offsets
 
 
 class FakeQuery:
@@ -36,22 +40,25 @@ class FakeStarter:
     def __init__(self) -> None:
         self.running: dict[str, FakeQuery] = {}
         self.starts: list[str] = []
+        self.checkpoints: list[str] = []
         self.offsets: dict[str, Offsets] = {}
         self.plans: list[object] = []
         self.forgotten: list[str] = []
         self.refused: dict[str, str] = {}
 
-    def start(self, query: PersistentQuery, starts: Offsets) -> FakeQuery:
+    def start(self, wanted: Wanted) -> FakeQuery:
+        query = wanted.query
         self.starts.append(query.id)
-        self.offsets[query.id] = starts
+        self.checkpoints.append(wanted.checkpoint)
+        self.offsets[query.id] = wanted.starts
         if query.id in self.refused:
             raise QueryError(self.refused[query.id])
         self.plans.append(query.planned.plan)
         self.running[query.id] = FakeQuery()
         return self.running[query.id]
 
-    def forget(self, query_id: str) -> None:
-        self.forgotten.append(query_id)
+    def forget(self, checkpoint: str) -> None:
+        self.forgotten.append(checkpoint)
 
     def close(self) -> None:
         pass

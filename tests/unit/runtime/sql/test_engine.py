@@ -242,6 +242,102 @@ def test_the_error_of_a_query_stands_in_show_describe_and_explain(
     assert str(others).count("its checkpoint is damaged") == 2
 
 
+def test_an_engine_that_runs_nothing_shows_the_states_of_the_one_that_does(
+    opened: Opened, service: str, starter: FakeStarter
+) -> None:
+    """It said RUNNING of queries that had failed."""
+    starter.refused["CSAS_LATE_0"] = "its checkpoint is damaged"
+    first, second = opened(), opened("other")
+    said(first, created(service) + "PAUSE CTAS_TOTALS_1;")
+    assert first.wait_settled(WAIT_S)
+
+    deadline = time.monotonic() + WAIT_S
+    second.follow()
+    while second.queries()[0].state != "ERROR":
+        assert time.monotonic() < deadline, second.queries()
+    (shown,) = said(second, "SHOW QUERIES;")
+    first.close()
+    (behind,) = said(second, "SHOW QUERIES;")
+
+    assert isinstance(shown, list)
+    assert isinstance(behind, list)
+    assert [(row[0], row[2], row[-1]) for row in shown] == [
+        ("CSAS_LATE_0", "ERROR", "its checkpoint is damaged"),
+        ("CTAS_TOTALS_1", "PAUSED", ""),
+    ]
+    assert [(row[2], row[-1]) for row in behind] == [
+        ("UNRESPONSIVE", "No engine runs the queries of this service."),
+        ("PAUSED", ""),
+    ]
+
+
+def test_a_named_query_that_ended_while_nobody_ran_it_begins_anew_when_it_is_made_again(
+    opened: Opened, service: str, starter: FakeStarter
+) -> None:
+    """It went on from the state of the one that had ended."""
+    named = "INSERT INTO late WITH (QUERY_ID='mine') SELECT * FROM s;"
+    with opened() as engine:
+        said(engine, created(service) + named)
+        assert engine.wait_settled(WAIT_S)
+    with opened() as shell:
+        shell._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
+        said(shell, "TERMINATE mine;" + named)
+    starter.forgotten.clear()
+    starter.checkpoints.clear()
+
+    for _ in range(2):
+        with opened() as engine:
+            engine.start()
+            assert engine.wait_settled(WAIT_S)
+
+    assert [one for one in starter.checkpoints if "MINE" in one] == ["MINE~1", "MINE~1"]
+    assert set(starter.forgotten) == {"MINE"}
+
+
+def test_a_select_asks_for_topics_only_where_it_names_one_that_was_not_seen(
+    opened: Opened, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look-up by key asked the broker for all its topics."""
+    engine = opened()
+    said(engine, created(service) + "INSERT INTO s VALUES ('a', 1);")
+    said(engine, "SELECT * FROM s;")
+    asked: list[object] = []
+    seen = engine.topics.partitions
+    monkeypatch.setattr(engine.topics, "partitions", lambda: asked.append(1) or seen())
+
+    for _ in range(3):
+        said(engine, "SELECT * FROM s;")
+    assert asked == []
+    said(opened("other"), f"CREATE STREAM n (a INT) WITH (kafka_topic='{service}n', partitions=1, value_format='json');")  # fmt: skip
+    said(engine, "SELECT * FROM n;")
+
+    assert len(asked) == 1
+
+
+def test_rows_are_not_inserted_into_a_table_that_a_query_writes(
+    opened: Opened, service: str
+) -> None:
+    engine = opened()
+    said(engine, created(service))
+
+    with pytest.raises(SqlError, match="query CTAS_TOTALS_1 writes it"):
+        said(engine, "INSERT INTO totals VALUES ('a', 1);")
+
+
+def test_an_engine_that_is_given_up_waits_for_no_owner_and_no_jvm(
+    opened: Opened, service: str
+) -> None:
+    with opened() as engine:
+        said(engine, created(service))
+
+    engine = opened()
+    engine.give_up()
+    with pytest.raises(ServiceInUse):
+        engine.start()
+
+    assert not engine.runs_queries
+
+
 def test_inserted_rows_stand_in_the_topic_and_print_shows_them(
     opened: Opened, service: str, cluster: EmbeddedCluster
 ) -> None:

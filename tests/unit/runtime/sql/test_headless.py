@@ -7,7 +7,7 @@ import pytest
 from duolog.engine.progress import Progress
 from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.engine import SqlEngine
-from duolog.runtime.sql.headless import Reporter, apply_script, run_script
+from duolog.runtime.sql.headless import BrokerWatch, Reporter, apply_script, run_script
 from duolog.runtime.sql.keeper import LiveQuery
 from duolog.testing import EmbeddedCluster
 from unit.runtime.sql.living import FakeStarter, said
@@ -133,3 +133,32 @@ def test_a_line_says_events_a_second_and_how_long_the_rest_takes(engine: SqlEngi
     now = 2.0
     assert line(5000, 8000) == "Q_1  RUNNING  2,000 events/s  lag 8,000 records, about 4 s"
     assert reporter.line(LiveQuery("Q_2", "ERROR", "no topic\nhint")) == "Q_2  ERROR  no topic"
+
+
+def test_a_broker_that_goes_away_is_told_and_that_it_is_back() -> None:
+    found = ["", "h:1: refused", "h:1: refused", "", ""]
+    watch = BrokerWatch("h:1", lambda _: found.pop(0))
+
+    assert [watch.look() for _ in range(5)] == [
+        [],
+        ["no broker answers at h:1: h:1: refused; its queries wait for it"],
+        [],
+        ["a broker answers again at h:1"],
+        [],
+    ]
+
+
+def test_a_file_that_is_told_to_stop_while_it_starts_gives_the_start_up(
+    engine: SqlEngine, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C waited for the JVM."""
+    given_up, stop = threading.Event(), threading.Event()
+    monkeypatch.setattr(engine, "warm_up", lambda: None)
+    monkeypatch.setattr(engine, "start", lambda: stop.set() or given_up.wait(WAIT_S))
+    monkeypatch.setattr(engine, "give_up", given_up.set)
+    path = tmp_path / "app.sql"
+    path.write_text(script(service))
+
+    run_script(engine, path, lambda _line: None, stop=stop)
+
+    assert given_up.is_set()

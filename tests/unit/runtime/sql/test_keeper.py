@@ -138,3 +138,18 @@ def test_what_is_kept_ends_with_the_keeper_and_its_state_stays(starter: FakeStar
 
     assert starter.running[ONE].has_ended
     assert starter.forgotten == []
+
+
+def test_a_query_that_is_made_again_at_once_has_nothing_of_the_one_that_ended(
+    keeper: Keeper, starter: FakeStarter
+) -> None:
+    """Between two looks of the keeper the new one was taken for a replaced one, and went on from its state."""
+    query = queries()[ONE]
+    keeper.want({ONE: Wanted(query)})
+    assert keeper.wait_settled(WAIT_S)
+
+    keeper.want({ONE: Wanted(query, before=1)})
+    assert keeper.wait_settled(WAIT_S)
+
+    assert starter.forgotten == [ONE]
+    assert starter.checkpoints == [ONE, f"{ONE}~1"]
