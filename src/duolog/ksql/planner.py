@@ -285,7 +285,7 @@ class _Planner:
         """Raise a SqlError where the clauses of a query do not go together."""
         calls = aggregates_in(*select.expressions)
         grouped = select.args.get("group") is not None
-        if persistent and not self.settings.strict:
+        if (persistent or select.args.get("emit")) and not self.settings.strict:
             grouped = self._groups(select)
         if (grouped or calls) and table_functions_in(*select.expressions):
             raise SqlError("Table functions cannot be used with aggregations.")

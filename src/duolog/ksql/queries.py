@@ -24,9 +24,11 @@ from duolog.ksql.script import text_of
 from duolog.ksql.sinks import Target
 from duolog.ksql.source_topics import ensure_one_topic
 from duolog.ksql.state import Done, PersistentQuery, QueryState, SessionState
+from duolog.ksql.unions import united_select
 from duolog.ksql.upgrades import ensure_query_upgradable, ensure_upgradable
 from duolog.ksql.written_headers import ensure_no_headers
 
+_ENDS_OTHERWISE: Final = "Without EMIT CHANGES it answers what is there now, and ends."
 _TRANSIENT: Final = "__rows"
 """The topic in plans of queries whose rows go to no topic."""
 
@@ -199,6 +201,41 @@ def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
     """
     query: exp.Select = node.args["expression"]
     ensure_readable_by_ksqldb(query, state.settings, text_of(node))
+    _ensure_lasts(query)
+    return query
+
+
+def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Select:
+    """Return a query with EMIT as one SELECT that goes on: it may say what a persistent one may.
+
+    Raises:
+        SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
+    """
+    ensure_readable_by_ksqldb(query, state.settings, text)
+    if state.settings.strict:
+        ensure_goes_on(query)
+    if query.args.get("distinct"):
+        _refuse_distinct(query)
+    _ensure_lasts(query)
+    if isinstance(query, exp.Select):
+        return query
+    rest = query.copy()
+    around = {key: rest.args.pop(key, None) for key in ("with_", "emit", "limit")}
+    select = united_select(rest)
+    for key, value in around.items():
+        select.set(key, value)
+    return select
+
+
+def _refuse_distinct(query: exp.Query) -> None:
+    what = "DISTINCT" if isinstance(query, exp.Select) else query.key.upper()
+    raise SqlError(
+        f"A query that goes on cannot have {what}", at=place_of(query), hint=_ENDS_OTHERWISE
+    )
+
+
+def _ensure_lasts(query: exp.Query) -> None:
+    """Refuse what a query cannot say that goes on, though it may read from others."""
     rows_only = tuple(kind for kind in ROWS_ONLY if kind not in {exp.Subquery, exp.With})
     found = query.find(*rows_only)
     for inner in () if found is not None else query.find_all(exp.Subquery):
@@ -211,11 +248,11 @@ def _lasting(state: SessionState, node: exp.Expression) -> exp.Select:
         raise SqlError(
             f"A query that goes on cannot have {_TOLD.get(type(found), 'a query within it')}",
             at=place_of(found),
+            hint=_ENDS_OTHERWISE,
         )
-    return query
 
 
-def ensure_goes_on(select: exp.Select) -> None:
+def ensure_goes_on(select: exp.Query) -> None:
     """Refuse what only a query can say that answers rows and ends, and what goes to a topic."""
     ensure_no_headers(select)
     found = select.find(*ROWS_ONLY)
@@ -225,7 +262,7 @@ def ensure_goes_on(select: exp.Select) -> None:
         raise SqlError(
             f"A query that goes on cannot have {what}",
             at=place_of(found) if found is not None else None,
-            hint="Without EMIT CHANGES it answers what is there now, and ends.",
+            hint=_ENDS_OTHERWISE,
         )
 
 

@@ -31,6 +31,15 @@ def branches(query: exp.Expression) -> list[exp.Expression]:
     return [query]
 
 
+def united_select(query: exp.Query) -> exp.Select:
+    """Return a SELECT of all rows of a UNION ALL."""
+    alias = exp.TableAlias(this=exp.to_identifier("UNITED", quoted=True))
+    source = exp.From(this=exp.Subquery(this=query, alias=alias))
+    made = exp.Select(expressions=[exp.Star()], from_=source)
+    made.meta.update(query.meta)
+    return made
+
+
 def united(
     parts: Sequence[tuple[Nested, Sequence[str]]], query: exp.Expression, steps: Steps
 ) -> Nested:

@@ -1,8 +1,7 @@
 """Rows that pass: columns and conditions of one source, computed over each batch of records as it comes.
 
 Without groups and joins nothing is kept between records, so DuckDB answers the query over what has just come: the
-first row is there in milliseconds, where a JVM takes seconds. A table's rows pass as they change: one that goes is its
-key with nulls. Where conditions of a table are asked, the rows that leave are to be told, and Spark is asked.
+first row is there in milliseconds, where a JVM takes seconds. A table's rows are in `passing_table`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ from duolog.runtime.sql.source_rows import SourceRows
 from duolog.runtime.topic_reader import TopicReader
 from duolog.serde.row import Row
 
-_KEEPING: Final = ("joins", "group", "having", "partition_by", "stream_window", "distinct")
+_KEEPING: Final = ("joins", "group", "having", "partition_by", "stream_window", "distinct", "with_")
 _TABLE: Final = "passing"
 
 
@@ -43,14 +42,22 @@ def passing_rows(
     plain = select.copy()
     for key in ("emit", "limit"):
         plain.set(key, None)
+    translator = Translator(engine.catalog, lambda _source: _TABLE)
     try:
-        query = Translator(engine.catalog, lambda _source: _TABLE).query(plain)
+        query = translator.query(plain)
         records = SourceRows(source)
     except SqlError:
         # What is wrong, the planner says in ksqlDB's words; what DuckDB lacks, Spark has.
         return None
     latest = engine.session.state.settings[settings.OFFSET_RESET] == "latest"
-    rows = _PassingRows(records, query, {"bootstrap.servers": engine.bootstrap}, latest=latest)
+    client = {"bootstrap.servers": engine.bootstrap}
+    rows: PassingRecords
+    if source.is_table:
+        from duolog.runtime.sql.passing_table import PassingTable, Watched  # noqa: PLC0415 - a circle
+
+        rows = PassingTable(records, Watched.of(plain, translator), client, present=latest)
+    else:
+        rows = _PassingRows(records, query, client, latest=latest)
     rows.__enter__()
     columns = tuple((one.name, sql_name(one.type)) for one in query.columns)
     return columns, rows
@@ -61,55 +68,44 @@ def _source(engine: Engine, select: exp.Select) -> SourceInfo | None:
     table = select.args["from_"].this
     if emit.this != "CHANGES" or any(select.args.get(key) for key in _KEEPING):
         return None
-    if not isinstance(table, exp.Table) or any(map(is_aggregate, select.find_all(exp.Anonymous))):
+    if not isinstance(table, exp.Table) or table.args.get("changes") is not None:
+        return None
+    if any(map(is_aggregate, select.find_all(exp.Anonymous))):
         return None
     source = engine.catalog.sources.get(table.name)
-    if source is None or (source.is_table and select.args.get("where") is not None):
-        return None
-    if not source.is_of_one_topic:
+    if source is None or not source.is_of_one_topic:
         return None
     if engine.session.state.settings.strict and beyond_column(select, source) is not None:
         return None
     return source
 
 
-class _PassingRows(TopicReader):
-    """Reads records, and answers the query over them."""
+class PassingRecords(TopicReader):
+    """Reads records of a source, and has a table of DuckDB to answer queries over some of them."""
 
-    def __init__(
-        self, records: SourceRows, query: Query, client: Mapping[str, str], *, latest: bool
-    ) -> None:
+    def __init__(self, records: SourceRows, client: Mapping[str, str]) -> None:
         from duolog.runtime.sql.duck.tables import DuckTable, connect  # noqa: PLC0415 - 100 ms
 
         super().__init__(records.source.topic, client)
-        self._records = records
-        self._query = query
-        self._latest = latest
-        self._is_table = records.source.is_table
+        self.records = records
         self._connection: Any = connect()
         self._duck = DuckTable(self._connection, _TABLE, source_columns(records.source))
-        self._came: list[Row] = []
-        self._answered: list[tuple[object, ...]] = []
         self._closed = False
 
-    def first_offsets(self, ends: Mapping[int, int]) -> dict[int, int]:
-        return dict(ends) if self._latest else super().first_offsets(ends)
-
-    def take(self, message: Message) -> None:
-        try:
-            if self._is_table:
-                self._take_change(message)
-            else:
-                row = self._records.row(message, self._records.key(message))
-                self._came += [] if row is None else [row]
-        except SerdeError:
-            return
-
     def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
-        self.read_on(timeout_s)
-        self._answer()
-        rows, self._answered = self._answered, []
-        return rows
+        """Return what has come, as `Coming`."""
+        raise NotImplementedError
+
+    def over(self, rows: Sequence[Row], query: Query) -> list[tuple[object, ...]]:
+        """Return what a query answers over rows."""
+        from duolog.runtime.sql.duck.tables import answered  # noqa: PLC0415
+
+        if not rows:
+            return []
+        self._duck.add(range(len(rows)), rows)
+        found = list(answered(self._connection, query))
+        self._duck.clear()
+        return found
 
     def close(self) -> None:
         if not self._closed:
@@ -117,38 +113,29 @@ class _PassingRows(TopicReader):
             self.__exit__(None, None, None)
             self._connection.close()
 
-    def _take_change(self, message: Message) -> None:
-        if message.key() is None:
+
+class _PassingRows(PassingRecords):
+    """Answers the query over the records of a stream."""
+
+    def __init__(
+        self, records: SourceRows, query: Query, client: Mapping[str, str], *, latest: bool
+    ) -> None:
+        super().__init__(records, client)
+        self._query = query
+        self._latest = latest
+        self._came: list[Row] = []
+
+    def first_offsets(self, ends: Mapping[int, int]) -> dict[int, int]:
+        return dict(ends) if self._latest else super().first_offsets(ends)
+
+    def take(self, message: Message) -> None:
+        try:
+            row = self.records.row(message, self.records.key(message))
+        except SerdeError:
             return
-        key = self._records.key(message)
-        row = self._records.row(message, key)
-        if row is not None:
-            self._came.append(row)
-            return
-        self._answer()
-        missing = len(source_columns(self._records.source)) - len(key)
-        self._answered += [
-            _kept(one, self._key_places()) for one in self._over([(*key, *(None,) * missing)])
-        ]
+        self._came += [] if row is None else [row]
 
-    def _answer(self) -> None:
-        if self._came:
-            rows, self._came = self._came, []
-            self._answered += self._over(rows)
-
-    def _over(self, rows: Sequence[Row]) -> list[tuple[object, ...]]:
-        from duolog.runtime.sql.duck.tables import answered  # noqa: PLC0415
-
-        self._duck.add(range(len(rows)), rows)
-        found = list(answered(self._connection, self._query))
-        self._duck.clear()
-        return found
-
-    def _key_places(self) -> set[int]:
-        """Return which columns of the result are columns of the key."""
-        keys = {column.name for column in source_columns(self._records.source) if column.key}
-        return {at for at, column in enumerate(self._query.columns) if column.name in keys}
-
-
-def _kept(row: tuple[object, ...], places: set[int]) -> tuple[object, ...]:
-    return tuple(value if at in places else None for at, value in enumerate(row))
+    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
+        self.read_on(timeout_s)
+        rows, self._came = self._came, []
+        return self.over(rows, self._query)

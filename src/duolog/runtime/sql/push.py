@@ -1,16 +1,16 @@
 """A SELECT that goes on: EMIT CHANGES, EMIT FINAL.
 
-    columns and conditions of one stream, or columns of one table     `passing`: DuckDB over what comes, no JVM
+    columns and conditions of one stream or table                     `passing`: DuckDB over what comes, no JVM
     all else                                                          `transient`: a query of its own on Spark, whose
                                                                       rows come by a topic that goes with it
 
-Rows come as fast as they are taken: what is not taken yet waits in the topic. They end by LIMIT, by `close` and by Ctrl-C.
+It may say what a persistent query may: queries in FROM and behind WITH, UNION ALL, aggregates without GROUP BY. Rows come as fast as they are taken: what is not taken yet waits in the topic. They end by LIMIT, by `close` and by Ctrl-C.
 """
 
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.queries import ensure_goes_on
+from duolog.ksql.queries import pushed_select
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.needs import Engine
 from duolog.runtime.sql.passing import passing_rows
@@ -26,17 +26,10 @@ def select(engine: Engine, statement: exp.Query, text: str) -> Rows:
         BrokerUnavailable, KafkaError: a topic cannot be read.
     """
     try:
-        select = _one_select(statement)
+        select = pushed_select(engine.session.state, statement, text)
         columns, source = passing_rows(engine, select) or transient_rows(engine, select)
     except SqlError as error:
         raise error.in_statement(text) from error.__cause__
     limit = statement.args.get("limit")
     most = None if limit is None else int(limit.expression.name)
     return Rows(columns, PushedRows(source, most), unbounded=True)
-
-
-def _one_select(statement: exp.Query) -> exp.Select:
-    if not isinstance(statement, exp.Select):
-        raise SqlError("A query that goes on is one SELECT, and no UNION, EXCEPT or INTERSECT")
-    ensure_goes_on(statement)
-    return statement

@@ -1,0 +1,60 @@
+"""A Python that was killed leaves no JVM behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+# Another process holds the standard input of the JVM: the end of that does not tell it.
+_PROGRAM = """
+import subprocess, sys, time
+from pathlib import Path
+from duolog.engine.session import open_session
+from duolog.engine.settings import EngineConfig
+directory = Path(sys.argv[1])
+session = open_session(EngineConfig("127.0.0.1:1", directory, log_path=directory / "engine.log"))
+stdin = session._running.java_process.stdin.fileno()
+holder = subprocess.Popen(["sleep", "300"], pass_fds=[stdin], stdout=subprocess.DEVNULL)
+print(session.java_pid, holder.pid, flush=True)
+time.sleep(300)
+"""
+_GONE_WITHIN_S = 20
+"""It takes a quarter of a second; a busy machine may give it none of its time for long."""
+
+
+def is_there(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended and is not waited for does not."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.timeout(280)
+def test_the_jvm_of_a_killed_python_is_gone_at_once(tmp_path: Path) -> None:
+    """It ended with its standard input, and through shutdown hooks that took minutes."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as python:
+        assert python.stdout is not None
+        jvm, holder = map(int, python.stdout.readline().split())
+        try:
+            assert is_there(jvm)
+            python.send_signal(signal.SIGKILL)
+            python.wait()
+
+            deadline = time.monotonic() + _GONE_WITHIN_S
+            while is_there(jvm):
+                assert time.monotonic() < deadline, "the JVM lives on"
+                time.sleep(0.05)
+        finally:
+            python.kill()
+            for pid in filter(is_there, (jvm, holder)):
+                os.kill(pid, signal.SIGKILL)
