@@ -29,7 +29,7 @@ from duolog.ksql.nodes import place_of
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.state import SessionState
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.sql import inserts, printing, pull, push, showing
+from duolog.runtime.sql import showing
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.command_topic import CommandTopic
 from duolog.runtime.sql.commands import Offsets
@@ -38,13 +38,13 @@ from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter
 from duolog.runtime.sql.ledger import Ledger
 from duolog.runtime.sql.made_topics import make_topics
 from duolog.runtime.sql.ownership import Ownership
-from duolog.runtime.sql.present import PresentRows
 from duolog.runtime.sql.query_states import QueryStates, followed
 from duolog.runtime.sql.spark_queries import SparkQueries
 from duolog.runtime.sql.topics import Topics
 
 if TYPE_CHECKING:
     from duolog.engine import Engine
+    from duolog.runtime.sql.present import PresentRows
 
 logger: Final = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class SqlEngine:
         for name, value in given.items():
             self.session.state.settings.set(name, value)
         self.topics = Topics(bootstrap)
-        self.present = PresentRows({"bootstrap.servers": bootstrap})
+        self._present: PresentRows | None = None
         # The JVM works elsewhere, and a program may change its directory.
         self.data = Path(data).resolve() / service_id
         self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
@@ -131,6 +131,15 @@ class SqlEngine:
     def catalog(self) -> Catalog:
         """Streams, tables and types, as far as the command topic was read."""
         return self._ledger.catalog
+
+    @property
+    def present(self) -> "PresentRows":
+        """The rows of sources as they are now, read when they are asked for."""
+        if self._present is None:
+            from duolog.runtime.sql.present import PresentRows  # noqa: PLC0415 - 50 ms, which SHOW need not wait
+
+            self._present = PresentRows({"bootstrap.servers": self.bootstrap})
+        return self._present
 
     @property
     def spark(self) -> "Engine":
@@ -191,7 +200,8 @@ class SqlEngine:
     def close(self) -> None:
         """End the queries of this engine, and the JVM where nobody else needs it. Does nothing when closed."""
         self.give_up()
-        self.present.close()
+        if self._present is not None:
+            self._present.close()
         self._stop_queries()
         self._starter.close()
         self._spark.close()
@@ -238,9 +248,14 @@ class SqlEngine:
         match node:
             case exp.Query():
                 self._know(node)
+                # Imported here and below: a statement loads what it needs.
+                from duolog.runtime.sql import pull, push  # noqa: PLC0415
+
                 answers = push if node.args.get("emit") is not None else pull
                 yield answers.select(self, node, text)
             case nodes.PrintTopic():
+                from duolog.runtime.sql import printing  # noqa: PLC0415
+
                 yield printing.printed(self.bootstrap, node)
             case nodes.RunScript():
                 yield from self.execute(_read(node))
@@ -287,6 +302,8 @@ class SqlEngine:
         self.catalog.partitions.update(known)
 
     def _insert(self, node: nodes.InsertValues | nodes.DeleteRows, text: str) -> str:
+        from duolog.runtime.sql import inserts  # noqa: PLC0415 - as in `run`
+
         done = self.session.execute(node, text)
         for topic in {row.source.topic for row in done.inserted} - self.catalog.partitions.keys():
             raise SqlError(f"Topic '{topic}' does not exist.", at=place_of(node))

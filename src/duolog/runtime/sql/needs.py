@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from duolog.ksql.catalog import Catalog
 from duolog.ksql.session import SqlSession
-from duolog.runtime.sql.present import PresentRows
 from duolog.runtime.sql.topics import Topics
 
 if TYPE_CHECKING:
     from duolog.engine import Engine as SparkEngine
+    from duolog.runtime.sql.present import PresentRows
 
 
 class Planning(Protocol):
@@ -31,7 +31,7 @@ class Answering(Protocol):
     def catalog(self) -> Catalog: ...
 
     @property
-    def present(self) -> PresentRows: ...
+    def present(self) -> "PresentRows": ...
 
 
 class Engine(Protocol):
@@ -46,7 +46,7 @@ class Engine(Protocol):
     def catalog(self) -> Catalog: ...
 
     @property
-    def present(self) -> PresentRows: ...
+    def present(self) -> "PresentRows": ...
 
     @property
     def spark(self) -> "SparkEngine":
