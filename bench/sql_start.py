@@ -44,9 +44,7 @@ CREATE TABLE customers (
   discount DOUBLE
 ) WITH (kafka_topic = 'customers', value_format = 'JSON', partitions = 2);
 """
-SCRIPT = (
-    SOURCES
-    + """
+QUERIES = """\
 CREATE STREAM large AS
   SELECT id, customer, amount * 2 AS doubled, UCASE(item) AS item
   FROM orders
@@ -66,7 +64,7 @@ INSERT INTO large
   FROM orders
   WHERE amount < 0;
 """
-)
+SCRIPT = f"{SOURCES}{QUERIES}"
 
 
 def plan(rounds: int) -> dict[str, object]:
@@ -101,9 +99,8 @@ def first_row(engine: SqlEngine, bootstrap: str, rounds: int) -> dict[str, objec
     took = []
     for number in range(rounds + 1):
         began = time.perf_counter()
-        statement = (
-            f"CREATE STREAM first_{number} AS SELECT id, amount FROM orders WHERE amount > 0;"
-        )
+        name = f"first_{number}"
+        statement = f"CREATE STREAM {name} AS SELECT id FROM orders;"  # noqa: S608 - no input
         list(engine.execute(f"SET 'auto.offset.reset' = 'earliest'; {statement}"))
         wait_for_a_record(bootstrap, f"FIRST_{number}")
         took.append(time.perf_counter() - began)

@@ -211,6 +211,7 @@ def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Selec
     Raises:
         SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
     """
+    assert isinstance(query, exp.Expression), query
     ensure_readable_by_ksqldb(query, state.settings, text)
     if state.settings.strict:
         ensure_goes_on(query)
@@ -227,7 +228,7 @@ def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Selec
     return select
 
 
-def _refuse_distinct(query: exp.Query) -> None:
+def _refuse_distinct(query: exp.Expression) -> None:
     what = "DISTINCT" if isinstance(query, exp.Select) else query.key.upper()
     raise SqlError(
         f"A query that goes on cannot have {what}", at=place_of(query), hint=_ENDS_OTHERWISE

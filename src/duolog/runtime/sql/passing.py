@@ -4,8 +4,8 @@ Without groups and joins nothing is kept between records, so DuckDB answers the 
 first row is there in milliseconds, where a JVM takes seconds. A table's rows are in `passing_table`.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from confluent_kafka import Message
 from sqlglot import exp
@@ -16,16 +16,16 @@ from duolog.ksql.beyond import beyond_column
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.types import sql_name
-from duolog.runtime.sql.duck.queries import Translator, source_columns
+from duolog.runtime.sql.duck.queries import Translator
 from duolog.runtime.sql.duck.selects import Query, is_aggregate
 from duolog.runtime.sql.needs import Engine
+from duolog.runtime.sql.passing_records import TABLE, PassingRecords
+from duolog.runtime.sql.passing_table import PassingTable, Watched
 from duolog.runtime.sql.pushed import Coming
 from duolog.runtime.sql.source_rows import SourceRows
-from duolog.runtime.topic_reader import TopicReader
 from duolog.serde.row import Row
 
 _KEEPING: Final = ("joins", "group", "having", "partition_by", "stream_window", "distinct", "with_")
-_TABLE: Final = "passing"
 
 
 def passing_rows(
@@ -42,7 +42,7 @@ def passing_rows(
     plain = select.copy()
     for key in ("emit", "limit"):
         plain.set(key, None)
-    translator = Translator(engine.catalog, lambda _source: _TABLE)
+    translator = Translator(engine.catalog, lambda _source: TABLE)
     try:
         query = translator.query(plain)
         records = SourceRows(source)
@@ -53,8 +53,6 @@ def passing_rows(
     client = {"bootstrap.servers": engine.bootstrap}
     rows: PassingRecords
     if source.is_table:
-        from duolog.runtime.sql.passing_table import PassingTable, Watched  # noqa: PLC0415 - a circle
-
         rows = PassingTable(records, Watched.of(plain, translator), client, present=latest)
     else:
         rows = _PassingRows(records, query, client, latest=latest)
@@ -78,40 +76,6 @@ def _source(engine: Engine, select: exp.Select) -> SourceInfo | None:
     if engine.session.state.settings.strict and beyond_column(select, source) is not None:
         return None
     return source
-
-
-class PassingRecords(TopicReader):
-    """Reads records of a source, and has a table of DuckDB to answer queries over some of them."""
-
-    def __init__(self, records: SourceRows, client: Mapping[str, str]) -> None:
-        from duolog.runtime.sql.duck.tables import DuckTable, connect  # noqa: PLC0415 - 100 ms
-
-        super().__init__(records.source.topic, client)
-        self.records = records
-        self._connection: Any = connect()
-        self._duck = DuckTable(self._connection, _TABLE, source_columns(records.source))
-        self._closed = False
-
-    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
-        """Return what has come, as `Coming`."""
-        raise NotImplementedError
-
-    def over(self, rows: Sequence[Row], query: Query) -> list[tuple[object, ...]]:
-        """Return what a query answers over rows."""
-        from duolog.runtime.sql.duck.tables import answered  # noqa: PLC0415
-
-        if not rows:
-            return []
-        self._duck.add(range(len(rows)), rows)
-        found = list(answered(self._connection, query))
-        self._duck.clear()
-        return found
-
-    def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self.__exit__(None, None, None)
-            self._connection.close()
 
 
 class _PassingRows(PassingRecords):

@@ -18,7 +18,7 @@ from sqlglot import exp
 from duolog.core.errors import SerdeError
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.duck.selects import Query
-from duolog.runtime.sql.passing import PassingRecords
+from duolog.runtime.sql.passing_records import PassingRecords
 from duolog.runtime.sql.source_rows import SourceRows
 from duolog.serde.row import Row
 

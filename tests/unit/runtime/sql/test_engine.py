@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -301,17 +302,16 @@ def test_a_select_asks_for_topics_only_where_it_names_one_that_was_not_seen(
     engine = opened()
     said(engine, created(service) + "INSERT INTO s VALUES ('a', 1);")
     said(engine, "SELECT * FROM s;")
-    asked: list[object] = []
-    seen = engine.topics.partitions
-    monkeypatch.setattr(engine.topics, "partitions", lambda: asked.append(1) or seen())
+    asked = MagicMock(side_effect=engine.topics.partitions)
+    monkeypatch.setattr(engine.topics, "partitions", asked)
 
     for _ in range(3):
         said(engine, "SELECT * FROM s;")
-    assert asked == []
+    assert asked.call_count == 0
     said(opened("other"), f"CREATE STREAM n (a INT) WITH (kafka_topic='{service}n', partitions=1, value_format='json');")  # fmt: skip
     said(engine, "SELECT * FROM n;")
 
-    assert len(asked) == 1
+    assert asked.call_count == 1
 
 
 def test_rows_are_not_inserted_into_a_table_that_a_query_writes(

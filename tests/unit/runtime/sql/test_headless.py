@@ -154,7 +154,12 @@ def test_a_file_that_is_told_to_stop_while_it_starts_gives_the_start_up(
     """Ctrl-C waited for the JVM."""
     given_up, stop = threading.Event(), threading.Event()
     monkeypatch.setattr(engine, "warm_up", lambda: None)
-    monkeypatch.setattr(engine, "start", lambda: stop.set() or given_up.wait(WAIT_S))
+
+    def start() -> None:
+        stop.set()
+        given_up.wait(WAIT_S)
+
+    monkeypatch.setattr(engine, "start", start)
     monkeypatch.setattr(engine, "give_up", given_up.set)
     path = tmp_path / "app.sql"
     path.write_text(script(service))
