@@ -5,7 +5,7 @@ first row is there in milliseconds, where a JVM takes seconds. A table's rows ar
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Message
 from sqlglot import exp
@@ -23,7 +23,9 @@ from duolog.runtime.sql.passing_records import TABLE, PassingRecords
 from duolog.runtime.sql.passing_table import PassingTable, Watched
 from duolog.runtime.sql.pushed import Coming
 from duolog.runtime.sql.source_rows import SourceRows
-from duolog.serde.row import Row
+
+if TYPE_CHECKING:
+    from duolog.serde.row import Row
 
 _KEEPING: Final = ("joins", "group", "having", "partition_by", "stream_window", "distinct", "with_")
 
