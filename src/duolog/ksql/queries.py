@@ -211,28 +211,36 @@ def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Selec
     Raises:
         SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
     """
-    assert isinstance(query, exp.Expression), query
-    ensure_readable_by_ksqldb(query, state.settings, text)
+    select = _as_select(query)
+    ensure_readable_by_ksqldb(select, state.settings, text)
     if state.settings.strict:
-        ensure_goes_on(query)
-    if query.args.get("distinct"):
-        _refuse_distinct(query)
-    _ensure_lasts(query)
-    if isinstance(query, exp.Select):
-        return query
-    rest = query.copy()
-    around = {key: rest.args.pop(key, None) for key in ("with_", "emit", "limit")}
-    select = united_select(rest)
-    for key, value in around.items():
-        select.set(key, value)
+        ensure_goes_on(select)
+    _ensure_lasts(select)
     return select
 
 
-def _refuse_distinct(query: exp.Expression) -> None:
-    what = "DISTINCT" if isinstance(query, exp.Select) else query.key.upper()
-    raise SqlError(
-        f"A query that goes on cannot have {what}", at=place_of(query), hint=_ENDS_OTHERWISE
-    )
+def _as_select(query: exp.Query) -> exp.Select:
+    match query:
+        case exp.Select() if query.args.get("distinct"):
+            raise _not_pushed("DISTINCT", query)
+        case exp.Select():
+            return query
+        case exp.SetOperation() if query.args.get("distinct"):
+            raise _not_pushed(query.key.upper(), query)
+        case exp.SetOperation():
+            rest = query.copy()
+            around = {key: rest.args.pop(key, None) for key in ("with_", "emit", "limit")}
+            select = united_select(rest)
+            for key, value in around.items():
+                select.set(key, value)
+            return select
+        case _:
+            raise _not_pushed("parentheses around it")
+
+
+def _not_pushed(what: str, query: exp.Expression | None = None) -> SqlError:
+    at = None if query is None else place_of(query)
+    return SqlError(f"A query that goes on cannot have {what}", at=at, hint=_ENDS_OTHERWISE)
 
 
 def _ensure_lasts(query: exp.Query) -> None:
