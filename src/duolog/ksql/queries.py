@@ -212,6 +212,7 @@ def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Selec
         SqlError: it has what only a query has that ends, or in strict what ksqlDB cannot read.
     """
     select = _as_select(query)
+    ensure_no_headers(select)
     ensure_readable_by_ksqldb(select, state.settings, text)
     if state.settings.strict:
         ensure_goes_on(select)
@@ -261,7 +262,7 @@ def _ensure_lasts(query: exp.Query) -> None:
         )
 
 
-def ensure_goes_on(select: exp.Query) -> None:
+def ensure_goes_on(select: exp.Select) -> None:
     """Refuse what only a query can say that answers rows and ends, and what goes to a topic."""
     ensure_no_headers(select)
     found = select.find(*ROWS_ONLY)
