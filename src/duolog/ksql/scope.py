@@ -86,7 +86,10 @@ class SqlScope:
                 f" '{name}' must be a column in the source schema since PARTITION BY is applied on "
                 "the input."
             )
-        return SqlError(text, at=place_of(node))
+        # A topology's columns, say, which are hardly ever in capitals.
+        alike = [one.name for one in self.columns if one.name.upper() == node.name.upper()]
+        hint = f"Did you mean {quoted_name(alike[0])}?" if alike else ""
+        return SqlError(text, at=place_of(node), hint=hint)
 
 
 def is_parameter(node: exp.Column) -> bool:

@@ -26,6 +26,7 @@ _CLAUSES: Final = (
     ("LEFT", "OUTER", "JOIN"), ("RIGHT", "OUTER", "JOIN"), ("FULL", "OUTER", "JOIN"), ("WINDOW",), ("WHERE",),
     ("GROUP", "BY"), ("PARTITION", "BY"), ("HAVING",), ("QUALIFY",), ("ORDER", "BY"), ("EMIT",), ("LIMIT",), ("OFFSET",),
     ("UNION",), ("UNION", "ALL"), ("INTERSECT",), ("EXCEPT",), ("CROSS", "JOIN"), ("CHANGES", "OF"), ("WITH",),
+    ("VALUES",),
 )  # fmt: skip
 _LISTS: Final = {"SELECT": 1, "GROUP": 2, "PARTITION": 2, "ORDER": 2, "WITH": 1}
 """Clauses that are lists, and how many words they begin with."""
@@ -67,6 +68,7 @@ _APART: Final = frozenset(
         "QUALIFY",
         "ALL",
         "EXISTS",
+        "KEY",
     ]
 )
 """Words that a parenthesis stands apart from: it is no call's."""
@@ -110,7 +112,8 @@ def laid_out(text: str) -> str:
         if written and (statement[0].blank or long or len(lines) > 1):
             written.append("")
         written += lines
-        long = len(lines) > 1
+        comments = sum(comment.count("\n") + 1 for comment in statement[0].before)
+        long = len(lines) > 1 + comments
     if last:
         written += ["", *last] if written else last
     result = "".join(f"{line}\n" for line in written)
@@ -150,8 +153,9 @@ def _clauses(statement: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
 def _begins(statement: Sequence[Piece], at: int) -> int:
     """Return with how many words a clause begins here; 0 if none does."""
     words = tuple(piece.word for piece in statement[at : at + 3])
-    if words[0] == "WITH" and (at + 1 == len(statement) or statement[at + 1].text == "("):
-        return 0  # Properties, and no queries.
+    lists = at + 1 < len(statement) and statement[at + 1].text == "("
+    if (words[0] == "WITH" and lists) or (words[0] == "VALUES" and not lists):
+        return 0  # Properties, and no queries; ASSERT VALUES of a stream.
     return max((len(one) for one in _CLAUSES if words[: len(one)] == one), default=0)
 
 
@@ -298,7 +302,8 @@ def _on_one(pieces: Sequence[Piece], indent: str, begin: str = "") -> Iterator[s
     """Yield pieces on one line, between the comments above it and behind it."""
     for comment in pieces[0].before:
         yield from (
-            f"{indent}{line}" if not at else line for at, line in enumerate(comment.split("\n"))
+            f"{indent}{line}".rstrip() if not at else line
+            for at, line in enumerate(comment.split("\n"))
         )
     comments = "".join(f" {comment}" for comment in pieces[-1].behind)
     yield f"{indent}{begin}{_flat(pieces)}{comments}"

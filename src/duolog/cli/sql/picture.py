@@ -1,13 +1,14 @@
 """Lineage as a picture in SVG: a box for each stream and table, its columns inside, lines from column to column.
 
-Boxes stand in columns from left to right: topics first, then what reads them, each behind all that it reads.
+Boxes stand in columns from left to right: topics first, then what reads them, each behind all that it reads. Those of a column are
+equally wide, so that lines run between columns and not under what is wider. A long type is cut, and told whole where one points.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
-from duolog.cli.sql.lineage import Relation
+from duolog.cli.sql.lineage import Column, Relation
 
 _ROW: Final = 20
 _HEAD: Final = 28
@@ -16,8 +17,9 @@ _PADDING: Final = 12
 _GAP_X: Final = 90
 _GAP_Y: Final = 24
 _MARGIN: Final = 20
+_TYPE_MAX: Final = 32
 _STYLE: Final = """
-  text { font: 13px ui-monospace, monospace; fill: #1f2937 }
+  text { font-family: ui-monospace, 'DejaVu Sans Mono', monospace; font-size: 13px; fill: #1f2937 }
   .head { font-weight: 600; fill: #fff }
   .box { fill: #fff; stroke: #94a3b8 }
   .stream { fill: #2563eb } .table { fill: #059669 }
@@ -28,9 +30,10 @@ _STYLE: Final = """
 
 def as_svg(relations: Sequence[Relation]) -> str:
     """Return a picture of relations, as text of an SVG file."""
-    places = _places(relations)
-    boxes = [_box(one, *places[one.name]) for one in relations]
-    widths = {one.name: _width(one) for one in relations}
+    levels = _levels(relations)
+    widths = _widths(relations, levels)
+    places = _places(relations, levels, widths)
+    boxes = [_box(one, *places[one.name], widths[one.name]) for one in relations]
     rows = {
         (one.name, column.name): row for one in relations for row, column in enumerate(one.columns)
     }
@@ -40,7 +43,7 @@ def as_svg(relations: Sequence[Relation]) -> str:
         for row, column in enumerate(one.columns)
         for name, of in column.origins
     ]
-    width = max((places[one.name][0] + _width(one) for one in relations), default=0) + _MARGIN
+    width = max((places[one.name][0] + widths[one.name] for one in relations), default=0) + _MARGIN
     height = max((places[one.name][1] + _height(one) for one in relations), default=0) + _MARGIN
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -50,11 +53,27 @@ def as_svg(relations: Sequence[Relation]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _places(relations: Sequence[Relation]) -> dict[str, tuple[int, int]]:
-    """Return the left upper corner of each box."""
+def _levels(relations: Sequence[Relation]) -> dict[str, int]:
+    """Return in which column each box stands."""
     levels: dict[str, int] = {}
     for one in relations:  # What a relation reads stands before it.
         levels[one.name] = max((levels.get(name, -1) + 1 for name in one.reads), default=0)
+    return levels
+
+
+def _widths(relations: Sequence[Relation], levels: Mapping[str, int]) -> dict[str, int]:
+    """Return the width of each box, the same for all of a column."""
+    widest: dict[int, int] = {}
+    for one in relations:
+        level = levels[one.name]
+        widest[level] = max(widest.get(level, 0), _width(one))
+    return {name: widest[level] for name, level in levels.items()}
+
+
+def _places(
+    relations: Sequence[Relation], levels: Mapping[str, int], widths: Mapping[str, int]
+) -> dict[str, tuple[int, int]]:
+    """Return the left upper corner of each box."""
     places: dict[str, tuple[int, int]] = {}
     x = _MARGIN
     for level in range(max(levels.values(), default=-1) + 1):
@@ -63,15 +82,15 @@ def _places(relations: Sequence[Relation]) -> dict[str, tuple[int, int]]:
         for one in here:
             places[one.name] = x, y
             y += _height(one) + _GAP_Y
-        x += max(map(_width, here)) + _GAP_X
+        x += widths[here[0].name] + _GAP_X
     return places
 
 
-def _box(one: Relation, x: int, y: int) -> str:
-    width, height = _width(one), _height(one)
+def _box(one: Relation, x: int, y: int, width: int) -> str:
+    height = _height(one)
     rows = [
         f'<text class="{"key" if column.key else "value"}" x="{x + _PADDING}" '
-        f'y="{y + _HEAD + _ROW * at + 15}">{escape(_told(column.name, column.type))}</text>'
+        f'y="{y + _HEAD + _ROW * at + 15}">{escape(_told(column.name, column.type))}{_whole(column)}</text>'
         for at, column in enumerate(one.columns)
     ]
     return "\n".join(
@@ -98,7 +117,12 @@ def _title(one: Relation) -> str:
 
 
 def _told(name: str, of: str) -> str:
-    return f"{name} {of}"
+    return f"{name} {of if len(of) <= _TYPE_MAX else of[: _TYPE_MAX - 1] + '…'}"
+
+
+def _whole(column: Column) -> str:
+    """Return a type that is cut, to be told where one points."""
+    return f"<title>{escape(column.type)}</title>" if len(column.type) > _TYPE_MAX else ""
 
 
 def _width(one: Relation) -> int:

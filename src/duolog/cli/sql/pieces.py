@@ -30,7 +30,7 @@ class Piece:
     text: str
     start: int
     before: list[str] = field(default_factory=list)
-    """Comments on lines of their own above it."""
+    """Comments on lines of their own above it; above a statement an empty line is one too."""
     behind: list[str] = field(default_factory=list)
     """Comments behind it, up to the end of its line."""
     blank: bool = False
@@ -46,13 +46,18 @@ def pieces_of(text: str) -> tuple[list[Piece], list[str]]:
     """Return the pieces of a text, and the comments behind the last of them."""
     found: list[Piece] = []
     waiting: list[str] = []
-    fresh, blank = True, False
+    fresh, blank, apart = True, False, False
     for part in _PIECE.finditer(text):
         kind, written = part.lastgroup, part[0]
         if kind == "space":
             fresh = fresh or "\n" in written
-            blank = blank or (written.count("\n") > 1 and not waiting)
-        elif kind == "comment":
+            apart = written.count("\n") > 1
+            blank = blank or (apart and not waiting)
+            continue
+        if apart and waiting and (not found or found[-1].text == ";"):
+            waiting.append("")
+        apart = False
+        if kind == "comment":
             if fresh or not found:
                 waiting.append(_even(written))
             else:

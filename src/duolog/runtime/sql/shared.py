@@ -15,7 +15,7 @@ from duolog.dsl.columns import Expr
 from duolog.dsl.starting import Begin
 from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.declarations import declaration, name_of
-from duolog.ksql.formats import plan_format
+from duolog.ksql.formats import OF_A_REGISTRY, plan_format
 from duolog.ksql.hints import closest
 from duolog.ksql.session import SqlSession
 from duolog.ksql.sources import header_column, source_schema, time_of
@@ -274,7 +274,11 @@ def _alike(catalog: Catalog, name: str, statement: str) -> list[str]:
 
 def _essence(source: SourceInfo) -> tuple[object, ...]:
     schema = source_schema(source)
-    formats = source.key_format, source.value_format
+    # As the plan has them: what was said and what is so anyway are the same.
+    formats = [
+        of if of.name in OF_A_REGISTRY else plan_format(of)
+        for of in (source.key_format, source.value_format)
+    ]
     topics, times = (source.topics, source.is_pattern), (source.timestamp, source.ttl_ms)
     return source.kind, *topics, source.columns, formats, schema.window, *times
 

@@ -42,6 +42,11 @@ class Mesh:
         self._ends: dict[str, int] = {}
         self._taken: dict[str, int] = {}
 
+    @property
+    def records(self) -> tuple[SourceRecord, ...]:
+        """All records of all topics, in the order of writing."""
+        return tuple(self._records)
+
     def close(self) -> None:
         for running in self._running.values():
             running.evaluator.close()

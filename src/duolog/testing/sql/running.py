@@ -35,12 +35,14 @@ class AssertionFailed(StatementError):
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """What became of a test: why it failed and where, and how long it took."""
+    """What became of a test: why it failed and where, how long it took, and what its topics hold."""
 
     test: SqlTest
     reason: str
     line: int
     seconds: float
+    records: tuple[SourceRecord, ...] = ()
+    """All records of its topics, those of INSERT and those of queries, as they were written."""
     __test__ = False  # For pytest: this is none of its classes.
 
     @property
@@ -74,7 +76,7 @@ def run_test(test: SqlTest) -> TestOutcome:
             reason = f"expected an error, and there was none: {told}"
     finally:
         run.close()
-    return TestOutcome(test, reason, run.line, time.monotonic() - started)
+    return TestOutcome(test, reason, run.line, time.monotonic() - started, run.records)
 
 
 class _Run:
@@ -84,6 +86,10 @@ class _Run:
         self._mesh = Mesh()
         self.line = test.line
         """Where the statement stands that is being run."""
+
+    @property
+    def records(self) -> tuple[SourceRecord, ...]:
+        return self._mesh.records
 
     def close(self) -> None:
         self._mesh.close()

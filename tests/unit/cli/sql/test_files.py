@@ -87,6 +87,23 @@ def test_the_picture_has_a_box_for_each_and_a_line_for_each_origin() -> None:
     assert x["FLIGHTS"] < x["LATE"] < x["N"]
 
 
+def test_boxes_of_a_column_are_equally_wide_and_a_long_type_is_cut_there() -> None:
+    of = "STRUCT<A INTEGER, B ARRAY<STRUCT<C STRING, D MAP<STRING, BIGINT>>>>"
+    wide = (
+        f"CREATE STREAM wide (id INT KEY, a {of}) WITH (kafka_topic='wide', value_format='JSON');"
+    )
+    picture = ET.fromstring(as_svg(relations_of(FLIGHTS + wide)))  # noqa: S314 - our own
+    svg = "{http://www.w3.org/2000/svg}"
+
+    flights, other = (one for one in picture.iter(f"{svg}rect") if one.get("class") == "box")
+    assert flights.get("width") == other.get("width")
+    assert float(other.get("width", "0")) < len(of) * 8
+    (whole,) = picture.iter(f"{svg}title")
+    assert (
+        whole.text == "STRUCT<`A` INTEGER, `B` ARRAY<STRUCT<`C` STRING, `D` MAP<STRING, BIGINT>>>>"
+    )
+
+
 def test_errors_and_what_is_probably_not_meant_are_found() -> None:
     text = f"""\
 {FLIGHTS}\

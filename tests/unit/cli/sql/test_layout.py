@@ -55,6 +55,8 @@ def test_clauses_and_items_of_a_long_statement_stand_on_lines_of_their_own() -> 
         ("define v='x'; select ${v} from ${v};", "DEFINE v = 'x';\nSELECT ${v} FROM ${v};\n"),
         ("select a -- one\n + len(b) from s;", "SELECT\n  a -- one\n    + LEN(b)\nFROM s;\n"),
         ("/* two\n   lines */ show streams;", "/* two\n   lines */\nSHOW STREAMS;\n"),
+        ("-- a file\n\n\n-- one\nshow streams;\nshow tables;", "-- a file\n\n-- one\nSHOW STREAMS;\nSHOW TABLES;\n"),
+        ("assert null values t (a) key(1);", "ASSERT NULL VALUES t (a) KEY (1);\n"),
     ],
 )  # fmt: skip
 def test_words_are_capitals_and_names_are_as_they_were_written(text: str, wanted: str) -> None:
@@ -123,6 +125,7 @@ and item in ('a', 'b')), small(a,b) as (select customer, amount from orders) sel
 group by customer emit changes;
 insert into s select id, name, something_long_as_a_name, another_long_name from first_stream union all select id, name, x, y from second_stream;
 create or replace stream changes_of_a_table_with_a_long_name with (kafka_topic='changes-of-it') as changes of a_long_name;
+insert into orders (customer, item, amount, currency, ordered_at) values ('ann', 'tea', 12, 'EUR', 1700039100000);
 select customer, sum(amount) over(partition by customer order by at) from orders qualify amount > 10 order by customer desc, amount limit 5 offset 3;
 """
 QUERIES_LAID_OUT = """\
@@ -155,6 +158,9 @@ CREATE OR REPLACE STREAM changes_of_a_table_with_a_long_name WITH (
   kafka_topic = 'changes-of-it'
 ) AS
 CHANGES OF a_long_name;
+
+INSERT INTO orders (customer, item, amount, currency, ordered_at)
+VALUES ('ann', 'tea', 12, 'EUR', 1700039100000);
 
 SELECT customer, SUM(amount) OVER (PARTITION BY customer ORDER BY at)
 FROM orders

@@ -15,7 +15,7 @@ from duolog.plan.formats import DIALECT, Format
 from duolog.plan.nodes import StreamSource, TableSource
 from duolog.plan.types import DATE, TIMESTAMP, parts_of
 from duolog.plan.windows import Windows
-from duolog.runtime.sql import asking
+from duolog.runtime.sql import asking, shared
 from duolog.runtime.sql.shared import sql_declare, sql_statements, sql_stream, sql_table
 from duolog.testing.client import Client
 from duolog.testing.cluster import EmbeddedCluster
@@ -152,6 +152,35 @@ def test_what_there_is_not_and_what_is_of_the_other_kind_is_refused() -> None:
 
     assert missing.value.detail == "There are S."
     assert "sql_stream" in other.value.hint
+
+
+def test_what_a_query_of_sql_has_made_is_the_same_when_a_topology_declares_it() -> None:
+    made = """
+    CREATE STREAM o (c STRING KEY, v INT) WITH (kafka_topic='o', value_format='JSON');
+    CREATE TABLE n AS SELECT c, COUNT(*) AS n FROM o GROUP BY c;
+    CREATE TABLE w WITH (kafka_topic='w-t', value_format='DELIMITED', value_delimiter='|')
+      AS SELECT c, COUNT(*) AS n FROM o WINDOW HOPPING (SIZE 1 HOUR, ADVANCE BY 1 MINUTE) GROUP BY c;
+    """
+    topology = Topology("t")
+    for name in ("n", "w"):
+        sql_table(topology, name, statements=made).print()
+    catalog = shared._catalog_of(made)  # noqa: SLF001 - of a broker's otherwise
+
+    alike = {
+        name: shared._alike(catalog, name, text)  # noqa: SLF001 - as above
+        for name, text in sql_statements(topology).items()
+    }
+
+    assert alike == {"N": ["N"], "W_T": ["W"]}
+
+
+def test_a_column_that_is_not_in_capitals_is_told_to_who_forgets_the_quotes() -> None:
+    made = "CREATE STREAM s (`user` STRING KEY, v INT) WITH (kafka_topic='s', value_format='JSON');"
+
+    with pytest.raises(StatementError, match="'USER' cannot be resolved") as raised:
+        shared._catalog_of(f"{made} CREATE STREAM t AS SELECT user, v FROM s;")  # noqa: SLF001 - as above
+
+    assert raised.value.hint == "Did you mean `user`?"
 
 
 def visits_topology(name: str) -> Topology:

@@ -1,0 +1,56 @@
+-- An alert: what matters is that a row changed its state, not that another event came.
+--
+-- A truck's temperature is a table. Each event above the line is no news; that the truck became too warm is. So its row keeps the
+-- last two states: an alert is a change of the table in which they differ. Between the lines a truck has no new state, so that one
+-- that wavers at one line is one alert.
+--
+--   duolog sql test examples/08_alert.sql
+
+--@test: a truck that becomes too warm is one alert
+CREATE STREAM readings (
+  truck STRING KEY,
+  celsius BIGINT
+) WITH (KAFKA_TOPIC = 'readings', VALUE_FORMAT = 'JSON');
+
+CREATE TABLE trucks AS
+SELECT
+  truck,
+  LATEST_BY_OFFSET(celsius) AS celsius,
+  LATEST_BY_OFFSET(CASE
+    WHEN celsius > 8 THEN 'warm'
+    WHEN celsius < 6 THEN 'cool'
+  END, 2) AS states
+FROM readings
+GROUP BY truck
+EMIT CHANGES;
+
+CREATE STREAM changes AS CHANGES OF trucks;
+
+CREATE STREAM alerts WITH (KAFKA_TOPIC = 'alerts') AS
+SELECT truck, celsius
+FROM changes
+WHERE celsius > 8 AND (ARRAY_LENGTH(states) = 1 OR states[1] = 'cool')
+EMIT CHANGES;
+
+CREATE STREAM every_event WITH (KAFKA_TOPIC = 'every-event') AS
+SELECT truck, celsius
+FROM readings
+WHERE celsius > 8
+EMIT CHANGES;
+
+INSERT INTO readings VALUES ('HH-1', 5);
+INSERT INTO readings VALUES ('HH-1', 9);
+INSERT INTO readings VALUES ('B-7', 4);
+INSERT INTO readings VALUES ('HH-1', 10);
+INSERT INTO readings VALUES ('HH-1', 7); -- below the line, but not cool yet
+INSERT INTO readings VALUES ('HH-1', 9);
+INSERT INTO readings VALUES ('B-7', 12);
+INSERT INTO readings VALUES ('HH-1', 5); -- cool
+INSERT INTO readings VALUES ('HH-1', 8);
+INSERT INTO readings VALUES ('HH-1', 11); -- and warm once more
+INSERT INTO readings VALUES ('C-3', 20); -- warm from its first reading on
+
+ASSERT VALUES alerts VALUES ('HH-1', 9);
+ASSERT VALUES alerts VALUES ('B-7', 12);
+ASSERT VALUES alerts VALUES ('HH-1', 11);
+ASSERT VALUES alerts VALUES ('C-3', 20);
