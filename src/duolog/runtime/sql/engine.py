@@ -193,6 +193,8 @@ class SqlEngine:
     def give_up(self) -> None:
         """Wait no longer for another owner of the service or for the start of a JVM; `close` is what comes next. Any thread."""
         self._closed.set()
+        if (keeper := self._keeper) is not None:
+            keeper.give_up()
         self._spark.give_up()
         if (ownership := self._ownership) is not None and self._keeper is None:
             ownership.give_up()
@@ -418,7 +420,8 @@ class SqlEngine:
         try:
             self._spark.warm_up()
         except DuologError as error:
-            logger.warning("the JVM did not start: %s", error.message)
+            if not self._closed.is_set():
+                logger.warning("the JVM did not start: %s", error.message)
 
 
 def _shows_states(node: exp.Expression) -> bool:

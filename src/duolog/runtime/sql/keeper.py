@@ -196,6 +196,10 @@ class Keeper:
         ids = set(query_ids)
         return self.wait_until(lambda: not ids & self._lives.keys(), timeout_s)
 
+    def give_up(self) -> None:
+        """Start no query any more, and warn of none that does not start."""
+        self._closing.set()
+
     def close(self) -> None:
         """Stop all queries; their states stay. Does nothing when closed."""
         self._closing.set()
@@ -287,6 +291,8 @@ class Keeper:
         life.error = str(error) if error is not None else "it has ended by itself"
         pause_s = self._pauses.after(life.failures)
         life.due_at = time.monotonic() + pause_s
+        if self._closing.is_set():
+            return
         logger.warning(
             "query %s failed; another start in %.0f s: %s",
             life.wanted.query.id, pause_s, life.error.splitlines()[0],
