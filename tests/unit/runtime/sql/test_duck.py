@@ -235,16 +235,20 @@ def test_a_query_says_what_duckdb_can_say(
         ("SELECT nope FROM users;", "SELECT column 'NOPE' cannot be resolved"),
         ("SELECT * FROM nowhere;", "NOWHERE does not exist."),
         (
-            "SELECT URL_ENCODE_PARAM(name) FROM users;",
-            "function 'URL_ENCODE_PARAM' is not supported",
-        ),
-        (
             "SELECT LATEST_BY_OFFSET(name) FROM users;",
             "function 'LATEST_BY_OFFSET' is not supported",
         ),
         (
             "SELECT FORMAT_DATE(born, 'YYYY-ww') FROM users;",
             "FORMAT_DATE(DATE, STRING) with these arguments",
+        ),
+        (
+            "SELECT FORMAT_DATE(born, CONCAT('YY', 'YY')) FROM users;",
+            "YYYY in a pattern of times is not supported in queries that answer rows",
+        ),
+        (
+            "SELECT REGEXP_EXTRACT('\\p{L}+', name) FROM users;",
+            "REGEXP_EXTRACT(STRING, STRING) with these arguments",
         ),
         ("SELECT id FROM users UNION SELECT oid, uid FROM orders;", "have as many columns"),
         ("SELECT * FROM users JOIN users ON 1 = 1;", "two are called USERS"),
@@ -255,6 +259,24 @@ def test_what_cannot_be_answered_is_refused_by_its_name(ask: Ask, text: str, sai
         ask(text)
 
     assert said in str(error.value)
+
+
+def test_a_limit_alone_asks_for_the_least_keys(ask: Ask) -> None:
+    assert ask("SELECT oid FROM orders LIMIT 2;") == [(1,), (2,)]
+    assert ask("SELECT oid FROM orders WHERE oid > 2 LIMIT 1;") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("SELECT ATTR(uid) FROM orders WHERE oid < 3;", 1),
+        ("SELECT ATTR(uid) FROM orders;", None),
+        ("SELECT ATTR(age) FROM users;", None),
+        ("SELECT SUM_LIST(ARRAY[amount, 1]) FROM orders;", 69),
+    ],
+)
+def test_aggregates_of_ksqldb_are_there(ask: Ask, text: str, value: object) -> None:
+    assert ask(text) == [(value,)]
 
 
 def test_what_only_rows_can_say_is_a_name_in_queries_that_go_on() -> None:

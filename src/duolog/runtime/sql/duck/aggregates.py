@@ -51,6 +51,13 @@ def _array(types: Sequence[Type]) -> Type:
     return Array(types[0])
 
 
+def _element(types: Sequence[Type]) -> Type:
+    return types[0].element if isinstance(types[0], Array) else DOUBLE
+
+
+_THE_ONLY: Final = "CASE WHEN len(list_filter({call}, lambda e: e IS DISTINCT FROM ({call})[1])) = 0 THEN ({call})[1] END"
+
+
 def _plain(name: str, of: TypeOf, *, numbers: bool = False) -> Aggregate:
     return Aggregate(f"{name}({{all}})", of, numbers=numbers)
 
@@ -80,6 +87,8 @@ AGGREGATES: Final[Mapping[str, Aggregate]] = {
     "HISTOGRAM": Aggregate(
         "histogram({0})", _always(Map(STRING, BIGINT)), result="CAST({call} AS {type})"
     ),
+    "ATTR": Aggregate("list({0})", _first, result=_THE_ONLY),
+    "SUM_LIST": Aggregate("sum(list_sum({0}))", _element, result="CAST({call} AS {type})"),
     "ANY_VALUE": _plain("any_value", _first),
     "ARG_MIN": Aggregate("arg_min({all})", _first, (2, 2)),
     "ARG_MAX": Aggregate("arg_max({all})", _first, (2, 2)),
@@ -97,16 +106,18 @@ OVER_ONLY: Final[Mapping[str, Aggregate]] = {
     "LAST_VALUE": Aggregate("last_value({all})", _first),
     "NTH_VALUE": Aggregate("nth_value({all})", _first, (2, 2)),
 }
-STREAMS_ONLY: Final = ("ATTR", "EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET", "SUM_LIST")
-"""ksqlDB's that ask for the order of records or for what went before, which present rows have not."""
+STREAMS_ONLY: Final = ("EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET")
+"""ksqlDB's that ask for the order of records, which present rows have not."""
 
 
 def takes(aggregate: Aggregate, types: Sequence[Type]) -> bool:
     """Tell if an aggregate takes arguments of these types."""
     least, most = aggregate.arguments
-    return least <= len(types) <= most and not (
-        aggregate.numbers and not all(numeric(of) for of in types)
-    )
+    if not least <= len(types) <= most:
+        return False
+    if aggregate.type_of is _element:
+        return isinstance(types[0], Array) and numeric(types[0].element)
+    return not aggregate.numbers or all(numeric(of) for of in types)
 
 
 def written(

@@ -22,6 +22,7 @@ from duolog.plan.types import (
     Type,
 )
 from duolog.runtime.sql.duck.types import duck_type, text
+from duolog.runtime.sql.functions.registry import called
 
 _TRUE: Final = "^(t(r(ue?)?)?|y(es?)?)$"
 _WHOLE: Final = "^[+-]?[0-9]+$"
@@ -127,7 +128,7 @@ def written(  # noqa: PLR0911 - a table of cases
         case _ if of == TIME:
             return _time_text(value)
         case _ if of == DOUBLE:
-            return _double_text(value)
+            return called("double_text", (value,))
         case _:
             return value if of == STRING else f"CAST({value} AS VARCHAR)"
 
@@ -144,18 +145,4 @@ def _time_text(value: str) -> str:
         f"CASE WHEN {value} % 1000 <> 0 THEN strftime({at}, '%H:%M:%S.%g') "
         f"WHEN {value} % 60000 <> 0 THEN strftime({at}, '%H:%M:%S') "
         f"ELSE strftime({at}, '%H:%M') END"
-    )
-
-
-def _double_text(value: str) -> str:
-    """Return a DOUBLE as Java writes it: 15.0, 1.5E7, 1.0E-5, NaN, Infinity."""
-    digits = f"CAST({value} AS VARCHAR)"
-    whole = f"CAST(floor(log10(abs({value}))) AS INTEGER)"
-    # Outside of 0.001 to 10,000,000 Java writes one digit before the point, and an exponent.
-    mantissa = f"CAST(round({value} / pow(10, {whole}), 15) AS VARCHAR)"
-    return (
-        f"CASE WHEN isnan({value}) THEN 'NaN' "
-        f"WHEN isinf({value}) THEN CASE WHEN {value} > 0 THEN 'Infinity' ELSE '-Infinity' END "
-        f"WHEN {value} = 0 OR (abs({value}) >= 0.001 AND abs({value}) < 10000000) THEN {digits} "
-        f"ELSE {mantissa} || 'E' || {whole} END"
     )

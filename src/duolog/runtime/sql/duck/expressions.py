@@ -27,7 +27,7 @@ from duolog.plan.sql.signatures import UNIT
 from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, NULL, Array, Decimal, Map, Struct, Type
 from duolog.runtime.sql.duck.casts import cast
 from duolog.runtime.sql.duck.lists import LIST_FUNCTIONS
-from duolog.runtime.sql.duck.lowering import Lowering
+from duolog.runtime.sql.duck.lowering import ELSEWHERE, Lowering
 from duolog.runtime.sql.duck.operators import LOGIC, OPERATORS
 from duolog.runtime.sql.duck.times import TIME_FUNCTIONS
 from duolog.runtime.sql.duck.types import duck_type, text
@@ -111,7 +111,7 @@ def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> 
         what = f"function '{name}'" if lower is None else f"{name}({given}) with these arguments"
         raise SqlError(
             f"{what} is not supported in queries that answer rows",
-            hint="Compute it in a persistent query, and select its result; or ask with EMIT CHANGES.",
+            hint=ELSEWHERE,
         )
     return Lowered(sql, result)
 
@@ -144,13 +144,21 @@ def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]
     made_of = [body(function, *parts) for function in functions]
     if name == "FILTER":
         kept = f"list_filter({items}, lambda {item}: coalesce({made_of[0].sql}, false))"
-        return Lowered(f"map_from_entries({kept})" if over_map else kept, given.type)
+        return Lowered(_map_of(kept) if over_map else kept, given.type)
     if not over_map:
         of: Type = Array(made_of[0].type)
         return Lowered(f"list_transform({items}, lambda {item}: {made_of[0].sql})", of)
     entry = f"struct_pack(key := {made_of[0].sql}, value := {made_of[1].sql})"
     entries = f"list_transform({items}, lambda {item}: {entry})"
-    return Lowered(f"map_from_entries({entries})", Map(made_of[0].type, made_of[1].type))
+    return Lowered(_map_of(entries), Map(made_of[0].type, made_of[1].type))
+
+
+def _map_of(entries: str) -> str:
+    """Return the map of entries; ksqlDB collects them into one that takes no key twice and no null."""
+    keys = "list_filter(list_distinct(list_transform(t, lambda e: e.key)), lambda k: k IS NOT NULL)"
+    values = "list_filter(t, lambda e: e.value IS NULL)"
+    made = f"CASE WHEN len({keys}) = len(t) AND len({values}) = 0 THEN map_from_entries(t) END"
+    return f"list_extract(list_transform([{entries}], lambda t: {made}), 1)"
 
 
 def _item(given: Lowered, key: Expression, names: Mapping[str, str]) -> Lowered:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duolog.plan.types import Array, Type
+from duolog.plan.types import STRING, Array, Type
 from duolog.runtime.sql.duck.casts import written
 from duolog.runtime.sql.duck.lowering import Lowering, plain
 from duolog.runtime.sql.duck.types import duck_type
@@ -56,9 +56,12 @@ def _slice(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
     return f"CASE WHEN {there} THEN list_slice({array}, {first}, {last}) END"
 
 
-def _as_map(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+def _as_map(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
     """What comes twice counts by its last value, so entries are added one after the other."""
     keys, values = args
+    if types[0] == Array(STRING):
+        # Java's maps have null keys, written as null; DuckDB's have none.
+        keys = f"list_transform({keys}, lambda k: coalesce(k, 'null'))"
     count = f"least(len({keys}), len({values}))"
     entries = (
         f"list_transform(range(1, {count} + 1), lambda i: "

@@ -126,9 +126,24 @@ class Translator:
         for join in select.args.get("joins") or ():
             relation = self._joined(relation, join, named, outer)
         selecting = Selecting(
-            select, SqlScope(relation.columns), self.catalog.types, subquery, outer
+            select,
+            SqlScope(relation.columns),
+            self.catalog.types,
+            subquery,
+            outer,
+            self._key_of(select, named, relation),
         )
         return selecting.query(relation)
+
+    def _key_of(
+        self, select: exp.Select, named: Mapping[str, Query], relation: Relation
+    ) -> tuple[str, ...]:
+        """Return the key of the rows that are read, the bounds of their window too, if they are one table's."""
+        table = select.args["from_"].this
+        source = None if table.name in named else self.catalog.sources.get(table.name)
+        if select.args.get("joins") or source is None or not source.is_table:
+            return ()
+        return tuple(str(column.expression) for column in relation.columns if column.key)
 
     def _read(
         self, node: exp.Expression, named: Mapping[str, Query], outer: Selecting | None

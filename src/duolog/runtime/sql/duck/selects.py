@@ -78,6 +78,8 @@ class Selecting:
     types: Mapping[str, Type]
     subquery: Subquery
     outer: "Selecting | None" = None
+    key: tuple[str, ...] = ()
+    """The key of the rows that are read, where there is one: with LIMIT alone the least ones are asked for."""
     _groups: dict[str, Bound] = field(default_factory=dict)
     _aggregated: bool = False
 
@@ -124,7 +126,16 @@ class Selecting:
         clauses = []
         if (order := self.select.args.get("order")) is not None:
             clauses.append(ordered(order, columns, self._order_item))
+        elif self._asks_for_some:
+            clauses.append(f"ORDER BY {', '.join(self.key)}")
         return clauses + limited(self.select)
+
+    @property
+    def _asks_for_some(self) -> bool:
+        """Whether LIMIT alone says which rows are asked for: those with the least keys then."""
+        args = self.select.args
+        plain = not self._aggregated and not args.get("distinct")
+        return bool(self.key) and plain and args.get("limit") is not None
 
     def _group(self, node: exp.Expression) -> str:
         """Bind what is grouped by; it may be the number or the alias of an item."""

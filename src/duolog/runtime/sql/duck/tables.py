@@ -3,6 +3,7 @@
 t3(id, c0, c1, …)     the columns of `queries.source_columns`; by its id a row is taken away again
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -10,13 +11,18 @@ import duckdb
 
 from duolog.ksql.errors import SqlError
 from duolog.plan.types import Type
+from duolog.runtime.sql.duck.lowering import ELSEWHERE
 from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
+from duolog.runtime.sql.functions.errors import Unsupported
+from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
 
 _ROWS_AT_ONCE: Final = 50_000
 _ANSWERED_AT_ONCE: Final = 2_000
+_UNSUPPORTED: Final = re.compile(rf"\b{Unsupported.__name__}: (.*)")
+"""How DuckDB tells of what a function of ours has raised."""
 
 
 def connect() -> Any:
@@ -93,6 +99,7 @@ def answered(
     """
     cursor = connection.cursor()
     try:
+        ensure_functions(connection, query.sql)
         cursor.execute(query.sql)
     except duckdb.Error as error:
         cursor.close()
@@ -149,4 +156,6 @@ class _Answered(Iterator[tuple[object, ...]]):
 
 def _told(error: Exception) -> SqlError:
     first, _, rest = str(error).partition("\n")
+    if (found := _UNSUPPORTED.search(first)) is not None:
+        return SqlError(f"{found[1]} is not supported in queries that answer rows", hint=ELSEWHERE)
     return SqlError(f"the query cannot be answered: {first}", detail=rest.strip())

@@ -1,0 +1,206 @@
+"""Functions of texts that hold JSON, as Jackson reads it: numbers keep their digits, what stands behind a value is passed over."""
+
+import base64
+import datetime as dt
+import json
+import re
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+from duolog.ksql.session import parse
+from duolog.ksql.types import type_from
+from duolog.plan.types import DOUBLE, TIME, TIMESTAMP, Array, Map, Struct, Type
+from duolog.runtime.sql.functions.numbers import double_text
+
+_MISSING: Final = object()
+"""What an empty text holds."""
+_SPACE: Final = " \t\n\r"
+_STEP: Final = re.compile(
+    r"\.(?P<name>[^.\[]+)|\[(?P<place>[^\]\[\"']+)\]"
+    r"|\[\"(?P<quoted>(?:[^\"\\]|\\.)*)\"\]|\['(?P<single>(?:[^'\\]|\\.)*)'\]"
+)
+_PLACE: Final = re.compile(r"\+?\d{1,9}")
+_ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
+    ord(sign): f"\\{told}"
+    for sign, told in {
+        '"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t",
+    }.items()
+}  # fmt: skip
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(word)
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refused)
+
+
+def _parsed(text: str) -> Any:
+    """Return a value, or `_MISSING` of an empty text.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    begun = text.lstrip(_SPACE)
+    return _DECODER.raw_decode(begun)[0] if begun else _MISSING
+
+
+def _parsed_or_missing(text: str) -> Any:
+    try:
+        return _parsed(text)
+    except ValueError:
+        return _MISSING
+
+
+def _written(value: Any) -> str:
+    match value:
+        case str():
+            return f'"{value.translate(_ESCAPES)}"'
+        case dict():
+            fields = (f"{_written(name)}:{_written(inner)}" for name, inner in value.items())
+            return "{" + ",".join(fields) + "}"
+        case list():
+            return "[" + ",".join(map(_written, value)) + "]"
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "null"
+        case _:
+            return str(value)
+
+
+@lru_cache(1000)
+def _steps(path: str) -> tuple[str, ...]:
+    if not path.startswith("$"):
+        raise ValueError(path)
+    steps: list[str] = []
+    at = 1
+    while at < len(path):
+        found = _STEP.match(path, at)
+        if found is None:
+            raise ValueError(path)
+        plain = found["name"] or found["place"]
+        quoted = found["quoted"] if found["quoted"] is not None else found["single"] or ""
+        steps.append(plain or re.sub(r"\\(.)", r"\1", quoted))
+        at = found.end()
+    return tuple(steps)
+
+
+def extract(text: str, path: str) -> str | None:
+    """Return what stands at a path: of a text its characters, of all else its JSON."""
+    found = _parsed(text)
+    for step in _steps(path):
+        if isinstance(found, list):
+            at = int(step) if _PLACE.fullmatch(step) else -1
+            found = found[at] if 0 <= at < len(found) else _MISSING
+        else:
+            found = found.get(step, _MISSING) if isinstance(found, dict) else _MISSING
+    if found is _MISSING:
+        return None
+    return found if isinstance(found, str) else _written(found)
+
+
+def is_json(text: str | None) -> bool:
+    """Given a null, which is none."""
+    return text is not None and _parsed_or_missing(text) is not _MISSING
+
+
+def array_length(text: str) -> int | None:
+    found = _parsed(text)
+    return len(found) if isinstance(found, list) else None
+
+
+def array_contains(text: str, value: str) -> bool:
+    """Tell if an array has a value, given as JSON; whole numbers are not those with a point."""
+    found, wanted = _parsed(text), _parsed(value)
+    if not isinstance(found, list) or isinstance(wanted, list | dict):
+        return False
+    return any(type(one) is type(wanted) and one == wanted for one in found)
+
+
+def concat(*texts: str | None) -> str | None:
+    """Given nulls: all is null then, as where a text is no JSON."""
+    values: list[Any] = [_MISSING if text is None else _parsed_or_missing(text) for text in texts]
+    if not values or any(value is _MISSING for value in values):
+        return None
+    if all(isinstance(value, dict) for value in values):
+        merged: dict[str, Any] = {}
+        for value in values:
+            merged |= value
+        return _written(merged)
+    chained: list[Any] = []
+    for value in values:
+        chained += value if isinstance(value, list) else [value]
+    return _written(chained)
+
+
+def items(text: str) -> list[str] | None:
+    found = _parsed(text)
+    if found is _MISSING:
+        return None
+    if not isinstance(found, list):
+        raise ValueError(text)  # noqa: TRY004 - the text is wrong, and no caller of ours
+    return list(map(_written, found))
+
+
+def keys(text: str) -> list[str] | None:
+    found = _parsed_or_missing(text)
+    return list(found) if isinstance(found, dict) else None
+
+
+def records(text: str) -> dict[str, str] | None:
+    found = _parsed_or_missing(text)
+    if not isinstance(found, dict):
+        return None
+    return {name: _written(value) for name, value in found.items()}
+
+
+def to_json(value: Any, of: str) -> str:
+    """Return a value of a type as JSON; given a null, `null`. Fields of a STRUCT come by their places."""
+    return _json(value, _type(of))
+
+
+def _json(value: Any, of: Type) -> str:  # noqa: PLR0911 - a table of cases
+    if value is None:
+        return "null"
+    match of:
+        case Array(element=element):
+            return "[" + ",".join(_json(one, element) for one in value) + "]"
+        case Map(value=inner):
+            entries = (f"{_written(str(key))}:{_json(one, inner)}" for key, one in value.items())
+            return "{" + ",".join(entries) + "}"
+        case Struct(fields=fields):
+            told = zip(fields, value.values(), strict=True)
+            inside = (f"{_written(one.name)}:{_json(part, one.type)}" for one, part in told)
+            return "{" + ",".join(inside) + "}"
+        case _ if of == DOUBLE:
+            text = double_text(value)
+            return text if text[-1].isdigit() else f'"{text}"'
+        case _ if of == TIME:
+            return f'"{_time_text(value)}"'
+        case _ if of == TIMESTAMP:
+            return f'"{value.isoformat(timespec="milliseconds")}"'
+        case _ if isinstance(value, bytes):
+            return f'"{base64.b64encode(value).decode()}"'
+        case _ if isinstance(value, dt.date):
+            return f'"{value.isoformat()}"'
+        case _:
+            return _written(value)
+
+
+def _time_text(millis: int) -> str:
+    """Return the time of a day in its shortest form."""
+    seconds, rest = divmod(millis, 1000)
+    minutes, second = divmod(seconds, 60)
+    text = f"{minutes // 60:02}:{minutes % 60:02}"
+    if rest:
+        return f"{text}:{second:02}.{rest:03}"
+    return f"{text}:{second:02}" if second else text
+
+
+@lru_cache(1000)
+def _type(text: str) -> Type:
+    """Return the type that is written as the language writes it."""
+    (made,) = parse(f"CREATE TYPE t AS {text};")
+    return type_from(made.args["kind"], {})

@@ -1,0 +1,146 @@
+"""Functions of numbers, as Java's Math and BigDecimal have them: nothing of a DOUBLE raises an error, NaN and infinity are numbers."""
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_DOWN, ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
+from typing import Final
+
+_LONG: Final = 2**63
+_EXACT: Final = Context(prec=10_000)
+_PLAIN_LEAST: Final = 0.001
+_PLAIN_BELOW: Final = 10_000_000.0
+_RADII: Final = dict.fromkeys(
+    ("km", "kilometer", "kilometers", "kilometre", "kilometres"), 6371.0
+) | dict.fromkeys(("mi", "mile", "miles"), 3959.0)
+_LATITUDE_MAX: Final = 90
+_LONGITUDE_MAX: Final = 180
+
+
+def of_double(compute: Callable[..., float]) -> Callable[..., float]:
+    """Return a function of Python's math that gives NaN and infinity where it would raise."""
+
+    def computed(*values: float) -> float:
+        try:
+            return compute(*values)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
+
+    return computed
+
+
+def sinh(value: float) -> float:
+    try:
+        return math.sinh(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def cot(value: float) -> float:
+    return divided(1.0, of_double(math.tan)(value))
+
+
+def divided(one: float, other: float) -> float:
+    if other != 0:
+        return one / other
+    if one == 0 or math.isnan(one):
+        return math.nan
+    return math.copysign(math.inf, one) * math.copysign(1.0, other)
+
+
+def logarithm(base: float, value: float | None = None) -> float:
+    """Return the logarithm to a base, or the natural one of the only argument."""
+    return _ln(base) if value is None else divided(_ln(value), _ln(base))
+
+
+def _ln(value: float) -> float:
+    if value == 0:
+        return -math.inf
+    return math.nan if value < 0 else math.log(value)
+
+
+def power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent)
+    except (ValueError, OverflowError):
+        odd = exponent % 2 == 1
+        if base != 0 and exponent != int(exponent):
+            return math.nan
+        return math.copysign(math.inf, base) if odd else math.inf
+
+
+def rounded(value: float) -> int:
+    """Return the nearest whole number, of two the greater one, as far as a BIGINT goes."""
+    if math.isnan(value):
+        return 0
+    if math.isinf(value):
+        return _LONG - 1 if value > 0 else -_LONG
+    floor = math.floor(value)
+    return max(-_LONG, min(_LONG - 1, floor + (value - floor >= 0.5)))
+
+
+def rounded_at(value: float, places: int) -> float:
+    return float(_rounded(Decimal(repr(value)), places))
+
+
+def rounded_decimal(value: Decimal, places: int) -> str:
+    return f"{_rounded(value, places):f}"
+
+
+def truncated_at(value: float, places: int) -> float:
+    return float(_at(Decimal(repr(value)), places, ROUND_DOWN))
+
+
+def truncated_decimal(value: Decimal, places: int) -> str:
+    return f"{_at(value, places, ROUND_DOWN):f}"
+
+
+def _rounded(value: Decimal, places: int) -> Decimal:
+    return _at(value, places, ROUND_HALF_DOWN if value < 0 else ROUND_HALF_UP)
+
+
+def _at(value: Decimal, places: int, how: str) -> Decimal:
+    if not value.is_finite():
+        raise ValueError(value)
+    return value.quantize(Decimal((0, (1,), -places)), how, context=_EXACT)
+
+
+def distance(
+    latitude1: float,
+    longitude1: float,
+    latitude2: float,
+    longitude2: float,
+    unit: str | None = None,
+) -> float:
+    """Return how far it is along the surface of the globe, by the haversine formula; given a null unit, kilometres."""
+    if max(abs(latitude1), abs(latitude2)) > _LATITUDE_MAX:
+        raise ValueError(latitude1)
+    if max(abs(longitude1), abs(longitude2)) > _LONGITUDE_MAX:
+        raise ValueError(longitude1)
+    radius = _RADII[(unit or "km").lower()]
+    phi1, phi2 = math.radians(latitude1), math.radians(latitude2)
+    south = math.sin((phi2 - phi1) / 2)
+    east = math.sin(math.radians(longitude2 - longitude1) / 2)
+    inside = south * south + east * east * math.cos(phi1) * math.cos(phi2)
+    return 2 * radius * math.asin(math.sqrt(inside))
+
+
+def double_text(value: float) -> str:
+    """Return a DOUBLE as Java writes it.
+
+    Example:
+        >>> [double_text(value) for value in (15.0, 1.5e7, 1e-5, float("inf"))]
+        ['15.0', '1.5E7', '1.0E-5', 'Infinity']
+    """
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or _PLAIN_LEAST <= abs(value) < _PLAIN_BELOW:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int), value
+    told = "".join(map(str, digits))
+    inside = told[1:].rstrip("0") or "0"
+    return f"{'-' if sign else ''}{told[0]}.{inside}E{exponent + len(told) - 1}"

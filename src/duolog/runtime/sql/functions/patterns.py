@@ -1,0 +1,191 @@
+r"""Java's regular expressions, as far as Python's say the same.
+
+    (?<name>…)  \k<name>        (?P<name>…)  (?P=name)          \p{Alpha}  \p{L}… in a class of ASCII's
+    \z  \Z                      \Z  (?=\n?\Z)                   \Q…\E      its characters
+    (?i) in the middle          (?i:…) to the end of its group  \h         [ \t…]
+
+What has no such meaning raises `Unsupported`. A text is one of code points, as to Java.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from duolog.runtime.sql.functions.errors import Unsupported
+from duolog.runtime.sql.functions.texts import characters
+
+_CLASSES: Final = {
+    "Lower": "a-z", "Upper": "A-Z", "ASCII": r"\x00-\x7f", "Alpha": "a-zA-Z", "Digit": "0-9", "Alnum": "a-zA-Z0-9",
+    "Punct": r"!-/:-@\[-`{-~", "Graph": "!-~", "Print": r"\x20-~", "Blank": r" \t", "Cntrl": r"\x00-\x1f\x7f",
+    "XDigit": "0-9a-fA-F", "Space": r" \t\n\x0b\f\r",
+}  # fmt: skip
+_PLAIN_ESCAPES: Final = {
+    "z": r"\Z", "Z": r"(?=\n?\Z)", "h": r"[ \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000]", "e": r"\x1b",
+    "R": r"(?:\r\n|[\n-\r\x85\u2028\u2029])", "s": r"[ \t\n\x0b\f\r]", "S": r"[^ \t\n\x0b\f\r]",
+}  # fmt: skip
+_IN_CLASS: Final = {
+    "h": r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000",
+    "e": r"\x1b",
+    "s": r" \t\n\x0b\f\r",
+}
+_UNKNOWN: Final = "GXNKCEiIlLmMoOqyYc"
+_TOKEN: Final = re.compile(
+    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\\(?P<negated>[pP])(?:\{(?P<class>\w+)\}|(?P<letter>\w))|\\k<(?P<back>\w+)>"
+    r"|\\0(?P<octal>[0-3]?[0-7]{1,2})|\\x\{(?P<hex>[0-9a-fA-F]+)\}|\\(?P<escape>.)|\(\?<(?P<named>[A-Za-z]\w*)>"
+    r"|\(\?(?P<flags>[a-zA-Z]*)(?:-(?P<off>[a-zA-Z]+))?(?P<end>[):])|(?P<open>\[\^?\]?)|(?P<close>\])|(?P<and>&&)"
+    r"|(?P<group>\()|(?P<behind>\))|(?P<any>\.)|(?P<other>.)",
+    re.DOTALL,
+)
+
+
+@lru_cache(1000)
+def compiled(pattern: str) -> re.Pattern[str]:
+    r"""Return a pattern of Java's.
+
+    Raises:
+        re.error: it is broken.
+        Unsupported: a part of it has no meaning here.
+
+    Example:
+        >>> compiled(r"(?<k>\w+)=\p{Digit}+").match("ab=12").group("k")
+        'ab'
+    """
+    return re.compile(_Translation(pattern).text, re.ASCII)
+
+
+class _Translation:
+    """Writes a pattern anew, part by part."""
+
+    def __init__(self, pattern: str) -> None:
+        self._made: list[str] = []
+        self._depth = 0
+        self._open: list[int] = [0]
+        self._dot_all = False
+        for part in _TOKEN.finditer(pattern):
+            self._made.append(self._of(part))
+        # Flags in the middle of a group hold to its end.
+        self.text = "".join(self._made) + ")" * self._open[0]
+
+    def _of(self, part: re.Match[str]) -> str:  # noqa: PLR0911 - a table of cases
+        kind = part.lastgroup
+        match kind:
+            case "quoted":
+                return re.escape(part["quoted"])
+            case "class" | "letter":
+                return self._class(part["negated"] == "P", part["class"] or part["letter"])
+            case "back":
+                return f"(?P={part['back']})"
+            case "octal":
+                return re.escape(chr(int(part["octal"], 8)))
+            case "hex":
+                return re.escape(chr(int(part["hex"], 16)))
+            case "escape":
+                return self._escape(part["escape"])
+            case _ if self._depth or kind == "open":
+                return self._inside_class(part.group(), kind)
+            case "named" | "group":
+                self._open.append(0)
+                return f"(?P<{part['named']}>" if kind == "named" else "("
+            case "behind":
+                return ")" * (1 + (self._open.pop() if len(self._open) > 1 else 0))
+            case "flags" | "off" | "end":
+                return self._flags(part["flags"], part["off"] or "", part["end"])
+            case "any":
+                return "." if self._dot_all else r"[^\n\r\x85\u2028\u2029]"
+            case _:
+                return part.group()
+
+    def _inside_class(self, text: str, kind: str | None) -> str:
+        if kind == "and" or (kind == "open" and self._depth):
+            raise Unsupported("sets in sets of characters")
+        self._depth += {"open": 1, "close": -1}.get(kind or "", 0)
+        return text.replace("]", r"\]") if kind == "open" else text
+
+    def _class(self, negated: bool, name: str) -> str:  # noqa: FBT001 - of its token
+        if name not in _CLASSES:
+            raise Unsupported(rf"\p{{{name}}}")
+        if self._depth:
+            if negated:
+                raise Unsupported(rf"\P{{{name}}} in a set of characters")
+            return _CLASSES[name]
+        return f"[{'^' if negated else ''}{_CLASSES[name]}]"
+
+    def _escape(self, sign: str) -> str:
+        known = _IN_CLASS if self._depth else _PLAIN_ESCAPES
+        if sign in known:
+            return known[sign]
+        if sign in _UNKNOWN:
+            raise Unsupported(rf"\{sign}")
+        return f"\\{sign}" if sign.isascii() else re.escape(sign)
+
+    def _flags(self, on: str, off: str, end: str) -> str:
+        if set(on + off) - set("imsx"):
+            raise Unsupported(f"(?{on}{'-' + off if off else ''})")
+        self._dot_all = "s" in on or (self._dot_all and "s" not in off)
+        said = f"(?{on}{'-' + off if off else ''}:"
+        if end == ":":
+            self._open.append(0)
+            return said if on or off else "(?:"
+        self._open[-1] += 1
+        return said
+
+
+def extract(pattern: str, text: str, group: int = 0) -> str | None:
+    expression = compiled(pattern)
+    if group > expression.groups:
+        return None
+    found = expression.search(text)
+    return None if found is None else found[group]
+
+
+def extract_all(pattern: str, text: str, group: int = 0) -> list[str | None] | None:
+    expression = compiled(pattern)
+    if group > expression.groups:
+        return None
+    return [found[group] for found in expression.finditer(text)]
+
+
+def replaced(text: str, pattern: str, by: str) -> str:
+    return compiled(pattern).sub(lambda found: _replacement(found, by), text)
+
+
+def _replacement(found: re.Match[str], by: str) -> str:
+    """Return what `$1`, `${name}` and escapes in a replacement stand for."""
+    made: list[str] = []
+    at = 0
+    while at < len(by):
+        sign = by[at]
+        if sign == "\\":
+            made.append(by[at + 1])
+            at += 2
+        elif sign != "$":
+            made.append(sign)
+            at += 1
+        elif by[at + 1] == "{":
+            end = by.index("}", at)
+            made.append(found[by[at + 2 : end]] or "")
+            at = end + 1
+        else:
+            end = at + 2
+            int(by[at + 1])
+            while (
+                end < len(by) and by[end].isdigit() and int(by[at + 1 : end + 1]) <= found.re.groups
+            ):
+                end += 1
+            made.append(found[int(by[at + 1 : end])] or "")
+            at = end
+    return "".join(made)
+
+
+def split(text: str, pattern: str) -> list[str]:
+    """Return the parts between what is found, empty ones too; an empty pattern parts all characters."""
+    if not pattern:
+        return characters(text)
+    made: list[str] = []
+    start = 0
+    for found in compiled(pattern).finditer(text):
+        if start == found.start() == found.end() == 0:
+            continue
+        made.append(text[start : found.start()])
+        start = found.end()
+    return [*made, text[start:]]

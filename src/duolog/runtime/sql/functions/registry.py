@@ -1,0 +1,199 @@
+"""The functions by the names that queries call them by, and how they come into a database.
+
+A database gets a function with the first query that calls it: the first one of all costs 100 ms, for DuckDB asks for numpy then.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from duolog.runtime.sql.functions import (
+    binary,
+    json_texts,
+    numbers,
+    patterns,
+    texts,
+    time_texts,
+    time_units,
+    urls,
+)
+from duolog.runtime.sql.functions.errors import Unsupported
+
+PREFIX: Final = "duolog_"
+_CALLED: Final = re.compile(rf"\b{PREFIX}\w+(?=\()")
+
+_TEXT: Final = "VARCHAR"
+_TEXTS: Final = "VARCHAR[]"
+_TEXT_BY_TEXT: Final = "MAP(VARCHAR, VARCHAR)"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function, and the type of DuckDB that it gives; it takes what it is given."""
+
+    call: Callable[..., Any]
+    gives: str
+    takes_nulls: bool = False
+
+
+def _given(gives: str, **calls: Callable[..., Any]) -> dict[str, Function]:
+    return {name: Function(call, gives) for name, call in calls.items()}
+
+
+def _with_nulls(gives: str, **calls: Callable[..., Any]) -> dict[str, Function]:
+    return {name: Function(call, gives, takes_nulls=True) for name, call in calls.items()}
+
+
+_DOUBLES: Final = {
+    "acos": math.acos, "asin": math.asin, "cos": math.cos, "cosh": math.cosh, "exp": math.exp, "sin": math.sin,
+    "sqrt": math.sqrt, "tan": math.tan,
+}  # fmt: skip
+
+FUNCTIONS: Final = {
+    **_given(
+        _TEXT,
+        bytes_uuid=binary.to_uuid,
+        capitalized=texts.capitalized,
+        encode=binary.encode,
+        from_bytes=binary.from_bytes,
+        lower=texts.lower,
+        of_code_point=texts.of_code_point,
+        of_escapes=texts.of_escapes,
+        pad_left=texts.pad_left,
+        pad_right=texts.pad_right,
+        replace=texts.replace,
+        substring=texts.substring,
+        trim=texts.trim,
+        upper=texts.upper,
+        json_extract=json_texts.extract,
+        pattern_extract=patterns.extract,
+        pattern_replace=patterns.replaced,
+        url_encode=urls.encode,
+        url_decode=urls.decode,
+        url_protocol=urls.protocol,
+        url_host=urls.host,
+        url_path=urls.path,
+        url_query=urls.query,
+        url_fragment=urls.fragment,
+        url_parameter=urls.parameter,
+        double_text=numbers.double_text,
+        round_decimal=numbers.rounded_decimal,
+        truncate_decimal=numbers.truncated_decimal,
+        date_text=time_texts.date_text,
+        days_text=time_texts.days_text,
+        time_text=time_texts.time_text,
+        timestamp_text=time_texts.timestamp_text,
+        millis_text=time_texts.millis_text,
+    ),
+    **_with_nulls(
+        _TEXT,
+        mask_left=texts.masking("LEFT"),
+        mask_right=texts.masking("RIGHT"),
+        mask_keep_left=texts.masking("KEEP_LEFT"),
+        mask_keep_right=texts.masking("KEEP_RIGHT"),
+        json_concat=json_texts.concat,
+        to_json=json_texts.to_json,
+    ),
+    **_given(
+        _TEXTS,
+        parts=texts.parts,
+        json_items=json_texts.items,
+        json_keys=json_texts.keys,
+        pattern_extract_all=patterns.extract_all,
+        pattern_split=patterns.split,
+    ),
+    **_given(_TEXT_BY_TEXT, entries=texts.entries, json_records=json_texts.records),
+    **_given("BLOB[]", bytes_parts=texts.bytes_parts),
+    **_given(
+        "BLOB",
+        to_bytes=binary.to_bytes,
+        bytes_substring=texts.bytes_substring,
+        bytes_pad_left=texts.bytes_pad_left,
+        bytes_pad_right=texts.bytes_pad_right,
+    ),
+    **_with_nulls("BLOB", bytes_join=texts.bytes_join),
+    **_given(
+        "INTEGER",
+        length=texts.length,
+        bytes_int=binary.to_int,
+        json_array_length=json_texts.array_length,
+        text_days=time_texts.text_days,
+        text_time=time_texts.text_time,
+        added_to_time=time_units.added_to_time,
+        url_port=urls.port,
+    ),
+    **_with_nulls("INTEGER", position=texts.position),
+    **_given(
+        "BIGINT",
+        bytes_bigint=binary.to_bigint,
+        round=numbers.rounded,
+        text_millis=time_texts.text_millis,
+    ),
+    **_given("BOOLEAN", json_array_contains=json_texts.array_contains),
+    **_with_nulls("BOOLEAN", json_is_json=json_texts.is_json),
+    **_given("DATE", text_date=time_texts.text_date, added_to_date=time_units.added_to_date),
+    **_given(
+        "TIMESTAMP",
+        text_timestamp=time_texts.text_timestamp,
+        convert_zone=time_texts.converted,
+        added_to_timestamp=time_units.added_to_timestamp,
+    ),
+    **_given(
+        "DOUBLE",
+        bytes_double=binary.to_double,
+        cot=numbers.cot,
+        distance=numbers.distance,
+        log=numbers.logarithm,
+        power=numbers.power,
+        round_at=numbers.rounded_at,
+        sinh=numbers.sinh,
+        truncate_at=numbers.truncated_at,
+        **{name: numbers.of_double(compute) for name, compute in _DOUBLES.items()},
+    ),
+}  # fmt: skip
+
+
+def ensure_functions(connection: Any, sql: str) -> None:
+    """Bring the functions that a query calls into the database, if they are not there."""
+    names = sorted({name.removeprefix(PREFIX) for name in _CALLED.findall(sql)} & FUNCTIONS.keys())
+    if not names:
+        return
+    known = {name for (name,) in connection.execute(_LISTED, [PREFIX + "%"]).fetchall()}
+    for name in names:
+        if PREFIX + name not in known:
+            function = FUNCTIONS[name]
+            connection.create_function(
+                PREFIX + name,
+                _guarded(function),
+                None,
+                function.gives,
+                null_handling="special",
+            )
+
+
+_LISTED: Final = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE ?"
+
+
+def _guarded(function: Function) -> Callable[..., Any]:
+    """Return a function that gives null where it fails, and, unless it takes them, where an argument is null."""
+    call, strict = function.call, not function.takes_nulls
+
+    def guarded(*args: Any) -> Any:
+        if strict and None in args:
+            return None
+        try:
+            return call(*args)
+        except Unsupported:
+            raise
+        except Exception:  # noqa: BLE001 - what fails is null, whatever it raises
+            return None
+
+    return guarded
+
+
+def called(name: str, args: Sequence[str]) -> str:
+    """Return a call as SQL of DuckDB."""
+    assert name in FUNCTIONS, name
+    return f"{PREFIX}{name}({', '.join(args)})"

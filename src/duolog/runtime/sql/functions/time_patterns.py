@@ -1,0 +1,221 @@
+"""Patterns of Java's DateTimeFormatter in Locale.US: how they are read, and the parts that they are made of.
+
+    yyyy-MM-dd'T'HH:mm[:ss]     numbers, texts and zones, literals between them, what may be missing in brackets
+
+A number behind a number begins where the digits for those behind it are left: yyyyMMdd. Letters of weeks (`Y`, `w`, `W`, `e`, `c`), of
+eras (`G`, `B`, `g`) and the long names of zones have no meaning here: `Unsupported`.
+
+Source: the documentation of java.time.format.DateTimeFormatterBuilder.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, Literal
+
+from duolog.runtime.sql.functions.errors import Unsupported
+
+Sign = Literal["none", "negative", "padded"]
+"""Which sign a number may have: none, a minus, or a plus too where it has more digits than are written at least."""
+
+_TOKEN: Final = re.compile(
+    r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>([A-Za-z])\3*)|(?P<other>.)", re.DOTALL
+)
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_QUARTERS: Final = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
+_WIDE: Final = 19
+_NUMBERS: Final = {
+    "d": "day", "h": "clock_hour_of_half", "H": "hour", "k": "clock_hour", "K": "hour_of_half", "m": "minute", "s": "second",
+}  # fmt: skip
+_UNSUPPORTED: Final = frozenset("GYwWecBgp")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What stands there as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Digits of a field, from so many to so many."""
+
+    field: str
+    least: int
+    most: int
+    sign: Sign = "negative"
+    reserved: int = 0
+    """How many digits behind these belong to others."""
+
+    @property
+    def fixed(self) -> bool:
+        return self.least == self.most and self.sign == "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One of some names, the first of which stands for `first`."""
+
+    field: str
+    names: tuple[str, ...]
+    first: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A zone: its id, a short name, or how far it is from UTC."""
+
+    form: Literal["id", "name", "offset"]
+    pattern: str = ""
+    """Of an offset: HH, HHmm, HHMM, HH:MM; of the short form of GMT+8: O."""
+    zero: str = ""
+    """What stands for no distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """What may be missing."""
+
+    parts: "tuple[Part, ...]"
+
+
+Part = Text | Number | Name | Zone | Optional
+
+
+@lru_cache(1000)
+def parts_of(pattern: str) -> tuple[Part, ...]:
+    """Return the parts of a pattern.
+
+    Raises:
+        ValueError: it is none.
+        Unsupported: it has letters that have no meaning here.
+    """
+    open_parts: list[list[Part]] = [[]]
+    length = 0
+    for token in _TOKEN.finditer(pattern):
+        length += len(token.group())
+        if token["letters"]:
+            open_parts[-1].append(_field(token["letters"]))
+        elif token["other"] == "[":
+            open_parts.append([])
+        elif token["other"] == "]":
+            inside = Optional(_side_by_side(open_parts.pop()))
+            open_parts[-1].append(inside)
+        elif token["other"] and token["other"] in "{}#'":
+            raise ValueError(pattern)
+        else:
+            open_parts[-1].append(Text(_literal(token)))
+    while len(open_parts) > 1:
+        inside = Optional(_side_by_side(open_parts.pop()))
+        open_parts[-1].append(inside)
+    return _side_by_side(open_parts[0])
+
+
+def _literal(token: re.Match[str]) -> str:
+    if token["other"]:
+        return token["other"]
+    return token["quoted"].replace("''", "'") or "'"
+
+
+def _side_by_side(parts: list[Part]) -> tuple[Part, ...]:
+    """Let the first number of a row of numbers leave the digits of those behind it, which have as many as they say."""
+    made: list[Part] = []
+    first: int | None = None
+    for part in parts:
+        here = made[first] if first is not None else None
+        if isinstance(part, Number) and isinstance(here, Number) and first is not None:
+            if part.fixed:
+                made[first] = replace(here, reserved=here.reserved + part.most)
+            else:
+                first = len(made)
+        else:
+            first = len(made) if isinstance(part, Number) else None
+        made.append(part)
+    return tuple(made)
+
+
+def _field(letters: str) -> Part:  # noqa: PLR0911 - a table of cases
+    letter, count = letters[0], len(letters)
+    match letter:
+        case "u" | "y":
+            return _year("year" if letter == "u" else "year_of_era", count)
+        case "M" | "L":
+            return _number_or_name("month", count, _MONTHS)
+        case "Q" | "q":
+            return _number_or_name("quarter", count, _QUARTERS)
+        case "E":
+            return _name("weekday", max(count, 3), _DAYS)
+        case "a" if count == 1:
+            return Name("half", ("AM", "PM"), 0)
+        case "D" if count <= 3:
+            return Number("day_of_year", count, _WIDE if count == 1 else 3, _unsigned(count > 1))
+        case "S":
+            return Number("fraction", count, count, "none")
+        case "A" | "n" | "N":
+            field = {"A": "milli_of_day", "n": "nano", "N": "nano_of_day"}[letter]
+            return Number(field, count, _WIDE, "none")
+        case "V" | "z" | "X" | "x" | "Z" | "O":
+            return _zone(letter, count)
+        case _ if letter in _NUMBERS and count <= 2:
+            return _plain(_NUMBERS[letter], count)
+        case _ if letter in _UNSUPPORTED:
+            raise Unsupported(f"{letters} in a pattern of times")
+        case _:
+            raise ValueError(letters)
+
+
+def _unsigned(whether: bool) -> Sign:  # noqa: FBT001 - of its caller
+    return "none" if whether else "negative"
+
+
+def _plain(field: str, count: int) -> Number:
+    return Number(field, 1, _WIDE) if count == 1 else Number(field, 2, 2, "none")
+
+
+def _year(field: str, count: int) -> Number:
+    if count == 2:
+        return Number(f"short_{field}", 2, 2, "none")
+    return Number(field, count, _WIDE, "negative" if count < 4 else "padded")
+
+
+def _number_or_name(field: str, count: int, names: tuple[str, ...]) -> Part:
+    return _plain(field, count) if count <= 2 else _name(field, count, names)
+
+
+def _name(field: str, count: int, names: tuple[str, ...]) -> Name:
+    short = {"quarter": tuple(f"Q{at}" for at in range(1, 5))}.get(
+        field, tuple(name[:3] for name in names)
+    )
+    narrow = {"quarter": ("1", "2", "3", "4")}.get(field, tuple(name[:1] for name in names))
+    found = {3: short, 4: names, 5: narrow}.get(count)
+    if found is None:
+        raise ValueError(field)
+    return Name(field, found)
+
+
+def _zone(letter: str, count: int) -> Zone:  # noqa: PLR0911 - a table of cases
+    match letter, count:
+        case "V", 2:
+            return Zone("id")
+        case "z", 1 | 2 | 3:
+            return Zone("name")
+        case "O", 1:
+            return Zone("offset", "O")
+        case "Z", 1 | 2 | 3:
+            return Zone("offset", "HHMM", "+0000")
+        case "Z", 5:
+            return Zone("offset", "HH:MM", "Z")
+        case "X", 1 | 2 | 3:
+            return Zone("offset", ("HHmm", "HHMM", "HH:MM")[count - 1], "Z")
+        case "x", 1 | 2 | 3:
+            zero = ("+00", "+0000", "+00:00")[count - 1]
+            return Zone("offset", ("HHmm", "HHMM", "HH:MM")[count - 1], zero)
+        case ("z", 4) | ("Z", 4) | ("O", 4) | ("X" | "x", 4 | 5):
+            raise Unsupported(f"{letter * count} in a pattern of times")
+        case _:
+            raise ValueError(letter * count)

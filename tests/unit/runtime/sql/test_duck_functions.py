@@ -1,0 +1,64 @@
+"""Each function gives in a query that answers rows what it gives in one that goes on: the engine's samples, in DuckDB."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+from sqlglot import exp
+
+from duolog.ksql.session import SqlSession, parse
+from duolog.plan.sql.registry import SQL_FUNCTIONS
+from duolog.runtime.sql.duck.queries import Translator, source_columns
+from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from unit.engine import text_samples, value_samples
+
+_OF_JAVA_ALONE: Final = "REGEXP_EXTRACT('(a|b)*', RPAD('', 100000, 'ab'))"
+"""Java's expressions run out of stack there, Python's do not."""
+_FAMILIES: Final = {
+    name: family
+    for module in (text_samples, value_samples)
+    for name, family in vars(module).items()
+    if name.isupper()
+}
+
+Ask = Callable[[str], object]
+
+
+@pytest.fixture(scope="module")
+def ask() -> Ask:
+    session, connection = SqlSession(), connect()
+    list(
+        session.run(
+            "CREATE TABLE t (k INT PRIMARY KEY, a INT) WITH (kafka_topic='t', value_format='JSON');"
+        )
+    )
+    (source,) = session.catalog.sources.values()
+    DuckTable(connection, "T", source_columns(source)).add([0], [(1, 2, 3, 0, 0)])
+
+    def answer(expression: str) -> object:
+        (node,) = parse(f"SELECT {expression} AS found FROM t;")
+        assert isinstance(node, exp.Query)
+        query = Translator(session.catalog, lambda source: source.name).query(node)
+        ((found,),) = answered(connection, query)
+        return found
+
+    return answer
+
+
+@pytest.mark.parametrize("name", _FAMILIES)
+def test_a_function_gives_what_the_engine_gives(ask: Ask, name: str) -> None:
+    family: dict[str, object] = _FAMILIES[name]
+
+    found = {one: ask(one) for one in family if one != _OF_JAVA_ALONE}
+
+    wanted = {one: value for one, value in family.items() if one in found}
+    assert found == (pytest.approx(wanted) if name == "NUMBERS" else wanted)
+
+
+def test_each_function_has_a_sample() -> None:
+    said = " ".join(one for family in _FAMILIES.values() for one in family)
+    called = set(re.findall(r"\b([A-Z][A-Z0-9_]*)\(", said))
+
+    public = {name for name, function in SQL_FUNCTIONS.items() if not function.hidden}
+    assert public - called == set()
