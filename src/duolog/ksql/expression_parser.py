@@ -317,6 +317,12 @@ class ExpressionParser(parser.Parser):
             elif self._match(TokenType.L_BRACKET):
                 found = self.expression(exp.Bracket(this=found, expressions=[self.value()]), token)
                 self.expect(TokenType.R_BRACKET, "']'")
+            elif self.at_word("AT") and self._next and self._next.text.upper() == "TIME":
+                self.expect_word("AT", "TIME", "ZONE")
+                # What the clock there shows when that in UTC shows the value.
+                args = [found, exp.Literal.string("UTC"), self._primary()]
+                called = exp.Anonymous(this="CONVERT_TZ", expressions=args)
+                found = self.expression(called, token)
             else:
                 return found
 

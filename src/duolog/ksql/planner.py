@@ -67,6 +67,8 @@ class Planned:
     """The window that is in the keys of the result."""
     ttl_ms: int | None = None
     """How long a row of the result lives that is not updated, or what it is made of."""
+    selected: tuple[str, ...] = ()
+    """The columns in the order in which they are selected, stars spread out."""
 
 
 def plan_query(select: exp.Select, catalog: Catalog, target: Target) -> Planned:
@@ -96,7 +98,8 @@ class _Planner:
         result = project(view, items, target.name, self.steps, keys_only=keys_only)
         try:
             planned = self._ended(select, relation, result, target, timestamp)
-            return replace(planned, columns=(*planned.columns, *headers))
+            selected = tuple(item.name for item in items)
+            return replace(planned, columns=(*planned.columns, *headers), selected=selected)
         except Unsupported as error:
             begin = target.begin(is_table=result.node.is_table)
             text = rewritten(begin, select, items, view.scope)
@@ -285,7 +288,7 @@ class _Planner:
         """Raise a SqlError where the clauses of a query do not go together."""
         calls = aggregates_in(*select.expressions)
         grouped = select.args.get("group") is not None
-        if (persistent or select.args.get("emit")) and not self.settings.strict:
+        if not (persistent and self.settings.strict):
             grouped = self._groups(select)
         if (grouped or calls) and table_functions_in(*select.expressions):
             raise SqlError("Table functions cannot be used with aggregations.")

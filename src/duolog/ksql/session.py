@@ -17,6 +17,7 @@ from duolog.ksql.deleting import delete_rows
 from duolog.ksql.errors import SqlError, too_deep
 from duolog.ksql.insert_values import assert_values, insert_values
 from duolog.ksql.nodes import place_of
+from duolog.ksql.old_ways import with_old_ways
 from duolog.ksql.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
 from duolog.ksql.settings import Settings
 from duolog.ksql.state import Done, PersistentQuery, SessionState
@@ -84,7 +85,7 @@ class SqlSession:
         """
         node.meta[TEXT] = text
         try:
-            return self._execute(node)
+            return self._execute(with_old_ways(node, self.state.settings))
         except SqlError as error:
             raise error.in_statement(text) from error.__cause__
         except RecursionError as error:

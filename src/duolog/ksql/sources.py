@@ -162,6 +162,19 @@ class SourceReader:
             )
             for column in (*source.key, *source.value)
         ]
+        # In a join the star has them too, behind the key.
+        shown = [
+            Visible(
+                alias,
+                name,
+                ColumnRef(_inner(alias, name) if joined else bound),
+                BIGINT,
+                pseudo=not (joined and self.every),
+            )
+            for name, bound in bounds.items()
+            if not joined or self._uses(name)
+        ]
+        visible[len(source.key) : len(source.key)] = shown
         visible += [
             Visible(
                 alias,
@@ -171,17 +184,6 @@ class SourceReader:
                 pseudo=name not in headers,
             )
             for name, (expression, of) in beside.items()
-        ]
-        visible += [
-            Visible(
-                alias,
-                name,
-                ColumnRef(_inner(alias, name) if joined else bound),
-                BIGINT,
-                pseudo=True,
-            )
-            for name, bound in bounds.items()
-            if not joined or name in self.used
         ]
         keys = tuple(
             KeyColumn(
@@ -201,8 +203,11 @@ class SourceReader:
             for column in source.key
         }
         return found | {
-            name: (ColumnRef(bound), BIGINT) for name, bound in bounds.items() if name in self.used
+            name: (ColumnRef(bound), BIGINT) for name, bound in bounds.items() if self._uses(name)
         }
+
+    def _uses(self, name: str) -> bool:
+        return self.every or name in self.used
 
     def _beside(self, source: SourceInfo) -> dict[str, tuple[Expression, Type]]:
         """Return what stands beside records of a source: headers all, the others as far as the query names them."""

@@ -15,6 +15,7 @@ from duolog.plan.types import (
     BOOLEAN,
     BYTES,
     DATE,
+    DECIMAL_PRECISION_MAX,
     DOUBLE,
     INT,
     STRING,
@@ -97,6 +98,12 @@ def _decimal(sizes: list[int], node: exp.DataType) -> Decimal:
     written = f"DECIMAL({precision},{scale})"
     if precision < 1:
         raise SqlError(f"DECIMAL precision must be >= 1: {written}", at=place_of(node))
+    if precision > DECIMAL_PRECISION_MAX:
+        raise SqlError(
+            f"DECIMAL precision must be <= {DECIMAL_PRECISION_MAX}: {written}",
+            at=place_of(node),
+            hint="Of numbers with more digits Spark and DuckDB have no type; a STRING keeps them.",
+        )
     if precision < scale:
         raise SqlError(f"DECIMAL precision must be >= scale: {written}", at=place_of(node))
     return Decimal(precision, scale)

@@ -28,9 +28,14 @@ def query_cases() -> list[Case]:
     return list(read_cases([FOLDER / "qtt.jsonl"]))
 
 
+def server_cases() -> list[Case]:
+    """Return the cases of what the server answers: rows of queries that end and of those that go on, and INSERT VALUES."""
+    return list(read_cases([FOLDER / "rqtt.jsonl"]))
+
+
 def all_cases() -> list[Case]:
-    """Return those of the server's answers too."""
-    return list(read_cases([FOLDER / "qtt.jsonl", FOLDER / "rqtt.jsonl"]))
+    """Return all of both kinds."""
+    return [*query_cases(), *server_cases()]
 
 
 def needs_registry(case: Case) -> bool:

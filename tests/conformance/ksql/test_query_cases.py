@@ -1,7 +1,7 @@
 """ksqlDB's own query tests, in the kernel's driver: what does not pass is listed, and what is listed does not pass.
 
 The default run has all expected errors and a fixed sample of the others; `scripts/test --deep` has all. The page's list is
-written by `python -m duolog.testing.qtt FILE.jsonl --page docs/reference/ksqldb-compatibility.md`.
+written by `python -m duolog.testing.qtt qtt.jsonl rqtt.jsonl --page docs/reference/ksqldb-compatibility.md`.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,14 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.ksql.query_cases import ABSENT, PAGE, needs_registry, query_cases
+from conformance.ksql.query_cases import (
+    ABSENT,
+    PAGE,
+    all_cases,
+    needs_registry,
+    query_cases,
+    server_cases,
+)
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.listed import read_listed
 from duolog.testing.qtt.runner import run_case
@@ -22,6 +29,7 @@ pytestmark = [
 ]
 
 SAMPLE: Final = 150
+SERVER_SAMPLE: Final = 40
 PARTS: Final = 8
 
 
@@ -37,7 +45,7 @@ def surprises(cases: Iterable[Case]) -> list[str]:
 
 
 def test_every_error_that_is_expected_is_raised_or_the_case_is_listed(spark: SparkSession) -> None:
-    refused = [case for case in query_cases() if case.expected_error is not None]
+    refused = [case for case in all_cases() if case.expected_error is not None]
 
     assert surprises(refused) == []
 
@@ -50,13 +58,23 @@ def test_a_sample_of_cases_passes_but_for_those_that_are_listed(spark: SparkSess
     assert surprises(sample(running, SAMPLE)) == []
 
 
+def test_a_sample_of_what_a_server_answers_passes_but_for_what_is_listed(
+    spark: SparkSession,
+) -> None:
+    running = [
+        case for case in server_cases() if case.expected_error is None and not needs_registry(case)
+    ]
+
+    assert surprises(sample(running, SERVER_SAMPLE)) == []
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(PARTS))
 def test_all_cases_pass_but_for_those_that_are_listed(spark: SparkSession, part: int) -> None:
-    assert surprises(query_cases()[part::PARTS]) == []
+    assert surprises(all_cases()[part::PARTS]) == []
 
 
 def test_each_case_that_is_listed_is_one() -> None:
-    titles = {case.title for case in query_cases()}
+    titles = {case.title for case in all_cases()}
 
     assert sorted(read_listed(PAGE).keys() - titles) == []

@@ -8,7 +8,7 @@ from sqlglot import exp
 from duolog.ksql.session import SqlSession
 from duolog.plan.types import DOUBLE, INT, STRING
 from duolog.runtime.sql.duck.selects import ResultColumn
-from duolog.testing.qtt.answers import Answering, ensure_answer
+from duolog.testing.qtt.answers import Answer, Answering, ensure_answer
 from duolog.testing.qtt.conditions import Mismatch
 from duolog.testing.qtt.topics import Topics
 
@@ -47,29 +47,60 @@ def test_a_table_answers_its_last_rows_and_a_stream_all_records(
     ((select, _),) = answering.session.read(text)
     assert isinstance(select, exp.Query)
 
-    columns, found = answering.answer(select)
+    found = answering.answer(select)
 
-    assert [column.name for column in columns] == ["ID", "N"]
-    assert found == wanted
+    assert [column.name for column in found.columns] == ["ID", "N"]
+    assert found.rows == wanted
 
 
 def test_rows_are_the_same_in_any_order_and_keys_as_plain_columns() -> None:
-    ensure_answer(COLUMNS, [("a", 1), ("b", 2)], rows(("b", 2), ("a", 1)), in_order=False)
+    ensure_answer(Answer(COLUMNS, [("a", 1), ("b", 2)]), rows(("b", 2), ("a", 1)), in_order=False)
 
 
 def test_where_the_order_counts_another_one_is_another_answer() -> None:
     with pytest.raises(Mismatch, match="row 0"):
-        ensure_answer(COLUMNS, [("a", 1), ("b", 2)], rows(("b", 2), ("a", 1)), in_order=True)
+        ensure_answer(
+            Answer(COLUMNS, [("a", 1), ("b", 2)]), rows(("b", 2), ("a", 1)), in_order=True
+        )
 
 
 @pytest.mark.parametrize("found", [[("a", 1)], [("a", 1), ("a", 1)], [("a", 1), ("b", None)]])
 def test_a_row_too_few_or_another_one_is_another_answer(found: list[tuple[object, ...]]) -> None:
     with pytest.raises(Mismatch):
-        ensure_answer(COLUMNS, found, rows(("a", 1), ("b", 2)), in_order=False)
+        ensure_answer(Answer(COLUMNS, found), rows(("a", 1), ("b", 2)), in_order=False)
 
 
 def test_a_column_of_another_name_or_type_is_another_answer() -> None:
     other = [ResultColumn("ID", STRING), ResultColumn("N", DOUBLE)]
 
     with pytest.raises(Mismatch, match="columns"):
-        ensure_answer(other, [("a", 1.0)], rows(("a", 1)), in_order=False)
+        ensure_answer(Answer(other, [("a", 1.0)]), rows(("a", 1)), in_order=False)
+
+
+def test_a_deleted_row_the_end_and_the_id_of_a_query_are_told_too() -> None:
+    found = Answer(
+        COLUMNS, [("a", 1), ("a", None)], "transient_T_1", limited=True, deleted=frozenset({1})
+    )
+    parts: list[dict[str, Any]] = [
+        {"header": {"queryId|starts_with": "transient_"}},
+        {"row": {"columns": ["a", 1]}},
+        {"row": {"columns": ["a", None], "tombstone": True}},
+        {"finalMessage": "Limit Reached"},
+    ]
+
+    ensure_answer(found, parts, in_order=True)
+    others: list[dict[str, Any]] = [
+        {"header": {"queryId|starts_with": "SCALABLE"}},
+        {"finalMessage": "Query Completed"},
+    ]
+    for other in others:
+        with pytest.raises(Mismatch):
+            ensure_answer(found, [other, *parts[1:3]], in_order=True)
+    with pytest.raises(Mismatch, match="row 1"):
+        ensure_answer(found, [parts[1], *rows(("a", None))], in_order=True)
+
+
+def test_columns_of_headers_are_told_elsewhere_than_they_stand() -> None:
+    header: dict[str, Any] = {"header": {"schema": "`N` INTEGER HEADER('n'), `ID` STRING"}}
+
+    ensure_answer(Answer(COLUMNS, []), [header], in_order=False)

@@ -261,8 +261,7 @@ def _bind(given: Type, wanted: Generic, bound: dict[str, Type]) -> int | None:
         bound[wanted.name] = wider_decimal(known, given)
         return _GENERIC_COST + _CAST_COST
     if numeric(given) and numeric(known):
-        if _RANK[given.name] > _RANK[known.name]:
-            bound[wanted.name] = given
+        bound[wanted.name] = _wider_number(known, given)
         return _GENERIC_COST + _CAST_COST
     return None
 
@@ -272,6 +271,16 @@ def wider_decimal(one: Decimal, other: Decimal) -> Decimal:
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)
     return Decimal(min(whole + scale, DECIMAL_PRECISION_MAX), scale)
+
+
+def _wider_number(one: Type, other: Type) -> Type:
+    """Return the type that has room for numbers of two others."""
+    if DOUBLE not in {one, other} and (isinstance(one, Decimal) or isinstance(other, Decimal)):
+        sides = (
+            of if isinstance(of, Decimal) else Decimal(_DIGITS[of.name]) for of in (one, other)
+        )
+        return wider_decimal(*sides)
+    return max(one, other, key=lambda of: _RANK[of.name])
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

@@ -26,6 +26,8 @@ class Rows:
     unbounded: bool = False
     title: str = ""
     """What the rows are, where a statement answers with several tables of them."""
+    query_id: str = ""
+    """What ksqlDB calls the query, where the rows go on."""
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
         return self.rows

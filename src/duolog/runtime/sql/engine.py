@@ -26,6 +26,7 @@ from duolog.ksql import nodes, settings
 from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError, too_deep
 from duolog.ksql.nodes import place_of
+from duolog.ksql.old_ways import with_old_ways
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.state import SessionState
 from duolog.runtime.errors import BrokerUnavailable
@@ -254,7 +255,9 @@ class SqlEngine:
                 from duolog.runtime.sql import pull, push  # noqa: PLC0415
 
                 answers = push if node.args.get("emit") is not None else pull
-                yield answers.select(self, node, text)
+                asked = with_old_ways(node, self.session.state.settings)
+                assert isinstance(asked, exp.Query), asked
+                yield answers.select(self, asked, text)
             case nodes.PrintTopic():
                 from duolog.runtime.sql import printing  # noqa: PLC0415
 

@@ -10,6 +10,7 @@ It may say what a persistent query may: queries in FROM and behind WITH, UNION A
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
+from duolog.ksql.push_ids import push_query_id
 from duolog.ksql.queries import pushed_select
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.needs import Engine
@@ -32,4 +33,5 @@ def select(engine: Engine, statement: exp.Query, text: str) -> Rows:
         raise error.in_statement(text) from error.__cause__
     limit = statement.args.get("limit")
     most = None if limit is None else int(limit.expression.name)
-    return Rows(columns, PushedRows(source, most), unbounded=True)
+    query_id = push_query_id(select, engine.session.state)
+    return Rows(columns, PushedRows(source, most), unbounded=True, query_id=query_id)

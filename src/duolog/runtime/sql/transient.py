@@ -19,7 +19,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import SELECTED, Properties
 from duolog.ksql.sinks import Target
-from duolog.ksql.sources import PSEUDO, ROWTOPIC
+from duolog.ksql.sources import PSEUDO, ROWTOPIC, WINDOW_BOUNDS
 from duolog.ksql.types import sql_name
 from duolog.plan.types import BIGINT
 from duolog.runtime.result_topics import create_result_topics
@@ -81,11 +81,11 @@ class Chosen:
         self.planned = names if starred else self._plan(_with_mark(_numbered(select)))
         found = self._columns(names)
         mine = self._columns(self.planned)
-        order = [at for at, column in enumerate(mine) if column.name != _MARK]
-        if not starred:
-            wanted = [_ITEM.format(number) for number in range(len(select.expressions))]
-            at_name = {column.name: at for at, column in enumerate(mine)}
-            order = [at_name[one] for one in wanted]
+        wanted = [_ITEM.format(number) for number in range(len(select.expressions))]
+        if starred:
+            wanted = _with_bounds(names, mine)
+        at_name = {column.name: at for at, column in enumerate(mine)}
+        order = [at_name[one] for one in wanted]
         self.places = tuple(order)
         self.results = tuple(
             ResultColumn(_unnumbered(found[at].name), found[at].type) for at in order
@@ -117,6 +117,16 @@ class Chosen:
         return [*keys, *(SourceColumn(one, BIGINT) for one in bounds), *values]
 
 
+def _with_bounds(planned: Planned, columns: Sequence[SourceColumn]) -> list[str]:
+    """Return what is selected in its order; the bounds of a window that a star stands for too come behind the key."""
+    known = [column.name for column in columns]
+    selected = [name for name in planned.selected if name != _MARK]
+    bounds = [name for name in WINDOW_BOUNDS if name in known and name not in selected]
+    keys = [column.name for column in planned.columns if column.role == "KEY"]
+    behind = 1 + max((selected.index(name) for name in keys if name in selected), default=-1)
+    return [*selected[:behind], *bounds, *selected[behind:]]
+
+
 def _is_star(item: exp.Expression) -> bool:
     return item.find(exp.Star) is not None and not isinstance(item, exp.Alias | exp.Anonymous)
 
@@ -127,9 +137,11 @@ def _with_mark(select: exp.Select) -> exp.Select:
 
 
 def _pseudo_named(select: exp.Select) -> exp.Select:
-    """Return a query whose pseudo columns have names that a topic may have."""
+    """Return a query whose pseudo columns have names that a topic may have; in a join they have them already."""
     copy = select.copy()
     copy.set("limit", None)
+    if select.args.get("joins"):
+        return copy
     copy.set(
         "expressions",
         [
@@ -168,6 +180,7 @@ class _TransientRows(TopicReader):
         self._engine = engine
         self._plan = chosen.planned.plan
         self._places = chosen.places
+        self._is_table = chosen.planned.is_table
         self._values = TopicValues([sink])
         self._application_id = application_id
         self._query: RunningQuery | None = None
@@ -187,6 +200,8 @@ class _TransientRows(TopicReader):
         try:
             key = self._values.key_row(message.key()) or ()
             value = self._values.value_row(message.value()) or self._no_value
+            if message.value() is None and not self._is_table:
+                return
         except SerdeError:
             return
         row = (*key, *value)

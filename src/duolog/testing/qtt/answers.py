@@ -4,8 +4,8 @@
     EMIT       what a query of its own writes, up to LIMIT, over all records one by one
 
 Source: ksqlDB's own runner, as the description beside the cases tells of it: names and types of the columns, then the
-rows, in any order unless the case says otherwise. What tells how its server runs a query (`queryId`, `finalMessage`)
-is not compared.
+rows, in any order unless the case says otherwise, and what it says at the end; a key that ends in `|starts_with` says how a
+text begins.
 """
 
 import base64
@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog import Catalog, SourceInfo
+from duolog.ksql.push_ids import push_query_id
 from duolog.ksql.session import SqlSession
 from duolog.ksql.types import sql_name
 from duolog.plan.types import Array, Map, Struct, Type
@@ -38,10 +39,30 @@ from duolog.testing.qtt.conditions import Mismatch
 from duolog.testing.qtt.topics import Topics
 from duolog.testing.reference import SourceRecord
 
-Answer = tuple[Sequence[ResultColumn], list[tuple[object, ...]]]
+Values = tuple[object, ...]
 
 _KEY: Final = re.compile(r" KEY(?=, `|$)")
 """Which columns are keys, only ksqlDB's answers tell."""
+_HEADER: Final = re.compile(r" HEADER(?:S|\('[^']*'\))(?=, `|$)")
+"""Columns of headers are told ahead of the value's, whereever they stand."""
+_COLUMN: Final = re.compile(", (?=`)")
+_LIMITED: Final = "Limit Reached"
+_COMPLETED: Final = "Query Completed"
+_BEGINS: Final = "|starts_with"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a query answers."""
+
+    columns: Sequence[ResultColumn]
+    rows: list[Values]
+    query_id: str = ""
+    """That of a query which goes on."""
+    limited: bool = False
+    """Whether it ended as it had as many rows as its LIMIT."""
+    deleted: frozenset[int] = frozenset()
+    """Which rows tell that a row of a table is gone, by their places."""
 
 
 class _Read:
@@ -105,7 +126,7 @@ class Answering:
                 table = DuckTable(connection, names[name], source_columns(source))
                 table.add(range(len(rows)), rows)
             found = list(answered(connection, query))
-        return query.columns, found
+        return Answer(query.columns, found)
 
     def _coming(self, select: exp.Select) -> Answer:
         chosen = Chosen(self, select, "answers")
@@ -114,10 +135,15 @@ class Answering:
         values = TopicValues([sink])
         missing = (None,) * len(values.value_columns)
         evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, passes_over=True)
-        rows: list[tuple[object, ...]] = []
+        rows: list[Values] = []
+        deleted: set[int] = set()
         try:
             for record in (r for source in plan.sources for r in self.topics.written[source.topic]):
                 for out in evaluator.run([record]):
+                    if out.value is None and not chosen.planned.is_table:
+                        continue
+                    if out.value is None:
+                        deleted.add(len(rows))
                     row = (
                         *(values.key_row(out.key) or ()),
                         *(values.value_row(out.value) or missing),
@@ -127,7 +153,9 @@ class Answering:
             evaluator.close()
         limit = select.args.get("limit")
         most = None if limit is None else int(limit.expression.name)
-        return chosen.results, rows[:most]
+        query_id = push_query_id(select, self.session.state)
+        limited = most is not None and len(rows) >= most
+        return Answer(chosen.results, rows[:most], query_id, limited, frozenset(deleted))
 
 
 def _present(source: SourceInfo, records: Sequence[SourceRecord]) -> list[Row]:
@@ -150,38 +178,57 @@ def _present(source: SourceInfo, records: Sequence[SourceRecord]) -> list[Row]:
     return list(by_key.values()) if source.is_table else placed
 
 
-def ensure_answer(
-    columns: Sequence[ResultColumn],
-    rows: Sequence[tuple[object, ...]],
-    wanted: Sequence[dict[str, Any]],
-    *,
-    in_order: bool,
-) -> None:
+def ensure_answer(answer: Answer, wanted: Sequence[dict[str, Any]], *, in_order: bool) -> None:
     """Compare what a SELECT has answered with the parts that are expected.
 
     Raises:
         Mismatch: it is otherwise.
     """
-    header = ", ".join(f"`{column.name}` {sql_name(column.type)}" for column in columns)
-    parts = {name: [one[name] for one in wanted if name in one] for name in ("header", "row")}
+    parts = {
+        name: [one[name] for one in wanted if name in one]
+        for name in ("header", "row", "finalMessage")
+    }
     for told in parts["header"]:
-        expected = _KEY.sub("", told.get("schema", header))
-        if header != expected:
-            raise Mismatch(f"answer: columns: {header!r}, expected {expected!r}")
-    found = [_told(row, columns) for row in rows]
-    expected_rows = [row["columns"] for row in parts["row"]]
-    if len(found) != len(expected_rows):
+        _ensure_header(answer, told)
+    for message in parts["finalMessage"]:
+        found = _LIMITED if answer.limited else _COMPLETED
+        if message != found:
+            raise Mismatch(f"answer: ends with {found!r}, expected {message!r}")
+    types = [column.type for column in answer.columns]
+    rows = [
+        (_told(row, answer.columns), at in answer.deleted) for at, row in enumerate(answer.rows)
+    ]
+    expected_rows = parts["row"]
+    if len(rows) != len(expected_rows):
         raise Mismatch(
-            f"answer: expected {len(expected_rows)} rows, found {len(found)}: {found[:20]}"
+            f"answer: expected {len(expected_rows)} rows, found {len(rows)}: {rows[:20]}"
         )
-    types = [column.type for column in columns]
-    left = list(found)
-    for number, expected_row in enumerate(expected_rows):
+    left = list(rows)
+    for number, expected in enumerate(expected_rows):
         near = left[:1] if in_order else left
-        same = next((row for row in near if _same(row, expected_row, types)), None)
+        gone = bool(expected.get("tombstone"))
+        same = next(
+            (row for row in near if row[1] == gone and _same(row[0], expected["columns"], types)),
+            None,
+        )
         if same is None:
-            raise Mismatch(f"answer: row {number} is {near[:20]}, expected {expected_row}")
+            raise Mismatch(f"answer: row {number} is {near[:20]}, expected {expected}")
         left.remove(same)
+
+
+def _ensure_header(answer: Answer, told: dict[str, Any]) -> None:
+    columns = [f"`{column.name}` {sql_name(column.type)}" for column in answer.columns]
+    if "schema" in told:
+        with_headers = _HEADER.sub("", told["schema"])
+        expected = _KEY.sub("", with_headers)
+        found = ", ".join(columns)
+        if with_headers != told["schema"]:
+            found, expected = (", ".join(sorted(_COLUMN.split(one))) for one in (found, expected))
+        if found != expected:
+            raise Mismatch(f"answer: columns: {found!r}, expected {expected!r}")
+    begins = told.get(f"queryId{_BEGINS}", "")
+    if not answer.query_id.startswith(begins):
+        raise Mismatch(f"answer: the query is {answer.query_id!r}, expected {begins!r} …")
 
 
 def _same(row: Sequence[object], wanted: Sequence[object], types: Sequence[Type]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from duolog.ksql.catalog import SourceInfo
+from duolog.ksql.old_ways import with_old_ways
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.ksql.state import Done, InsertedRow
 from duolog.testing.qtt.answers import Answering, ensure_answer
@@ -74,7 +75,9 @@ class CaseRun:
         for text in statements if self._case.of_server else ["\n".join(statements)]:
             for node, written in self._session.read(text):
                 if isinstance(node, exp.Query) and waits:
-                    self._asked.append(node)
+                    asked = with_old_ways(node, self._session.state.settings)
+                    assert isinstance(asked, exp.Query), asked
+                    self._asked.append(asked)
                 else:
                     yield self._session.execute(node, written)
 
@@ -87,8 +90,7 @@ class CaseRun:
         if len(wanted) != len(self._asked):
             raise Mismatch(f"expected {len(wanted)} answers, and {len(self._asked)} were asked")
         for select, parts in zip(self._asked, wanted, strict=True):
-            columns, rows = answering.answer(select)
-            ensure_answer(columns, rows, parts, in_order=in_order)
+            ensure_answer(answering.answer(select), parts, in_order=in_order)
 
     def _source(self, topic: str) -> SourceInfo:
         for source in self._session.catalog.sources.values():

@@ -1,0 +1,69 @@
+"""Expressions that meant something else in older versions of ksqlDB, where a setting asks for that: written anew.
+
+    ksql.functions.substring.legacy.args = true     SUBSTRING(text, start, end): places from 0, the last one is not part of it;
+                                                    null where the text has no such places
+    ksql.cast.strings.preserve.nulls = false        CAST(null AS STRING) is the text null
+
+Source: ksqlDB's documentation of these settings, and of SUBSTRING.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.settings import Settings
+
+SUBSTRING: Final = "ksql.functions.substring.legacy.args"
+CAST: Final = "ksql.cast.strings.preserve.nulls"
+
+Rewrite = Callable[[exp.Expression], exp.Expression]
+
+
+def with_old_ways(node: exp.Expression, settings: Settings) -> exp.Expression:
+    """Return a statement as it is meant under settings: itself, if they ask for nothing."""
+    rewrites: list[Rewrite] = []
+    if settings.truth(SUBSTRING):
+        rewrites.append(_substring)
+    if settings.truth(CAST) is False:
+        rewrites.append(_cast)
+    if not rewrites:
+        return node
+    made = node.copy()
+    # The innermost first: what stands around them takes them along.
+    parts: list[exp.Expression] = list(made.find_all(exp.Anonymous, exp.Cast))
+    for found in reversed(parts):
+        for rewrite in rewrites:
+            if (anew := rewrite(found)) is not found:
+                anew.meta.update(found.meta)
+                found.replace(anew)
+    return made
+
+
+def _substring(node: exp.Expression) -> exp.Expression:
+    if not isinstance(node, exp.Anonymous) or str(node.this).upper() != "SUBSTRING":
+        return node
+    if not 2 <= len(node.expressions) <= 3:
+        return node
+    text, start, *end = node.expressions
+    size = exp.Anonymous(this="LEN", expressions=[text.copy()])
+    last = end[0] if end else size
+    one = exp.Literal.number(1)
+    parts = [text.copy(), exp.Add(this=start.copy(), expression=one)]
+    if end:
+        parts.append(exp.Sub(this=last.copy(), expression=start.copy()))
+    there = exp.And(
+        this=exp.GTE(this=start.copy(), expression=exp.Literal.number(0)),
+        expression=exp.And(
+            this=exp.LTE(this=start.copy(), expression=last.copy()),
+            expression=exp.LTE(this=last.copy(), expression=size.copy()),
+        ),
+    )
+    call = exp.Anonymous(this="SUBSTRING", expressions=parts)
+    return exp.Case(ifs=[exp.If(this=there, true=call)])
+
+
+def _cast(node: exp.Expression) -> exp.Expression:
+    if not isinstance(node, exp.Cast) or node.args["to"].this != exp.DType.TEXT:
+        return node
+    return exp.Anonymous(this="COALESCE", expressions=[node.copy(), exp.Literal.string("null")])
