@@ -108,7 +108,7 @@ def _distinct(_binding: Binding, node: exp.Expression) -> Bound:
 
 
 def _not_accepted(name: str, types: Sequence[Type], node: exp.Expression) -> SqlError:
-    given = ", ".join(map(sql_name, types))
+    given = ", ".join("INTERVALUNIT" if of == UNIT else sql_name(of) for of in types)
     return SqlError(
         f"Function '{name.lower()}' does not accept parameters ({given}).", at=place_of(node)
     )

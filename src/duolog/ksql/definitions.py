@@ -219,6 +219,8 @@ def _source(
     columns: tuple[SqlColumn, ...],
 ) -> SourceInfo:
     name = node.this.name
+    if properties.topic() is None and state.settings.strict:
+        raise SqlError('Missing required property "KAFKA_TOPIC" which has no default value.')
     keyed = any(column.role == "KEY" for column in columns)
     key = properties.format("KEY")
     if key is None:

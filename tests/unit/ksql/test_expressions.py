@@ -84,6 +84,11 @@ def error_of(text: str, clause: str = "SELECT") -> str:
         ("R->Y", "STRING"),
         ("CASE WHEN T THEN NULL ELSE I END", "INTEGER"),
         ("CAST(NULL AS TIME)", "TIME"),
+        ("IFNULL(I, 1.5)", "DECIMAL(11, 1)"),
+        ("COALESCE(N, B)", "DECIMAL(21, 2)"),
+        ("COALESCE(I, B)", "BIGINT"),
+        ("COALESCE(B, D)", "DOUBLE"),
+        ("AT AT TIME ZONE 'Asia/Tokyo'", "TIMESTAMP"),
         ("DATE '2020-02-10'", "DATE"),
     ],
 )
@@ -96,6 +101,12 @@ def test_an_expression_has_the_type_that_its_parts_give(text: str, of: str) -> N
     [
         ("ARRAY[]", "Array constructor cannot be empty."),
         ("ARRAY[NULL]", "Cannot construct an array with all NULL elements"),
+        ("CAST(I AS DECIMAL(39, 2))", "DECIMAL precision must be <= 38: DECIMAL(39,2)"),
+        (
+            "DATEADD(DAYS, 'x', DAY)",
+            "Function 'dateadd' does not accept parameters (INTERVALUNIT, STRING, DATE).",
+        ),
+        ("I AT TIME ZONE 'UTC'", "Function 'convert_tz' does not accept parameters"),
         ("ARRAY[1, 'one']", 'Invalid Select: invalid input syntax for type INTEGER: "one".'),
         ("ARRAY[T, 'maybe']", 'Invalid Select: invalid input syntax for type BOOLEAN: "maybe".'),
         ("STRUCT(X := 1, x := 2)", "Duplicate field names found in STRUCT"),

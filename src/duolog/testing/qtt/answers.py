@@ -126,7 +126,8 @@ class Answering:
                 table = DuckTable(connection, names[name], source_columns(source))
                 table.add(range(len(rows)), rows)
             found = list(answered(connection, query))
-        return Answer(query.columns, found)
+        most = _most(select)
+        return Answer(query.columns, found, limited=most is not None and len(found) >= most)
 
     def _coming(self, select: exp.Select) -> Answer:
         chosen = Chosen(self, select, "answers")
@@ -151,11 +152,15 @@ class Answering:
                     rows.append(tuple(row[at] for at in chosen.places))
         finally:
             evaluator.close()
-        limit = select.args.get("limit")
-        most = None if limit is None else int(limit.expression.name)
+        most = _most(select)
         query_id = push_query_id(select, self.session.state)
         limited = most is not None and len(rows) >= most
         return Answer(chosen.results, rows[:most], query_id, limited, frozenset(deleted))
+
+
+def _most(select: exp.Query) -> int | None:
+    limit = select.args.get("limit")
+    return None if limit is None else int(limit.expression.name)
 
 
 def _present(source: SourceInfo, records: Sequence[SourceRecord]) -> list[Row]:
