@@ -1,5 +1,6 @@
 """Each function gives in a query that answers rows what it gives in one that goes on: the engine's samples, in DuckDB."""
 
+import math
 import re
 from collections.abc import Callable
 from typing import Final
@@ -54,6 +55,25 @@ def test_a_function_gives_what_the_engine_gives(ask: Ask, name: str) -> None:
 
     wanted = {one: value for one, value in family.items() if one in found}
     assert found == (pytest.approx(wanted) if name == "NUMBERS" else wanted)
+
+
+@pytest.mark.parametrize("expression", ["SQRT(-1E0)", "LN(-1E0)", "ACOS(2E0)", "LOG(-1E0, 2E0)"])
+def test_what_is_no_number_is_nan_and_not_null(ask: Ask, expression: str) -> None:
+    found = ask(expression)
+
+    assert isinstance(found, float)
+    assert math.isnan(found)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "ARRAY_CONCAT(CAST(NULL AS ARRAY<INT>), CAST(NULL AS ARRAY<INT>))",
+        "AS_MAP(ARRAY['a'], CAST(NULL AS ARRAY<INT>))",
+    ],
+)
+def test_of_nulls_alone_comes_null(ask: Ask, expression: str) -> None:
+    assert ask(expression) is None
 
 
 def test_each_function_has_a_sample() -> None:

@@ -71,7 +71,8 @@ def _as_map(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
         "list_filter(entries, lambda e, i: "
         "NOT list_contains(list_transform(entries[i + 1:], lambda f: f.key), e.key))"
     )
-    return f"(SELECT map_from_entries({last}) FROM (SELECT {entries} AS entries))"  # noqa: S608
+    made = f"(SELECT map_from_entries({last}) FROM (SELECT {entries} AS entries))"  # noqa: S608
+    return f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN {made} END"
 
 
 def _entries(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
@@ -82,7 +83,9 @@ def _entries(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 
 
 LIST_FUNCTIONS: Final[Mapping[str, Lowering]] = {
-    "ARRAY_CONCAT": plain("list_concat({0}, {1})"),
+    "ARRAY_CONCAT": plain(
+        "CASE WHEN {0} IS NOT NULL OR {1} IS NOT NULL THEN list_concat({0}, {1}) END"
+    ),
     "ARRAY_CONTAINS": lambda args, _types, _result: f"coalesce({_has(*args)}, false)",
     "ARRAY_DISTINCT": lambda args, _types, _result: _once(args[0]),
     "ARRAY_EXCEPT": lambda args, _types, _result: _once(

@@ -25,6 +25,8 @@ PREFIX: Final = "duolog_"
 _CALLED: Final = re.compile(rf"\b{PREFIX}\w+(?=\()")
 
 _TEXT: Final = "VARCHAR"
+_DOUBLE: Final = "DOUBLE"
+"""Given as a text: of NaN DuckDB would make a null."""
 _TEXTS: Final = "VARCHAR[]"
 _TEXT_BY_TEXT: Final = "MAP(VARCHAR, VARCHAR)"
 
@@ -141,7 +143,7 @@ FUNCTIONS: Final = {
         added_to_timestamp=time_units.added_to_timestamp,
     ),
     **_given(
-        "DOUBLE",
+        _DOUBLE,
         bytes_double=binary.to_double,
         cot=numbers.cot,
         distance=numbers.distance,
@@ -168,7 +170,7 @@ def ensure_functions(connection: Any, sql: str) -> None:
                 PREFIX + name,
                 _guarded(function),
                 None,
-                function.gives,
+                _TEXT if function.gives == _DOUBLE else function.gives,
                 null_handling="special",
             )
 
@@ -178,13 +180,14 @@ _LISTED: Final = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE fu
 
 def _guarded(function: Function) -> Callable[..., Any]:
     """Return a function that gives null where it fails, and, unless it takes them, where an argument is null."""
-    call, strict = function.call, not function.takes_nulls
+    call, strict, of_double = function.call, not function.takes_nulls, function.gives == _DOUBLE
 
     def guarded(*args: Any) -> Any:
         if strict and None in args:
             return None
         try:
-            return call(*args)
+            found = call(*args)
+            return repr(float(found)) if found is not None and of_double else found
         except Unsupported:
             raise
         except Exception:  # noqa: BLE001 - what fails is null, whatever it raises
@@ -195,5 +198,5 @@ def _guarded(function: Function) -> Callable[..., Any]:
 
 def called(name: str, args: Sequence[str]) -> str:
     """Return a call as SQL of DuckDB."""
-    assert name in FUNCTIONS, name
-    return f"{PREFIX}{name}({', '.join(args)})"
+    call = f"{PREFIX}{name}({', '.join(args)})"
+    return f"CAST({call} AS DOUBLE)" if FUNCTIONS[name].gives == _DOUBLE else call
