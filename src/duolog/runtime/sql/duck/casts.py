@@ -28,6 +28,7 @@ _TRUE: Final = "^(t(r(ue?)?)?|y(es?)?)$"
 _WHOLE: Final = "^[+-]?[0-9]+$"
 _TIME: Final = "^[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?$"
 _DAY_MS: Final = 86_400_000
+_BITS: Final = {INT: 32, BIGINT: 64}
 
 
 def lower_cast(args: Sequence[str], types: Sequence[Type], result: Type) -> str | None:
@@ -62,11 +63,31 @@ def cast(  # noqa: PLR0911 - a table of cases
         case _ if given == TIMESTAMP and wanted == TIME:
             return f"CAST(epoch_ms({value}) - floor(epoch_ms({value}) / {_DAY_MS}) * {_DAY_MS} AS INTEGER)"
         case _ if given == DOUBLE and wanted in {INT, BIGINT}:
-            return f"TRY_CAST(trunc({value}) AS {duck_type(wanted)})"
+            return _nearest(value, wanted)
+        case _ if wanted == INT and given == BIGINT:
+            return wrapped(f"CAST({value} AS HUGEINT)", wanted)
         case _ if isinstance(given, Decimal) and wanted in {INT, BIGINT}:
-            return f"TRY_CAST(trunc({value}) AS {duck_type(wanted)})"
+            return wrapped(f"CAST(trunc({value}) AS HUGEINT)", wanted)
         case _:
             return f"TRY_CAST({value} AS {duck_type(wanted)})"
+
+
+def wrapped(value: str, wanted: Type) -> str:
+    """Return the lowest bits of a HUGEINT as an INT or BIGINT, as Java keeps them."""
+    half = 2 ** (_BITS[wanted] - 1)
+    lowest = f"(({value} + {half}::HUGEINT) & {2 * half - 1}::HUGEINT) - {half}::HUGEINT"
+    return f"CAST({lowest} AS {duck_type(wanted)})"
+
+
+def _nearest(value: str, wanted: Type) -> str:
+    """Return a DOUBLE without its digits behind the point, as far as an INT or BIGINT goes; NaN is 0, as in Java."""
+    most = 2 ** (_BITS[wanted] - 1) - 1
+    of = duck_type(wanted)
+    return (
+        f"CASE WHEN isnan({value}) THEN 0::{of} WHEN {value} >= {most} THEN {most}::{of} "
+        f"WHEN {value} <= {-most - 1} THEN ({-most - 1})::{of} "
+        f"ELSE CAST(trunc({value}) AS {of}) END"
+    )
 
 
 def _struct(value: str, given: Struct, wanted: Struct, depth: int) -> str:
