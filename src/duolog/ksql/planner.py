@@ -49,7 +49,8 @@ from duolog.plan.expressions import Call, Cast, RowTime, type_of
 from duolog.plan.nodes import Filter, Node, Plan, SetTime, Sink, ToStream
 from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.nodes.plan import plan_of
-from duolog.plan.types import BIGINT, INT
+from duolog.plan.sql.registry import PREFIX
+from duolog.plan.types import BIGINT, INT, TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +265,8 @@ class _Planner:
         if timestamp is None:
             return node
         time = time_of(timestamp, node.schema)
+        if type_of(time, node.schema) == TIMESTAMP:
+            time = Call(PREFIX + "UNIX_TIMESTAMP", (time,))
         if type_of(time, node.schema) in {INT, BIGINT}:
             # What deletes a row has no columns, and keeps its time.
             time = Call("COALESCE", (Cast(time, BIGINT), RowTime()))

@@ -10,8 +10,9 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
 from duolog.ksql.pull_rules import LIMIT, RANGE_SCAN, TABLE_SCAN
 from duolog.ksql.session import SqlSession
+from duolog.plan.expressions import Call
 from duolog.plan.levels import find_levels
-from duolog.plan.nodes import Repartition, StreamSource, ToTable
+from duolog.plan.nodes import Repartition, SetTime, StreamSource, ToTable
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
 BEGIN = """
@@ -260,6 +261,21 @@ def test_the_times_of_a_sink_are_those_of_its_column() -> None:
         (1, {"SENT": 7}, 7),
         (1, None, 2),
     ]
+
+
+def test_what_deletes_a_row_keeps_its_time_beside_a_column_of_timestamps() -> None:
+    session = SqlSession()
+    text = (
+        "CREATE TABLE t (id INT PRIMARY KEY, sent TIMESTAMP) WITH (kafka_topic='t', value_format='JSON');"
+        "CREATE TABLE made WITH (timestamp='sent') AS SELECT id, sent FROM t;"
+    )
+
+    *_, done = session.run(text)
+
+    assert done.query is not None
+    (timed,) = [node for node in done.query.planned.plan.nodes if isinstance(node, SetTime)]
+    assert isinstance(timed.time, Call)
+    assert timed.time.function == "COALESCE"
 
 
 def test_a_table_knows_where_its_rows_came_from() -> None:
