@@ -162,19 +162,7 @@ class SourceReader:
             )
             for column in (*source.key, *source.value)
         ]
-        # In a join the star has them too, behind the key.
-        shown = [
-            Visible(
-                alias,
-                name,
-                ColumnRef(_inner(alias, name) if joined else bound),
-                BIGINT,
-                pseudo=not (joined and self.every),
-            )
-            for name, bound in bounds.items()
-            if not joined or self._uses(name)
-        ]
-        visible[len(source.key) : len(source.key)] = shown
+        visible[len(source.key) : len(source.key)] = self._bounds(alias, bounds, joined=joined)
         visible += [
             Visible(
                 alias,
@@ -193,6 +181,20 @@ class SourceReader:
             for column in source.key
         )
         return Relation(node, SqlScope(tuple(visible)), (source,), keys)
+
+    def _bounds(self, alias: str, bounds: Mapping[str, str], *, joined: bool) -> list[Visible]:
+        """Return the bounds of a window; in a join a star has them too, behind the key."""
+        return [
+            Visible(
+                alias,
+                name,
+                ColumnRef(_inner(alias, name) if joined else bound),
+                BIGINT,
+                pseudo=not (joined and self.every),
+            )
+            for name, bound in bounds.items()
+            if not joined or self._uses(name)
+        ]
 
     def _key(
         self, source: SourceInfo, alias: str, bounds: Mapping[str, str]

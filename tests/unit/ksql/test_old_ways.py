@@ -23,7 +23,9 @@ def ask() -> Ask:
         )
     )
     (source,) = session.catalog.sources.values()
-    DuckTable(connection, "T", source_columns(source)).add([0], [(1, "stream", None, 3, 0, 0)])
+    columns = source_columns(source)
+    row = (1, "stream", *(None for _ in columns[2:]))
+    DuckTable(connection, "T", columns).add([0], [row])
     settings = Settings(
         {
             "ksql.functions.substring.legacy.args": "true",

@@ -35,7 +35,9 @@ def ask() -> Ask:
         )
     )
     (source,) = session.catalog.sources.values()
-    DuckTable(connection, "T", source_columns(source)).add([0], [(1, 2, 3, 0, 0)])
+    columns = source_columns(source)
+    row = (1, 2, *(None for _ in columns[2:]))
+    DuckTable(connection, "T", columns).add([0], [row])
 
     def answer(expression: str) -> object:
         (node,) = parse(f"SELECT {expression} AS found FROM t;")
