@@ -82,6 +82,8 @@ class Peek:
         seen = {position: Ahead() for position in offsets}
         open_partitions = set(offsets)
         consumer.assign([TopicPartition(*position, at) for position, at in offsets.items()])
+        # A partition that an earlier look has paused stays so, also when it is assigned again.
+        consumer.resume([TopicPartition(*position) for position in offsets])
         deadline = time.monotonic() + timeout_s
         while open_partitions and (left_s := deadline - time.monotonic()) > 0:
             for message in consumer.consume(500, timeout=min(left_s, 0.1)):
