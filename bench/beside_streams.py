@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from duolog import Topology
 from duolog.runtime.application import Application
@@ -66,6 +66,11 @@ class Cluster:
         for future in self._admin.delete_topics(list(topics)).values():
             future.result(30)
 
+    def count(self, topic: str) -> int:
+        """Return how many records a topic has, markers of transactions included."""
+        every = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(PARTITIONS)}
+        return sum(future.result(30).offset for future in self._admin.list_offsets(every).values())
+
     def write(self, topic: str, records: Iterable[Record]) -> int:
         """Write records, and wait until they are acknowledged; return how many there are."""
         count = 0
@@ -105,6 +110,9 @@ def run_duolog(
         "micro_batches": len(reports),
         "events_per_second": round(events / took_ms * 1000),
         "first_micro_batch_ms": reports[0].duration_ms,
+        "events_per_second_of_each": [
+            round(report.records_in / report.duration_ms * 1000) for report in measured
+        ],
     }
 
 

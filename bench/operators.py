@@ -1,9 +1,12 @@
 """Each operator at full speed, against Kafka Streams with the same operator.
 
 Records are JSON in and out, keys are random, and topics have two partitions; rates count as `beside_streams.py` says.
-Both sides have their default record cache, but for `table-table`, where every update leaves. Results of a
+Both sides have their default record cache, but for `table-table` and `aggregate-every-update`, where every update leaves. Results of a
 foreign-key join come a way after their source was read: there Kafka Streams commits once in a second,
 and ends with its last result. Each row is kept in a file of its own.
+
+How many results each side wrote stands beside its rate: Kafka Streams' cache tells at a commit, each 30 s, what Duolog tells
+at the end of each micro-batch.
 
 The demo's topology (stream-table join, then an aggregate by key) is measured by `bench/throughput.py`.
 """
@@ -180,22 +183,29 @@ def window_row(
     return Row(goal, (events_topic(keys),), build, "window" if advance_ms else "session", options)
 
 
-def aggregate_row(goal: float, keys: int) -> Row:
-    return Row(goal, (events_topic(keys),), aggregate, "aggregate")
-
-
 EVERY_UPDATE: Final = {"statestore.cache.max.bytes": "0"}
+STREAMS_EVERY_UPDATE: Final = {f"set.{name}": value for name, value in EVERY_UPDATE.items()}
+
+
+def aggregate_row(goal: float | None, keys: int, *, every_update: bool = False) -> Row:
+    topics = (events_topic(keys),)
+    if every_update:
+        return Row(goal, topics, aggregate, "aggregate", dict(STREAMS_EVERY_UPDATE), EVERY_UPDATE)
+    return Row(goal, topics, aggregate, "aggregate")
+
+
 ROWS: Final = {
     "stateless": Row(1.3, (events_topic(100_000),), stateless, "stateless"),
     "aggregate-100k": aggregate_row(2.0, 100_000),
     "aggregate-1m": aggregate_row(1.5, 1_000_000),
+    "aggregate-every-update": aggregate_row(None, 100_000, every_update=True),
     "stream-table": Row(1.5, (events_topic(100_000), ROWS_TOPIC), stream_table, "stream-table"),
     "table-table": Row(
         1.2,
         (LEFT, RIGHT),
         table_table,
         "table-table",
-        {f"set.{name}": value for name, value in EVERY_UPDATE.items()},
+        dict(STREAMS_EVERY_UPDATE),
         EVERY_UPDATE,
     ),
     "foreign-key": Row(
@@ -254,11 +264,13 @@ class Comparison:
     def _duolog(self, row: Row, name: str) -> Figures:
         settings = {"max.offsets.per.trigger": str(self._options.micro_batch), **row.settings}
         topology = row.topology(name)
-        return run_duolog(topology, self._cluster.servers, self._work / name, settings)
+        found = run_duolog(topology, self._cluster.servers, self._work / name, settings)
+        return found | {"results": self._cluster.count(f"{name}-results")}
 
     def _streams(self, row: Row, result: str, events: int) -> Figures:
         sides = dict(zip(("source", "other"), (topic.name for topic in row.topics), strict=False))
-        return run_streams(
+        before = self._cluster.count(result)
+        found = run_streams(
             self._classes,
             "Operators",
             row.program,
@@ -270,6 +282,7 @@ class Comparison:
             **sides,
             **row.options,
         )
+        return found | {"results": self._cluster.count(result) - before}
 
 
 def main() -> None:
