@@ -49,8 +49,14 @@ OUTPUT_CLOSED: Final = 141
 TERMINATED: Final = 143
 
 
-class Terminated(BaseException):
-    """SIGTERM arrived; like KeyboardInterrupt it passes every `except Exception`."""
+class Terminated(SystemExit):
+    """SIGTERM arrived; like KeyboardInterrupt it passes every `except Exception`.
+
+    An event loop lets a SystemExit pass, too: of any other BaseException that a callback raises it tells, and goes on.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(TERMINATED)
 
 
 class OutputClosed(BaseException):

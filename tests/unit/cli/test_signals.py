@@ -1,12 +1,13 @@
 """How signals end a command."""
 
+import asyncio
 import signal
 from collections.abc import Iterator
 
 import pytest
 
 from duolog.cli.errors import Terminated
-from duolog.cli.signals import end_by_event
+from duolog.cli.signals import end_by_event, end_in_order_on_signals
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,23 @@ def test_the_second_signal_ends_it_at_once() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         work()
+
+
+@pytest.mark.parametrize(
+    ("number", "ends_by"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
+)
+def test_a_signal_in_a_callback_ends_the_event_loop(
+    number: signal.Signals, ends_by: type[BaseException]
+) -> None:
+    """The prompt of the shell took a SIGTERM that came while it drew for a failure of its own, and went on."""
+
+    async def prompt() -> None:
+        asyncio.get_running_loop().call_soon(signal.raise_signal, number)
+        await asyncio.sleep(5)
+
+    end_in_order_on_signals()
+    with pytest.raises(ends_by):
+        asyncio.run(prompt())
 
 
 def test_without_a_signal_nothing_is_raised() -> None:
