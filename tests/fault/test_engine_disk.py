@@ -16,7 +16,7 @@ from conftest import RequireProgram
 from duolog.testing import Client, EmbeddedCluster
 
 PROGRAM = """
-import contextlib, json, subprocess, sys
+import contextlib, json, subprocess, sys, time
 from functools import partial
 from pathlib import Path
 
@@ -76,9 +76,14 @@ def run(application):
         mend()
     query = application.start()
     count_one_more(query)
+    until = time.monotonic() + 60
+    while (counts := counted(mode))[-1] < 5 and time.monotonic() < until:
+        time.sleep(0.1)  # In real time a result is written a moment after its record was read.
     application.stop()
-    counts = [json.loads(record.value_text)["n"] for record in client.read(f"out-{mode}")]
     return {"told": told, "counts": counts}
+
+def counted(mode):
+    return [json.loads(record.value_text)["n"] for record in client.read(f"out-{mode}")]
 
 client = Client(bootstrap_servers)
 with contextlib.ExitStack() as opened:  # In one JVM.

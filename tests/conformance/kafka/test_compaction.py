@@ -151,7 +151,7 @@ def test_both_leave_the_same_records_and_tombstones_go_in_their_time(
             break
         assert time.monotonic() < until, (len(left), len(judged), set(left) ^ set(judged))
         time.sleep(0.5)
-        if number < 20:
+        if number < 60:
             kafka.fill(number=number)
             duolog.fill(number=number)
             number += 1
