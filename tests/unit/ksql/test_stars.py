@@ -21,7 +21,7 @@ CREATE STREAM p AS SELECT * FROM s;
 _JOIN = "FROM l JOIN r WITHIN 1 MINUTE ON l.k = r.k"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def session() -> SqlSession:
     session = SqlSession(given={"ksql.compatibility": "strict"})
     list(session.run(_SOURCES))
