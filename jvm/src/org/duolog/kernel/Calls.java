@@ -10,7 +10,6 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.header.Header;
 
 /**
@@ -96,15 +95,7 @@ public final class Calls {
   }
 
   private synchronized String take(int max, long waitMs) {
-    long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMs);
-    for (long left; waiting.isEmpty() && (left = until - System.nanoTime()) > 0; ) {
-      try {
-        TimeUnit.NANOSECONDS.timedWait(this, left);
-      } catch (InterruptedException stopping) {
-        Thread.currentThread().interrupt();
-        break;
-      }
-    }
+    Arrivals.await(this, waiting, waitMs);
     StringWriter text = new StringWriter();
     try (JsonGenerator json = MAPPER.createGenerator(text)) {
       json.writeStartArray();

@@ -14,7 +14,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -140,15 +139,7 @@ public final class KeyFunctions {
   }
 
   private synchronized String take(int max, long waitMs) {
-    long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMs);
-    for (long left; waiting.isEmpty() && (left = until - System.nanoTime()) > 0; ) {
-      try {
-        TimeUnit.NANOSECONDS.timedWait(this, left);
-      } catch (InterruptedException stopping) {
-        Thread.currentThread().interrupt();
-        break;
-      }
-    }
+    Arrivals.await(this, waiting, waitMs);
     StringWriter text = new StringWriter();
     try (JsonGenerator json = MAPPER.createGenerator(text)) {
       json.writeStartArray();
