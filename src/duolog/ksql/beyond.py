@@ -18,8 +18,7 @@ from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.nodes import place_of
 from duolog.ksql.properties import DEAD_LETTER_TOPIC, INHERIT_HEADERS, TOPIC_PATTERN, Properties
 from duolog.ksql.settings import Settings
-from duolog.ksql.sources import ROWTOPIC
-from duolog.ksql.words import CALENDAR_UNITS
+from duolog.ksql.words import CALENDAR_UNITS, ROWTOPIC
 
 _PROPERTIES: Final = (
     "TTL",

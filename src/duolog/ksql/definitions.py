@@ -20,7 +20,6 @@ from duolog.ksql.script import text_of
 from duolog.ksql.source_topics import ensure_one_topic, topics_of
 from duolog.ksql.state import Done, SessionState
 from duolog.ksql.types import sql_name, type_from
-from duolog.ksql.upgrades import ensure_upgradable
 from duolog.plan.types import BYTES, STRING, Array, Column, Struct
 
 RESERVED_COLUMNS: Final = ("ROWTIME", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND")
@@ -70,6 +69,9 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     if not source.columns:
         raise SqlError("The statement does not define any columns.")
     if name in state.catalog.sources:
+        # A statement loads what it needs.
+        from duolog.ksql.upgrades import ensure_upgradable  # noqa: PLC0415
+
         ensure_upgradable(state.catalog.sources[name], source)
     state.catalog.sources[name] = source
     if (partitions := properties.number("PARTITIONS")) is not None and not source.is_pattern:

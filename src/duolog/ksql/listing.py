@@ -5,12 +5,11 @@ from typing import Final
 
 from sqlglot import exp
 
-from duolog.ksql import function_listing, nodes
+from duolog.ksql import nodes
 from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
-from duolog.ksql.queries import tried
 from duolog.ksql.state import Done, PersistentQuery, Rows, SessionState
 from duolog.ksql.types import sql_name
 
@@ -40,6 +39,9 @@ def describe(state: SessionState, node: nodes.Describe) -> Done:
     """
     kind = str(node.args["kind"])
     if kind == "FUNCTION":
+        # Imported here and below: a statement loads what it needs.
+        from duolog.ksql import function_listing  # noqa: PLC0415
+
         return Done(node, rows=function_listing.described(node.this))
     if kind == "CONNECTOR":
         raise SqlError("no Connect cluster is configured, so there are no connectors")
@@ -65,6 +67,8 @@ def explain(state: SessionState, node: nodes.Explain) -> Done:
                 at=place_of(explained),
             )
         return Done(node, rows=_explained(state.queries[explained.name]))
+    from duolog.ksql.queries import tried  # noqa: PLC0415
+
     return Done(node, rows=_explained(tried(state, explained)))
 
 
@@ -132,13 +136,19 @@ def _variables(state: SessionState) -> Rows:
     return Rows(("Variable Name", "Value"), tuple(sorted(state.variables.items())), "Variables")
 
 
+def _functions(_state: SessionState) -> Rows:
+    from duolog.ksql import function_listing  # noqa: PLC0415
+
+    return function_listing.listed()
+
+
 _SHOWN: Final[dict[str, Callable[[SessionState], Rows]]] = {
     "STREAMS": _streams,
     "TABLES": _tables,
     "TOPICS": _topics,
     "QUERIES": _queries,
     "PROPERTIES": _properties,
-    "FUNCTIONS": lambda _state: function_listing.listed(),
+    "FUNCTIONS": _functions,
     "TYPES": _types,
     "VARIABLES": _variables,
 }

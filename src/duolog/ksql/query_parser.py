@@ -10,7 +10,6 @@ from sqlglot import TokenType, exp
 
 from duolog.ksql import nodes
 from duolog.ksql.expression_parser import ExpressionParser
-from duolog.ksql.pull_rules import negative_limit
 from duolog.ksql.words import CALENDAR_UNITS, UNITS
 
 _SIDES: Final = ("LEFT", "RIGHT", "FULL")
@@ -66,6 +65,9 @@ class QueryParser(ExpressionParser):
         negative = self._match(TokenType.DASH)
         number = self.integer()
         if negative:
+            # Its rules know expressions of the plan, which most statements do without.
+            from duolog.ksql.pull_rules import negative_limit  # noqa: PLC0415
+
             raise negative_limit()
         return exp.Limit(expression=number)
 

@@ -6,16 +6,15 @@ Who runs the statements reads `Done`: queries to start and to end, rows to write
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 from sqlglot import exp
 
 from duolog.core.errors import StatementError
-from duolog.ksql import claims, definitions, listing, nodes, queries, settings
+from duolog.ksql import nodes, settings
 from duolog.ksql.catalog import Catalog
-from duolog.ksql.deleting import delete_rows
 from duolog.ksql.errors import SqlError, too_deep
-from duolog.ksql.insert_values import assert_values, insert_values
 from duolog.ksql.nodes import place_of
 from duolog.ksql.old_ways import with_old_ways
 from duolog.ksql.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
@@ -97,7 +96,7 @@ class SqlSession:
 
     def _execute(self, node: exp.Expression) -> Done:
         if isinstance(node, nodes.CreateSource) and node.args.get("expression") is not None:
-            return queries.create_as(self.state, node)
+            return _CREATE_AS(self.state, node)
         if isinstance(node, nodes.AssertValues | nodes.AssertSource) and not self._of_tests:
             raise _only_in_tests(node)
         run = _STATEMENTS.get(type(node))
@@ -164,29 +163,41 @@ def _no_system(_state: SessionState, node: exp.Expression) -> Done:
     raise SqlError("ALTER SYSTEM is not supported.", hint="SET changes a property of this session.")
 
 
+def _in(module: str, name: str) -> Callable[[SessionState, Any], Done]:
+    """Return what runs a statement, of a module that is loaded with the first of them: SHOW STREAMS plans nothing."""
+
+    def run(state: SessionState, node: Any) -> Done:
+        found: Callable[[SessionState, Any], Done]
+        found = getattr(import_module(f"duolog.ksql.{module}"), name)
+        return found(state, node)
+
+    return run
+
+
+_CREATE_AS: Final = _in("queries", "create_as")
 _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done]]] = {
-    nodes.CreateSource: definitions.declare,
-    nodes.CreateType: definitions.create_type,
-    nodes.DropType: definitions.drop_type,
-    nodes.DropSource: definitions.drop,
-    nodes.AlterSource: definitions.alter,
+    nodes.CreateSource: _in("definitions", "declare"),
+    nodes.CreateType: _in("definitions", "create_type"),
+    nodes.DropType: _in("definitions", "drop_type"),
+    nodes.DropSource: _in("definitions", "drop"),
+    nodes.AlterSource: _in("definitions", "alter"),
     nodes.AlterSystem: _no_system,
-    nodes.InsertSelect: queries.insert_select,
-    nodes.InsertValues: insert_values,
-    nodes.DeleteRows: delete_rows,
-    exp.Select: queries.select,
-    nodes.OfQuery: queries.of_query,
-    nodes.Show: listing.show,
-    nodes.Describe: listing.describe,
-    nodes.Explain: listing.explain,
+    nodes.InsertSelect: _in("queries", "insert_select"),
+    nodes.InsertValues: _in("insert_values", "insert_values"),
+    nodes.DeleteRows: _in("deleting", "delete_rows"),
+    exp.Select: _in("queries", "select"),
+    nodes.OfQuery: _in("queries", "of_query"),
+    nodes.Show: _in("listing", "show"),
+    nodes.Describe: _in("listing", "describe"),
+    nodes.Explain: _in("listing", "explain"),
     nodes.SetProperty: _set,
     nodes.UnsetProperty: _unset,
     nodes.Define: _define,
     nodes.Undefine: _undefine,
     nodes.RunScript: _run_script,
-    nodes.AssertTopic: claims.assert_topic,
-    nodes.AssertSchema: claims.assert_schema,
-    nodes.AssertSource: claims.assert_source,
-    nodes.AssertValues: assert_values,
+    nodes.AssertTopic: _in("claims", "assert_topic"),
+    nodes.AssertSchema: _in("claims", "assert_schema"),
+    nodes.AssertSource: _in("claims", "assert_source"),
+    nodes.AssertValues: _in("insert_values", "assert_values"),
     nodes.OfConnector: _no_connect,
 }

@@ -22,6 +22,7 @@ from duolog.ksql.nested import Nested
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.steps import Steps
+from duolog.ksql.words import ROWTOPIC
 from duolog.plan.expressions import (
     Call,
     ColumnRef,
@@ -57,7 +58,6 @@ BESIDE: Final[dict[str, tuple[Expression, Type]]] = {
 }
 """Pseudo columns that each source has."""
 
-ROWTOPIC: Final = "ROWTOPIC"
 """A pseudo column where no column is called so: ksqlDB's sources may have one."""
 
 WINDOW_BOUNDS: Final = {"WINDOWSTART": BOUNDS[0].name, "WINDOWEND": BOUNDS[1].name}

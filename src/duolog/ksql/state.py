@@ -1,14 +1,17 @@
 """What a session keeps between statements, and what it answers to one."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
 from duolog.ksql.catalog import Catalog, SourceInfo
-from duolog.ksql.planner import Planned
 from duolog.ksql.settings import Settings
-from duolog.plan.expressions import Expression
+
+if TYPE_CHECKING:
+    # Loaded by who plans: SHOW STREAMS does not.
+    from duolog.ksql.planner import Planned
+    from duolog.plan.expressions import Expression
 
 QueryState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
 
@@ -18,7 +21,7 @@ class PersistentQuery:
     """A query that a statement has begun."""
 
     id: str
-    planned: Planned
+    planned: "Planned"
     sink: str
     """The stream or table that it writes."""
     statement: str = ""
@@ -53,9 +56,9 @@ class InsertedRow:
     """
 
     source: SourceInfo
-    values: tuple[tuple[str, Expression], ...]
-    timestamp: Expression | None = None
-    headers: tuple[tuple[str, Expression], ...] = ()
+    values: "tuple[tuple[str, Expression], ...]"
+    timestamp: "Expression | None" = None
+    headers: "tuple[tuple[str, Expression], ...]" = ()
     """What its headers are, bytes or a text, by their names."""
     tombstone: bool = False
     """Whether the record has a key and no value at all."""

@@ -4,6 +4,8 @@ from typing import Final
 
 from sqlglot import exp
 
+ROWTOPIC: Final = "ROWTOPIC"
+"""What a record's topic is called, beyond ksqlDB's own pseudo-columns."""
 RESERVED: Final = frozenset(
     [
         "AND",

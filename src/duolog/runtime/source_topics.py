@@ -9,7 +9,7 @@ from typing import Final
 from confluent_kafka.admin import NewTopic
 
 from duolog.plan.nodes import Plan
-from duolog.runtime.result_topics import TABLE_CONFIG, admin_of, create, partition_counts
+from duolog.runtime.topics import TABLE_CONFIG, admin_of, create, partition_counts
 
 _BROKER_DEFAULT: Final = -1
 

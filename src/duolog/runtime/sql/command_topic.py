@@ -15,9 +15,9 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.core.errors import KafkaError
-from duolog.runtime.result_topics import create
 from duolog.runtime.sql.commands import FIRST, Command, decode, encode
 from duolog.runtime.sql.errors import CommandDamaged
+from duolog.runtime.topics import create
 
 TOPIC_CONFIG: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _TIMEOUT_S: Final = 15.0

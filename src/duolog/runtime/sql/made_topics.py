@@ -14,8 +14,9 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.properties import DECLARED, SELECTED, Properties
 from duolog.ksql.state import Done, SessionState
-from duolog.runtime.result_topics import TABLE_CONFIG, result_topics
+from duolog.runtime.result_topics import result_topics
 from duolog.runtime.sql.topics import Topics
+from duolog.runtime.topics import TABLE_CONFIG
 
 
 def make_topics(

@@ -14,7 +14,8 @@ from duolog.ksql.catalog import SourceInfo, SqlColumn
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formats import plan_format
 from duolog.ksql.moments import millis_of
-from duolog.ksql.sources import ROWTOPIC, source_schema
+from duolog.ksql.sources import source_schema
+from duolog.ksql.words import ROWTOPIC
 from duolog.plan.formats import NONE as NO_KEY
 from duolog.plan.nodes import StreamSource
 from duolog.runtime.topic_values import TopicValues

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.reach import ensure_reachable
-from duolog.runtime.result_topics import admin_of, create, partition_counts
+from duolog.runtime.topics import admin_of, create, partition_counts
 
 _TIMEOUT_S: Final = 15.0
 

@@ -19,8 +19,9 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import SELECTED, Properties
 from duolog.ksql.sinks import Target
-from duolog.ksql.sources import PSEUDO, ROWTOPIC, WINDOW_BOUNDS
+from duolog.ksql.sources import PSEUDO, WINDOW_BOUNDS
 from duolog.ksql.types import sql_name
+from duolog.ksql.words import ROWTOPIC
 from duolog.plan.types import BIGINT
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.sql.duck.queries import SourceColumn

@@ -15,8 +15,9 @@ from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
-from duolog.ksql.sources import ROWTOPIC, WINDOW_BOUNDS
+from duolog.ksql.sources import WINDOW_BOUNDS
 from duolog.ksql.types import wider
+from duolog.ksql.words import ROWTOPIC
 from duolog.plan.types import BIGINT, INT, STRING, Type
 from duolog.runtime.sql.duck.casts import cast
 from duolog.runtime.sql.duck.expressions import Written

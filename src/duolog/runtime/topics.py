@@ -1,0 +1,58 @@
+"""Topics of a broker: which there are, and how they are made. Needs no plan, which takes a while to load."""
+
+from concurrent.futures import Future
+from typing import Any, Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.errors import BrokerUnavailable
+
+_TIMEOUT_S: Final = 15.0
+_ALREADY_EXISTS: Final = 36
+TABLE_CONFIG: Final = {"cleanup.policy": "compact"}
+
+
+def admin_of(bootstrap_servers: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+
+
+def partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+    """Return the topics that exist, with their partitions.
+
+    Raises:
+        BrokerUnavailable: no broker answers.
+    """
+    try:
+        topics = admin.list_topics(timeout=_TIMEOUT_S).topics
+    except KafkaException as error:
+        raise BrokerUnavailable(
+            f"no broker answers at {bootstrap_servers}",
+            detail=str(error.args[0]),
+            hint="`duolog broker` starts one.",
+        ) from error
+    return {name: len(topic.partitions) for name, topic in topics.items()}
+
+
+def create(admin: AdminClient, wanted: list[NewTopic]) -> None:
+    """Create topics; one that another has created meanwhile is as good.
+
+    Raises:
+        KafkaError: the broker refuses one.
+    """
+    if wanted:
+        for name, future in admin.create_topics(wanted).items():
+            _wait(name, future)
+
+
+def _wait(name: str, future: Future[Any]) -> None:
+    try:
+        future.result(_TIMEOUT_S)
+    except KafkaException as error:
+        if error.args[0].code() != _ALREADY_EXISTS:
+            raise KafkaError(
+                f'could not create topic "{name}"',
+                code=error.args[0].code(),
+                detail=error.args[0].str(),
+            ) from error
