@@ -2,18 +2,16 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from queue import SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
 from duolog.cli.errors import Terminated
 from duolog.core.errors import DuologError
-
-if TYPE_CHECKING:
-    from duolog.runtime.application import Application
 
 
 def end_in_order_on_signals() -> None:
@@ -27,20 +25,34 @@ def end_in_order_on_signals() -> None:
 
 
 @contextmanager
-def end_by_event() -> Iterator[threading.Event]:
+def end_by_event(hurry: Callable[[], None] | None = None) -> Iterator[threading.Event]:
     """Let the first Ctrl-C or SIGTERM set an event, for work that must not be torn in the middle of a call.
 
-    Behind the block the signal ends the command, as `end_in_order_on_signals` has it; a second one does so at once.
+    Behind the block the signal ends the command, as `end_in_order_on_signals` has it. A second one calls `hurry`, from
+    another thread, after which the work ends soon; without it, and at a third one, the command ends at once.
     What the work fails of once it was told is of the signal's making, and not said.
     """
     told = threading.Event()
+    # Handlers interrupt whatever the main thread is doing, with whatever lock it holds: putting here needs none.
+    coming: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
     first: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
         first.append(number)
-        end_in_order_on_signals()
-        told.set()
+        if len(first) == 1:
+            coming.put(told.set)
+        else:
+            assert hurry is not None
+            coming.put(hurry)
+        if hurry is None or len(first) > 1:
+            end_in_order_on_signals()
 
+    def pass_on() -> None:
+        while (call := coming.get()) is not None:
+            call()
+
+    thread = threading.Thread(target=pass_on, name="signals", daemon=True)
+    thread.start()
     signal.signal(signal.SIGTERM, note)
     signal.signal(signal.SIGINT, note)
     try:
@@ -49,20 +61,15 @@ def end_by_event() -> Iterator[threading.Event]:
         if not first:
             raise
     finally:
+        coming.put(None)
         end_in_order_on_signals()
     if first:
         raise Terminated if first[0] == signal.SIGTERM else KeyboardInterrupt
 
 
-def say_stopping(application: "Application | None") -> None:
-    """Tell that an end has begun, and why it takes long if it does."""
+def say_stopping() -> None:
+    """Tell that an end has begun."""
     click.echo("stopping …", err=True)
-    if application is not None and application.ends_late:
-        click.echo(
-            "keeping what Java has loaded, for quicker starts: this once it takes a while\n"
-            "Ctrl-C leaves it out",
-            err=True,
-        )
 
 
 def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:

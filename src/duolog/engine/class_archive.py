@@ -1,32 +1,39 @@
-"""The JVM's archive of parsed classes: written once, as a first query's session ends, mapped by later ones.
+"""The JVM's archive of parsed classes: written once, as a first query's JVM ends, mapped by later ones.
 
-    no archive ─▶ -XX:ArchiveClassesAtExit=scratch ─▶ the JVM ends well ─▶ renamed into the cache
-    archive    ─▶ -XX:SharedArchiveFile=archive
+    no archive ─▶ -XX:ArchiveClassesAtExit=….arriving ─▶ it is whole ─▶ renamed, by whoever sees it first
+    archive    ─▶ -XX:SharedArchiveFile=….jsa
 
 Spark loads some fifteen thousand classes before the first row; parsing and checking them is a quarter
 of the CPU time of a start. The archive is named after Java and every jar of the class path, so a
 change of either makes a new one. The JVM checks it too, and starts without it when it does not fit.
 
-Invariant: a file in the cache was written whole, by a JVM that ended by itself.
+A JVM writes the header of its archive last, over the zeros that it has left for it: a file that begins with them is
+not whole. Source: OpenJDK, FileMapInfo::open_for_write and ArchiveBuilder::write_archive.
+
+Invariant: a file in the cache that ends in .jsa was written whole.
 """
 
+import contextlib
 import hashlib
-import shutil
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 _DIRECTORY: Final = "classes"
-_ARRIVING: Final = "arriving.jsa"
+_ARRIVING: Final = "arriving"
 _KEPT_MAX: Final = 3
+_HEADER_BYTES: Final = 4
+# Nobody writes for so long, however busy the machine is.
+_ABANDONED_AFTER_S: Final = 3600
 # Thousands of lines about classes that cannot be archived, such as generated ones.
 _QUIET: Final = "-Xlog:cds*=off"
 
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """One archive: where it is kept, and where a session that makes it writes it first."""
+    """One archive: where it is kept, and where a JVM that makes it writes it first."""
 
     kept: Path
     arriving: Path
@@ -37,36 +44,50 @@ class ClassArchive:
     ) -> "ClassArchive":
         """Return the archive that fits this Java and these jars, whether it exists or not."""
         kept = cache_dir / _DIRECTORY / f"{_fingerprint(java, jars)}.jsa"
-        return cls(kept, scratch / _ARRIVING)
+        return cls(kept, kept.with_suffix(f".{scratch.name}.{_ARRIVING}"))
 
     @property
     def exists(self) -> bool:
         return self.kept.is_file()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is none, and no JVM that has ended is just writing it."""
+        return not self.exists and not any(self._arriving())
 
     def java_options(self, *, write: bool) -> str:
         """Return the options that let a JVM read the archive; or write it as it ends, if `write`."""
         if self.exists:
             option = f"-XX:SharedArchiveFile={self.kept}"
         elif write:
+            # Code that is run unchecked: nobody else may write there.
+            self.kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             option = f"-XX:ArchiveClassesAtExit={self.arriving}"
         else:
             return ""
         return f'"{option}" {_QUIET}'
 
-    def keep(self) -> None:
-        """Take over what a JVM has written at its end; the oldest archives go, as one is 190 MB."""
-        if not self.arriving.is_file():
-            return
-        directory = self.kept.parent
-        # Code that is run unchecked: nobody else may write there.
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside = self.kept.with_suffix(f".{self.arriving.parent.name}")
-        shutil.copyfile(self.arriving, beside)
-        beside.replace(self.kept)
+    def take_over(self) -> None:
+        """Take what JVMs have written whole; the oldest archives go, as one is 190 MB, and so do abandoned parts."""
+        for arriving in list(self._arriving()):
+            # Of two that come to the same file one is late.
+            with contextlib.suppress(FileNotFoundError):
+                if _is_whole(arriving):
+                    arriving.replace(self.kept)
+                elif time.time() - arriving.stat().st_mtime > _ABANDONED_AFTER_S:
+                    arriving.unlink()
         # Several, because two installations of one user would take each other's away.
-        by_age = sorted(directory.glob("*.jsa"), key=lambda file: file.stat().st_mtime_ns)
+        by_age = sorted(self.kept.parent.glob("*.jsa"), key=lambda file: file.stat().st_mtime_ns)
         for outdated in by_age[:-_KEPT_MAX]:
             outdated.unlink(missing_ok=True)
+
+    def _arriving(self) -> Iterator[Path]:
+        return self.kept.parent.glob(f"{self.kept.stem}.*.{_ARRIVING}")
+
+
+def _is_whole(archive: Path) -> bool:
+    with archive.open("rb") as file:
+        return any(file.read(_HEADER_BYTES))
 
 
 def _fingerprint(java: Path, jars: Iterable[Path]) -> str:

@@ -4,7 +4,7 @@
     query = engine.start(plan, "flights")
     query.progress(); query.stop(); engine.close()
 
-Thread rule: any thread; starts go one after the other.
+Thread rule: any thread; starts of one application go one after the other.
 """
 
 import contextlib
@@ -45,8 +45,9 @@ from duolog.plan.nodes import Node, Plan
 _APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _PACKAGES: Final = ("duolog", "pyspark")
 
-# Of the whole process: of two queries on one checkpoint Spark stops the first without a word.
-_starting: Final = threading.Lock()
+# Of the whole process: of two queries on one checkpoint Spark stops the first without a word. Starts on others go side
+# by side; two of them may share a lock by chance, and then one waits.
+_starting: Final = tuple(threading.Lock() for _ in range(64))
 _by_checkpoint: Final[dict[Path, RunningQuery]] = {}
 
 
@@ -83,11 +84,6 @@ class Engine:
             ConfigError: there is no Java or no connector, or this process runs Spark with other settings.
         """
         self._session()
-
-    @property
-    def ends_late(self) -> bool:
-        """Whether `close` waits for a JVM that keeps what it has loaded, as a first one does."""
-        return self._opened is not None and self._opened.ends_late
 
     def check(self, plan: Plan, application_id: str) -> None:
         """Raise what `start` would, as far as it can be told without Spark; changes nothing.
@@ -146,8 +142,8 @@ class Engine:
             QueryFailed: Spark refuses the query.
         """
         self._ensure_can_call(plan)
-        with _starting:
-            checkpoint = self._checkpoint(application_id)
+        checkpoint = self._checkpoint(application_id)
+        with _starting[hash(checkpoint.directory) % len(_starting)]:
             _ensure_not_running(checkpoint.directory, application_id)
             self.reserve(application_id)
             session = self._session()
@@ -231,9 +227,19 @@ class Engine:
         self._queries.clear()
         while self._reserved:
             give_back(self._reserved.pop())
-        opened, self._opened = self._opened, None
-        if opened is not None:
+        # Known until it has ended, so that `end_now` finds it.
+        if (opened := self._opened) is not None:
             opened.close()
+            self._opened = None
+
+    def end_now(self) -> None:
+        """Let whoever waits for the JVM go on: it is killed, unless others of this process use it. Any thread.
+
+        Queries lose what they have not committed, and do it again at their next start, as after a crash.
+        """
+        self._given_up.set()
+        if (opened := self._opened) is not None:
+            opened.end_now()
 
     def _start(
         self,

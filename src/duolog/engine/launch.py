@@ -7,7 +7,6 @@ mode on one checkpoint.
 
 import contextlib
 import json
-import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,9 +27,6 @@ from duolog.engine.settings import EngineConfig
 from duolog.engine.starts import as_spark_reads
 
 Trigger = Literal["micro-batch", "available-now", "real-time"]
-
-# The number of shuffle partitions is a setting of the session, which its queries share.
-_starting: Final = threading.Lock()
 
 _ORDERED: Final = "org.duolog.kernel.OrderedKafka"
 # Half of the throughput of a micro-batch comes from these.
@@ -112,20 +108,8 @@ class Launcher:
         Raises:
             QueryFailed: Spark or the kernel refuses the query, or the JVM has gone.
         """
-        with _starting:
-            return self._start(trigger, records_max, record_batch_bytes_max)
-
-    def _start(
-        self,
-        trigger: Trigger,
-        records_max: Mapping[str, int],
-        record_batch_bytes_max: int | None,
-    ) -> StreamingQuery:
         spec = json.dumps(self.spec | {"real_time": trigger == "real-time"})
-        partitions = self.spec["shuffle_partitions"]
         try:
-            # The session's value is copied when the query starts, and pinned in Spark's checkpoint.
-            self.session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
             self.session.kernel("Calls").reset(self.application_id)
             sources = self._java().java.util.ArrayList()
             horizon = uuid.uuid4().hex
@@ -229,7 +213,9 @@ class Launcher:
             options |= {"maxOffsetsPerTrigger": str(bound)}
             options |= self._horizon(horizon, topics)
         kind = "kafka" if trigger == "real-time" else _ORDERED
-        records = self.session.spark.readStream.format(kind).options(**options).load()
+        # Its settings are copied when the query starts, and pinned in Spark's checkpoint.
+        spark = self.session.spark_with(self.spec["shuffle_partitions"])
+        records = spark.readStream.format(kind).options(**options).load()
         columns = ("key", "value", "topic", "partition", "offset", "headers")
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below

@@ -25,7 +25,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Final
 
 import pyspark
@@ -41,8 +40,10 @@ from duolog.core.units import KIB, MIB
 from duolog.engine.class_archive import ClassArchive
 from duolog.engine.errors import JvmNotStarted, KernelMissing
 from duolog.engine.giving_up import GivingUp
+from duolog.engine.guard import JvmGuard
 from duolog.engine.jars import COMPILE_AGAIN, cache_dir, connector_jars, kernel_jar
 from duolog.engine.java import ensure_java
+from duolog.engine.java_end import JavaEnd
 from duolog.engine.owner import Holder
 from duolog.engine.scratch import Scratch, scratch_dir
 from duolog.engine.settings import EngineConfig
@@ -85,11 +86,6 @@ _MEANING: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
-_END_TIMEOUT_S: Final = 30
-# Ten seconds of processor time more, which may be long on a machine that is busy: a JVM that is
-# killed leaves no archive, and the next one begins anew.
-_END_WITH_ARCHIVE_TIMEOUT_S: Final = 180
-
 # What is left of a JVM that has closed its connections.
 _LAST_MOMENT_S: Final = 2
 
@@ -112,10 +108,13 @@ class _Running:
     scratch: ExitStack
     java_process: Any
     config: EngineConfig
-    end: "JavaEnd"
+    end: JavaEnd
     owners: set["Session"] = field(default_factory=set)
     kernel: dict[str, Any] = field(default_factory=dict)
     """Classes of the kernel, by name."""
+    by_partitions: dict[int, SparkSession] = field(default_factory=dict)
+    """Sessions of the same JVM, by their number of shuffle partitions."""
+    opening: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def has_ended(self) -> bool:
@@ -139,6 +138,20 @@ class Session:
     @property
     def spark(self) -> SparkSession:
         return self._running.spark
+
+    def spark_with(self, shuffle_partitions: int) -> SparkSession:
+        """Return a session whose queries have this number of shuffle partitions, which is all that sets queries apart.
+
+        Made once, and changed by nobody: queries that start at once cannot get each other's.
+        """
+        running = self._running
+        with running.opening:
+            if (known := running.by_partitions.get(shuffle_partitions)) is None:
+                known = running.spark.newSession()
+                known.conf.set("spark.sql.shuffle.partitions", shuffle_partitions)
+                _register_kernel(known)
+                running.by_partitions[shuffle_partitions] = known
+        return known
 
     @property
     def holder(self) -> Holder:
@@ -164,11 +177,6 @@ class Session:
         """The process id of the JVM."""
         return int(self._running.java_process.pid)
 
-    @property
-    def ends_late(self) -> bool:
-        """Whether the last owner waits for the archive of classes, which a first JVM writes as it ends."""
-        return self._running.end.keeps_archive and len(self._running.owners) == 1
-
     def note_query(self) -> None:
         """Tell that a query was started: from then on its classes are worth an archive."""
         self._running.end.ran_query = True
@@ -177,6 +185,16 @@ class Session:
     def has_ended(self) -> bool:
         """Whether the JVM is gone, by itself or because something killed it."""
         return self._running.has_ended
+
+    def end_now(self) -> None:
+        """Kill the JVM, unless others have a share in it; whoever waits for it, as `close` does, goes on at once.
+
+        What is on disk is what a crash leaves, which every start expects.
+        """
+        running = self._running
+        if running.java_process is not None and running.owners <= {self}:
+            running.end.ran_query = False
+            running.java_process.kill()
 
     def close(self) -> None:
         """Give the share up. The last owner ends the JVM and removes its scratch files."""
@@ -272,6 +290,7 @@ def slots_of(spark: SparkSession) -> int:
 
 
 def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.Event) -> _Running:
+    _ensure_wanted(given_up)
     java = ensure_java()
     jars = (*connector_jars(config.connector), kernel_jar())
     # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
@@ -282,20 +301,23 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         archive = ClassArchive.of(
             java, (*_spark_jars(), *jars), cache_dir=cache_dir(), scratch=scratch
         )
-        writes = config.writes_class_archive and not archive.exists
+        archive.take_over()
+        writes = config.writes_class_archive and archive.is_wanted
         java_options = archive.java_options(write=writes)
         conf = SparkConf(loadDefaults=False)
         settings = session_conf(config, jars, scratch, java_options) | dict(extra)
         conf.setAll(list(settings.items()))
+        guard = undo.enter_context(JvmGuard(scratch))
         gateway = _launch_java(conf, _log_file(config, undo), held)
         giving_up.process = gateway.proc
-        # Run in the reverse order: the JVM ends, then what it has written is kept.
-        undo.callback(_keep_written, archive, gateway.proc)
-        end = JavaEnd(gateway.proc, writes)
+        end = JavaEnd(gateway.proc, archive if writes else None)
         undo.push(end)
+        # Run in the reverse order: the JVM is told what its end is to be while it can be asked.
         undo.callback(_forget_gateway, gateway)
+        undo.callback(_let_it_write, gateway, end)
         _ensure_wanted(given_up)
         _let_it_end_with_us(gateway)
+        guard.dismiss()
         try:
             context = SparkContext(conf=conf, gateway=gateway)
         except (Py4JError, ConnectionError) as error:
@@ -394,42 +416,10 @@ def _not_started(log: Path | None, said_before: int) -> JvmNotStarted:
     )
 
 
-@dataclass(slots=True)
-class JavaEnd:
-    """Ends the JVM: in order, or at once.
-
-    At once where its start failed, where somebody is in a hurry, and where it would write an archive
-    that lacks what a query needs, with which all later starts had to live.
-    """
-
-    process: Any
-    writes_archive: bool
-    ran_query: bool = False
-
-    @property
-    def keeps_archive(self) -> bool:
-        return self.writes_archive and self.ran_query
-
-    def __call__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        process = self.process
-        if process is None or process.poll() is not None:
-            return
-        # The gateway ends when its standard input does.
-        process.stdin.close()
-        try:
-            if kind is None and self.keeps_archive == self.writes_archive:
-                process.wait(_END_WITH_ARCHIVE_TIMEOUT_S if self.keeps_archive else _END_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+def _let_it_write(gateway: JavaGateway, end: JavaEnd) -> None:
+    if end.keeps_archive:
+        with contextlib.suppress(Py4JError, ConnectionError):
+            gateway.jvm.org.duolog.kernel.ParentWatch.end()
 
 
 def _forget_gateway(gateway: JavaGateway) -> None:
@@ -441,12 +431,6 @@ def _forget_gateway(gateway: JavaGateway) -> None:
     SparkSession._instantiatedSession = None  # noqa: SLF001
     SparkContext._gateway = None  # noqa: SLF001
     SparkContext._jvm = None  # noqa: SLF001
-
-
-def _keep_written(archive: ClassArchive, process: Any) -> None:
-    # A JVM that was killed has left half an archive.
-    if process is not None and process.poll() == 0:
-        archive.keep()
 
 
 def _let_it_end_with_us(gateway: JavaGateway) -> None:

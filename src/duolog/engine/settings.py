@@ -104,8 +104,8 @@ ENGINE_SETTINGS: Final = Settings(
             "class.archive",
             True,  # noqa: FBT003 - a default
             Kind.BOOLEAN,
-            "Keep an archive of the JVM's classes in the cache directory, 190 MB, made as a first run "
-            "ends: later runs start with a quarter less work.",
+            "Keep an archive of the JVM's classes in the cache directory, 190 MB: later runs start with a quarter less "
+            "work. The JVM of a first run makes it, and goes on for that once the run has ended.",
             importance=Importance.LOW,
         ),
         Setting(
@@ -208,7 +208,7 @@ class EngineConfig:
     """How long an idle query in micro-batches waits before it looks for records again."""
     timestamp_extractor: str = ""
     writes_class_archive: bool = False
-    """Whether a session that finds no archive of classes makes it as it ends, which takes seconds."""
+    """Whether a session that finds no archive of classes makes it as it ends."""
     log_path: Path | None = None
     """Where the JVM's output goes; None leaves it on the terminal."""
     client_options: Mapping[str, str] = field(default_factory=dict)

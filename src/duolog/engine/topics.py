@@ -5,6 +5,7 @@ not on a hot path.
 """
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
@@ -76,6 +77,7 @@ class TopicReader:
         self._bootstrap_servers = bootstrap_servers
         self._options = dict(client_options)
         self._opened: AdminClient | None = None
+        self._opening = threading.Lock()
         self._peek = Peek(bootstrap_servers, client_options)
         self._behind: dict[Position, int] = {}
         # Where nothing follows, by partition: the position, and the end that was true for.
@@ -319,6 +321,10 @@ class TopicReader:
 
     def _client(self) -> AdminClient:
         # Kept: the answers of a client that is gone never come.
+        with self._opening:
+            return self._client_of_all()
+
+    def _client_of_all(self) -> AdminClient:
         if self._opened is None:
             options: dict[str, str | int | float | bool] = {**self._options}
             options |= {"bootstrap.servers": self._bootstrap_servers, "log_level": 0}

@@ -81,11 +81,6 @@ class Application:
         assert self._query is not None, "the application was not started"
         return self._query
 
-    @property
-    def ends_late(self) -> bool:
-        """Whether `close` takes a while: the first JVM of an installation keeps what it has loaded."""
-        return self._engine is not None and self._engine.ends_late
-
     def create_source_topics(self) -> list[str]:
         """Make the source topics that are missing; return their names.
 

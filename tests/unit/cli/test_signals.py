@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -45,6 +46,46 @@ def test_the_second_signal_ends_it_at_once() -> None:
             signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGINT)
             pytest.fail("it went on")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+
+def test_the_second_signal_hurries_what_can_be_hurried_and_the_third_ends_it() -> None:
+    """A second Ctrl-C tore an end in order apart, whose threads were then waited for all the same."""
+    hurried = threading.Event()
+    done: list[str] = []
+
+    def work(*, thrice: bool) -> None:
+        with end_by_event(hurried.set) as stop:
+            signal.raise_signal(signal.SIGTERM)
+            assert stop.wait(5)
+            assert not hurried.is_set()
+            signal.raise_signal(signal.SIGINT)
+            assert hurried.wait(5)
+            done.append("goes on")
+            if thrice:
+                signal.raise_signal(signal.SIGINT)
+                pytest.fail("it went on")
+        hurried.clear()
+
+    with pytest.raises(Terminated):
+        work(thrice=False)
+    hurried.clear()
+    with pytest.raises(KeyboardInterrupt):
+        work(thrice=True)
+
+    assert done == ["goes on", "goes on"]
+
+
+def test_a_signal_reaches_who_just_holds_the_lock_of_the_event() -> None:
+    """The handler took that lock itself, in the thread that held it: the command never ended."""
+
+    def work() -> None:
+        with end_by_event() as stop:
+            with stop._cond:  # type: ignore[attr-defined]  # noqa: SLF001 - as within its wait
+                signal.raise_signal(signal.SIGINT)
+            assert stop.wait(5)
 
     with pytest.raises(KeyboardInterrupt):
         work()

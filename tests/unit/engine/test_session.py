@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -15,7 +16,8 @@ import pytest
 from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 
-from duolog.engine import session
+from duolog.engine import java_end, session
+from duolog.engine.class_archive import ClassArchive
 from duolog.engine.errors import JvmNotStarted
 from duolog.engine.session import open_session
 from duolog.engine.settings import EngineConfig
@@ -104,49 +106,107 @@ def busy() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_a_jvm_that_writes_its_archive_is_given_time(
-    busy: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def archive(tmp_path: Path) -> ClassArchive:
+    return ClassArchive(tmp_path / "a.jsa", tmp_path / "a.1.arriving")
+
+
+def test_a_jvm_that_writes_its_archive_is_left_to_itself_and_yields_to_others(
+    busy: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    """On a busy machine it was killed after 30 s: each run wrote an archive anew, and none kept it."""
-    monkeypatch.setattr(session, "_END_TIMEOUT_S", 0.1)
+    """Ctrl-C took more than a minute on a busy machine: the end waited for ten seconds of processor time."""
+    archive.arriving.write_bytes(b"classes")
 
-    session.JavaEnd(busy, writes_archive=True, ran_query=True)(None, None, None)
+    java_end.JavaEnd(busy, archive, ran_query=True)(None, None, None)
 
-    assert busy.returncode == 0
+    assert busy.poll() is None
+    assert os.getpriority(os.PRIO_PROCESS, busy.pid) == 19
+    assert busy.wait(60) == 0
+    for thread in threading.enumerate():
+        if thread.name == "class-archive":
+            thread.join()
+    assert archive.exists
 
 
 @pytest.mark.parametrize("ran_query", [True, False])
 def test_a_jvm_with_an_archive_ends_in_order(
-    busy: subprocess.Popen[bytes], *, ran_query: bool
+    busy: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, *, ran_query: bool
 ) -> None:
-    session.JavaEnd(busy, writes_archive=False, ran_query=ran_query)(None, None, None)
+    monkeypatch.setattr(java_end, "_END_TIMEOUT_S", 60)
+
+    java_end.JavaEnd(busy, None, ran_query=ran_query)(None, None, None)
 
     assert busy.returncode == 0
 
 
-def test_a_jvm_that_ran_no_query_writes_no_archive(busy: subprocess.Popen[bytes]) -> None:
+def test_a_jvm_that_ran_no_query_writes_no_archive(
+    busy: subprocess.Popen[bytes], archive: ClassArchive
+) -> None:
     """It would lack the classes of queries, and be mapped by all later starts."""
-    session.JavaEnd(busy, writes_archive=True)(None, None, None)
+    java_end.JavaEnd(busy, archive)(None, None, None)
 
     assert busy.returncode == -signal.SIGKILL
 
 
-def test_a_jvm_that_only_ends_is_not_waited_for_as_long(
+def test_a_jvm_that_only_ends_is_not_waited_for_long(
     busy: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_END_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(java_end, "_END_TIMEOUT_S", 0.1)
 
-    session.JavaEnd(busy, writes_archive=False)(None, None, None)
+    java_end.JavaEnd(busy, None)(None, None, None)
 
     assert busy.returncode == -signal.SIGKILL
 
 
-def test_a_jvm_whose_start_was_interrupted_ends_at_once(busy: subprocess.Popen[bytes]) -> None:
-    end = session.JavaEnd(busy, writes_archive=True, ran_query=True)
+def test_a_jvm_whose_start_was_interrupted_ends_at_once(
+    busy: subprocess.Popen[bytes], archive: ClassArchive
+) -> None:
+    end = java_end.JavaEnd(busy, archive, ran_query=True)
 
     end(KeyboardInterrupt, KeyboardInterrupt(), None)
 
     assert busy.returncode == -signal.SIGKILL
+
+
+def test_a_jvm_is_killed_by_who_is_in_a_hurry_unless_others_have_a_share_in_it(
+    busy: subprocess.Popen[bytes], archive: ClassArchive
+) -> None:
+    end = java_end.JavaEnd(busy, archive, ran_query=True)
+    running = session._Running(MagicMock(), ExitStack(), busy, EngineConfig("", Path()), end)  # noqa: SLF001
+    first, second = session.Session(running), session.Session(running)
+    running.owners |= {first, second}
+
+    first.end_now()
+    assert busy.poll() is None
+
+    running.owners.discard(second)
+    first.end_now()
+    assert busy.wait(60) == -signal.SIGKILL
+    assert not end.keeps_archive
+
+
+def test_queries_that_start_at_once_do_not_get_each_others_shuffle_partitions() -> None:
+    """The number is a setting of the session that all shared; four starts in five once failed."""
+
+    said: dict[int, int] = {}
+
+    def made() -> MagicMock:
+        new = MagicMock()
+        new.conf.set = lambda _name, value: said.update({id(new): value})
+        return new
+
+    spark = MagicMock()
+    spark.newSession.side_effect = made
+    running = session._Running(spark, ExitStack(), None, EngineConfig("", Path()), MagicMock())  # noqa: SLF001
+    share = session.Session(running)
+    numbers = [1, 2, 3, 7] * 4
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(share.spark_with, numbers))
+
+    assert [said[id(one)] for one in found] == numbers
+    assert len(said) == 4
+    spark.conf.set.assert_not_called()
 
 
 def test_a_class_of_the_kernel_is_looked_up_once() -> None:

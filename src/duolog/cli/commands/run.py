@@ -119,6 +119,6 @@ def run(
             return runner.run(topology)
         application = running.enter_context(application_of(topology))
         query = begin(application, create_topics=create_topics)
-        running.callback(say_stopping, application)
+        running.callback(say_stopping)
         follow(query, quiet=quiet)
     return None

@@ -149,22 +149,24 @@ def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
 
 
 def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
-    """Run the queries of a file until Ctrl-C."""
-    from duolog.cli.errors import Terminated, exit_status  # noqa: PLC0415 - as above
+    """Run the queries of a file until Ctrl-C, which is an end in order; a second one is in a hurry."""
+    from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
     from duolog.cli.signals import end_by_event, say_stopping  # noqa: PLC0415
     from duolog.cli.sql.running import Failed  # noqa: PLC0415
     from duolog.ksql.errors import SqlError  # noqa: PLC0415
     from duolog.runtime.sql.headless import run_script  # noqa: PLC0415
 
     try:
-        with end_by_event() as stop:
-            run_script(opening.engine(), path, click.echo, stop=stop)
+        with end_by_event(opening.end_now) as stop:
+            try:
+                run_script(opening.engine(), path, click.echo, stop=stop)
+            finally:
+                if stop.is_set():
+                    say_stopping()
+                opening.close()
     except SqlError as error:
         shell.tell(Failed(error, path.read_text(encoding="utf-8"), str(path)))
         return exit_status(error) or 1
-    except (KeyboardInterrupt, Terminated):
-        say_stopping(None)
-        raise
     return 0
 
 

@@ -139,7 +139,7 @@ def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool)
             click.echo(run.how_to_go_on(fresh=fresh), err=True)
             raise
         finally:
-            say_stopping(run.application)
+            say_stopping()
 
 
 def forget(data_dir: Path) -> None:

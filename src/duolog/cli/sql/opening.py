@@ -44,10 +44,19 @@ class Opening:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the engine. Does nothing when closed."""
         if self._thread is not None:
             self._thread.join()
         if self._engine is not None:
             self._engine.close()
+
+    def end_now(self) -> None:
+        """Let `close` wait for nothing that an end in order waits for. Any thread."""
+        if (engine := self._engine) is not None:
+            engine.end_now()
 
     def begin(self) -> None:
         """Begin to open the engine."""

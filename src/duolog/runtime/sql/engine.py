@@ -34,10 +34,10 @@ from duolog.runtime.sql import showing
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.command_topic import CommandTopic
 from duolog.runtime.sql.commands import Offsets
+from duolog.runtime.sql.ending import in_order_for
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter
 from duolog.runtime.sql.ledger import Ledger
-from duolog.runtime.sql.made_topics import make_topics
 from duolog.runtime.sql.ownership import Ownership
 from duolog.runtime.sql.query_states import QueryStates, followed
 from duolog.runtime.sql.spark_queries import SparkQueries
@@ -60,6 +60,7 @@ _IDLE_S: Final = 2.0
 """How long an idle query waits before it looks for records again, unless commit.interval.ms says it."""
 _ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
+_END_S: Final = 5.0
 _ASSERT_MS: Final = 1000
 _OF_THE_SERVICE: Final = (nodes.CreateSource, nodes.CreateType, nodes.DropType, nodes.DropSource,
                           nodes.AlterSource, nodes.InsertSelect, nodes.OfQuery)  # fmt: skip
@@ -200,14 +201,23 @@ class SqlEngine:
         if (ownership := self._ownership) is not None and self._keeper is None:
             ownership.give_up()
 
+    def end_now(self) -> None:
+        """Let `close` wait for nothing that an end in order waits for: queries end as in a crash. Any thread."""
+        self.give_up()
+        self._spark.end_now()
+
     def close(self) -> None:
-        """End the queries of this engine, and the JVM where nobody else needs it. Does nothing when closed."""
+        """End the queries of this engine, and the JVM where nobody else needs it. Does nothing when closed.
+
+        What has not ended within seconds, as on a busy machine or without a broker, is killed.
+        """
         self.give_up()
         if self._present is not None:
             self._present.close()
-        self._stop_queries()
-        self._starter.close()
-        self._spark.close()
+        with in_order_for(_END_S, self.end_now):
+            self._stop_queries()
+            self._starter.close()
+            self._spark.close()
         self._ledger.topic.close()
 
     def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
@@ -345,6 +355,8 @@ class SqlEngine:
             logger.info("%s: %s", error.message, error.detail)
 
     def _prepare(self, done: Done, state: SessionState) -> Offsets:
+        from duolog.runtime.sql.made_topics import make_topics  # noqa: PLC0415 - as in `run`
+
         there = dict(self.topics.partitions())
         make_topics(self.topics, there, done, state)
         if done.query is None or state.settings[settings.OFFSET_RESET] != "latest":

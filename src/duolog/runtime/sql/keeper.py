@@ -6,14 +6,17 @@
 The pauses grow from one failure to the next and begin anew once a query has run for a while. A query that fails is no matter of any
 other. Pauses and their settings are ksqlDB's (`ksql.query.retry.backoff.*`).
 
-Threads: one of ours starts and stops; `want` and what asks may be called from any thread.
+Several start side by side: each waits for the broker and for Spark most of the time.
+
+Threads: one of ours decides, and stops; a few start, one query each. `want` and what asks may be called from any thread.
 """
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -29,6 +32,7 @@ logger: Final = logging.getLogger(__name__)
 LiveState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
 
 _LOOK_S: Final = 0.1
+_STARTS_AT_ONCE: Final = 4
 _STOPS_AT_ONCE: Final = 8
 _WELL_AFTER_S: Final = 60.0
 """Who runs for so long has got over its failures."""
@@ -47,7 +51,7 @@ class RunningOne(Protocol):
 
 
 class Starter(Protocol):
-    """Starts queries, and forgets what they kept."""
+    """Starts queries, and forgets what they kept. Threads: any."""
 
     def start(self, wanted: "Wanted") -> RunningOne:
         """Raises DuologError."""
@@ -113,6 +117,7 @@ class LiveQuery:
 @dataclass(slots=True)
 class _Life:
     wanted: Wanted
+    starting: "Future[RunningOne] | None" = None
     running: RunningOne | None = None
     error: str = ""
     failures: int = 0
@@ -144,6 +149,7 @@ class Keeper:
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
+        self._starts = ThreadPoolExecutor(_STARTS_AT_ONCE, "duolog-sql-start")
 
     def start(self, ended: Iterable[str] = ()) -> None:
         """Begin to keep; checkpoints are forgotten of queries that have `ended` while nobody looked."""
@@ -207,6 +213,7 @@ class Keeper:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
+        self._starts.shutdown(wait=False, cancel_futures=True)
         # Side by side: each waits for what it has begun.
         with ThreadPoolExecutor(_STOPS_AT_ONCE, "duolog-sql-stop") as stops:
             list(stops.map(_stop, self._lives.values()))
@@ -235,6 +242,8 @@ class Keeper:
         with self._changed:
             wanted = dict(self._wanted)
         for query_id in [one for one in self._lives if self._is_gone(one, wanted)]:
+            if _is_starting(self._lives[query_id]):
+                continue
             _stop(self._lives[query_id])
             self._starter.forget(self._lives[query_id].wanted.checkpoint)
             with self._changed:
@@ -255,7 +264,11 @@ class Keeper:
         return now is None or now.before != self._lives[query_id].wanted.before
 
     def _bring_on(self, life: _Life, wanted: Wanted) -> None:
-        """Take a query one step nearer to what is wanted of it."""
+        """Take a query one step nearer to what is wanted of it; a start that is going on comes to its end first."""
+        if _is_starting(life):
+            return
+        if life.starting is not None:
+            self._take_started(life, life.starting)
         if life.wanted is not wanted:
             replaced = life.wanted.query.planned is not wanted.query.planned
             if replaced or wanted.query.state == "PAUSED":
@@ -276,15 +289,23 @@ class Keeper:
             self._start(life)
 
     def _start(self, life: _Life) -> None:
+        life.starting = self._starts.submit(self._starter.start, life.wanted)
+        life.starting.add_done_callback(self._tell_of_change)
+
+    def _tell_of_change(self, _started: "Future[RunningOne]") -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _take_started(self, life: _Life, started: "Future[RunningOne]") -> None:
         try:
-            life.running = self._starter.start(life.wanted)
+            life.running = started.result()
             life.started_at = time.monotonic()
         except DuologError as error:
             self._note(life, error)
         except Exception as error:  # noqa: BLE001 - of another library: it is this query's error too
             self._note(life, DuologError(f"{type(error).__name__}: {error}"))
-        with self._changed:
-            self._changed.notify_all()
+        # Last: who asks from another thread takes it for one that starts until it is known what it is.
+        life.starting = None
 
     def _note(self, life: _Life, error: DuologError | None) -> None:
         life.failures += 1
@@ -299,7 +320,17 @@ class Keeper:
         )  # fmt: skip
 
 
+def _is_starting(life: _Life) -> bool:
+    return life.starting is not None and not life.starting.done()
+
+
 def _stop(life: _Life) -> None:
+    """Stop a query; one that is starting is waited for."""
+    starting, life.starting = life.starting, None
+    if starting is not None:
+        # Why it has not started was for those who wanted it.
+        with contextlib.suppress(Exception):
+            life.running = starting.result()
     running, life.running = life.running, None
     if running is not None:
         running.stop()

@@ -25,6 +25,7 @@ _PATIENCE_S: Final = SESSION_TIMEOUT_S + 6.0
 _ASK_S: Final = 1.0
 _POLL_S: Final = 0.2
 _TIMEOUT_S: Final = 10.0
+_LEAVE_S: Final = 3.0
 
 
 class Ownership:
@@ -87,7 +88,8 @@ class Ownership:
         self._closing.set()
         thread, self._thread = self._thread, None
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            # Without a broker a client may wait for long to say that it leaves.
+            thread.join(_LEAVE_S)
 
     def _run(self) -> None:
         consumer = Consumer(

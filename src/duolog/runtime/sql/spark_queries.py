@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duolog.runtime.reach import ensure_reachable
-from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.sql.keeper import Wanted
 from duolog.runtime.sql.topics import Topics
 
@@ -74,6 +73,9 @@ class SparkQueries:
         Raises:
             DuologError: it does not start.
         """
+        # Imported here, as the engine is.
+        from duolog.runtime.result_topics import create_result_topics  # noqa: PLC0415
+
         ensure_reachable(self._bootstrap)
         plan = wanted.query.planned.plan
         there = self._topics.partitions()
@@ -97,10 +99,16 @@ class SparkQueries:
 
     def close(self) -> None:
         """End the JVM where nobody else of this process needs it. Does nothing when closed."""
-        with self._opening:
-            engine, self._opened = self._opened, None
-        if engine is not None:
+        # Known until it has ended, so that `end_now` finds it.
+        if (engine := self._opened) is not None:
             engine.close()
+            self._opened = None
+
+    def end_now(self) -> None:
+        """Let whoever waits for the JVM go on: it is killed where nobody else of this process needs it."""
+        self._given_up.set()
+        if (engine := self._opened) is not None:
+            engine.end_now()
 
     @property
     def _checkpoints(self) -> Path:

@@ -1,3 +1,4 @@
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -6,7 +7,7 @@ import pytest
 
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.runtime.sql.keeper import Keeper, Pauses, Wanted
-from unit.runtime.sql.living import FakeStarter
+from unit.runtime.sql.living import FakeQuery, FakeStarter
 
 WAIT_S = 10.0
 TEXT = """
@@ -153,3 +154,62 @@ def test_a_query_that_is_made_again_at_once_has_nothing_of_the_one_that_ended(
 
     assert starter.forgotten == [ONE]
     assert starter.checkpoints == [ONE, f"{ONE}~1"]
+
+
+class SlowStarter(FakeStarter):
+    """Starts none before so many are at it."""
+
+    def __init__(self, together: int) -> None:
+        super().__init__()
+        self.together = threading.Barrier(together)
+
+    def start(self, wanted: Wanted) -> FakeQuery:
+        self.together.wait(WAIT_S)
+        return super().start(wanted)
+
+
+def test_queries_start_side_by_side() -> None:
+    """Fifty of them started one after the other."""
+    starter = SlowStarter(2)
+    keeper = Keeper(starter)
+    keeper.start()
+    keeper.want({name: Wanted(query) for name, query in queries().items()})
+
+    assert keeper.wait_settled(WAIT_S)
+
+    assert [live.state for live in keeper.live_all()] == ["RUNNING", "RUNNING"]
+    keeper.close()
+
+
+def test_a_query_that_is_not_wanted_any_more_while_it_starts_is_stopped_and_forgotten() -> None:
+    starter = SlowStarter(2)
+    keeper = Keeper(starter)
+    keeper.start()
+    of = queries()
+    keeper.want({ONE: Wanted(of[ONE])})
+    wait_for(keeper, lambda: starter.together.n_waiting == 1)
+
+    keeper.want({TWO: Wanted(of[TWO])})
+
+    assert keeper.wait_gone([ONE], WAIT_S)
+    assert keeper.wait_settled(WAIT_S)
+    assert starter.running[ONE].has_ended
+    assert starter.forgotten == [ONE]
+    assert not starter.running[TWO].has_ended
+    keeper.close()
+
+
+def test_a_close_stops_what_was_just_starting() -> None:
+    starter = SlowStarter(2)
+    keeper = Keeper(starter)
+    keeper.start()
+    keeper.want({ONE: Wanted(queries()[ONE])})
+    wait_for(keeper, lambda: starter.together.n_waiting == 1)
+    closing = threading.Thread(target=keeper.close)
+    closing.start()
+
+    starter.together.wait(WAIT_S)
+    closing.join(WAIT_S)
+
+    assert not closing.is_alive()
+    assert starter.running[ONE].has_ended

@@ -19,7 +19,14 @@ public final class ParentWatch {
   /** 128 + SIGKILL: what a shell tells of the parent. */
   private static final int STATUS = 137;
 
+  private static volatile boolean ended;
+
   private ParentWatch() {}
+
+  /** Lets this JVM outlive its parent: it has nothing to do any more but to end, which may take it a while. */
+  public static void end() {
+    ended = true;
+  }
 
   /** Halts this JVM when {@code parent} is not its parent, from now on. */
   public static void begin(long parent) {
@@ -33,7 +40,9 @@ public final class ParentWatch {
                   return;
                 }
               }
-              Runtime.getRuntime().halt(STATUS);
+              if (!ended) {
+                Runtime.getRuntime().halt(STATUS);
+              }
             },
             "duolog-parent-watch");
     thread.setDaemon(true);
