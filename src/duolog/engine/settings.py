@@ -177,13 +177,18 @@ class ErrorHandling:
     dead_letter_topic: str | None = None
     processing_log: bool = False
     """Whether that topic gets entries of SQL's processing log in the place of dead letters."""
+    log_rows: bool = False
+    """Whether such entries have the record."""
+    aggregation: str | None = None
+    """What becomes of records that an aggregate cannot take, where this is not as with others."""
 
     def spec(self) -> dict[str, object]:
         """Return it as the kernel reads it."""
-        found = asdict(self)
-        if not self.processing_log:
-            del found["processing_log"]
-        return found
+        return {name: value for name, value in asdict(self).items() if value not in (None, False)}
+
+
+OF_SQL: Final = ErrorHandling(processing=LOG_AND_CONTINUE, aggregation=LOG_AND_FAIL)
+"""ksqlDB's: a record that no expression can take is told and passed over, one that overflows a sum ends the query."""
 
 
 @dataclass(frozen=True, slots=True)

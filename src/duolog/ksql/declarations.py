@@ -15,9 +15,10 @@ from duolog.core.errors import StatementError
 from duolog.ksql.formatting import quoted_name
 from duolog.ksql.properties import DELIMITERS
 from duolog.ksql.types import sql_name
+from duolog.plan.calendar_windows import CalendarWindows
 from duolog.plan.expressions import ColumnRef
 from duolog.plan.formats import BARE, DELIMITER, SINGLE, Format
-from duolog.plan.nodes import Sink
+from duolog.plan.nodes import AggregateNode, Node, Sink
 from duolog.plan.nodes.expiry import ttl_of
 from duolog.plan.nodes.topics import Source
 from duolog.plan.types import DATE, TIMESTAMP, Column, parts_of
@@ -74,10 +75,7 @@ def _properties(node: Source | Sink, topic: str) -> Iterator[tuple[str, str]]:
     if node.is_table and (ttl_ms := ttl_of(node)) is not None:
         yield "TTL", _literal(f"{ttl_ms} MILLISECONDS")
     if schema.window is not None:
-        size_ms = schema.window.size_ms
-        yield "WINDOW_TYPE", _literal("SESSION" if size_ms is None else "TUMBLING")
-        if size_ms is not None:
-            yield "WINDOW_SIZE", _literal(f"{size_ms} MILLISECONDS")
+        yield from _window(node, schema.window.size_ms)
     if isinstance(node, Source) and node.times.of is not None:
         if not isinstance(node.times.of, ColumnRef):
             raise StatementError(
@@ -86,6 +84,30 @@ def _properties(node: Source | Sink, topic: str) -> Iterator[tuple[str, str]]:
                 hint="Name the topics that are to be visible: names={'orders': 'orders'}.",
             )
         yield "TIMESTAMP", _literal(f"`{node.times.of.name}`")
+
+
+def _window(node: Node, size_ms: int | None) -> Iterator[tuple[str, str]]:
+    """Yield what says of which windows the keys are; those of the calendar have both bounds in them, as sessions do."""
+    calendar = _calendar_of(node)
+    if calendar is not None:
+        yield "WINDOW_TYPE", _literal("TUMBLING")
+        yield "WINDOW_SIZE", _literal(f"1 {calendar.unit.upper()}")
+        yield "WINDOW_TIMEZONE", _literal(calendar.zone)
+    elif size_ms is None:
+        yield "WINDOW_TYPE", _literal("SESSION")
+    else:
+        yield "WINDOW_TYPE", _literal("TUMBLING")
+        yield "WINDOW_SIZE", _literal(f"{size_ms} MILLISECONDS")
+
+
+def _calendar_of(node: Node) -> CalendarWindows | None:
+    """Return the windows of the calendar that keys are of; of a topic that is read nobody has said it."""
+    made = node
+    while made.schema.window is not None and made.parents:
+        if isinstance(made, AggregateNode):
+            return made.windows if isinstance(made.windows, CalendarWindows) else None
+        made = made.parents[0]
+    return None
 
 
 def _format(part: str, of: Format, columns: Sequence[Column]) -> Iterator[tuple[str, str]]:

@@ -74,6 +74,9 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
 
         ensure_upgradable(state.catalog.sources[name], source)
     state.catalog.sources[name] = source
+    if source.read_only and source.is_table:
+        # ksqlDB has a query that keeps its rows: CST_…, which takes a number. Here they are read from the topic.
+        state.next_id(f"CST_{name}")
     if (partitions := properties.number("PARTITIONS")) is not None and not source.is_pattern:
         for topic in source.topics:
             state.catalog.partitions.setdefault(topic, partitions)

@@ -60,6 +60,14 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
         case exp.Between():
             low, high = formatted(node.args["low"]), formatted(node.args["high"])
             return f"({formatted(node.this)} BETWEEN {low} AND {high})"
+        case exp.Subquery() | exp.Exists() | exp.Query():
+            return "EXISTS (SELECT …)" if isinstance(node, exp.Exists) else "(SELECT …)"
+        case exp.Window():
+            return f"{formatted(node.this)} OVER (…)"
+        case exp.Filter():
+            return f"{formatted(node.this)} FILTER (…)"
+        case exp.In() if node.args.get("query") is not None:
+            return f"({formatted(node.this)} IN (SELECT …))"
         case exp.In():
             return f"({formatted(node.this)} IN ({_listed(node.expressions)}))"
         case exp.Escape():

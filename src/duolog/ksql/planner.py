@@ -4,7 +4,7 @@ sources ─▶ WHERE ─▶ PARTITION BY ─▶ table functions ─▶ project, 
 sources ─▶ WHERE ─▶ GROUP BY ─▶ aggregate ─▶ HAVING ─▶ project, rename ─▶ sink
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -145,20 +145,29 @@ class _Planner:
         parts = branches(named.query)
         if len(parts) > 1:
             known = named_queries(named.query, self.around)
-            made = []
+            made: list[tuple[Nested, tuple[str, ...]]] = []
             for part in parts:
                 planner = _Planner(self.catalog, self.settings, self.steps, known)
-                made.append(planner._one_made(NamedQuery(part, named.columns, known), name))
+                # Columns are known by their places: those of the later ones may be called as they like.
+                called = made[0][1] if made else ()
+                made.append(planner._one_made(NamedQuery(part, named.columns, known), name, called))
             return united(made, named.query, self.steps)
         return self._one_made(named, name)[0]
 
-    def _one_made(self, named: NamedQuery, name: str) -> tuple[Nested, tuple[str, ...]]:
-        """Return the result of one SELECT, and its columns in the order in which it selects them."""
+    def _one_made(
+        self, named: NamedQuery, name: str, called: Sequence[str] = ()
+    ) -> tuple[Nested, tuple[str, ...]]:
+        """Return the result of one SELECT, and its columns in the order in which it selects them.
+
+        They are `called` as those of another one with as many.
+        """
         select = only_select(named.query)
         ensure_no_headers(select)
         relation, view, items = self._view(select, Target(name, settings=self.settings, name=name))
         if named.columns:
             items = renamed(items, named.columns, named.query)
+        elif len(items) == len(called):
+            items = renamed(items, called, named.query)
         keys_only = select.args.get("distinct") is not None
         result = project(view, items, name, self.steps, keys_only=keys_only)
         first = relation.sources[0]

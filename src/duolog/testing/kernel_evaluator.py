@@ -24,7 +24,8 @@ from duolog.testing.reference import SinkRecord, SourceRecord
 class KernelEvaluator:
     """Runs a plan over records in the kernel, keeping its state from one `run` to the next.
 
-    Where it reads topics by a pattern, `topics` are those that there are.
+    Where it reads topics by a pattern, `topics` are those that there are. `errors` say more of records that fail than
+    `passes_over`.
     """
 
     def __init__(
@@ -35,15 +36,18 @@ class KernelEvaluator:
         cache_bytes_max: int,
         passes_over: bool = False,
         topics: Sequence[str] = (),
+        errors: ErrorHandling | None = None,
     ) -> None:
         self.wall_clock_ms = 0
         self._levels = find_levels(plan, tasks)
         # What the JVM counts, it counts by this name.
         name = f"topology-driver-{uuid.uuid4().hex}"
         spec = lower(self._levels, name, cache_bytes_max=cache_bytes_max)
-        errors = ErrorHandling(processing=LOG_AND_CONTINUE if passes_over else LOG_AND_FAIL)
+        otherwise = ErrorHandling(processing=LOG_AND_CONTINUE if passes_over else LOG_AND_FAIL)
         sources = with_topics(spec["sources"], matched_topics(plan, topics, name))
-        self._chain = MemoryChain(spec | {"errors": errors.spec(), "sources": sources})
+        self._chain = MemoryChain(
+            spec | {"errors": (errors or otherwise).spec(), "sources": sources}
+        )
 
     @property
     def dropped(self) -> int:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duolog.core.errors import QueryError
+from duolog.engine.settings import OF_SQL, ErrorHandling
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned
 from duolog.ksql.session import SqlSession
@@ -349,3 +351,35 @@ def test_the_functions_are_listed_and_described() -> None:
     assert ("TOPK", "AGGREGATE") in names.rows
     assert ("TOPK(val STRING, k INTEGER)", "ARRAY<STRING>") in variations.rows
     assert any("others ANY..., k INTEGER" in str(call) for call, _ in variations.rows)
+
+
+def test_a_sum_of_decimals_that_overflows_ends_the_query() -> None:
+    """It was passed over: sums went on without a record, and nobody was told."""
+    query = "CREATE TABLE S AS SELECT G, SUM(N) AS N FROM V GROUP BY G;"
+    evaluator = KernelEvaluator(planned(query).plan, tasks=1, cache_bytes_max=0, errors=OF_SQL)
+    try:
+        assert _run(evaluator, [("a", {"G": "g", "N": 99.9}, 0)]) == [{"N": 99.9}]
+
+        with pytest.raises(
+            QueryError, match=r"Numeric field overflow: 101\.0 does not fit DECIMAL\(3,1\)"
+        ):
+            _run(evaluator, [("a", {"G": "g", "N": 1.1}, 0)])
+    finally:
+        evaluator.close()
+
+
+@pytest.mark.parametrize(("rows", "told"), [(True, "bm8ganNvbg=="), (False, None)])
+def test_the_processing_log_has_the_record_where_rows_are_included(
+    *, rows: bool, told: str | None
+) -> None:
+    log = ErrorHandling(dead_letter_topic="log", processing_log=True, log_rows=rows)
+    query = "CREATE STREAM W AS SELECT ID, I FROM V;"
+    evaluator = KernelEvaluator(planned(query).plan, tasks=1, cache_bytes_max=0, errors=log)
+    try:
+        (entry,) = evaluator.run([SourceRecord("v", 0, 0, 0, b"k", b"no json")])
+    finally:
+        evaluator.close()
+
+    assert entry.topic == "log"
+    assert entry.value is not None
+    assert json.loads(entry.value)["message"]["deserializationError"]["recordB64"] == told

@@ -4,6 +4,7 @@ import datetime as dt
 
 import pytest
 
+from duolog.ksql.declarations import declaration
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.ksql.state import Done
@@ -207,3 +208,16 @@ def test_months_cannot_be_joined_with_windows_of_a_length(other: str) -> None:
         )
 
     assert "Windows of the calendar can only be joined" in caught.value.message
+
+
+def test_a_topology_s_windows_of_the_calendar_are_declared_as_such() -> None:
+    """They were SESSIONs: both have their two bounds in the key."""
+    made = planned(counted("TUMBLING (SIZE 3 MONTHS, TIMEZONE 'Europe/Berlin')")).plan.sinks[0]
+    text = declaration(made, "made", "M")
+    session = SqlSession()
+    run_all(session, text)
+
+    assert "WINDOW_SIZE = '1 QUARTER', WINDOW_TIMEZONE = 'Europe/Berlin'" in text
+    window = session.state.catalog.sources["M"].window
+    assert window is not None
+    assert (window.kind, window.size_ms) == ("TUMBLING", None)

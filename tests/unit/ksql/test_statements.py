@@ -195,17 +195,17 @@ def test_a_struct_may_lack_fields() -> None:
 
 def test_queries_have_names_and_lives() -> None:
     session = begun("CREATE STREAM late AS SELECT * FROM flights WHERE delay > 10;")
-    assert list(session.state.queries) == ["CSAS_LATE_0"]
+    assert list(session.state.queries) == ["CSAS_LATE_1"]
     with pytest.raises(
-        SqlError, match=r"The following queries read from this source: \[CSAS_LATE_0\]"
+        SqlError, match=r"The following queries read from this source: \[CSAS_LATE_1\]"
     ):
         list(session.run("DROP STREAM flights;"))
-    list(session.run("PAUSE csas_late_0;"))
+    list(session.run("PAUSE csas_late_1;"))
     (shown,) = answer(session, "SHOW QUERIES;").rows
-    assert shown.rows[0][:3] == ("CSAS_LATE_0", "PERSISTENT", "PAUSED")
+    assert shown.rows[0][:3] == ("CSAS_LATE_1", "PERSISTENT", "PAUSED")
     list(session.run("RESUME ALL;"))
-    assert session.state.queries["CSAS_LATE_0"].state == "RUNNING"
-    assert answer(session, "DROP STREAM late;").ended == ("CSAS_LATE_0",)
+    assert session.state.queries["CSAS_LATE_1"].state == "RUNNING"
+    assert answer(session, "DROP STREAM late;").ended == ("CSAS_LATE_1",)
     assert not session.state.queries
 
 
@@ -218,8 +218,8 @@ def test_a_query_is_replaced_under_its_name() -> None:
         session, "CREATE OR REPLACE STREAM late AS SELECT *, delay * 2 AS d FROM flights;"
     )
     assert done.query is not None
-    assert done.query.id == "CSAS_LATE_0"
-    assert list(session.state.queries) == ["CSAS_LATE_0", "CTAS_MANY_1"]
+    assert done.query.id == "CSAS_LATE_1"
+    assert list(session.state.queries) == ["CSAS_LATE_1", "CTAS_MANY_2"]
     for text, told in (
         (
             "CREATE OR REPLACE STREAM late AS SELECT * FROM trains;",
@@ -391,3 +391,14 @@ def test_variables_stand_for_nothing_from_where_they_are_switched_off() -> None:
         list(session.run(script))
 
     assert "A" in session.catalog.sources
+
+
+def test_a_source_table_takes_the_number_of_a_query() -> None:
+    done = SqlSession().run(
+        """
+        CREATE SOURCE TABLE t (id INT PRIMARY KEY, n INT) WITH (kafka_topic='t', format='JSON');
+        CREATE TABLE u AS SELECT * FROM t;
+        """
+    )
+
+    assert [one.query.id for one in done if one.query] == ["CTAS_U_1"]

@@ -50,6 +50,17 @@ def test_what_is_united_is_grouped_in_an_outer_query() -> None:
     assert written == [(1, {"S": 5}, 0), (1, {"S": 11}, 1)]
 
 
+def test_columns_of_later_queries_may_be_called_as_they_like() -> None:
+    """Two of one name were refused, though the names of the first query are the result's."""
+    query = "SELECT id, city, driver FROM rides UNION ALL SELECT id, 'x', cents FROM pays UNION ALL SELECT id, 'y', km AS id2 FROM ends"
+    twice = "SELECT id, km, km AS more FROM ends UNION ALL SELECT id, cents, cents FROM pays"
+
+    assert stream(query) == "`ID` INTEGER KEY, `CITY` STRING, `DRIVER` INTEGER"
+    assert run(f"CREATE STREAM made AS {twice}", ("pays", 1, {"CENTS": 6}, 0)) == [
+        (1, {"KM": 6, "MORE": 6}, 0)
+    ]
+
+
 def test_a_query_reads_the_sources_of_all() -> None:
     made = planned(
         "INSERT INTO ends SELECT id, cents AS km FROM pays UNION ALL SELECT id, driver FROM rides"

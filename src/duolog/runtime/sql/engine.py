@@ -52,6 +52,7 @@ logger: Final = logging.getLogger(__name__)
 DEFAULT_SERVICE: Final = "default_"
 """As ksqlDB's; the names of what a service has begin with its id."""
 PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
+LOGGED_ROWS: Final = "ksql.logging.processing.rows.include"
 _FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
 _LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
 _FOLLOW_S: Final = 0.5
@@ -105,6 +106,7 @@ class SqlEngine:
             self.topics,
             settings=engine_settings,
             processing_log=self.processing_log,
+            log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
             interval_ms=int(_seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
         )
         self._starter: Starter = starter or self._spark

@@ -32,8 +32,6 @@ logger: Final = logging.getLogger(__name__)
 
 _READ_S: Final = 300.0
 _BOUNDS: Final = 2
-_TIME: Final = -3
-"""Where ROWTIME is in a row."""
 _STREAMED_AT_ONCE: Final = 20_000
 
 Entry = tuple[int, Row]
@@ -49,6 +47,7 @@ class PresentTable(TopicReader):
         self.source = source
         self.skipped = 0
         self._windowed = source.window is not None
+        self._time_at = [column.name for column in source_columns(source)].index("ROWTIME")
         self._expiring = None if source.ttl_ms is None else Expiring(source.ttl_ms)
         self._rows: dict[Any, Any] = {}
         self._numbers = count()
@@ -67,7 +66,7 @@ class PresentTable(TopicReader):
             return
         self._keep(hashable(key), row)
         if self._expiring is not None:
-            time_ms = message.timestamp()[1] if row is None else row[_TIME]
+            time_ms = message.timestamp()[1] if row is None else row[self._time_at]
             assert isinstance(time_ms, int)
             partition = message.partition() or 0
             self._expiring.see(partition, hashable(key), time_ms, deleted=row is None)

@@ -35,6 +35,7 @@ class SparkQueries:
         *,
         settings: Mapping[str, str] | None = None,
         processing_log: str | None = None,
+        log_rows: bool = False,
         interval_ms: int = 1000,
     ) -> None:
         self._bootstrap = bootstrap
@@ -42,6 +43,7 @@ class SparkQueries:
         self._topics = topics
         self._settings = dict(settings or {})
         self._processing_log = processing_log
+        self._log_rows = log_rows
         self._interval_ms = interval_ms
         self._opened: Engine | None = None
         self._given_up = threading.Event()
@@ -116,6 +118,7 @@ class SparkQueries:
 
     def _config(self) -> "EngineConfig":
         from duolog.engine import EngineConfig  # noqa: PLC0415
+        from duolog.engine.settings import OF_SQL  # noqa: PLC0415
 
         config = EngineConfig.from_settings(
             self._settings,
@@ -125,7 +128,9 @@ class SparkQueries:
         )
         errors = replace(
             config.errors,
-            processing="log_and_continue",
+            processing=OF_SQL.processing,
+            aggregation=OF_SQL.aggregation,
+            log_rows=self._log_rows,
             dead_letter_topic=self._processing_log,
             processing_log=self._processing_log is not None,
         )

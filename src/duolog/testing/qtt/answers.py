@@ -20,6 +20,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME
 from sqlglot import exp
 
 from duolog.core.errors import SerdeError
+from duolog.engine.settings import OF_SQL
 from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.push_ids import push_query_id
 from duolog.ksql.session import SqlSession
@@ -135,7 +136,7 @@ class Answering:
         (sink,) = plan.sinks
         values = TopicValues([sink])
         missing = (None,) * len(values.value_columns)
-        evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, passes_over=True)
+        evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, errors=OF_SQL)
         rows: list[Values] = []
         deleted: set[int] = set()
         try:

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from duolog.core.errors import QueryError
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.settings import LOG_AND_CONTINUE, ErrorHandling
+from duolog.engine.settings import OF_SQL
 from duolog.plan.nodes import Node, Plan, Sink
 from duolog.plan.nodes.topics import Source
 from duolog.testing.client import Client
@@ -52,7 +52,7 @@ class SparkRuns:
                 checkpoint_dir=directory / "checkpoints",
                 log_path=directory / "engine.log",
                 cache_bytes_max=0,
-                errors=ErrorHandling(processing=LOG_AND_CONTINUE),
+                errors=OF_SQL,
             )
         )
         return self

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from duolog.engine.settings import OF_SQL
 from duolog.plan.nodes import Plan
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SinkRecord, SourceRecord
@@ -16,7 +17,7 @@ def in_memory(plan: Plan, records: Iterable[SourceRecord]) -> list[SinkRecord]:
     Raises:
         QueryError: a record cannot be processed.
     """
-    evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, passes_over=True)
+    evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, errors=OF_SQL)
     try:
         return [out for record in records for out in evaluator.run([record])]
     finally:

@@ -7,6 +7,7 @@ written ─▶ record 0, 1, 2, …     one list over all topics, in the order of
 
 from collections.abc import Iterable
 
+from duolog.engine.settings import OF_SQL
 from duolog.ksql.session import PersistentQuery
 from duolog.ksql.state import InsertedRow
 from duolog.testing.kernel_evaluator import KernelEvaluator
@@ -27,7 +28,7 @@ class _Running:
             query.planned.plan,
             tasks=1,
             cache_bytes_max=0,
-            passes_over=True,
+            errors=OF_SQL,
             topics=tuple(self.topics),
         )
 

@@ -17,7 +17,8 @@ public final class ManyOutputs {
     int outputs = Integer.parseInt(args[0]);
     boolean realTime = Boolean.parseBoolean(args[1]);
     Grouping grouping = new Grouping(2, 1, 1);
-    Spec.Errors errors = new Spec.Errors("log_and_fail", "log_and_fail", "log_and_fail", null, false);
+    Spec.Errors errors = 
+        new Spec.Errors("log_and_fail", "log_and_fail", "log_and_fail", null, null, false, false);
     Spec spec =
         new Spec("t", 1, 1, realTime, 0, List.of(), List.of(), List.of(), Map.of(), List.of(), List.of(), errors);
     Many many = new Many(outputs);

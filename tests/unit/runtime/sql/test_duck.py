@@ -235,9 +235,25 @@ def test_a_query_says_what_duckdb_can_say(
         ("SELECT nope FROM users;", "SELECT column 'NOPE' cannot be resolved"),
         ("SELECT * FROM nowhere;", "NOWHERE does not exist."),
         (
-            "SELECT LATEST_BY_OFFSET(name) FROM users;",
-            "function 'LATEST_BY_OFFSET' is not supported",
+            "SELECT LATEST_BY_OFFSET(x.n) FROM (SELECT COUNT(*) AS n FROM users) x;",
+            "its rows have no offsets",
         ),
+        ("SELECT LATEST_BY_OFFSET(name, 0) FROM users;", "how many of them, at least 1"),
+        ("SELECT SUM(age) FROM users GROUP BY -1;", "There is no column -1: there are 1"),
+        ("SELECT id FROM users ORDER BY (0);", "There is no column 0: there are 1"),
+        ("SELECT id FROM users ORDER BY 'a';", "ORDER BY a constant orders nothing"),
+        ("SELECT SUM(MAX(age)) FROM users;", "no aggregate function stands within it"),
+        ("SELECT SUM(ROW_NUMBER() OVER ()) FROM users;", "no aggregate function stands within it"),
+        (
+            "SELECT age FROM users GROUP BY ROW_NUMBER() OVER ();",
+            "GROUP BY cannot have an aggregate function: ROW_NUMBER",
+        ),
+        ("SELECT COUNT(*) FROM users WHERE 'x' > (SELECT 1 AS q FROM users);", "Cannot compare"),
+        (
+            "SELECT (SELECT oid FROM orders) AS o FROM users;",
+            "a query in an expression gives several rows",
+        ),
+        ("SELECT NTILE(0) OVER () FROM users;", "a function takes no number below 1 here"),
         (
             "SELECT FORMAT_DATE(born, 'YYYY-ww') FROM users;",
             "FORMAT_DATE(DATE, STRING) with these arguments",
@@ -264,6 +280,35 @@ def test_what_cannot_be_answered_is_refused_by_its_name(ask: Ask, text: str, sai
 def test_a_limit_alone_asks_for_the_least_keys(ask: Ask) -> None:
     assert ask("SELECT oid FROM orders LIMIT 2;") == [(1,), (2,)]
     assert ask("SELECT oid FROM orders WHERE oid > 2 LIMIT 1;") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("item", "value"),
+    [
+        ("EARLIEST_BY_OFFSET(age)", 30),
+        ("LATEST_BY_OFFSET(age)", 40),
+        ("LATEST_BY_OFFSET(addr->city)", "Bonn"),
+        ("LATEST_BY_OFFSET(addr->city, false)", None),
+        ("EARLIEST_BY_OFFSET(age, 5)", [30, 40]),
+        ("EARLIEST_BY_OFFSET(age, 2, false)", [30, None]),
+        ("LATEST_BY_OFFSET(name, 2)", ["Bob", "Cy"]),
+        ("LATEST_BY_OFFSET(age, 2, false)", [None, 40]),
+        ("LATEST_BY_OFFSET(tags, 1)", [[]]),
+        ("LATEST_BY_OFFSET(name) FILTER (WHERE id < 3)", "Bob"),
+        ("LATEST_BY_OFFSET(CAST(NULL AS INT), 2)", []),
+    ],
+)
+def test_values_are_chosen_by_offset(ask: Ask, item: str, value: object) -> None:
+    assert ask(f"SELECT {item} FROM users;") == [(value,)]
+
+
+def test_an_error_of_duckdb_shows_none_of_its_own_sql(ask: Ask) -> None:
+    with pytest.raises(SqlError) as error:
+        ask("SELECT (SELECT oid FROM orders) AS o FROM users;")
+
+    told = str(error.value)
+    assert "hint: Ask for one: LIMIT 1" in told
+    assert not any(word in told for word in ("Error:", "LINE", "SET ", "a0."))
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,11 @@ abstract class AggregatingNode extends Node {
   }
 
   @Override
+  ErrorHandlers.Stage stage() {
+    return ErrorHandlers.Stage.AGGREGATION;
+  }
+
+  @Override
   void open(Scope scope, int partition) {
     super.open(scope, partition);
     operands =

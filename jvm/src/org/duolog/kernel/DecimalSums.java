@@ -20,7 +20,7 @@ public final class DecimalSums {
             .setScale(scale, RoundingMode.HALF_UP);
     if (sum.precision() > precision) {
       throw new ArithmeticException(
-          String.format("%s does not fit DECIMAL(%d,%d)", sum, precision, scale));
+          String.format("Numeric field overflow: %s does not fit DECIMAL(%d,%d)", sum, precision, scale));
     }
     return Decimal.apply(sum, precision, scale);
   }

@@ -20,7 +20,10 @@ final class ErrorHandlers implements Serializable {
   enum Stage {
     DESERIALIZATION("read"),
     PROCESSING("process"),
-    PRODUCTION("write");
+    PRODUCTION("write"),
+
+    /** An aggregate was to take it: processing that SQL lets no record pass over. */
+    AGGREGATION("process");
 
     final String verb;
 
@@ -28,8 +31,13 @@ final class ErrorHandlers implements Serializable {
       this.verb = verb;
     }
 
+    /** What it is to whoever is told: an aggregate processes records. */
+    Stage told() {
+      return this == AGGREGATION ? PROCESSING : this;
+    }
+
     String counter() {
-      return name().toLowerCase(java.util.Locale.ROOT);
+      return told().name().toLowerCase(java.util.Locale.ROOT);
     }
   }
 
@@ -38,8 +46,11 @@ final class ErrorHandlers implements Serializable {
   private final boolean[] continues;
   private final String deadLetterTopic;
 
-  /** Whether dead letters are entries of a processing log, which have no bytes of the record. */
+  /** Whether dead letters are entries of a processing log. */
   private final boolean processingLog;
+
+  /** Whether what is left of a record has its bytes: all but entries of a log that are to have none. */
+  private final boolean withBytes;
 
   ErrorHandlers(Spec spec) {
     applicationId = spec.applicationId();
@@ -49,10 +60,12 @@ final class ErrorHandlers implements Serializable {
         new boolean[] {
           errors.deserialization().equals(CONTINUE),
           errors.processing().equals(CONTINUE),
-          errors.production().equals(CONTINUE)
+          errors.production().equals(CONTINUE),
+          errors.aggregation().equals(CONTINUE)
         };
     deadLetterTopic = errors.deadLetterTopic();
     processingLog = errors.processingLog();
+    withBytes = deadLetterTopic != null && (!processingLog || errors.logRows());
   }
 
   private ErrorHandlers(ErrorHandlers like, boolean[] continues) {
@@ -60,6 +73,7 @@ final class ErrorHandlers implements Serializable {
     this.sourceTopics = like.sourceTopics;
     this.deadLetterTopic = like.deadLetterTopic;
     this.processingLog = like.processingLog;
+    this.withBytes = like.withBytes;
     this.continues = continues;
   }
 
@@ -72,7 +86,7 @@ final class ErrorHandlers implements Serializable {
 
   /** Where a record comes from, for all that it sets off. */
   byte[] originOf(int source, SourceRecord record) {
-    return Origin.encode(source, record, deadLetterTopic != null && !processingLog);
+    return Origin.encode(source, record, withBytes);
   }
 
   /** The topic of a source, by its place among them. */
@@ -117,7 +131,7 @@ final class ErrorHandlers implements Serializable {
     String topic = sourceTopics[origin.source()];
     return processingLog
         ? ProcessingLog.entry(
-            applicationId, stage, origin, topic, encodedOrigin, deadLetterTopic, at, what, cause)
+            applicationId, stage.told(), origin, topic, encodedOrigin, deadLetterTopic, at, what, cause)
         : DeadLetter.of(origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
   }
 

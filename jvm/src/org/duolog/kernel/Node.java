@@ -56,7 +56,7 @@ abstract class Node implements Serializable {
     }
   }
 
-  /** What fails here: the processing of a record, but for a sink. */
+  /** What fails here: the processing of a record, but for a sink and an aggregate. */
   ErrorHandlers.Stage stage() {
     return ErrorHandlers.Stage.PROCESSING;
   }

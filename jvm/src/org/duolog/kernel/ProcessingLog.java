@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,7 +12,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * What is told of a record that was passed over, in the processing log of SQL: one JSON object, of
- * whose five kinds of message one is there. The bytes of the record are not told.
+ * whose five kinds of message one is there. The record itself is told where {@link Origin} has its
+ * bytes: those that cannot be read in Base64, of one that was read its value as a text.
  *
  * <p>Source: ksqlDB's processing log.
  */
@@ -42,7 +44,7 @@ final class ProcessingLog {
     Map<String, Object> message = new LinkedHashMap<>();
     message.put("type", kind);
     for (int number = 0; number < KINDS.length; number++) {
-      message.put(KINDS[number], number == kind ? told(stage, sourceTopic, what, cause) : null);
+      message.put(KINDS[number], number == kind ? told(stage, origin, sourceTopic, what, cause) : null);
     }
     Map<String, Object> entry = new LinkedHashMap<>();
     entry.put("level", "ERROR");
@@ -61,22 +63,25 @@ final class ProcessingLog {
   }
 
   private static Map<String, Object> told(
-      ErrorHandlers.Stage stage, String sourceTopic, String what, Exception cause) {
+      ErrorHandlers.Stage stage, Origin origin, String sourceTopic, String what, Exception cause) {
     Map<String, Object> told = new LinkedHashMap<>();
     switch (stage) {
       case DESERIALIZATION -> {
-        told.put("target", String.valueOf(cause.getMessage()).startsWith("its key") ? "key" : "value");
+        boolean ofKey = String.valueOf(cause.getMessage()).startsWith("its key");
+        byte[] unread = ofKey ? origin.key() : origin.value();
+        told.put("target", ofKey ? "key" : "value");
         told.put("errorMessage", what);
-        told.put("recordB64", null);
+        told.put("recordB64", unread == null ? null : Base64.getEncoder().encodeToString(unread));
         told.put("cause", causes(cause));
         told.put("topic", sourceTopic);
       }
       case PROCESSING -> {
         told.put("errorMessage", what);
-        told.put("record", null);
+        byte[] read = origin.value();
+        told.put("record", read == null ? null : new String(read, StandardCharsets.UTF_8));
         told.put("cause", causes(cause));
       }
-      case PRODUCTION -> told.put("errorMessage", what);
+      default -> told.put("errorMessage", what);
     }
     return told;
   }

@@ -41,7 +41,7 @@ record Spec(
     stores = orEmpty(stores);
     sinks = orEmpty(sinks);
     nodes = nodes == null ? Map.of() : nodes;
-    errors = errors == null ? new Errors(null, null, null, null, false) : errors;
+    errors = errors == null ? new Errors(null, null, null, null, null, false, false) : errors;
     if (tasks < 1 || shufflePartitions < 1) {
       throw new IllegalArgumentException("tasks and shuffle_partitions must be at least 1");
     }
@@ -138,12 +138,15 @@ record Spec(
       String deserialization,
       String processing,
       String production,
+      String aggregation,
       String deadLetterTopic,
-      boolean processingLog) {
+      boolean processingLog,
+      boolean logRows) {
     Errors {
       deserialization = orElse(deserialization, "log_and_continue");
       processing = orElse(processing, "log_and_fail");
       production = orElse(production, "log_and_fail");
+      aggregation = orElse(aggregation, processing);
     }
 
     private static String orElse(String given, String otherwise) {

@@ -106,8 +106,6 @@ OVER_ONLY: Final[Mapping[str, Aggregate]] = {
     "LAST_VALUE": Aggregate("last_value({all})", _first),
     "NTH_VALUE": Aggregate("nth_value({all})", _first, (2, 2)),
 }
-STREAMS_ONLY: Final = ("EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET")
-"""ksqlDB's that ask for the order of records, which present rows have not."""
 
 
 def takes(aggregate: Aggregate, types: Sequence[Type]) -> bool:

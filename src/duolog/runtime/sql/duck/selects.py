@@ -23,12 +23,12 @@ from duolog.plan.types import BOOLEAN, NULL, STRING, Type, numeric
 from duolog.runtime.sql.duck.aggregates import (
     AGGREGATES,
     OVER_ONLY,
-    STREAMS_ONLY,
     Aggregate,
     takes,
     written,
 )
 from duolog.runtime.sql.duck.expressions import Lowered, Written, lowered
+from duolog.runtime.sql.duck.offsets import BY_OFFSET, by_offset
 
 _PLAIN_COMPARISONS: Final = {
     PREFIX + name: sign
@@ -139,8 +139,8 @@ class Selecting:
 
     def _group(self, node: exp.Expression) -> str:
         """Bind what is grouped by; it may be the number or the alias of an item."""
-        if isinstance(node, exp.Literal) and node.name.isdigit():
-            item = self.select.expressions[_place(node, len(self.select.expressions))]
+        if (number := _number(node)) is not None:
+            item = self.select.expressions[_place(number, node, len(self.select.expressions))]
             node = item.this if isinstance(item, exp.Alias) else item
         elif isinstance(node, exp.Column) and self.scope.get(node) is None:
             node = self._aliases.get(node.name, node)
@@ -170,8 +170,13 @@ class Selecting:
             self.scope.within(clause), self.types, self._rule(clause, aggregated=aggregated)
         )
 
-    def _rule(self, clause: str, *, aggregated: bool) -> Callable[[exp.Expression], Bound | None]:
-        """Return what an expression means here that the binder does not know of."""
+    def _rule(
+        self, clause: str, *, aggregated: bool, inside: str = "", over: bool = False
+    ) -> Callable[[exp.Expression], Bound | None]:
+        """Return what an expression means here that the binder does not know of.
+
+        `inside` is the aggregate that it is an argument of, `over` whether that has OVER.
+        """
 
         def rule(node: exp.Expression) -> Bound | None:
             if isinstance(node, exp.Subquery):
@@ -182,6 +187,8 @@ class Selecting:
             if isinstance(node, exp.In) and node.args.get("query") is not None:
                 return self._among(clause, node)
             if isinstance(node, exp.Window | exp.Filter) or is_aggregate(node):
+                if inside and (isinstance(node, exp.Window) or not over):
+                    raise _nested(node, inside)
                 return self._called(clause, node, aggregated=aggregated)
             if aggregated and not node.find(*ROWS_ONLY):
                 if (found := self._groups.get(meaning(node, self.scope))) is not None:
@@ -241,20 +248,28 @@ class Selecting:
             where, call = call.expression.this, call.this
         name = str(call.this).upper() if isinstance(call, exp.Anonymous) else ""
         found = AGGREGATES.get(name) or (OVER_ONLY.get(name) if window else None)
-        if found is None:
-            raise SqlError(_unknown(name), at=place_of(call))
-        if window is None and clause in {"WHERE", "GROUP BY", "JOIN"}:
+        if found is None and name not in BY_OFFSET:
+            raise SqlError(f"'{name}' is no aggregate function", at=place_of(call))
+        if clause in {"WHERE", "GROUP BY", "JOIN"}:
             raise SqlError(f"{clause} cannot have an aggregate function: {name}", at=place_of(call))
         # What is aggregated are rows; a window without GROUP BY is over rows, too, else over groups.
         inside = Binder(
             self.scope.within(clause),
             self.types,
-            self._rule(clause, aggregated=aggregated and window is not None),
+            self._rule(
+                clause,
+                aggregated=aggregated and window is not None,
+                inside=name,
+                over=window is not None,
+            ),
         )
         behind = f" FILTER (WHERE {condition(inside.condition(where))})" if where else ""
         if window:
             behind += f" OVER ({self._window(window, inside)})"
         assert isinstance(call, exp.Anonymous), call
+        if found is None:
+            value = lowered(inside.bind(call.expressions[0]).expression)
+            return _bound(*by_offset(call, *value, self.scope.columns, behind))
         return _call(found, name, call, inside, behind)
 
     def _window(self, window: exp.Window, binder: Binder) -> str:
@@ -287,7 +302,15 @@ def is_aggregate(node: exp.Expression) -> bool:
     if not isinstance(node, exp.Anonymous):
         return False
     name = str(node.this).upper()
-    return name in AGGREGATES or name in STREAMS_ONLY
+    return name in AGGREGATES or name in BY_OFFSET
+
+
+def _nested(node: exp.Expression, around: str) -> SqlError:
+    return SqlError(
+        f"{around} is of rows or of groups, and no aggregate function stands within it",
+        at=place_of(node) or next(filter(None, map(place_of, node.find_all(exp.Expression))), None),
+        hint="Compute the inner one in a query of its own: FROM (SELECT … ) AS x.",
+    )
 
 
 def _has_aggregate(node: exp.Expression, *, over: bool) -> bool:
@@ -327,12 +350,6 @@ def _call(found: Aggregate, name: str, call: exp.Anonymous, binder: Binder, behi
     return _bound(*written(found, [one.sql for one in args], types, behind, distinct=distinct))
 
 
-def _unknown(name: str) -> str:
-    if name in STREAMS_ONLY:
-        return f"function '{name}' is not supported in queries that answer rows"
-    return f"'{name}' is no aggregate function"
-
-
 def _bound(sql: str, of: Type) -> Bound:
     return Bound(Written(sql, of), of)
 
@@ -359,8 +376,12 @@ def ordered(
     parts = []
     for one in order.expressions:
         node = one.this
-        if columns and isinstance(node, exp.Literal) and node.name.isdigit():
-            text = f"o{_place(node, len(columns))}"
+        if columns and (number := _number(node)) is not None:
+            text = f"o{_place(number, node, len(columns))}"
+        elif isinstance(node, exp.Literal | exp.Boolean | exp.Null):
+            raise SqlError(
+                "ORDER BY a constant orders nothing: it is the same in all rows", at=place_of(node)
+            )
         elif isinstance(node, exp.Column) and not node.table and node.name in names:
             text = f"o{names.index(node.name)}"
         else:
@@ -391,11 +412,29 @@ def ensure_distinct(columns: Sequence[ResultColumn]) -> None:
         seen.add(column.name)
 
 
-def _place(node: exp.Expression, count: int) -> int:
+def _number(node: exp.Expression) -> int | None:
+    """Return the number that stands for a column, in parentheses or with a sign too; None where it is no number."""
+    if isinstance(node, exp.Paren):
+        return _number(node.this)
+    if isinstance(node, exp.Neg):
+        number = _number(node.this)
+        return None if number is None else -number
+    return (
+        int(node.name)
+        if isinstance(node, exp.Literal) and node.name.isdigit() and node.is_int
+        else None
+    )
+
+
+def _place(place: int, node: exp.Expression, count: int) -> int:
     """Return the place, from 0, that a number says which counts from 1."""
-    place = int(node.name)
     if not 1 <= place <= count:
-        raise SqlError(f"There is no column {place}: there are {count}", at=place_of(node))
+        raise SqlError(
+            f"There is no column {place}: there are {count}",
+            at=place_of(node)
+            or next(filter(None, map(place_of, node.find_all(exp.Literal))), None),
+            hint="A number alone in GROUP BY and ORDER BY is that of a column, from 1 on.",
+        )
     return place - 1
 
 

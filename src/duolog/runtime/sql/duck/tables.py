@@ -3,26 +3,21 @@
 t3(id, c0, c1, …)     the columns of `queries.source_columns`; by its id a row is taken away again
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import duckdb
 
-from duolog.ksql.errors import SqlError
 from duolog.plan.types import Type
-from duolog.runtime.sql.duck.lowering import ELSEWHERE
+from duolog.runtime.sql.duck.failures import told
 from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.duck.selects import Query
 from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
-from duolog.runtime.sql.functions.errors import Unsupported
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
 
 _ROWS_AT_ONCE: Final = 50_000
 _ANSWERED_AT_ONCE: Final = 2_000
-_UNSUPPORTED: Final = re.compile(rf"\b{Unsupported.__name__}: (.*)")
-"""How DuckDB tells of what a function of ours has raised."""
 
 
 def connect() -> Any:
@@ -104,7 +99,7 @@ def answered(
     except duckdb.Error as error:
         cursor.close()
         end()
-        raise _told(error) from error
+        raise told(error) from error
     return _Answered(cursor, [column.type for column in query.columns], end)
 
 
@@ -148,14 +143,7 @@ class _Answered(Iterator[tuple[object, ...]]):
             rows: Sequence[tuple[object, ...]] = self._cursor.fetchmany(_ANSWERED_AT_ONCE)
         except duckdb.Error as error:
             self.close()
-            raise _told(error) from error
+            raise told(error) from error
         if not rows:
             self.close()
         return rows
-
-
-def _told(error: Exception) -> SqlError:
-    first, _, rest = str(error).partition("\n")
-    if (found := _UNSUPPORTED.search(first)) is not None:
-        return SqlError(f"{found[1]} is not supported in queries that answer rows", hint=ELSEWHERE)
-    return SqlError(f"the query cannot be answered: {first}", detail=rest.strip())

@@ -1,0 +1,58 @@
+"""What DuckDB says of a query that it cannot answer, in our words: no SQL of its own, and none of its settings.
+
+A query is refused with its place while it is translated, where that can be seen; here is what the rows show.
+"""
+
+import re
+from typing import Final
+
+from duolog.ksql.errors import SqlError
+from duolog.runtime.sql.duck.lowering import ELSEWHERE
+from duolog.runtime.sql.functions.errors import Unsupported
+
+_UNSUPPORTED: Final = re.compile(rf"\b{Unsupported.__name__}: (.*)")
+"""How DuckDB tells of what a function of ours has raised."""
+_NAMED: Final = re.compile(r"^(?:[A-Z]\w*(?: [A-Z]\w*)*) Error: ")
+_WORDS: Final = (
+    (
+        re.compile("More than one row returned by a subquery"),
+        "a query in an expression gives several rows, and its place takes one value",
+        "Ask for one: LIMIT 1, or an aggregate as MAX(x).",
+    ),
+    (
+        re.compile("must be greater than zero|must be > 0|argument must be"),
+        "a function takes no number below 1 here",
+        "NTILE, NTH_VALUE and TOPK count from 1.",
+    ),
+    (
+        re.compile(
+            r"(?:Overflow|overflow|out of range|Out of Range|can't be cast because|Could not cast value)"
+        ),
+        "a value is too large for its type",
+        "CAST an argument to a type that has room: CAST(x AS BIGINT), CAST(x AS DOUBLE).",
+    ),
+    (
+        re.compile(r"Out of Memory|could not allocate|failed to allocate"),
+        "the rows do not fit into memory",
+        "Ask for fewer rows or columns, or let a persistent query compute them.",
+    ),
+    (
+        re.compile(r"[Ii]nterrupt"),
+        "the query was ended",
+        "",
+    ),
+)
+
+
+def told(error: Exception) -> SqlError:
+    """Return an error of DuckDB as ours."""
+    first = str(error).partition("\n")[0]
+    if (found := _UNSUPPORTED.search(first)) is not None:
+        return SqlError(f"{found[1]} is not supported in queries that answer rows", hint=ELSEWHERE)
+    for pattern, words, hint in _WORDS:
+        if pattern.search(first):
+            return SqlError(f"the query cannot be answered: {words}", hint=hint)
+    reason = _NAMED.sub("", first).strip().rstrip(".!")
+    return SqlError(
+        "the query cannot be answered", detail=f"What computes it says: {reason}.", hint=ELSEWHERE
+    )

@@ -1,0 +1,75 @@
+"""EARLIEST_BY_OFFSET and LATEST_BY_OFFSET in DuckDB: the first or last values of a group in the order of its records.
+
+    EARLIEST_BY_OFFSET(x)              the first value that is not null
+    LATEST_BY_OFFSET(x, 2)             an array of the last two, the older one first
+    LATEST_BY_OFFSET(x, 2, false)      the same, with nulls among them
+
+A row of a table stands where its last update does. Offsets of several partitions are compared as numbers, then times.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.nodes import place_of
+from duolog.ksql.scope import Visible
+from duolog.plan.types import Array, Type
+from duolog.runtime.sql.duck.lowering import ELSEWHERE
+
+BY_OFFSET: Final = ("EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET")
+_ORDER: Final = ("ROWOFFSET", "ROWTIME", "ROWPARTITION")
+
+
+def by_offset(
+    call: exp.Anonymous, value: str, of: Type, columns: Sequence[Visible], behind: str
+) -> tuple[str, Type]:
+    """Return such a call as SQL of DuckDB, and the type of what it gives.
+
+    Args:
+        call: the call as it is written.
+        value: its first argument, as SQL of DuckDB.
+        of: the type of that.
+        columns: what is in scope.
+        behind: FILTER (…) and OVER (…), or nothing.
+
+    Raises:
+        SqlError: the rows have no offsets, or what stands behind the value is no number and no boolean.
+    """
+    name = str(call.this).upper()
+    most, ignores_nulls = _options(call, name)
+    order = [
+        str(one.expression) for kind in _ORDER for one in columns if one.name == kind and one.pseudo
+    ]
+    if not order:
+        raise SqlError(
+            f"function '{name}' is not supported over the result of another query: its rows have no offsets",
+            at=place_of(call),
+            hint=ELSEWHERE,
+        )
+    found = f"list({value} ORDER BY {', '.join(order)}){behind}"
+    if ignores_nulls:
+        found = f"list_filter({found}, lambda e: e IS NOT NULL)"
+    first = name == BY_OFFSET[0]
+    if most is None:
+        return f"list_extract({found}, {1 if first else -1})", of
+    some = f"list_slice({found}, 1, {most})" if first else f"list_slice({found}, -{most}, -1)"
+    return f"coalesce({some}, [])", Array(of)
+
+
+def _options(call: exp.Anonymous, name: str) -> tuple[int | None, bool]:
+    """Return how many values are asked for, None where it is one by itself, and whether nulls are none."""
+    most, ignores_nulls = None, True
+    rest = call.expressions[1:]
+    if rest and isinstance(rest[0], exp.Literal) and not rest[0].is_string and rest[0].is_int:
+        most, rest = int(rest[0].name), rest[1:]
+    if rest and isinstance(rest[0], exp.Boolean):
+        ignores_nulls, rest = bool(rest[0].this), rest[1:]
+    if rest or not call.expressions or most == 0:
+        raise SqlError(
+            f"{name} takes a value, how many of them, at least 1, and whether nulls are ignored.",
+            at=place_of(call),
+            hint=f"{name}(x), {name}(x, 3), {name}(x, false), {name}(x, 3, false)",
+        )
+    return most, ignores_nulls
