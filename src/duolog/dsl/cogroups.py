@@ -29,7 +29,9 @@ class InGroups(Protocol[TableT_co]):
         self, store: str | None, *, ttl: Duration | None, retention: Duration | None
     ) -> Self: ...
 
-    def windowed_by(self, windows: Windows, *, emit: Emit) -> Self: ...
+    def windowed_by(
+        self, windows: Windows, *, emit: Emit, idle: Duration | None = None
+    ) -> Self: ...
 
     def _in(self, group: GroupBy) -> Self:
         """Return what is aggregated in the same way in another group."""
@@ -68,9 +70,11 @@ class CoGrouped(Generic[TableT]):
         kept = self._first.materialized(store, ttl=ttl, retention=retention)
         return CoGrouped(self._builder, kept, self._sides)
 
-    def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "CoGrouped[TableT]":
+    def windowed_by(
+        self, windows: Windows, *, emit: Emit = "on update", idle: Duration | None = None
+    ) -> "CoGrouped[TableT]":
         """Aggregate in windows, as `Grouped.windowed_by`. All streams have one stream time."""
-        windowed = self._first.windowed_by(windows, emit=emit)
+        windowed = self._first.windowed_by(windows, emit=emit, idle=idle)
         return CoGrouped(self._builder, windowed, self._sides)
 
     def aggregate(

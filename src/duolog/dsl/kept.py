@@ -16,6 +16,7 @@ class Kept:
     store: str | None = None
     windows: Windows | None = None
     emit: Emit = "on update"
+    idle_ms: int | None = None
     ttl_ms: int | None = None
     retention_ms: int | None = None
 
@@ -30,7 +31,7 @@ class Kept:
             retention_ms=None if retention is None else milliseconds(retention, "retention"),
         )
 
-    def windowed(self, windows: Windows, emit: Emit) -> Self:
+    def windowed(self, windows: Windows, emit: Emit, idle: Duration | None) -> Self:
         """Return this in windows.
 
         Raises:
@@ -40,7 +41,8 @@ class Kept:
             raise InvalidPlan(
                 f"results cannot leave {emit!r}", hint='Write emit="on update" or emit="on close".'
             )
-        return replace(self, windows=windows, emit=emit)
+        idle_ms = None if idle is None else milliseconds(idle, "idle")
+        return replace(self, windows=windows, emit=emit, idle_ms=idle_ms)
 
 
 UNSAID: Final = Kept()

@@ -380,7 +380,9 @@ class Grouped:
         kept = self._kept.materialized(store, ttl, retention)
         return Grouped(self._builder, self._group, kept)
 
-    def windowed_by(self, windows: Windows, *, emit: Emit = "on update") -> "Grouped":
+    def windowed_by(
+        self, windows: Windows, *, emit: Emit = "on update", idle: Duration | None = None
+    ) -> "Grouped":
         """Aggregate the records of each group in windows of time.
 
         The table's key is the group's, then `window_start` and `window_end`, BIGINT milliseconds
@@ -391,6 +393,8 @@ class Grouped:
             windows: what they are. For results on close they say their grace period.
             emit: when a result leaves: with each update, or once, when the window has closed. Then
                 nothing is told of it before; whoever looks its row up finds it as it is.
+            idle: of results on close: when no record has come to a task for so long, `"30 seconds"` by the wall
+                clock, its windows that have ended by the wall clock close without one.
 
         Raises:
             StatementError: results are wanted on close, and the windows do not say a grace period.
@@ -401,7 +405,7 @@ class Grouped:
             >>> print(visits.group_by("place").windowed_by(tumbling("1 hour")).count().schema)
             key (place STRING, window_start BIGINT, window_end BIGINT) value (count BIGINT)
         """
-        kept = self._kept.windowed(windows, emit)
+        kept = self._kept.windowed(windows, emit, idle)
         return Grouped(self._builder, self._group, kept)
 
     def count(self, name: str = "count") -> Table:
@@ -488,6 +492,7 @@ class Grouped:
                 self._kept.emit,
                 self._kept.ttl_ms,
                 self._kept.retention_ms,
+                idle_ms=self._kept.idle_ms,
             ),
         )
         return Table(self._builder, node)

@@ -24,6 +24,7 @@ from duolog.engine.errors import CheckpointInUse
 from duolog.engine.explain import explain
 from duolog.engine.launch import Launcher
 from duolog.engine.lower import lower
+from duolog.engine.lowering.idle import waits_idle
 from duolog.engine.lowering.looks import Bounds
 from duolog.engine.modes import ChosenMode, choose_mode
 from duolog.engine.owner import claim, ensure_no_live_owner, give_back, release, reserve
@@ -340,6 +341,7 @@ class Engine:
             source.topic for source in plan.sources if not any(map(source.reads_topic, counts))
         }
         partitions = sum(counts.values()) + largest * len(unknown)
+        partitions += waits_idle(levels.nodes)  # Ticks are a source of one partition.
         needed = slots_needed(partitions, tasks, len(levels.levels))
         free = slots_free(slots_total)
         chosen = choose_mode(mode, needed=needed, free=free, slots_total=slots_total)

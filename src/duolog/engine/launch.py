@@ -115,6 +115,8 @@ class Launcher:
             horizon = uuid.uuid4().hex
             for topics in self._inputs():
                 sources.add(self._read(topics, trigger, records_max, horizon))
+            if "ticks" in self.spec:
+                sources.add(self._ticks())
             if trigger == "real-time" and self.config.master.startswith("local"):
                 self._open_gate()
             envelopes = self.session.kernel("Kernel").apply(sources, spec)
@@ -219,6 +221,11 @@ class Launcher:
         columns = ("key", "value", "topic", "partition", "offset", "headers")
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
+
+    def _ticks(self) -> Any:
+        """Return the source that tells tasks what time it is, when they ask for it."""
+        ticks = self.session.spark.readStream.format("org.duolog.kernel.TickSource")
+        return ticks.option("application.id", self.application_id).load()._jdf  # noqa: SLF001 - as _java below
 
     def _open_gate(self) -> None:
         """Let records of streams wait for rows of tables, which only tasks of one JVM can do."""

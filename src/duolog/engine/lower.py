@@ -22,6 +22,7 @@ from duolog.engine.lowering.foreign_joins import (
     lower_subscribe,
     lower_subscriptions,
 )
+from duolog.engine.lowering.idle import add_ticks
 from duolog.engine.lowering.keys import (
     lower_edge,
     lower_group_by,
@@ -143,7 +144,7 @@ def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
         walk.lower_ingress(ingress.source, index)
     for subtopology in levels.subtopologies:
         walk.lower_subtopology(subtopology)
-    return {
+    spec: Json = {
         "application_id": application_id,
         "tasks": levels.tasks,
         # One Spark partition for each task: a task's state and records are where it runs.
@@ -161,6 +162,8 @@ def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
             *(_call(node, len(levels.sinks) + n) for n, node in enumerate(levels.plan.calls)),
         ],
     }
+    add_ticks(spec, levels)
+    return spec
 
 
 def _output(sink: Sink, number: int) -> Json:

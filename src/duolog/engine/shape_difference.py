@@ -17,6 +17,7 @@ MAY_CHANGE: Final = (
     "sinks and settings."
 )
 _NOTHING: Final = "nothing"
+_CLOSED: Final = {False: "close with records alone", True: "close after an idle timeout too"}
 
 
 def first_difference(pinned: Json, now: Json) -> str:
@@ -35,6 +36,9 @@ def _differences(pinned: Json, now: Json) -> Iterator[str]:
         yield _was_and_is("The number of tasks", *tasks)
     if pinned.get("sources") != now.get("sources"):
         yield _explain_sources(pinned.get("sources", []), now.get("sources", []))
+    if pinned.get("ticks") != now.get("ticks"):
+        closed = [bool(shape.get("ticks")) for shape in (pinned, now)]
+        yield f"Its windows {_CLOSED[closed[0]]}, and now {_CLOSED[closed[1]]}."
     yield from _gone_and_new(pinned["stores"], now["stores"])
     for store, layout in pinned["stores"].items():
         if store in now["stores"]:

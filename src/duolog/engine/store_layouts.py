@@ -89,6 +89,8 @@ def shape_of(spec: Json, names: Names) -> Json:
         "sources": list(dict.fromkeys(source["topic"] for source in spec["sources"])),
         "levels": len(spec["levels"]),
         "stores": walk.layouts(),
+        # One more of Spark's sources.
+        **({"ticks": True} if "ticks" in spec else {}),
     }
 
 

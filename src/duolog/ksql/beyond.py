@@ -3,7 +3,7 @@
 CREATE TABLE … AS SELECT DISTINCT …        COUNT(DISTINCT x)
 CREATE STREAM … AS SELECT … FROM (SELECT …) AS x        … AS WITH x AS (SELECT …) SELECT … FROM x
 CREATE STREAM … AS SELECT … UNION ALL SELECT …          CREATE STREAM … AS CHANGES OF t
-WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS)        WITH (TTL = '7 days')
+WINDOW TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS, IDLE TIMEOUT 1 DAY)        WITH (TTL = '7 days')
 CREATE STREAM … AS SELECT x AS trace HEADER('trace') …  CREATE GLOBAL TABLE …        WITH (TOPIC_PATTERN = …)
 """
 
@@ -107,7 +107,7 @@ def _ensure_windows(query: exp.Expression, text: str) -> None:
             known = "DAYS, HOURS, MINUTES, SECONDS or MILLISECONDS"
             raise syntax_error(at, f"Expecting a unit of time ({known}), found '{unit}'", text)
     for window in query.find_all(nodes.StreamWindow):
-        for name, word in (("offset", "OFFSET"), ("zone", "TIMEZONE")):
+        for name, word in (("offset", "OFFSET"), ("zone", "TIMEZONE"), ("idle", "IDLE")):
             said = window.args.get(name)
             if said is not None and (at := place_of(said)):
                 raise syntax_error(at, f"Expecting 'GRACE' or 'RETENTION', found '{word}'", text)

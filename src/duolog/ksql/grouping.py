@@ -28,7 +28,7 @@ from duolog.ksql.scope import SqlScope, Visible, is_parameter
 from duolog.ksql.settings import Settings
 from duolog.ksql.sources import WINDOW_BOUNDS, KeyColumn, Relation
 from duolog.ksql.steps import Steps, unused
-from duolog.ksql.windowing import retention_ms, windows_of
+from duolog.ksql.windowing import idle_ms, retention_ms, windows_of
 from duolog.plan.aggregates import Fold, fold
 from duolog.plan.expressions import Aggregate, ColumnRef, Named, Scope, literal, type_of
 from duolog.plan.nodes import AggregateNode, Filter, GroupBy, Node, scope_of
@@ -175,6 +175,7 @@ class Grouping:
             when,
             self.ttl_ms,
             retention_ms=None if window is None else retention_ms(window),
+            idle_ms=None if window is None else idle_ms(window, on_close=when == "on close"),
             loses=self.settings.strict,
         )
 

@@ -70,7 +70,7 @@ class Duration(exp.Expression):
 class StreamWindow(exp.Expression):
     """WINDOW TUMBLING | HOPPING | SESSION (…), perhaps with a name in front.
 
-    `size` is the gap of a session; what windows have beyond ksqlDB's (`offset`, `zone`) is None in its language.
+    `size` is the gap of a session; what windows have beyond ksqlDB's (`offset`, `zone`, `idle`) is None in its language.
     """
 
     arg_types = {
@@ -81,6 +81,7 @@ class StreamWindow(exp.Expression):
         "grace": False,
         "offset": False,
         "zone": False,
+        "idle": False,
         "this": False,
     }
 

@@ -187,6 +187,7 @@ class QueryParser(ExpressionParser):
         options = [(("RETENTION",), "retention"), (("GRACE", "PERIOD"), "grace")]
         if kind == "HOPPING":
             options.insert(0, (("ADVANCE", "BY"), "advance"))
+        options.append((("IDLE", "TIMEOUT"), "idle"))
         if kind != "SESSION":
             options.append((("OFFSET",), "offset"))
         if kind == "TUMBLING":

@@ -3,6 +3,7 @@
     TUMBLING (SIZE 1 HOUR, OFFSET 5 MINUTES)                    side by side, of a fixed length
     TUMBLING (SIZE 1 MONTH, TIMEZONE 'Europe/Berlin')           of the calendar there; without a zone, in UTC
     TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berlin', OFFSET 6 HOURS)     days from 6 o'clock on, by the clock there
+    SESSION (5 MINUTES, IDLE TIMEOUT 1 MINUTE)                  closed where no record comes, with EMIT FINAL
 
 A week, a month, a quarter and a year are always of the calendar; a day is, where a time zone is said.
 """
@@ -55,6 +56,26 @@ def retention_ms(node: nodes.StreamWindow) -> int | None:
     said = node.args.get("retention")
     kept_ms = windows_of(node).kept_ms
     return None if said is None or milliseconds(said) <= kept_ms else milliseconds(said)
+
+
+def idle_ms(node: nodes.StreamWindow, *, on_close: bool) -> int | None:
+    """Return how long no record comes until windows that have ended close without one.
+
+    Raises:
+        SqlError: results do not wait for the close.
+    """
+    said = node.args.get("idle")
+    if said is None:
+        return None
+    if not on_close:
+        raise SqlError(
+            "IDLE TIMEOUT closes windows, and results leave with each update",
+            at=place_of(said),
+            hint="Write EMIT FINAL, or leave IDLE TIMEOUT out.",
+        )
+    if (after := milliseconds(said)) < 1:
+        raise SqlError("Duration must be positive", at=place_of(said))
+    return after
 
 
 def source_window(node: nodes.StreamWindow) -> SourceWindow:

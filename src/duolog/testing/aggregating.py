@@ -5,7 +5,7 @@ Source: Kafka Streams `KStreamAggregate`, `KTableAggregate`, `KStreamWindowAggre
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from duolog.plan.expressions import Expression, Scope
@@ -17,6 +17,7 @@ from duolog.serde.serde import key_serde
 from duolog.testing.entries import Entry, Kept, Run, Stores, after, is_null, made, named
 from duolog.testing.evaluation import Evaluate, Values, compile_expression
 from duolog.testing.expiry import find, see
+from duolog.testing.idle import saw_record, tick
 from duolog.testing.sliding import in_sliding_windows
 
 
@@ -118,8 +119,12 @@ def _told_on_close(node: AggregateNode, update: Run, waits_ms: int) -> Run:
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
         if is_null(entry.key) or entry.value is None:
             return []
-        told = stores.setdefault(_told(node), {}).get((), Kept((), -1)).timestamp_ms
         update(entry, stores)
+        saw_record(node, stores)
+        return tell(entry, stores)
+
+    def tell(entry: Entry, stores: Stores) -> Sequence[Entry]:
+        told = stores.setdefault(_told(node), {}).get((), Kept((), -1)).timestamp_ms
         store = stores[node.store]
         closed = _stream_time(node, entry, stores) - waits_ms
         stores[_told(node)] = {(): Kept((told,), max(told, closed - 1))}
@@ -131,7 +136,30 @@ def _told_on_close(node: AggregateNode, update: Run, waits_ms: int) -> Run:
             if since is None or key[-2] >= since  # type: ignore[operator]
         ]
 
-    return run
+    return _OnClose(node, waits_ms, run, tell)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnClose:
+    """Updates rows with a record, and tells those that have closed; a tick tells more where none comes."""
+
+    node: AggregateNode
+    waits_ms: int
+    run: Run
+    tell: Run
+
+    def __call__(self, entry: Entry, stores: Stores) -> Sequence[Entry]:
+        return self.run(entry, stores)
+
+    def tick(self, now_ms: int, stores: Stores) -> Sequence[Entry]:
+        return tick(self.node, now_ms, self.waits_ms, self.tell, stores)
+
+
+def tick_of(node: AggregateNode) -> Callable[[int, Stores], Sequence[Entry]]:
+    """Return what a tick does to an aggregate that closes windows when no record comes."""
+    run = fold_of(node)
+    assert isinstance(run, _OnClose)
+    return run.tick
 
 
 def _told_since(node: AggregateNode, entry: Entry, stores: Stores) -> int | None:

@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 from duolog.core.errors import QueryError
 from duolog.dsl.topology import Topology
 from duolog.plan.errors import InvalidPlan, unknown_name
-from duolog.plan.nodes import Node, Plan, Sink, Source
+from duolog.plan.nodes import AggregateNode, Node, Plan, Sink, Source
 from duolog.runtime.store_rows import (
     StoredRow,
     StoreRows,
@@ -64,7 +64,9 @@ class Evaluator(Protocol):
     @property
     def failed(self) -> int: ...
 
-    def run(self, records: Iterable[SourceRecord]) -> list[SinkRecord]: ...
+    def run(
+        self, records: Iterable[SourceRecord], tick_ms: int | None = None
+    ) -> list[SinkRecord]: ...
 
     def rows(self, table: Node) -> list[StoredRow]: ...
 
@@ -182,8 +184,24 @@ class TopologyDriver:
         return StoreRows(table, self._evaluator.rows(table))
 
     def advance_wall_clock_time(self, by: timedelta) -> None:
-        """Move the wall clock on."""
+        """Move the wall clock on; windows with an idle timeout may close.
+
+        With a record cache what waits is committed, if there are such windows.
+
+        Raises:
+            QueryError: what waited cannot be processed.
+        """
+        ticks = any(isinstance(n, AggregateNode) and n.idle_ms for n in self._plan.nodes)
+        if ticks:
+            self._tick()
         self.wall_clock_ms += by // timedelta(milliseconds=1)
+        if ticks:
+            self._tick()
+
+    def _tick(self) -> None:
+        self.commit()
+        self._take(self._evaluator.run([], self.wall_clock_ms))
+        self.commit()
 
     def pipe_bytes(
         self,
@@ -219,10 +237,13 @@ class TopologyDriver:
         """
         while self._waiting:
             taken = 1 if self._commits_each else len(self._waiting)
-            for record in self._run([self._waiting.popleft() for _ in range(taken)]):
-                self._keep(record)
-                if self._reads(record.topic):  # A topic may be written and read by one topology.
-                    self._pipe(record)
+            self._take(self._run([self._waiting.popleft() for _ in range(taken)]))
+
+    def _take(self, written: Iterable[SinkRecord]) -> None:
+        for record in written:
+            self._keep(record)
+            if self._reads(record.topic):  # A topic may be written and read by one topology.
+                self._pipe(record)
 
     def _pipe(self, record: SinkRecord) -> None:
         at = topic, partition = record.topic, record.partition or 0

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from duolog.engine.in_memory import MemoryChain
 from duolog.engine.lower import lower
+from duolog.engine.lowering.idle import TICKS
 from duolog.engine.lowering.looks import lower_look
 from duolog.engine.patterns import matched_topics, with_topics
 from duolog.engine.settings import LOG_AND_CONTINUE, LOG_AND_FAIL, ErrorHandling
@@ -59,13 +60,16 @@ class KernelEvaluator:
         """Records that were passed over because they could not be processed."""
         return self._chain.skipped("processing")
 
-    def run(self, records: Iterable[SourceRecord]) -> list[SinkRecord]:
+    def run(self, records: Iterable[SourceRecord], tick_ms: int | None = None) -> list[SinkRecord]:
         """Process records as one micro-batch; return what sinks write, in order.
+
+        `tick_ms` is a tick behind them: the time by the wall clock.
 
         Raises:
             QueryError: one cannot be processed.
         """
-        written = self._chain.run(pack(records), self.wall_clock_ms)
+        ticks = [] if tick_ms is None else [SourceRecord(TICKS, 0, 0, tick_ms, None, None)]
+        written = self._chain.run(pack([*records, *ticks]), self.wall_clock_ms)
         return [_sink_record(out) for out in unpack(written)]
 
     def rows(self, table: Node) -> list[StoredRow]:

@@ -42,6 +42,7 @@ from duolog.plan.partitioner import murmur2
 from duolog.runtime.store_rows import StoredRow
 from duolog.serde.row import Row
 from duolog.serde.serde import Serde, key_serde, value_serde
+from duolog.testing.aggregating import tick_of
 from duolog.testing.chosen_topics import topic_chooser
 from duolog.testing.entries import Entry, NewRowFailed, Run, Stores, is_null
 from duolog.testing.evaluation import Headers, Place
@@ -103,6 +104,12 @@ class _Compiled:
         self.levels = find_levels(plan, tasks)
         nodes = self.levels.nodes
         self.runs: dict[Node, Run] = {n: compile_node(n, self.levels.looked_up) for n in nodes}
+        self.ticks = {
+            node: tick_of(node)
+            for node in nodes
+            if isinstance(node, AggregateNode) and node.idle_ms is not None
+        }
+        """What a tick does to the nodes that close windows when no record comes."""
         self.successors = {node: self.levels.successors(node) for node in nodes}
         self.feeds = {source: self.levels.feeds(source) for source in plan.sources}
         self.serdes: dict[Node, tuple[Serde, Serde]] = {
@@ -159,8 +166,10 @@ class ReferenceEvaluator:
         self.wall_clock_ms = 0
         self._times = SourceClock()
 
-    def run(self, records: Iterable[SourceRecord]) -> list[SinkRecord]:
+    def run(self, records: Iterable[SourceRecord], tick_ms: int | None = None) -> list[SinkRecord]:
         """Process records as one micro-batch; return what sinks write, in order.
+
+        `tick_ms` is a tick behind them: the time by the wall clock.
 
         Records of one topic partition are taken in the order of their offsets.
         """
@@ -184,7 +193,7 @@ class ReferenceEvaluator:
         for part in levels.subtopologies:
             for task in range(levels.tasks):
                 pass_on = _Pass(self._compiled, task, queues, written, self._record_failed)
-                self._run_task(part, task, queues[part.id, task], pass_on)
+                self._run_task(part, task, queues[part.id, task], pass_on, tick_ms)
         return written
 
     def rows(self, table: Node) -> list[StoredRow]:
@@ -233,7 +242,14 @@ class ReferenceEvaluator:
         entry = Entry(key, value, record.timestamp_ms, place=place, headers=record.headers)
         return self._times.stamped(source, entry, self.wall_clock_ms)
 
-    def _run_task(self, part: SubTopology, task: int, queues: Queues, pass_on: "_Pass") -> None:
+    def _run_task(
+        self,
+        part: SubTopology,
+        task: int,
+        queues: Queues,
+        pass_on: "_Pass",
+        tick_ms: int | None,
+    ) -> None:
         stores = self._stores.setdefault((part.id, task), {store: {} for store in part.stores})
         if self._cache:
             copied = self._compiled.levels.cut.copied
@@ -249,6 +265,10 @@ class ReferenceEvaluator:
             for consumer in queued.edge.consumers:
                 pass_on.process(consumer, queued.entry, stores)
             pass_on.release()
+        for node in part.nodes:
+            if tick_ms is not None and node in self._compiled.ticks:
+                pass_on.forward(node, self._compiled.ticks[node](tick_ms, stores), stores)
+                pass_on.release()
         for node in list(pass_on.cached):
             pass_on.flush(node, stores)
         pass_on.release()

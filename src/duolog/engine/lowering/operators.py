@@ -240,6 +240,16 @@ class SlidingFoldOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class IdleOperator(Operator):
+    """Tells the node `fold` the time by the wall clock, which closes windows when no record comes."""
+
+    kind: ClassVar[str] = "idle"
+    fold: int
+    store: str
+    idle_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class SuppressOperator(Operator):
     """Holds changes back, until their window closes or for a time."""
 

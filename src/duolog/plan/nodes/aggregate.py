@@ -63,6 +63,8 @@ class AggregateNode(Node):
     loses: bool = False
     """Whether a result on close is lost where stream time has jumped: its window begins by more than `kept_ms` before the
     last one. Kafka Streams and so ksqlDB do so, which read such rows from a store that has let them go."""
+    idle_ms: int | None = None
+    """How long no record comes until stream time goes on with the wall clock, up to the close of the last window; None: it never does."""
     is_table: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +95,7 @@ class AggregateNode(Node):
             )
         if self.windows and self.emits_on_close:
             ensure_closing(self.windows, self)
+        self._ensure_idle()
         scope = Scope(
             self.group.schema.columns,
             accumulators=self.accumulator_columns,
@@ -144,6 +147,19 @@ class AggregateNode(Node):
         return (
             f"a row for each group and window until stream time has closed it: {self.windows}{kept}"
         )
+
+    def _ensure_idle(self) -> None:
+        if self.idle_ms is None:
+            return
+        if not (self.windows and self.emits_on_close):
+            raise InvalidPlan(
+                f'an idle timeout closes windows, and results of "{self}" do not leave on close',
+                hint='Leave idle= out, or write emit="on close".',
+            )
+        if self.idle_ms < 1:
+            raise InvalidPlan(
+                "an idle timeout has no length", hint="Give it a millisecond or more."
+            )
 
     @property
     def emits_on_close(self) -> bool:
@@ -199,6 +215,7 @@ class AggregateNode(Node):
         by = "" if self.group.rekeys else f"{self.group.action}: "
         within = f" in {self.windows}" if self.windows else ""
         within += ", emitted on close" if self.emits_on_close else ""
+        within += f", idle after {self.idle_ms} ms" if self.idle_ms else ""
         kept = render_ttl(self.ttl_ms if self.windows is None else self.retention_ms)
         return f"{by}{render_named(self.results)}{within}, kept in {self.store}{kept}"
 

@@ -123,6 +123,12 @@ abstract class AggregatingNode extends Node {
     }
   }
 
+  /** It is this time by the wall clock: hands on the results of windows that have ended, if nothing comes. */
+  final void tick(long nowMs) {
+    headers = null;
+    due.tick(nowMs);
+  }
+
   /** Nothing fails any more: what a step has put aside counts. */
   void willKeep() {}
 

@@ -50,6 +50,9 @@ final class DueOrder {
 
     Place place(UnsafeRow key);
 
+    /** No row of a bucket ends before. */
+    long firstEnd(long bucket);
+
     /** Whether a row of a bucket can be due. */
     boolean mayBeDue(long bucket);
 
@@ -151,6 +154,17 @@ final class DueOrder {
     }
     rows.noneIsDue();
     return null;
+  }
+
+  /** No row that is to leave ends before; the least number where none is known. */
+  long firstEnd() {
+    Long bucket = firstBucket();
+    if (bucket == null) {
+      return Long.MIN_VALUE;
+    }
+    Sorted first = sorted.get(bucket);
+    boolean isKnown = first != null && first.unread == null && !first.keys.isEmpty();
+    return isKnown ? first.keys.firstKey().end : rows.firstEnd(bucket);
   }
 
   private Long firstBucket() {

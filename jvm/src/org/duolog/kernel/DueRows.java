@@ -60,6 +60,15 @@ final class DueRows implements Serializable {
     }
   }
 
+  /** It is this time by the wall clock: as {@link #look}, if no record has come for long. */
+  void tick(long nowMs) {
+    if (rows.streamTime() != WindowTask.NO_TIME) {
+      rows.tick(nowMs);
+      look();
+      rows.wantTick(nowMs, more && scope.realTime);
+    }
+  }
+
   /** Whether more is due than has left. */
   boolean goesOn() {
     return more;

@@ -227,6 +227,11 @@ final class Graph {
     if (of instanceof Operator.SlidingFold fold) {
       return folds.slidingFold(owner, fold);
     }
+    if (of instanceof Operator.Idle idle) {
+      AggregatingNode fold = (AggregatingNode) build(idle.fold());
+      windows.get(idle.store()).closeIdle(binding.spec().applicationId(), idle.idleMs());
+      return new IdleNode(fold);
+    }
     if (of instanceof Operator.ToStream) {
       return new ToStreamNode();
     }

@@ -87,5 +87,6 @@ public final class Metrics {
   public static void reset(String applicationId) {
     BY_APPLICATION.remove(applicationId);
     PartitionTimes.forget(applicationId);
+    IdleTicks.reset(applicationId);
   }
 }

@@ -41,6 +41,7 @@ interface Operator {
           Map.entry("session_fold", SessionFold.class),
           Map.entry("sliding_fold", SlidingFold.class),
           Map.entry("suppress", Suppress.class),
+          Map.entry("idle", Idle.class),
           Map.entry("route", RouteOperator.class),
           Map.entry("sink", Sink.class));
 
@@ -268,6 +269,24 @@ interface Operator {
       String valueText)
       implements Operator {
     public Print {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+    }
+  }
+
+  /** Closes windows of an aggregate that have ended, when no record has come to it for a time. */
+  record Idle(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      int fold,
+      String store,
+      long idleMs)
+      implements Operator {
+    public Idle {
       children = Spec.orEmpty(children);
       keyTypes = Spec.orEmpty(keyTypes);
       valueTypes = Spec.orEmpty(valueTypes);

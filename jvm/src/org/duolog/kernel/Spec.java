@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.jsontype.NamedType;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -20,6 +21,7 @@ record Spec(
     boolean realTime,
     long cacheBytesMax,
     List<Source> sources,
+    Source ticks,
     List<Edge> edges,
     List<List<Integer>> levels,
     Map<Integer, Operator> nodes,
@@ -35,7 +37,7 @@ record Spec(
   }
 
   Spec {
-    sources = orEmpty(sources);
+    sources = withTicks(orEmpty(sources), ticks);
     edges = orEmpty(edges);
     levels = orEmpty(levels);
     stores = orEmpty(stores);
@@ -65,6 +67,15 @@ record Spec(
       throw new IllegalArgumentException("the spec has no node " + id);
     }
     return operator;
+  }
+
+  /** Ticks are read as a topic is, behind all others. */
+  private static List<Source> withTicks(List<Source> sources, Source ticks) {
+    List<Source> all = new ArrayList<>(sources);
+    if (ticks != null) {
+      all.add(ticks);
+    }
+    return all;
   }
 
   static <T> List<T> orEmpty(List<T> list) {

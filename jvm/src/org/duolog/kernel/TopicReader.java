@@ -113,8 +113,10 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
     }
 
     private void process(SourceRecord record) {
-      metrics.recordsIn.increment();
-      metrics.bytesIn.add(length(record.getKey()) + length(record.getValue()));
+      if (!topic.equals(IdleTicks.TOPIC)) {
+        metrics.recordsIn.increment();
+        metrics.bytesIn.add(length(record.getKey()) + length(record.getValue()));
+      }
       if (gate != null && !gate.isTable(topic)) {
         gate.pass(topic, record.getPartition(), record.getOffset(), endedAtStart);
       }

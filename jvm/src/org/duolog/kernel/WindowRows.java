@@ -40,6 +40,8 @@ final class WindowRows implements StateRows {
   private final Program indexKey;
   private final Order order;
   private final int keyColumns;
+  private String applicationId;
+  private long idleMs;
   private transient Operands keyOperands;
   private transient MapState<byte[], byte[]> state;
   private transient boolean writeThrough;
@@ -47,6 +49,7 @@ final class WindowRows implements StateRows {
   private transient Runnable write;
   private transient Map<Long, WindowTask> tasks;
   private transient WindowTask task;
+  private transient long grouping;
 
   /** @param keyColumns of a key with its window */
   WindowRows(String name, int keyColumns, Grouping grouping, Closing closing) {
@@ -101,11 +104,57 @@ final class WindowRows implements StateRows {
   @Override
   public void select(long grouping) {
     rows.select(grouping);
+    this.grouping = grouping;
     task = tasks.computeIfAbsent(grouping, unused -> load());
+  }
+
+  /** Windows that have ended close when no record has come for so long, by the ticks of the application. */
+  void closeIdle(String applicationId, long idleMs) {
+    this.applicationId = applicationId;
+    this.idleMs = idleMs;
+  }
+
+  /** It is this time by the wall clock: as much of it counts as is needed, if no record has come for long. */
+  void tick(long nowMs) {
+    long idleSince = task.idle.tick(nowMs);
+    if (nowMs - idleSince >= idleMs) {
+      moveTo(Math.min(nowMs, closes(task.idle.lastEnd())));
+    } else {
+      moveTo(task.streamTime);
+    }
+  }
+
+  /** Tells when the next tick is wanted. */
+  void wantTick(long nowMs, boolean goesOn) {
+    long soon = nowMs + IdleTicks.pauseMs(idleMs);
+    long next = Math.max(soon, task.idle.tick(nowMs) + idleMs);
+    if (!goesOn && closes(task.idle.lastEnd()) <= task.streamTime) {
+      next = Long.MAX_VALUE;
+    } else if (!goesOn) {
+      next = Math.max(next, closes(task.due.firstEnd()));
+    }
+    IdleTicks.of(applicationId).want(taskName(), next);
+  }
+
+  /** The time at which a window with this end closes. */
+  private long closes(long end) {
+    return Windows.end(end, closing.delayMs());
+  }
+
+  private String taskName() {
+    return rows.name() + ' ' + grouping;
   }
 
   /** A record was seen: moves stream time on, and in real time lets go of some of what has expired. */
   void observe(long ts) {
+    if (task.idle != null && task.idle.seen()) {
+      long soon = System.currentTimeMillis() + IdleTicks.pauseMs(idleMs);
+      IdleTicks.of(applicationId).want(taskName(), soon);
+    }
+    moveTo(ts);
+  }
+
+  private void moveTo(long ts) {
     if (ts > task.streamTime) {
       task.streamTime = ts;
       task.over = closing.letGoUntil(ts);
@@ -131,6 +180,9 @@ final class WindowRows implements StateRows {
 
   /** A row was made, of a key that its maker keeps: it leaves in its turn. */
   void made(UnsafeRow key) {
+    if (task.idle != null) {
+      task.idle.made(end(key));
+    }
     task.due.made(key, writeThrough);
   }
 
@@ -336,7 +388,7 @@ final class WindowRows implements StateRows {
 
   private WindowTask load() {
     DueOrder due = new DueOrder(new Due(), writeThrough ? READ_PER_RECORD : Integer.MAX_VALUE);
-    WindowTask loaded = new WindowTask(state, stay(), new WindowIndex(state, writeThrough), due);
+    WindowTask loaded = new WindowTask(state, stay(), idleMs > 0, new WindowIndex(state, writeThrough), due);
     if (loaded.streamTime != WindowTask.NO_TIME) {
       loaded.over = closing.letGoUntil(loaded.streamTime);
       loaded.overAtFirst = loaded.over;
@@ -380,8 +432,13 @@ final class WindowRows implements StateRows {
     }
 
     @Override
+    public long firstEnd(long bucket) {
+      return closing.firstEnd(bucket * intervalMs);
+    }
+
+    @Override
     public boolean mayBeDue(long bucket) {
-      return WindowRows.this.isClosed(closing.firstEnd(bucket * intervalMs));
+      return WindowRows.this.isClosed(firstEnd(bucket));
     }
 
     @Override

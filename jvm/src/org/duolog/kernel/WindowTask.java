@@ -16,6 +16,7 @@ import org.apache.spark.sql.streaming.MapState;
  *   task, 0  ->  stream time                       8 bytes, big-endian; then {@link Told}, if rows stay
  *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending
  *   task, 2  ->  how many rows there are, and of how many bytes, if that is counted      8 bytes each
+ *   task, 3  ->  {@link IdleTime}, where windows close when nothing comes
  * </pre>
  */
 final class WindowTask {
@@ -27,6 +28,9 @@ final class WindowTask {
   final TreeSet<Long> buckets = new TreeSet<>();
   final WindowIndex index;
   final DueOrder due;
+
+  /** Since when no record has come; null where nobody asks. */
+  final IdleTime idle;
 
   /** How far rows have left that stay. */
   final Told told;
@@ -56,8 +60,14 @@ final class WindowTask {
   private final boolean stay;
 
   /** @param stay whether rows stay when they have left */
-  WindowTask(MapState<byte[], byte[]> state, boolean stay, WindowIndex index, DueOrder due) {
+  WindowTask(
+      MapState<byte[], byte[]> state,
+      boolean stay,
+      boolean closesIdle,
+      WindowIndex index,
+      DueOrder due) {
     this.stay = stay;
+    this.idle = closesIdle ? new IdleTime(state) : null;
     this.index = index;
     this.due = due;
     ByteBuffer time = read(state, TIME);
@@ -95,6 +105,9 @@ final class WindowTask {
       buckets.forEach(known::putLong);
       state.updateValue(BUCKETS, known.array());
       changed = false;
+    }
+    if (idle != null) {
+      idle.write(state);
     }
     if (counted) {
       ByteBuffer counts = ByteBuffer.allocate(2 * Long.BYTES);

@@ -1,0 +1,25 @@
+package org.duolog.kernel;
+
+/**
+ * Tells an aggregate what time it is by the wall clock: the key of what comes here. An aggregate that has seen no record for
+ * a time lets go of the windows that have ended meanwhile.
+ */
+final class IdleNode extends Node {
+  private static final long serialVersionUID = 1L;
+
+  private final AggregatingNode fold;
+
+  IdleNode(AggregatingNode fold) {
+    this.fold = fold;
+  }
+
+  @Override
+  boolean needsOld() {
+    return false;
+  }
+
+  @Override
+  void process(Change tick) {
+    fold.tick(tick.key.getLong(0));
+  }
+}

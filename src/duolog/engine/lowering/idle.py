@@ -1,0 +1,78 @@
+"""What closes windows where no record comes: ticks, which go to every task of the aggregates that wait for them.
+
+    ticks ─▶ route everywhere ─▶ edge ─▶ idle ┄▶ the fold of an aggregate
+
+A tick is read as a record of a topic that is none: its timestamp, by the wall clock, is its key. It stands behind all records of
+its micro-batch.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from duolog.engine.lowering.operators import IdleOperator, RouteOperator
+from duolog.engine.lowering.rows import Json, Row
+from duolog.plan.levels import Levels
+from duolog.plan.nodes import AggregateNode
+
+TICKS: Final = "__ticks"
+"""What stands for the topic of ticks, in the kernel too."""
+_LAST: Final = "9223372036854775807L"
+_KEY: Final = ["BIGINT"]
+
+
+def waits_idle(nodes: Iterable[object]) -> bool:
+    """Tell whether an aggregate closes windows when no record comes."""
+    return any(isinstance(node, AggregateNode) and node.idle_ms is not None for node in nodes)
+
+
+def add_ticks(spec: Json, levels: Levels) -> None:
+    """Add to a spec what its aggregates need that close windows when no record comes; most need nothing."""
+    routes = []
+    nodes, edges = spec["nodes"], spec["edges"]
+    for part in levels.subtopologies:
+        for node in part.nodes:
+            if isinstance(node, AggregateNode) and node.idle_ms is not None:
+                edge = len(edges)
+                fold = _fold_of(node, nodes)
+                idle = IdleOperator(fold=fold, store=node.store, idle_ms=node.idle_ms)
+                route = RouteOperator(edge=edge, keys=None, key_bytes="NULL", everywhere=True)
+                edges.append(_edge(edge, part.id, _add(nodes, f"{node.name}-idle", idle)))
+                routes.append(_add(nodes, f"{node.name}-ticks", route))
+    if routes:
+        spec["ticks"] = {
+            "id": len(spec["sources"]),
+            "topic": TICKS,
+            "key_null": "false",
+            "value_null": "true",
+            "keys": ["ts"],
+            "key_types": _KEY,
+            "timestamp": _LAST,
+            "children": routes,
+        }
+
+
+def _add(nodes: dict[str, Json], name: str, operator: Any) -> int:
+    number = len(nodes)
+    entry = Row((), (), {}, changes=False).entry(name, operator)
+    nodes[str(number)] = entry | {"key_types": _KEY}
+    return number
+
+
+def _edge(number: int, subtopology: int, node: int) -> Json:
+    return {
+        "id": number,
+        "subtopology": subtopology,
+        "queue": number,
+        "rekeyed": False,
+        "key_types": _KEY,
+        "value_types": [],
+        "node": node,
+    }
+
+
+def _fold_of(node: AggregateNode, nodes: dict[str, Json]) -> int:
+    return next(
+        int(number)
+        for number, entry in nodes.items()
+        if entry["kind"].endswith("_fold") and entry["store"] == node.store
+    )

@@ -1,0 +1,128 @@
+"""Windows that close where no record comes, on Spark, in both modes: told once, over two starts, and without ticks for nothing."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.streams.starts import TWO_STARTS, Modes
+from duolog import Topology, tumbling
+from duolog.engine import Engine, EngineConfig
+from duolog.engine.errors import CheckpointMismatch
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+WAIT_S: Final = 90
+USERS: Final = [f"user-{number}" for number in range(12)]
+BEGIN_MS: Final = 1_700_000_000_000
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        yield cluster
+
+
+@TWO_STARTS
+def test_each_window_is_told_once_without_a_newer_record(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    client = Client(cluster.bootstrap_servers)
+    for topic in ("visits", "counts"):
+        client.create_topic(topic, partitions=2)
+    engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
+    wanted = {}
+
+    for start, mode in enumerate(modes):
+        query = engine.start(topology("1 second").build(), "idle", mode)
+        at = BEGIN_MS + start * 10_000
+        for user in USERS:
+            client.produce("visits", user, json.dumps({"n": 1}), timestamp_ms=at)
+            wanted[user, at] = 1
+        wait_until(lambda: told(client).keys() >= wanted.keys())
+        # It has closed: who comes now is late.
+        client.produce("visits", USERS[0], json.dumps({"n": 1}), timestamp_ms=at + 1)
+        wait_until(lambda: sum(query.progress().late.values()) == 1)  # noqa: B023 - called at once
+        query.stop()
+
+    counted = [json.loads(one.value_text or "") for one in client.read("counts")]
+    assert told(client) == wanted
+    if modes[0] == "micro-batch":
+        assert len(counted) == len(wanted), "a result leaves once"
+
+
+def test_where_nothing_is_open_no_micro_batch_runs(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    client = Client(cluster.bootstrap_servers)
+    for topic in ("visits", "counts"):
+        client.create_topic(topic, partitions=2)
+    engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
+    query = engine.start(topology("400 ms").build(), "idle", "micro-batch")
+    client.produce("visits", "ann", json.dumps({"n": 1}), timestamp_ms=BEGIN_MS)
+    wait_until(lambda: bool(told(client)))
+    wait_until(lambda: query.wait_until_caught_up(WAIT_S))
+
+    last = settled(lambda: query.progress().epoch_id)
+    time.sleep(1)  # Two timeouts and a half.
+
+    assert query.progress().epoch_id == last
+    query.stop()
+
+
+def test_a_checkpoint_without_a_timeout_does_not_get_one(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    client = Client(cluster.bootstrap_servers)
+    for topic in ("visits", "counts"):
+        client.create_topic(topic, partitions=1)
+    engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
+    engine.start(topology(None).build(), "idle", "micro-batch").stop()
+
+    with pytest.raises(CheckpointMismatch) as refused:
+        engine.start(topology("1 second").build(), "idle", "micro-batch")
+
+    assert "close after an idle timeout too" in refused.value.detail
+
+
+def topology(idle: str | None) -> Topology:
+    found = Topology("idle")
+    visits = found.stream("visits", key="user STRING", value="n BIGINT").group_by_key()
+    windows = tumbling("10 seconds", grace="0 s")
+    counted = visits.windowed_by(windows, emit="on close", idle=idle).count("n")
+    counted.to_stream().select_key("user", "window_start").to("counts")
+    return found
+
+
+def told(client: Client) -> dict[tuple[str, int], int]:
+    found = {}
+    for record in client.read("counts"):
+        key, row = json.loads(record.key_text or ""), json.loads(record.value_text or "")
+        found[key["user"], key["window_start"]] = row["n"]
+    return found
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert holds()
+
+
+def settled(look: Callable[[], Any]) -> Any:
+    """Return what stays as it is for a while."""
+    deadline = time.monotonic() + WAIT_S
+    last, since = look(), time.monotonic()
+    while time.monotonic() < deadline and time.monotonic() - since < 1:
+        time.sleep(0.1)
+        if (now := look()) != last:
+            last, since = now, time.monotonic()
+    return last
