@@ -37,6 +37,7 @@ class Table:
         wanted = [max(map(cells, column)) for column in zip(*rows, strict=True)]
         self.widths = wanted if width is None else fitted(wanted, width)
         self._folds = width is not None
+        self._spare = 0 if width is None else max(0, _room(len(wanted), width) - sum(self.widths))
 
     @staticmethod
     def fits(count: int, width: int | None) -> bool:
@@ -49,8 +50,14 @@ class Table:
         yield "+".join("-" * (width + _EDGE) for width in self.widths)
 
     def row(self, row: Sequence[object]) -> Iterator[str]:
-        """Yield the lines of a row."""
-        yield from self._lines([text_of(value) for value in row], self._to_right)
+        """Yield the lines of a row; from one on that is wider than those of the sample, columns take what room is left."""
+        texts = [text_of(value) for value in row]
+        for number, text in enumerate(texts):
+            if self._spare and (lacking := cells(text) - self.widths[number]) > 0:
+                more = min(lacking, self._spare)
+                self.widths[number] += more
+                self._spare -= more
+        yield from self._lines(texts, self._to_right)
 
     def _lines(self, texts: Sequence[str], to_right: Sequence[bool]) -> Iterator[str]:
         folded = [
@@ -72,7 +79,7 @@ def fitted(wanted: Sequence[int], width: int) -> list[int]:
         >>> fitted([4, 40, 30], 40)
         [4, 14, 14]
     """
-    room = width - _EDGE - _GAP * (len(wanted) - 1)
+    room = _room(len(wanted), width)
     low, high = NARROWEST, max(wanted, default=NARROWEST)
     while low < high:
         middle = (low + high + 1) // 2
@@ -81,6 +88,11 @@ def fitted(wanted: Sequence[int], width: int) -> list[int]:
         else:
             high = middle - 1
     return [min(one, low) for one in wanted]
+
+
+def _room(count: int, width: int) -> int:
+    """Return what so many columns side by side have for their values."""
+    return width - _EDGE - _GAP * (count - 1)
 
 
 def folds(text: str, width: int) -> list[str]:

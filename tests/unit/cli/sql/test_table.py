@@ -38,6 +38,18 @@ def test_narrow_columns_keep_their_width() -> None:
     assert fitted([2, 100, 5], 40) == [2, 25, 5]
 
 
+def test_a_row_that_is_wider_than_those_of_the_sample_takes_what_room_is_left() -> None:
+    """Keys and numbers of ten thousand rows were broken in two, beside an empty half of the terminal."""
+    table = Table(COLUMNS, [(1, "k1")], 24)
+
+    assert [*table.row((9988, "k9988")), *table.row((2, "k2"))] == [" 9988 | k9988", "    2 | k2"]
+    assert list(table.row((3, "a note of many words that is long"))) == [
+        "    3 | a note of many",
+        "      | words that is",
+        "      | long",
+    ]
+
+
 def test_a_word_that_is_too_long_is_cut() -> None:
     assert folds("abcdefgh", 3) == ["abc", "def", "gh"]
 
