@@ -203,6 +203,7 @@ class Growth:
         its own key goes through one there, and through none here. What leaves on close, or goes on from a
         record cache over an edge, comes late there, and here by its time among the other
         records of a micro-batch. Where timestamps fall, what ends on one of two ways holds up nobody there.
+        What a record lets go that is older comes behind it there over an internal topic, and here at its own time.
         """
         late = leaves_on_close(one) or leaves_on_close(other)
         late |= _comes_from_cache(one.node) or _comes_from_cache(other.node)
@@ -212,6 +213,8 @@ class Growth:
             return True
         ways, others = _crossings(one.node), _crossings(other.node)
         if self.late and (under_new_key or ways != others):
+            return False
+        if any(map(_leaves_later, ways ^ others)):
             return False
         back = any(isinstance(node, GroupBy) and not node.rekeys for node in ways ^ others)
         if isinstance(one, Table) and isinstance(other, Table) and ways == others:
@@ -270,6 +273,19 @@ def _crossings(node: Node) -> set[Node]:
         if isinstance(above, AggregateNode) and (above.group.is_table or above.group.rekeys)
     }
     return found | groups
+
+
+def _leaves_later(crossing: Node) -> bool:
+    """Tell if what crosses an edge may be older than the record that has set it off."""
+    return any(
+        (isinstance(above, AggregateNode) and above.emits_on_close)
+        or (
+            isinstance(above, StreamJoin)
+            and above.sides[0].kind != "inner"
+            and not above.sides[0].eager
+        )
+        for above in ancestors(crossing)
+    )
 
 
 def _comes_from_cache(node: Node) -> bool:

@@ -193,13 +193,15 @@ def _windowed(
     if isinstance(handle, Table) or any(column in BOUNDS for column in names):
         return grouped
     grace = growth.ms(0, 4)
+    # A session that has closed is opened again in Streams as long as a record cache has it, and never here.
+    open_for = AMPLE if growth.late else grace
     kinds: list[Windows | None] = [
         None,
         None,
         tumbling(ms(5), grace=grace),
         hopping(ms(7), ms(3), grace=grace),
-        session(ms(3), grace=grace),
-        session(ms(2), grace=grace),
+        session(ms(3), grace=open_for),
+        session(ms(2), grace=open_for),
     ]
     if not reduces:
         kinds += [sliding(ms(6), grace=grace), sliding(ms(2), grace=grace), unlimited()]

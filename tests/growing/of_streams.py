@@ -17,7 +17,7 @@ from duolog import (
     when,
 )
 from duolog.dsl.streams import Stream, Table
-from duolog.plan.nodes import AggregateNode, ancestors
+from duolog.plan.nodes import AggregateNode, Merge, ancestors
 from duolog.plan.windows import TimeWindows
 from growing.growth import (
     HEADER,
@@ -29,6 +29,7 @@ from growing.growth import (
     has_new_key,
     is_at_the_source,
     ms,
+    sources,
     waits,
 )
 from growing.of_groups import aggregate, cogroup
@@ -185,8 +186,10 @@ def join(growth: Growth, stream: Stream) -> Stream | None:
     on = keys = [column.name for column in stream.schema.key]
     if growth.maybe(4) and table.schema.window is None and len(on) == 1:
         on = [growth.rng.choice(columns(stream)[1])]
-        if on != keys and not growth.may_meet(stream, table, under_new_key=True):
-            return None
+    # Windows that differ are another key, too.
+    moved = on != keys or stream.schema.window != table.schema.window
+    if moved and not growth.may_meet(stream, table, under_new_key=True):
+        return None
     of = {"prefix": growth.prefix, "on": on}
     if growth.maybe(2):
         return stream.left_join(table, **of)  # type: ignore[arg-type]
@@ -240,10 +243,22 @@ def join_streams(growth: Growth, stream: Stream) -> Stream | None:
         "on": [column.name for column in stream.schema.key],
     }
     other = growth.take(fitting)
-    if growth.maybe(3):
+    if growth.maybe(3) or _meets_itself(stream, other):
         return stream.join(other, **time)  # type: ignore[arg-type]
     join = growth.rng.choice([stream.left_join, stream.outer_join])
     return join(other, **time, eager=growth.maybe(3))  # type: ignore[arg-type]
+
+
+def _meets_itself(stream: Stream, other: Stream) -> bool:
+    """Tell if one is a merge that holds the other: which side hears of a record first is our own.
+
+    All that reads a stream hears of it at once, before or after the merge; that matters where results without a
+    partner may be told before the other side has heard.
+    """
+    merges, others = (
+        {node for node in ancestors(one.node) if isinstance(node, Merge)} for one in (stream, other)
+    )
+    return merges != others and bool(sources(stream) & sources(other))
 
 
 WAYS: Final[Ways[Stream]] = (

@@ -6,7 +6,8 @@
     several that count    the kernel with the reference, for each key: each task has a time of its own,
                           and Streams one task
 
-What Streams does not have (rows with a time to live, some aggregates) the reference alone judges.
+What Streams or its judge does not have (rows with a time to live, some aggregates, windows in the place of
+others) the reference alone judges.
 
 The reference goes through a source partition by partition; so with one task it gets all records in one.
 """
@@ -31,6 +32,7 @@ from duolog.plan.nodes import (
     ForeignJoin,
     Node,
     Plan,
+    SelectKey,
     SetTime,
     StreamJoin,
     StreamTableJoin,
@@ -127,14 +129,21 @@ _NOT_JUDGED: Final = {
 
 
 def is_not_in_streams(plan: Plan) -> bool:
-    """Tell if the judge does not know something of a plan: rows with a time to live, some aggregates."""
+    """Tell if the judge does not know something of a plan.
+
+    Rows with a time to live, some aggregates, and keys in which other windows take the place of a record's own.
+    """
     folds = [node for node in plan.nodes if isinstance(node, AggregateNode)]
     computed = [expression for node in folds for _, expression in node.results]
     computed += [kept.add for node in folds for kept in node.accumulators]
     called = {part.function for one in computed for part in walk(one) if isinstance(part, Call)}
     types = " ".join(str(column.type) for node in folds for column in node.schema.value)
     lives = any(getattr(node, "ttl_ms", None) is not None for node in plan.nodes)
-    return lives or "STRUCT" in types or bool(called & _NOT_JUDGED)
+    other_windows = any(
+        isinstance(node, SelectKey) and node.schema.window not in (None, node.parent.schema.window)
+        for node in plan.nodes
+    )
+    return lives or other_windows or "STRUCT" in types or bool(called & _NOT_JUDGED)
 
 
 def depends_on_time(plan: Plan) -> bool:
