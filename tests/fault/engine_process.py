@@ -46,10 +46,12 @@ class EngineProcess:
         data_dir: Path,
         prefix: str,
         settings: Mapping[str, str],
+        *,
+        program: Path = PROGRAM,
     ) -> None:
         self.data_dir = data_dir
         self.checkpoint = data_dir / "checkpoints" / f"{prefix}journeys" / "spark"
-        self._command = [sys.executable, str(PROGRAM), bootstrap_servers, str(data_dir), prefix]
+        self._command = [sys.executable, str(program), bootstrap_servers, str(data_dir), prefix]
         self._settings = [f"{name}={value}" for name, value in settings.items()]
         self._process: subprocess.Popen[str] | None = None
         self._outlived: list[int] = []
