@@ -85,8 +85,8 @@ class Topology:
                 `window_end`.
             timestamp: the record's timestamp, if not the one that it has: a column or expression,
                 BIGINT milliseconds or TIMESTAMP, or `wall_clock()`. `row_time()` is its own.
-            invalid_timestamp: what becomes of a record whose timestamp is null or below 0: `fail`, `skip`, or
-                it gets the latest before it in its partition, `partition_time`. None: what the setting
+            invalid_timestamp: what becomes of a record whose timestamp is null, below 0 or behind the
+                year 294246: `fail`, `skip`, or it gets the latest before it in its partition, `partition_time`. None: what the setting
                 `default.timestamp.extractor` says, else as with records that cannot be read.
             start: where reading begins at the application's first start: "earliest", unless another is given, or
                 "latest", how long ago ("2 hours", a timedelta), or a time (a datetime, its text, or

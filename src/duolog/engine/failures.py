@@ -27,14 +27,6 @@ _DATA_LOSS_HINT: Final = (
     "Records were deleted (retention, or a topic made anew) before the query read them. "
     "Remove the application's checkpoint to start from what is still there."
 )
-# Says all there is to say; what Java says of it, behind that, is "long overflow".
-_NO_TIME_OF_SPARKS: Final = "KAFKA_MALFORMED_RECORD_TIMESTAMP"
-_NO_TIME_OF_SPARKS_HINT: Final = (
-    "No handler passes it over: Spark has no such time, which is behind the year 294246. Delete the "
-    "partition's records up to it (duolog topics delete-records), and remove the application's checkpoint "
-    "to compute everything again from what is left. The topic's message.timestamp.after.max.ms keeps such "
-    "records out."
-)
 # Of two that write the same entry of Spark's log, the second one is told this.
 _OTHER_OWNER: Final = "CONCURRENT_STREAM_LOG_UPDATE"
 _OTHER_OWNER_HINT: Final = "This process no longer owns the checkpoint. Let the other one go on, or end it and start again."
@@ -68,7 +60,6 @@ _HINTS: Final = (
     ("Read-only file system", f"Mount the file system for writing, {_AGAIN}"),
     ("No space left on device", f"Free space there, {_AGAIN}"),
     ("KAFKA_DATA_LOSS", _DATA_LOSS_HINT),
-    (_NO_TIME_OF_SPARKS, _NO_TIME_OF_SPARKS_HINT),
     ("OffsetOutOfRange", _DATA_LOSS_HINT),
     ("UnknownTopicOrPartition", "A topic was deleted while the query ran. Create it and restart."),
     (
@@ -170,11 +161,7 @@ def _written_at(message: str, places: Mapping[str, str]) -> str:
 def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
     """Return the error for a chain of causes, the outermost first."""
     # The kernel names the record; what is behind that says only why.
-    named = [
-        _sentence(cause.message)
-        for cause in causes
-        if cause.class_name in _IN_WORDS or cause.error_class == _NO_TIME_OF_SPARKS
-    ]
+    named = [_sentence(cause.message) for cause in causes if cause.class_name in _IN_WORDS]
     root = named[-1] if named else causes[-1] if causes else "unknown failure"
     classes = [cause.error_class for cause in causes if cause.error_class]
     # STREAM_FAILED says nothing: every failed query has it.

@@ -29,6 +29,7 @@ from duolog.engine.starts import as_spark_reads
 Trigger = Literal["micro-batch", "available-now", "real-time"]
 
 _ORDERED: Final = "org.duolog.kernel.OrderedKafka"
+_REAL_TIME: Final = "org.duolog.kernel.RealTimeKafka"
 # Half of the throughput of a micro-batch comes from these.
 _CONSUMER: Final = {
     "max.poll.records": "20000",
@@ -214,7 +215,7 @@ class Launcher:
             bound = sum(records_max.get(topic, largest) for topic in topics)
             options |= {"maxOffsetsPerTrigger": str(bound)}
             options |= self._horizon(horizon, topics)
-        kind = "kafka" if trigger == "real-time" else _ORDERED
+        kind = _REAL_TIME if trigger == "real-time" else _ORDERED
         # Its settings are copied when the query starts, and pinned in Spark's checkpoint.
         spark = self.session.spark_with(self.spec["shuffle_partitions"])
         records = spark.readStream.format(kind).options(**options).load()

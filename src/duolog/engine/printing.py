@@ -11,6 +11,8 @@ import json
 import sys
 from collections.abc import Iterator
 
+from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
+
 
 def write_printed(taken: str) -> None:
     """Write what was taken from the kernel, in its JSON form, to standard output."""
@@ -36,5 +38,7 @@ def lines_of(taken: str) -> Iterator[str]:
 
 
 def _time(timestamp_ms: int) -> str:
+    if not MILLISECONDS_MIN <= timestamp_ms <= MILLISECONDS_MAX:
+        return f"{timestamp_ms} ms"
     at = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=timestamp_ms)  # noqa: DTZ001 - UTC
     return f"{at.isoformat(timespec='milliseconds')}Z"

@@ -119,8 +119,8 @@ ENGINE_SETTINGS: Final = Settings(
             "deserialization.exception.handler",
             LOG_AND_CONTINUE,
             Kind.STRING,
-            "What becomes of a record whose bytes cannot be read, or whose timestamp is negative: "
-            "log_and_continue passes it over, log_and_fail ends the query.",
+            "What becomes of a record whose bytes cannot be read, or whose timestamp is negative or behind "
+            "the year 294246: log_and_continue passes it over, log_and_fail ends the query.",
             one_of(*HANDLERS),
         ),
         Setting(

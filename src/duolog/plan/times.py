@@ -17,7 +17,7 @@ INVALID: Final[tuple[str, ...]] = get_args(Invalid)
 
 @dataclass(frozen=True, slots=True)
 class SourceTimes:
-    """Which timestamp a record has, and what becomes of one that has none: null, or below 0.
+    """Which timestamp a record has, and what becomes of one that has none: null, below 0, or behind the year 294246.
 
     Where the value is null too, as of a deletion, `of` null means the record's own.
     """

@@ -3,17 +3,25 @@
 A table's topic is compacted: it holds the latest row of each key for ever, of windows too unless a retention is
 given: then rows go that much later than from a store of Kafka Streams. As many partitions as
 the plan says, else as many as the largest source topic, which is the number of tasks. Dead letters
-have one partition: they are few, and read by people.
+have one partition: they are few, and read by people. Results have the times of what they are made of: where a source
+topic takes times that are far ahead of the clock, they do.
 """
 
+import contextlib
 from collections.abc import Mapping
+from typing import Final
 
-from confluent_kafka.admin import NewTopic
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, NewTopic
 
+from duolog.core.units import HOUR_MS
 from duolog.plan.nodes import AggregateNode, Plan, Sink
 from duolog.plan.nodes.node import ancestors
 from duolog.plan.nodes.topics import FOR_EVER
 from duolog.runtime.topics import TABLE_CONFIG, admin_of, create, partition_counts
+
+_TIMEOUT_S: Final = 15.0
+_AHEAD: Final = "message.timestamp.after.max.ms"
 
 
 def create_result_topics(
@@ -27,19 +35,20 @@ def create_result_topics(
     """
     admin = admin_of(bootstrap_servers)
     there = partition_counts(admin, bootstrap_servers)
-    topics = result_topics(plan, there)
-    if dead_letter_topic is not None:
-        topics.append(NewTopic(dead_letter_topic, 1))
-    create(admin, [topic for topic in topics if topic.topic not in there])
+    missing = [topic for topic in result_topics(plan, there) if topic.topic not in there]
+    if missing and (ahead := _ahead(admin, [topic for topic in there if _is_read(plan, topic)])):
+        missing = [
+            NewTopic(of.topic, of.num_partitions, config={**(of.config or {}), **ahead})
+            for of in missing
+        ]
+    if dead_letter_topic is not None and dead_letter_topic not in there:
+        missing.append(NewTopic(dead_letter_topic, 1))
+    create(admin, missing)
 
 
 def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTopic]:
     """Return what each sink of `plan` wants, given the partitions of the topics that exist."""
-    read = [
-        count
-        for topic, count in partition_counts.items()
-        if any(source.reads_topic(topic) for source in plan.sources)
-    ]
+    read = [count for topic, count in partition_counts.items() if _is_read(plan, topic)]
     tasks = max(read, default=1)
     return [
         NewTopic(
@@ -50,6 +59,23 @@ def result_topics(plan: Plan, partition_counts: Mapping[str, int]) -> list[NewTo
         for sink in plan.sinks
         for topic in sink.topics
     ]
+
+
+def _is_read(plan: Plan, topic: str) -> bool:
+    return any(source.reads_topic(topic) for source in plan.sources)
+
+
+def _ahead(admin: AdminClient, read: list[str]) -> dict[str, str]:
+    """Return how far ahead of the clock a time may be, where a topic of these was told so."""
+    asked = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in read]
+    told = []
+    # Who may not ask goes on as if nothing was told.
+    with contextlib.suppress(KafkaException):
+        for answer in admin.describe_configs(asked).values() if asked else ():
+            entry = answer.result(_TIMEOUT_S)[_AHEAD]
+            if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value:
+                told.append(int(entry.value))
+    return {_AHEAD: str(max(told))} if max(told, default=0) > HOUR_MS else {}
 
 
 def _config(sink: Sink) -> dict[str, str]:

@@ -110,20 +110,6 @@ def test_a_failure_at_a_node_names_the_line_where_it_was_written(message: str, d
     assert failed.detail == detail
 
 
-def test_a_time_that_spark_does_not_have_is_told_with_its_record() -> None:
-    """Only "ArithmeticException: long overflow" was told."""
-    said = (
-        "[KAFKA_MALFORMED_RECORD_TIMESTAMP] Record at topic a partition 0 offset 3 has timestamp "
-        "value 1700000000000000000 that overflows."
-    )
-    named = Cause("KafkaIllegalStateException", said, "KAFKA_MALFORMED_RECORD_TIMESTAMP")
-
-    error = query_failed("q", [named, Cause("ArithmeticException", "long overflow", "")])
-
-    assert error.message == f'application "q" failed: {said}'
-    assert "message.timestamp.after.max.ms" in error.hint
-
-
 def test_a_kernel_of_other_sources_is_named_with_what_to_do() -> None:
     """UnrecognizedPropertyException with a name of a field was all that was said."""
     said = 'Unrecognized field "ttl" (class org.duolog.kernel.Spec$Node)'

@@ -1,6 +1,7 @@
 """Records that cannot be read, processed or written: failed with their name, or passed over."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -137,6 +138,18 @@ def test_a_record_that_cannot_be_read_is_a_dead_letter_too(
     assert (letter.topic, letter.value) == ("dead", value)
     assert dict(letter.headers)["__streams.errors.message"] == b"its value is no JSON"
     assert skipped(spark) == {"deserialization": 1}
+
+
+@pytest.mark.parametrize("ts", [-7, 4_000_000_000_000, 1_700_000_000_000_000_000])
+def test_a_dead_letter_has_a_time_that_its_topic_takes(open_driver: OpenDriver, ts: int) -> None:
+    """A broker refuses times that are ahead of its clock, and the query ended of that."""
+    driver = open_driver(doubled_spec(errors={"dead_letter_topic": "dead"}))
+    before = int(time.time() * 1000)
+
+    (letter,) = driver.pipe(flight("garbage", ts=ts))
+
+    assert letter.ts == 0 if ts < 0 else before <= letter.ts <= time.time() * 1000
+    assert dict(letter.headers)["__duolog.errors.timestamp"] == str(ts).encode()
 
 
 def test_a_negative_timestamp_is_told_where_the_record_is_read(open_driver: OpenDriver) -> None:

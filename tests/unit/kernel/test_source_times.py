@@ -73,3 +73,30 @@ def test_the_time_of_a_partition_goes_on_with_the_next_micro_batch(spark: SparkS
     assert [out.ts for out in first] == [3, 7, 7]
     assert [out.ts for out in second] == [out.ts for out in again] == [7, 9]
     assert [out.ts for out in third] == [9]
+
+
+FAR = (9_223_372_036_854_775, 1_700_000_000_000_000_000, 2**63 - 1)
+"""Behind the year 294246, as of microseconds and nanoseconds."""
+
+
+@pytest.mark.parametrize("ts", FAR)
+def test_a_time_that_spark_does_not_have_is_none(spark: SparkSession, ts: int) -> None:
+    """No handler could pass such a record over."""
+    own = timed_spec("ts", "skip")
+    computed = timed_spec("p0.delay", "skip")
+    partition_time = timed_spec("p0.delay", "partition_time")
+
+    assert KernelDriver(spark, own).batch(flights(1, ts=ts)) == []
+    assert [out.ts for out in KernelDriver(spark, computed).batch(flights(7, ts, 8))] == [7, 8]
+    later = KernelDriver(spark, partition_time).batch(flights(7, ts, 8))
+    assert [out.ts for out in later] == [7, 7, 8]
+    with pytest.raises(Exception, match="its timestamp is behind the year 294246"):
+        KernelDriver(spark, timed_spec("ts", "fail")).batch(flights(1, ts=ts))
+
+
+def test_the_last_time_that_spark_has_is_one(spark: SparkSession) -> None:
+    last = FAR[0] - 1
+
+    assert [out.ts for out in KernelDriver(spark, timed_spec("ts")).batch(flights(1, ts=last))] == [
+        last
+    ]

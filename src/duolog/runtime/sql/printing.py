@@ -18,6 +18,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.sql.answers import Rows
+from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
 
 COLUMNS: Final = (("rowtime", "STRING"), ("key", "STRING"), ("value", "STRING"), ("partition", "INTEGER"),
                   ("key format", "STRING"), ("value format", "STRING"))  # fmt: skip
@@ -135,5 +136,7 @@ def _text(data: bytes) -> str | None:
 
 
 def _moment(ms: int) -> str:
+    if not MILLISECONDS_MIN <= ms <= MILLISECONDS_MAX:
+        return f"{ms} ms"
     at = dt.datetime.fromtimestamp(ms / 1000, dt.UTC)
     return f"{at:%Y/%m/%d %H:%M:%S}.{ms % 1000:03d} Z"

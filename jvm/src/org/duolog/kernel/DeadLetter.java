@@ -44,8 +44,16 @@ final class DeadLetter {
     all.add(header("topic", sourceTopic));
     all.add(header("partition", String.valueOf(origin.partition())));
     all.add(header("offset", String.valueOf(origin.offset())));
-    return letter(
-        topic, encodedOrigin, Math.max(0, origin.ts()), origin.key(), origin.value(), all);
+    long ts = timeOf(origin);
+    if (ts != origin.ts()) {
+      all.add(plain("__duolog.errors.timestamp", String.valueOf(origin.ts())));
+    }
+    return letter(topic, encodedOrigin, ts, origin.key(), origin.value(), all);
+  }
+
+  /** The record's time, or the nearest that a topic takes: it is negative, or ahead of the clock. */
+  static long timeOf(Origin origin) {
+    return Math.max(0, Math.min(origin.ts(), System.currentTimeMillis()));
   }
 
   /** The next smaller form of a letter that its topic does not take; null where there is none. */
@@ -84,12 +92,15 @@ final class DeadLetter {
   }
 
   private static Header header(String name, String value) {
-    return new RecordHeader(
-        HEADER + name, value == null ? null : value.getBytes(StandardCharsets.UTF_8));
+    return plain(HEADER + name, value);
   }
 
   private static Header leftOut(String what) {
-    return new RecordHeader("__duolog.errors.left.out", what.getBytes(StandardCharsets.UTF_8));
+    return plain("__duolog.errors.left.out", what);
+  }
+
+  private static Header plain(String name, String value) {
+    return new RecordHeader(name, value == null ? null : value.getBytes(StandardCharsets.UTF_8));
   }
 
   private static String stackTrace(Exception cause) {

@@ -15,7 +15,7 @@ import org.apache.spark.util.LongAccumulator;
  * A source's way in: Kafka's bytes become rows, pass the nodes before the first cut, and leave as
  * envelopes.
  *
- * <p>A record that cannot be read, or whose timestamp is negative, goes to the handler of
+ * <p>A record that cannot be read, or whose timestamp is none, goes to the handler of
  * deserialization errors.
  * Threads: each task has its own deserialized copy.
  */

@@ -79,7 +79,9 @@ public final class OrderedKafka implements TableProvider {
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
       return new OrderedStream(
-          kafka.toMicroBatchStream(checkpointLocation), options, Horizon.of(options));
+          FarTimes.reach(kafka.toMicroBatchStream(checkpointLocation)),
+          options,
+          Horizon.of(options));
     }
   }
 }

@@ -55,7 +55,7 @@ final class ProcessingLog {
         0,
         null,
         bytes(entry),
-        Math.max(0, origin.ts()),
+        DeadLetter.timeOf(origin),
         Headers.encode(new ArrayList<>()),
         encodedOrigin,
         UTF8String.fromString(logTopic),

@@ -6,13 +6,18 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * The timestamps of a source's records: their own, or computed of them; and what becomes of those that
- * have none, where it is null or negative.
+ * have none, where it is null, negative, or behind what Spark has: the year 294246.
  *
  * <p>Threads: a {@link Run} is one task's. Source: Kafka Streams TimestampExtractor and those that it
  * has, FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp.
  */
 final class Timestamps implements Serializable {
   private static final long serialVersionUID = 1L;
+
+  /** The first timestamp that is none: Spark counts microseconds in a long. */
+  static final long END_MS = Long.MAX_VALUE / 1000;
+
+  private static final long NONE = -1;
 
   private final String applicationId;
   private final int source;
@@ -66,8 +71,7 @@ final class Timestamps implements Serializable {
 
     /** The record's timestamp; negative where it has none, which {@link #problem} tells of. */
     long of(SourceRecord record, InternalRow parsed) {
-      problem = "its timestamp is " + record.getTs();
-      long ts = computed == null ? record.getTs() : computed(parsed);
+      long ts = computed == null ? valid(record.getTs()) : computed(parsed);
       if (times != null) {
         ts = ts < 0 ? instead(record) : ts;
         times.observe(record, ts);
@@ -88,14 +92,23 @@ final class Timestamps implements Serializable {
 
     private long computed(InternalRow parsed) {
       UnsafeRow row = computed.apply(parsed);
-      problem = "its timestamp is " + (row.isNullAt(0) ? "null" : row.getLong(0));
-      return row.isNullAt(0) ? -1 : row.getLong(0);
+      if (row.isNullAt(0)) {
+        problem = "its timestamp is null";
+        return NONE;
+      }
+      return valid(row.getLong(0));
+    }
+
+    private long valid(long ts) {
+      boolean far = ts >= END_MS;
+      problem = far ? "its timestamp is behind the year 294246" : "its timestamp is " + ts;
+      return far ? NONE : ts;
     }
 
     /** The time of its partition; where none is known, the timestamp that it has itself. */
     private long instead(SourceRecord record) {
       long known = times.before(record);
-      return known == PartitionTimes.UNKNOWN ? record.getTs() : known;
+      return known == PartitionTimes.UNKNOWN ? valid(record.getTs()) : known;
     }
   }
 }
