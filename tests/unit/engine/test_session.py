@@ -177,7 +177,8 @@ def test_a_jvm_is_killed_by_who_is_in_a_hurry_unless_others_have_a_share_in_it(
     running.owners |= {first, second}
 
     first.end_now()
-    assert busy.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        busy.wait(0.3)
 
     running.owners.discard(second)
     first.end_now()
