@@ -60,8 +60,11 @@ class ClassArchive:
         if self.exists:
             option = f"-XX:SharedArchiveFile={self.kept}"
         elif write:
-            # Code that is run unchecked: nobody else may write there.
-            self.kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                # Code that is run unchecked: nobody else may write there.
+                self.kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError:  # A cache that can only be read, say.
+                return ""
             option = f"-XX:ArchiveClassesAtExit={self.arriving}"
         else:
             return ""
@@ -70,16 +73,19 @@ class ClassArchive:
     def take_over(self) -> None:
         """Take what JVMs have written whole; the oldest archives go, as one is 190 MB, and so do abandoned parts."""
         for arriving in list(self._arriving()):
-            # Of two that come to the same file one is late.
-            with contextlib.suppress(FileNotFoundError):
+            # Of two that come to the same file one is late; and a cache may be one that can only be read.
+            with contextlib.suppress(OSError):
                 if _is_whole(arriving):
                     arriving.replace(self.kept)
                 elif time.time() - arriving.stat().st_mtime > _ABANDONED_AFTER_S:
                     arriving.unlink()
         # Several, because two installations of one user would take each other's away.
-        by_age = sorted(self.kept.parent.glob("*.jsa"), key=lambda file: file.stat().st_mtime_ns)
-        for outdated in by_age[:-_KEPT_MAX]:
-            outdated.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # Another process may do the same.
+            by_age = sorted(
+                self.kept.parent.glob("*.jsa"), key=lambda file: file.stat().st_mtime_ns
+            )
+            for outdated in by_age[:-_KEPT_MAX]:
+                outdated.unlink()
 
     def _arriving(self) -> Iterator[Path]:
         return self.kept.parent.glob(f"{self.kept.stem}.*.{_ARRIVING}")

@@ -64,8 +64,7 @@ class JavaEnd:
         """Take what was written once the JVM has ended; where this process ends first, the next start does it."""
         assert self.archive is not None
         self.process.wait()
-        with contextlib.suppress(OSError):
-            self.archive.take_over()
+        self.archive.take_over()
 
 
 def _yield_to_others(pid: int) -> None:

@@ -101,6 +101,12 @@ def test_another_jar_makes_another_archive_and_of_four_the_oldest_goes(
     assert [archive.exists for archive in kept] == [False, True, True, True]
 
 
+def test_where_nothing_can_be_kept_nothing_is_written(tmp_path: Path, jar: Path) -> None:
+    (tmp_path / "cache").write_text("no directory")
+
+    assert archive_of(tmp_path, jar).java_options(write=True) == ""
+
+
 def test_only_the_owner_may_write_where_archives_are(tmp_path: Path, jar: Path) -> None:
     archive = archive_of(tmp_path, jar)
 
