@@ -141,7 +141,7 @@ def _all_of(consumer: Consumer, topic: str) -> Iterator[Any]:
         at = 0
         while at < end:
             for message in consumer.consume(min(1000, end - at), 5):
-                at += 1
+                at = (message.offset() or 0) + 1
                 yield message
 
 
