@@ -50,6 +50,12 @@ def beyond_column(query: exp.Expr, source: SourceInfo) -> exp.Column | None:
     return next((one for one in query.find_all(exp.Column) if one.name == ROWTOPIC), None)
 
 
+def changes_of(query: exp.Expr) -> exp.Expr | None:
+    """Return where a query reads the changes of a table, None if it does not."""
+    changes = (table.args.get("changes") for table in query.find_all(exp.Table))
+    return next((one for one in changes if one is not None), None)
+
+
 def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: str) -> None:
     """Refuse in strict what ksqlDB's grammar does not have; `text` is the statement as it is written.
 
@@ -61,10 +67,9 @@ def ensure_readable_by_ksqldb(query: exp.Expression, settings: Settings, text: s
     header = query.find(nodes.HeaderItem)
     if header is not None and (at := place_of(header)):
         raise syntax_error(at, "Expecting ',' or 'FROM', found 'HEADER'", text)
-    table = query.find(exp.Table)
-    changes = table.args.get("changes") if table is not None else None
-    if changes is not None and (at := place_of(changes)):
-        raise syntax_error(at, "Expecting 'SELECT', found 'CHANGES'", text)
+    if (changes := changes_of(query)) is not None and (at := place_of(changes)):
+        wanted = "'SELECT'" if place_of(query) == at else "a stream or table"
+        raise syntax_error(at, f"Expecting {wanted}, found 'CHANGES'", text)
     named = query.args.get("with_")
     if named is not None and (at := place_of(named)):
         raise syntax_error(at, "Expecting 'SELECT', found 'WITH'", text)

@@ -129,7 +129,7 @@ def _names(
     headers = [one for one in source.headers if one.name in {name.name for name in columns}]
     refused = [one.name for one in headers if strict or one.role == "HEADERS"]
     if isinstance(node, nodes.AssertValues):
-        refused = [one.name for one in headers]
+        refused = [one.name for one in headers if one.role == "HEADERS"]
     if refused:
         raise SqlError(
             f"Cannot insert into HEADER columns: {', '.join(refused)}",

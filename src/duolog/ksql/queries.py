@@ -222,8 +222,6 @@ def pushed_select(state: SessionState, query: exp.Query, text: str) -> exp.Selec
 
 def _as_select(query: exp.Query) -> exp.Select:
     match query:
-        case exp.Select() if query.args.get("distinct"):
-            raise _not_pushed("DISTINCT", query)
         case exp.Select():
             return query
         case exp.SetOperation() if query.args.get("distinct"):

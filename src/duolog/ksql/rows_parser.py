@@ -14,6 +14,7 @@ from sqlglot import Token, TokenType, exp
 
 from duolog.ksql import nodes
 from duolog.ksql.query_parser import Clause, QueryParser
+from duolog.ksql.words import RESERVED
 
 _SETS: Final[dict[str, type[exp.SetOperation]]] = {
     "UNION": exp.Union,
@@ -189,12 +190,26 @@ class RowsParser(QueryParser):
     # What is read.
 
     def _source(self) -> exp.Expression:
+        if self._at_changes():
+            token = self._curr
+            self._advance(2)
+            table = super()._source()
+            table.set("changes", self.expression(exp.Var(this="CHANGES"), token))
+            return table
         if not self._opens_query():
             return super()._source()
         found = self._subquery()
         if self.take_word("AS") or (self.at_name() and not self._at_clause()):
             found.set("alias", exp.TableAlias(this=self.identifier("an alias")))
         return found
+
+    def _at_changes(self) -> bool:
+        """Tell if CHANGES OF a table comes next: CHANGES may be a name too, and OF an alias."""
+        table = self._ahead(2)
+        if table is None or not self.at_word("CHANGES", "OF"):
+            return False
+        named = table.token_type == TokenType.VAR and table.text.upper() not in RESERVED
+        return named or table.token_type == TokenType.IDENTIFIER
 
     def _join(self) -> nodes.SourceJoin | None:
         token = self._curr

@@ -27,6 +27,25 @@ def test_rows_of_a_table_are_inserted_into_a_stream() -> None:
     assert (made.topic, [source.name for source in made.sources]) == ("log", ["CITIES"])
 
 
+def test_they_are_read_as_any_stream() -> None:
+    written = run(
+        "CREATE STREAM made AS SELECT c.city, people AS p FROM CHANGES OF cities AS c",
+        ("cities", "Bonn", {"PEOPLE": 4}, 0),
+        ("cities", "Bonn", {"PEOPLE": 5}, 1),
+    )
+
+    assert written == [("Bonn", {"P": 4}, 0), ("Bonn", {"P": 5}, 1)]
+
+
+def test_a_stream_may_be_called_changes() -> None:
+    made = planned(
+        "CREATE STREAM changes (id INT KEY, n INT) WITH (kafka_topic='c', format='JSON', partitions=1);"
+        "CREATE STREAM made AS SELECT of.n, of.id FROM changes of WHERE n > 1"
+    )
+
+    assert [source.name for source in made.sources] == ["CHANGES"]
+
+
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
@@ -45,3 +64,6 @@ def test_what_has_no_changes_is_refused(statement: str, told: str) -> None:
 def test_strict_cannot_read_it() -> None:
     with pytest.raises(SqlError, match="Expecting 'SELECT', found 'CHANGES'"):
         planned("CREATE STREAM made AS CHANGES OF cities", STRICT)
+
+    with pytest.raises(SqlError, match="Expecting a stream or table, found 'CHANGES'"):
+        planned("CREATE STREAM made AS SELECT city, people FROM CHANGES OF cities", STRICT)

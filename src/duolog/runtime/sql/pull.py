@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from duolog.ksql.beyond import beyond_column
+from duolog.ksql.beyond import beyond_column, changes_of
 from duolog.ksql.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
@@ -69,6 +69,12 @@ def told(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], ...]:
 def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
     """Refuse what goes to a topic; and what ksqlDB refuses, where that is asked for."""
     ensure_no_headers(statement)
+    if (changes := changes_of(statement)) is not None:
+        raise SqlError(
+            "A query that answers what is there now reads no CHANGES OF a table.",
+            at=place_of(changes),
+            hint="Write EMIT CHANGES behind it, or read the table.",
+        )
     settings = engine.session.state.settings
     if not settings.strict:
         return

@@ -2,7 +2,8 @@
 
     SELECT k, COUNT(*) FROM s GROUP BY k EMIT CHANGES     plan ─▶ Spark ─▶ topic __push-… ─▶ rows
 
-The plan is that of a persistent query. A row of a table that goes is its key with nulls.
+The plan is that of a persistent query. A row of a table that goes is its key with nulls. A row of SELECT DISTINCT comes once: those
+that came are kept in memory.
 """
 
 import shutil
@@ -15,6 +16,8 @@ from sqlglot import exp
 
 from duolog.core.errors import SerdeError
 from duolog.ksql import nodes, settings
+from duolog.ksql.aggregates import aggregates_in
+from duolog.ksql.beyond import changes_of
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planner import Planned, plan_query
 from duolog.ksql.properties import SELECTED, Properties
@@ -28,6 +31,7 @@ from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.duck.selects import ResultColumn
 from duolog.runtime.sql.needs import Engine, Planning
 from duolog.runtime.sql.pushed import Coming
+from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topic_values import TopicValues
 
@@ -92,6 +96,11 @@ class Chosen:
             ResultColumn(_unnumbered(found[at].name), found[at].type) for at in order
         )
         self.columns = tuple((one.name, sql_name(one.type)) for one in self.results)
+        self.tells_gone = self.planned.is_table or changes_of(select) is not None
+        """Whether a row that goes is told: its key with nulls."""
+        grouped = select.args.get("group") or aggregates_in(*select.expressions)
+        self.once = select.args.get("distinct") is not None and not grouped
+        """Whether each row is told once, however often it comes."""
 
     def _plan(self, select: exp.Select) -> Planned:
         try:
@@ -181,7 +190,8 @@ class _TransientRows(TopicReader):
         self._engine = engine
         self._plan = chosen.planned.plan
         self._places = chosen.places
-        self._is_table = chosen.planned.is_table
+        self._tells_gone = chosen.tells_gone
+        self._once: set[object] | None = set() if chosen.once else None
         self._values = TopicValues([sink])
         self._application_id = application_id
         self._query: RunningQuery | None = None
@@ -201,12 +211,17 @@ class _TransientRows(TopicReader):
         try:
             key = self._values.key_row(message.key()) or ()
             value = self._values.value_row(message.value()) or self._no_value
-            if message.value() is None and not self._is_table:
+            if message.value() is None and not self._tells_gone:
                 return
         except SerdeError:
             return
-        row = (*key, *value)
-        self._rows.append(tuple(row[at] for at in self._places))
+        whole = (*key, *value)
+        row = tuple(whole[at] for at in self._places)
+        if self._once is not None:
+            if (told := hashable(row)) in self._once:
+                return
+            self._once.add(told)
+        self._rows.append(row)
 
     def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
         if self.read_on(timeout_s) == 0 and self._query is not None and self._query.has_ended:

@@ -6,6 +6,7 @@ written ─▶ record 0, 1, 2, …     one list over all topics, in the order of
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from duolog.engine.settings import OF_SQL
 from duolog.ksql.session import PersistentQuery
@@ -28,7 +29,9 @@ class _Running:
             query.planned.plan,
             tasks=1,
             cache_bytes_max=0,
-            errors=OF_SQL,
+            errors=replace(OF_SQL, dead_letter_topic=query.dead_letters)
+            if query.dead_letters
+            else OF_SQL,
             topics=tuple(self.topics),
         )
 

@@ -20,7 +20,7 @@ from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.state import InsertedRow
 from duolog.testing.qtt.bytes import decode, dumps, unwindowed
 from duolog.testing.qtt.comparison import same
-from duolog.testing.reference import SourceRecord
+from duolog.testing.reference import SinkRecord, SourceRecord
 from duolog.testing.rows_written import computed
 from duolog.testing.sql.files import SqlTest
 from duolog.testing.sql.mesh import Mesh
@@ -151,7 +151,18 @@ class _Run:
                 f"the next row of {source.name} is another one",
                 detail=f"Expected: {expected}\nfound:    {told.of(key, found.value)}",
             )
+        self._ensure_headers(row, wanted, found)
         self._ensure_times(row, wanted.timestamp_ms, found, window, bounds)
+
+    def _ensure_headers(self, row: InsertedRow, wanted: SinkRecord, found: SourceRecord) -> None:
+        """Compare the headers that are claimed: the last one of each name, as readers see it."""
+        last = dict(found.headers)
+        for name, value in wanted.headers:
+            if last.get(name) != value:
+                raise AssertionFailed(
+                    f"header '{name}' of the next row of {row.source.name} is another one",
+                    detail=f"Expected: {value!r}\nfound:    {last.get(name)!r}",
+                )
 
     def _ensure_times(
         self,

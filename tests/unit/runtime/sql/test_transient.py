@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing.cluster import EmbeddedCluster
@@ -43,3 +44,36 @@ def test_groups_of_windows_come_as_they_are_selected_and_leave_nothing(engine: S
     topics = AdminClient({"bootstrap.servers": engine.bootstrap}).list_topics(timeout=10).topics
     assert not [name for name in topics if name.startswith("__push-")]
     assert not [*(engine.data / "checkpoints").glob("push-*")]
+
+
+def test_each_row_of_distinct_comes_once(engine: SqlEngine) -> None:
+    list(
+        engine.execute(
+            "CREATE STREAM d (id INT KEY, v INT) WITH (kafka_topic='d', value_format='JSON', partitions=3);"
+            "INSERT INTO d VALUES (1, 7); INSERT INTO d VALUES (2, 7); INSERT INTO d VALUES (3, 8);"
+        )
+    )
+    (rows,) = engine.execute("SELECT DISTINCT v FROM d EMIT CHANGES;")
+    assert isinstance(rows, Rows)
+    found = [next(rows.rows), next(rows.rows)]
+    list(engine.execute("INSERT INTO d VALUES (4, 8); INSERT INTO d VALUES (5, 9);"))
+
+    assert rows.columns == (("V", "INTEGER"),)
+    assert sorted(found) == [(7,), (8,)]
+    assert next(rows.rows) == (9,)
+    rows.close()
+
+
+def test_changes_of_a_table_come_with_those_that_delete(engine: SqlEngine) -> None:
+    list(
+        engine.execute(
+            "CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH (kafka_topic='t', value_format='JSON', partitions=1);"
+            "INSERT INTO t VALUES (1, 7); INSERT INTO t VALUES (1, 8); DELETE FROM t WHERE id = 1;"
+        )
+    )
+    (rows,) = engine.execute("SELECT v + 1 AS w, id FROM CHANGES OF t EMIT CHANGES LIMIT 3;")
+
+    assert isinstance(rows, Rows)
+    assert list(rows) == [(8, 1), (9, 1), (None, 1)]
+    with pytest.raises(SqlError, match="reads no CHANGES OF"):
+        list(engine.execute("SELECT * FROM CHANGES OF t;"))
