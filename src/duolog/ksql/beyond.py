@@ -50,9 +50,10 @@ def beyond_column(query: exp.Expr, source: SourceInfo) -> exp.Column | None:
     return next((one for one in query.find_all(exp.Column) if one.name == ROWTOPIC), None)
 
 
-def changes_of(query: exp.Expr) -> exp.Expr | None:
+def changes_of(query: exp.Expr) -> exp.Expression | None:
     """Return where a query reads the changes of a table, None if it does not."""
-    changes = (table.args.get("changes") for table in query.find_all(exp.Table))
+    found = query.find_all(exp.Table)
+    changes: list[exp.Expression | None] = [table.args.get("changes") for table in found]
     return next((one for one in changes if one is not None), None)
 
 

@@ -35,6 +35,9 @@ def make_topics(
         planned = done.query.planned
         for source in planned.sources:
             _ensure_there(source, there, node)
+        if (letters := done.query.dead_letters) and letters not in there:
+            # Now, and not when the query begins: the next statement may declare a stream over it.
+            topics.create(letters, 1, None, {})
     if not isinstance(node, nodes.CreateSource):
         return []
     source = state.catalog.sources[node.this.name]

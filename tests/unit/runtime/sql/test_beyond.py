@@ -123,7 +123,9 @@ def test_a_query_begins_at_the_ends_of_all_topics_and_knows_its_dead_letters_lat
             f"CREATE STREAM b {columns} WITH (kafka_topic='{service}x-b', partitions=1, value_format='JSON');"
             f"CREATE STREAM x {columns} WITH (topic_pattern='{service}x-.', value_format='JSON');"
             "INSERT INTO a VALUES ('a', 1); SET 'errors.dead.letter.queue.topic.name' = 'letters';"
-            f"CREATE STREAM o WITH (kafka_topic='{service}o') AS SELECT * FROM x;",
+            f"CREATE STREAM o WITH (kafka_topic='{service}o') AS SELECT * FROM x;"
+            # The topic is there before the query is.
+            "CREATE STREAM letters (k STRING KEY) WITH (kafka_topic='letters', value_format='JSON');",
         )
         assert engine.wait_settled(20)
 
