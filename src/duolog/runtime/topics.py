@@ -3,6 +3,7 @@
 from concurrent.futures import Future
 from typing import Any, Final
 
+from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -49,10 +50,11 @@ def create(admin: AdminClient, wanted: list[NewTopic]) -> None:
 def _wait(name: str, future: Future[Any]) -> None:
     try:
         future.result(_TIMEOUT_S)
-    except KafkaException as error:
-        if error.args[0].code() != _ALREADY_EXISTS:
+    except (KafkaException, TimeoutError) as error:
+        # Of a broker that is away the client says nothing in time.
+        silent = ClientError(ClientError.REQUEST_TIMED_OUT)
+        told = error.args[0] if isinstance(error, KafkaException) else silent
+        if told.code() != _ALREADY_EXISTS:
             raise KafkaError(
-                f'could not create topic "{name}"',
-                code=error.args[0].code(),
-                detail=error.args[0].str(),
+                f'could not create topic "{name}"', code=told.code(), detail=told.str()
             ) from error

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient
 
 from duolog.core.errors import KafkaError
@@ -148,8 +149,10 @@ def owner_of(bootstrap: str, service_id: str) -> str:
     try:
         asked = admin.describe_consumer_groups([group], request_timeout=_TIMEOUT_S)
         described = asked[group].result(_TIMEOUT_S)
-    except KafkaException as error:
-        told = error.args[0]
+    except (KafkaException, TimeoutError) as error:
+        # Of a broker that is away the client says nothing in time.
+        silent = ClientError(ClientError.REQUEST_TIMED_OUT)
+        told = error.args[0] if isinstance(error, KafkaException) else silent
         raise KafkaError(
             f'cannot ask for group "{group}"', code=told.code(), detail=told.str()
         ) from error
