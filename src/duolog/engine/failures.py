@@ -25,7 +25,8 @@ _DAMAGE_HINT: Final = (
 )
 _DATA_LOSS_HINT: Final = (
     "Records were deleted (retention, or a topic made anew) before the query read them. "
-    "Remove the application's checkpoint to start from what is still there."
+    "Remove the application's checkpoint to start from what is still there; in micro-batches the setting "
+    "lost.records.handler=log_and_continue goes on from there."
 )
 # Of two that write the same entry of Spark's log, the second one is told this.
 _OTHER_OWNER: Final = "CONCURRENT_STREAM_LOG_UPDATE"

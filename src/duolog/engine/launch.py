@@ -252,6 +252,10 @@ class Launcher:
     def _horizon(self, name: str, topics: list[str]) -> dict[str, str]:
         """Return what lets the topics of this query end their micro-batches at one time."""
         options = {"horizon": name, "horizon.table": str(self._is_table(topics[0])).lower()}
+        options |= {
+            "horizon.application": self.application_id,
+            "horizon.lost": self.config.lost_records,
+        }
         options["horizon.global"] = str(topics[0] in self.global_topics).lower()
         planned = self.checkpoint.planned_positions()
         if start := {topic: planned[topic] for topic in topics if topic in planned}:

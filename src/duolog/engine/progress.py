@@ -22,7 +22,7 @@ class Skipped:
     """
 
     stage: str
-    """What failed: deserialization, processing, production."""
+    """What failed: deserialization, processing, production; or retention, which was faster than the query."""
     reason: str
     at: str
     """The node or the topic where it failed; empty where the stage says it all."""
@@ -36,7 +36,12 @@ class Skipped:
     value: str | None = None
 
     def __str__(self) -> str:
-        verb = {"deserialization": "read", "processing": "process", "production": "write"}
+        verb = {
+            "deserialization": "read",
+            "processing": "process",
+            "production": "write",
+            "retention": "read",
+        }
         records = "1 record" if self.count == 1 else f"{self.count:,} records"
         whence = f' of topic "{self.topic}"' if self.topic else ""
         at = f" at {self.at}" if self.at else ""

@@ -140,6 +140,15 @@ ENGINE_SETTINGS: Final = Settings(
             one_of(*HANDLERS),
         ),
         Setting(
+            "lost.records.handler",
+            LOG_AND_CONTINUE,
+            Kind.STRING,
+            "What becomes of a query whose next records were deleted before it has read them, by retention say: "
+            "log_and_continue goes on with the first one that is left and counts the others, log_and_fail ends the "
+            "query. In real-time mode the query ends.",
+            one_of(*HANDLERS),
+        ),
+        Setting(
             "errors.dead.letter.queue.topic.name",
             "",
             Kind.STRING,
@@ -211,6 +220,8 @@ class EngineConfig:
     errors: ErrorHandling = ErrorHandling()
     interval_ms: int = MICRO_BATCH_INTERVAL_MS
     """How long an idle query in micro-batches waits before it looks for records again."""
+    lost_records: str = LOG_AND_CONTINUE
+    """What becomes of a query whose next records were deleted before it has read them."""
     timestamp_extractor: str = ""
     writes_class_archive: bool = False
     """Whether a session that finds no archive of classes makes it as it ends."""
@@ -257,6 +268,7 @@ class EngineConfig:
                 str(values["production.exception.handler"]),
                 str(values["errors.dead.letter.queue.topic.name"]) or None,
             ),
+            lost_records=str(values["lost.records.handler"]),
             timestamp_extractor=str(values["default.timestamp.extractor"]),
             writes_class_archive=bool(values["class.archive"]),
         )

@@ -60,15 +60,7 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
         case exp.Between():
             low, high = formatted(node.args["low"]), formatted(node.args["high"])
             return f"({formatted(node.this)} BETWEEN {low} AND {high})"
-        case exp.Subquery() | exp.Exists() | exp.Query():
-            return "EXISTS (SELECT …)" if isinstance(node, exp.Exists) else "(SELECT …)"
-        case exp.Window():
-            return f"{formatted(node.this)} OVER (…)"
-        case exp.Filter():
-            return f"{formatted(node.this)} FILTER (…)"
-        case exp.In() if node.args.get("query") is not None:
-            return f"({formatted(node.this)} IN (SELECT …))"
-        case exp.In():
+        case exp.In() if not node.args.get("query"):
             return f"({formatted(node.this)} IN ({_listed(node.expressions)}))"
         case exp.Escape():
             return f"({formatted(node.this)[1:-1]} ESCAPE {formatted(node.expression)})"
@@ -104,6 +96,23 @@ def formatted(node: exp.Expression) -> str:  # noqa: PLR0911, PLR0912 - a table 
         case exp.Binary():
             sign = SIGNS[type(node)]
             return f"({formatted(node.this)} {sign} {formatted(node.expression)})"
+        case _:
+            return _of_rows(node)
+
+
+def _of_rows(node: exp.Expression) -> str:
+    """Return what only a SELECT that answers may have; a query in it is not told again."""
+    match node:
+        case exp.Query():
+            return "(SELECT …)"
+        case exp.Exists():
+            return "EXISTS (SELECT …)"
+        case exp.Window():
+            return f"{formatted(node.this)} OVER (…)"
+        case exp.Filter():
+            return f"{formatted(node.this)} FILTER (…)"
+        case exp.In():
+            return f"({formatted(node.this)} IN (SELECT …))"
         case _:
             raise AssertionError(type(node))
 

@@ -456,7 +456,10 @@ def test_an_application_that_runs_is_not_started_again_by_another_engine(bench: 
         pass
 
 
-def test_records_that_were_deleted_before_they_were_read_fail_the_query(bench: Bench) -> None:
+@pytest.mark.parametrize("handler", ["log_and_continue", "log_and_fail"])
+def test_records_that_were_deleted_before_they_were_read_are_counted_or_end_the_query(
+    bench: Bench, handler: str
+) -> None:
     """Retention, or somebody, was faster than the query."""
     bench.produce([*airlines(1), *flights(range(90), lambda number: 1 + number)])
     with bench.running("micro-batch") as query:
@@ -467,7 +470,17 @@ def test_records_that_were_deleted_before_they_were_read_fail_the_query(bench: B
         deleted.result(30)
     bench.produce(flights(range(180, 200), lambda number: 1 + number))
 
-    query = Engine(bench.config).start(bench.plan(), f"app-{bench.prefix}", "micro-batch")
+    engine = Engine(replace(bench.config, lost_records=handler))
+    query = engine.start(bench.plan(), f"app-{bench.prefix}", "micro-batch")
+    if handler == "log_and_continue":
+        assert query.wait_until_caught_up(WAIT_S)
+        (lost,) = query.skipped()
+        counted = query.progress()
+        query.stop()
+        assert (counted.skipped, counted.records_in) == ({"retention": 90}, 20)
+        assert (lost.count, lost.topic) == (90, bench.topic("flights"))
+        assert "cannot read 90 records" in str(lost)
+        return
     with pytest.raises(QueryFailed) as caught:
         query.wait(WAIT_S)
 

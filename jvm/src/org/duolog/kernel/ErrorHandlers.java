@@ -23,7 +23,10 @@ final class ErrorHandlers implements Serializable {
     PRODUCTION("write"),
 
     /** An aggregate was to take it: processing that SQL lets no record pass over. */
-    AGGREGATION("process");
+    AGGREGATION("process"),
+
+    /** It was deleted before it was read; {@link LostRecords} decides. */
+    RETENTION("read");
 
     final String verb;
 

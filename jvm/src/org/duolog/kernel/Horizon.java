@@ -92,6 +92,12 @@ final class Horizon {
     return end;
   }
 
+  /** Where the records of a micro-batch begin that are still there. */
+  Offset present(LostRecords lost, Offset start, Offset end) {
+    Map<TopicPartition, Long> begins = lost.passedOver(start, end, times);
+    return begins.equals(read(start)) ? start : streams.get(0).deserializeOffset(write(begins));
+  }
+
   private void plan() {
     List<Share> shares = new ArrayList<>();
     for (OrderedStream stream : streams) {

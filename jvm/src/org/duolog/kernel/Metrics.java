@@ -43,6 +43,15 @@ public final class Metrics {
     return counted <= LOGGED_MAX || counted % LOGGED_EVERY == 0;
   }
 
+  /** Counts records that were deleted before they were read, of one partition, from an offset on. */
+  void lost(String topic, int partition, long offset, long count) {
+    ErrorHandlers.Stage stage = ErrorHandlers.Stage.RETENTION;
+    String reason = "deleted before they were read";
+    samples.add(
+        new Skipped.Sample(stage.counter(), topic, partition, offset, null, null, "", reason), count);
+    skipped.computeIfAbsent(stage, unused -> new LongAdder()).add(count);
+  }
+
   /** Counts a record that came too late for a window, by operator. */
   void late(String operator) {
     late.computeIfAbsent(operator, unused -> new LongAdder()).increment();

@@ -12,7 +12,8 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A topic's stream as Spark's Kafka source reads it, but for the ends of its micro-batches.
+ * A topic's stream as Spark's Kafka source reads it, but for the ends of its micro-batches, and
+ * for records that are no longer there.
  *
  * <p>Threads: Spark's stream execution thread.
  */
@@ -21,11 +22,13 @@ final class OrderedStream
   private final MicroBatchStream kafka;
   private final CaseInsensitiveStringMap options;
   private final Horizon horizon;
+  private final LostRecords lost;
 
   OrderedStream(MicroBatchStream kafka, CaseInsensitiveStringMap options, Horizon horizon) {
     this.kafka = kafka;
     this.options = options;
     this.horizon = horizon;
+    this.lost = new LostRecords(options);
     horizon.add(this);
   }
 
@@ -81,7 +84,7 @@ final class OrderedStream
 
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    return kafka.planInputPartitions(start, end);
+    return kafka.planInputPartitions(horizon.present(lost, start, end), end);
   }
 
   @Override

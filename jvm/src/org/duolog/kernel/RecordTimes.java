@@ -39,7 +39,8 @@ class RecordTimes {
               }
             });
     config.put("enable.auto.commit", "false");
-    config.put("auto.offset.reset", "none");
+    // Where records were deleted, the first one that is left tells the time.
+    config.put("auto.offset.reset", "earliest");
   }
 
   void close() {
@@ -87,6 +88,11 @@ class RecordTimes {
               }
             });
     return found;
+  }
+
+  /** The first offset of each partition that is still there. */
+  Map<TopicPartition, Long> firstOffsets(Collection<TopicPartition> partitions) {
+    return consumer().beginningOffsets(partitions);
   }
 
   private KafkaConsumer<byte[], byte[]> consumer() {

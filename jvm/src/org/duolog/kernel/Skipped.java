@@ -49,12 +49,18 @@ final class Skipped {
   /** A kind of failure: its first record, and how many there were. */
   record Kind(Sample first, long count) {}
 
-  synchronized void add(Sample sample) {
+  void add(Sample sample) {
+    add(sample, 1);
+  }
+
+  /** As many for one reason, of which the sample is the first. */
+  synchronized void add(Sample sample, long count) {
     String kind = sample.kind();
     if (kinds.size() >= REASONS_MAX && !kinds.containsKey(kind)) {
       kind = sample.stage();
     }
-    kinds.merge(kind, new Kind(sample, 1), (old, one) -> new Kind(old.first(), old.count() + 1));
+    kinds.merge(
+        kind, new Kind(sample, count), (old, one) -> new Kind(old.first(), old.count() + count));
   }
 
   /** In the order in which they came first. */
