@@ -51,10 +51,16 @@ def _wait(name: str, future: Future[Any]) -> None:
     try:
         future.result(_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
-        # Of a broker that is away the client says nothing in time.
-        silent = ClientError(ClientError.REQUEST_TIMED_OUT)
-        told = error.args[0] if isinstance(error, KafkaException) else silent
+        told = told_by(error)
         if told.code() != _ALREADY_EXISTS:
             raise KafkaError(
                 f'could not create topic "{name}"', code=told.code(), detail=told.str()
             ) from error
+
+
+def told_by(error: KafkaException | TimeoutError) -> ClientError:
+    """Return what the client says is wrong; of a broker that is away it says nothing in time."""
+    if isinstance(error, KafkaException):
+        found: ClientError = error.args[0]
+        return found
+    return ClientError(ClientError.REQUEST_TIMED_OUT)

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.errors import ServiceInUse
+from duolog.runtime.topics import told_by
 
 SESSION_TIMEOUT_S: Final = 6.0
 _PATIENCE_S: Final = SESSION_TIMEOUT_S + 6.0
@@ -150,9 +150,7 @@ def owner_of(bootstrap: str, service_id: str) -> str:
         asked = admin.describe_consumer_groups([group], request_timeout=_TIMEOUT_S)
         described = asked[group].result(_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
-        # Of a broker that is away the client says nothing in time.
-        silent = ClientError(ClientError.REQUEST_TIMED_OUT)
-        told = error.args[0] if isinstance(error, KafkaException) else silent
+        told = told_by(error)
         raise KafkaError(
             f'cannot ask for group "{group}"', code=told.code(), detail=told.str()
         ) from error

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.reach import ensure_reachable
-from duolog.runtime.topics import admin_of, create, partition_counts
+from duolog.runtime.topics import admin_of, create, partition_counts, told_by
 
 _TIMEOUT_S: Final = 15.0
 
@@ -55,8 +55,8 @@ class Topics:
         """
         try:
             self._admin.delete_topics([name])[name].result(_TIMEOUT_S)
-        except KafkaException as error:
-            told = error.args[0]
+        except (KafkaException, TimeoutError) as error:
+            told = told_by(error)
             if told.code() != told.UNKNOWN_TOPIC_OR_PART:
                 raise KafkaError(
                     f'could not delete topic "{name}"', code=told.code(), detail=told.str()
@@ -79,8 +79,8 @@ class Topics:
         try:
             for at, answer in self._admin.list_offsets(asked, request_timeout=_TIMEOUT_S).items():
                 found.setdefault(at.topic, {})[at.partition] = answer.result(_TIMEOUT_S).offset
-        except KafkaException as error:
-            told = error.args[0]
+        except (KafkaException, TimeoutError) as error:
+            told = told_by(error)
             raise KafkaError("cannot read where topics end", code=told.code(), detail=told.str()) from error  # fmt: skip
         return found
 
