@@ -2,7 +2,7 @@
 
 import pytest
 
-from duolog.core.units import GIB
+from duolog.core.units import GIB, MIB
 from unit.kernel.java_program import run_java
 
 pytestmark = pytest.mark.timeout(120)
@@ -20,11 +20,16 @@ def test_a_record_cache_larger_than_what_is_kept_for_reading_costs_no_more_for_e
 
 
 def test_a_row_that_grows_while_it_is_held_back_counts_as_large_as_it_is() -> None:
-    assert told(10_000, (2, 16), (2, 4000), (1, 8000)) == [0, 0, 2, 2]
+    assert told(10_000, (2, 16), (2, 4000), (1, 8000)) == [0, 0, 1, 2]
 
 
 def test_what_was_told_early_no_longer_counts() -> None:
-    assert told(1000, (3, 400), (1, 16), (2, 16)) == [2, 4, 4, 6]
+    assert told(1000, (3, 400), (1, 16), (2, 16)) == [1, 2, 2, 5]
+
+
+def test_the_cache_of_a_default_size_holds_as_many_small_rows_as_kafka_streams() -> None:
+    """Two tasks of 50,000 keys each, of which Streams tells none before it commits."""
+    assert told(5 * MIB, (50_000, 24)) == [0, 50_000]
 
 
 def test_an_entry_that_somebody_holds_is_changed_though_the_store_has_forgotten_it() -> None:

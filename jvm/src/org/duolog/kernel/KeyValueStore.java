@@ -21,7 +21,7 @@ import org.apache.spark.sql.streaming.MapState;
  * <p>{@link #update} tells the listener. With a record cache (in micro-batches, where its size is
  * above 0) the listener hears only the last update of each key, when the task's micro-batch ends, in
  * the order of last updates, with the row before the first one as old row; beyond the cache's size
- * it hears them early. Whoever looks a key up sees its last update at once, told or not.
+ * it hears the oldest of them early. Whoever looks a key up sees its last update at once, told or not.
  *
  * <p>Threads: one at a time. Source: Kafka Streams TimestampedKeyValueStore, CachingKeyValueStore.
  */
@@ -29,6 +29,7 @@ final class KeyValueStore implements Store {
   private static final long serialVersionUID = 1L;
   private static final long ROWS_BYTES_MAX = 64L << 20;
   private static final int ENTRY_OVERHEAD_BYTES = 160;
+  private static final int HELD_OVERHEAD_BYTES = 48;
 
   private final String name;
   private final int rowColumns;
@@ -175,14 +176,14 @@ final class KeyValueStore implements Store {
     entry.untold.setBy(headers, scope.origin);
     put(entry, row, ts);
     task.untold.toEnd(entry);
-    if (task.untoldBytes > cacheBytesMax) {
-      tellUpdates();
+    if (task.heldBytes > cacheBytesMax) {
+      tellUpdates(cacheBytesMax);
     }
   }
 
   @Override
   public void handOn() {
-    tellUpdates();
+    tellUpdates(0);
   }
 
   /** Writes in the order of first changes, and forgets what was read. */
@@ -195,9 +196,10 @@ final class KeyValueStore implements Store {
     task.bytes = 0;
   }
 
-  private void tellUpdates() {
+  private void tellUpdates(long leftBytesMax) {
     byte[] current = scope.origin;
-    for (Entry entry; (entry = task.untold.takeFirst()) != null; ) {
+    for (Entry entry;
+        task.heldBytes > leftBytesMax && (entry = task.untold.takeFirst()) != null; ) {
       Untold untold = task.letGo(entry);
       boolean wasNeverTold = entry.row == null && untold.old == null;
       if (!wasNeverTold) {
@@ -271,6 +273,7 @@ final class KeyValueStore implements Store {
     private boolean dirty;
     private boolean forgotten;
     private long counted;
+    private long held;
 
     private Entry(UnsafeRow key) {
       this.key = key;
@@ -281,6 +284,14 @@ final class KeyValueStore implements Store {
           + key.getSizeInBytes()
           + sizeOf(row)
           + (untold == null ? 0 : untold.bytes());
+    }
+
+    /** Of the record cache: about what Kafka Streams counts, so that it holds as many keys. */
+    private long heldBytes() {
+      return (long) HELD_OVERHEAD_BYTES
+          + key.getSizeInBytes()
+          + sizeOf(row)
+          + Untold.lengthOf(untold.headers);
     }
 
     private static int sizeOf(UnsafeRow row) {
@@ -350,12 +361,16 @@ final class KeyValueStore implements Store {
     }
   }
 
-  /** What a task has in memory; {@code untoldBytes} is the part of {@code bytes} that is held back. */
+  /**
+   * What a task has in memory; {@code untoldBytes} is the part of {@code bytes} that is held back, {@code
+   * heldBytes} what that counts in the record cache.
+   */
   private static final class Task {
     final Map<UnsafeRow, Entry> entries = new HashMap<>();
     final List<Entry> dirty = new ArrayList<>();
     final ByLastUpdate untold = new ByLastUpdate();
     long untoldBytes;
+    long heldBytes;
     long bytes;
 
     /** Counts an entry as large as it is now. */
@@ -365,19 +380,29 @@ final class KeyValueStore implements Store {
       bytes += grown;
       if (entry.untold != null) {
         untoldBytes += grown;
+        countHeld(entry);
       }
+    }
+
+    private void countHeld(Entry entry) {
+      long grown = entry.heldBytes() - entry.held;
+      entry.held += grown;
+      heldBytes += grown;
     }
 
     /** From here on an entry has something untold. */
     void holdBack(Entry entry) {
       entry.untold = new Untold(entry.row, entry.ts);
       untoldBytes += entry.counted;
+      countHeld(entry);
     }
 
     /** From here on it has nothing; returns what it had. */
     Untold letGo(Entry entry) {
       Untold untold = entry.untold;
       untoldBytes -= entry.counted;
+      heldBytes -= entry.held;
+      entry.held = 0;
       entry.untold = null;
       count(entry);
       return untold;
