@@ -7,7 +7,10 @@ import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.json.JsonReadFeature;
 import com.fasterxml.jackson.core.util.JsonRecyclerPools;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
@@ -50,6 +53,7 @@ public final class JsonReader implements Serializable {
   private final boolean asKsql;
   private transient JsonValue object;
   private transient JsonValue alone;
+  private transient Records records;
 
   JsonReader(StructType schema) {
     this(schema, false);
@@ -66,7 +70,13 @@ public final class JsonReader implements Serializable {
     if (object == null) {
       object = asKsql ? KsqlJson.object(schema) : JsonValue.object(schema);
     }
-    return (InternalRow) read(bytes, object, false);
+    if (!isText(bytes)) {
+      return null;
+    }
+    if (records == null) {
+      records = new Records();
+    }
+    return (InternalRow) records.read(bytes, afterMark(bytes), object);
   }
 
   /** A bare value as the only field of a row, or null. */
@@ -75,7 +85,7 @@ public final class JsonReader implements Serializable {
       DataType type = schema.fields()[0].dataType();
       alone = asKsql ? KsqlJson.of(type) : JsonValue.of(type);
     }
-    Object value = read(bytes, alone, true);
+    Object value = isText(bytes) ? readAlone(bytes, alone) : null;
     return value == null ? null : new GenericInternalRow(new Object[] {value});
   }
 
@@ -90,11 +100,12 @@ public final class JsonReader implements Serializable {
     return afterSpace(bytes, at) == bytes.length;
   }
 
-  private static Object read(byte[] bytes, JsonValue reader, boolean standsAlone) {
+  private static boolean isText(byte[] bytes) {
     UTF8String text = UTF8String.fromBytes(bytes);
-    if (!text.isFullAscii() && !text.isValid()) {
-      return null;
-    }
+    return text.isFullAscii() || text.isValid();
+  }
+
+  private static Object readAlone(byte[] bytes, JsonValue reader) {
     int start = afterMark(bytes);
     try (JsonParser parser = FACTORY.createParser(bytes, start, bytes.length - start)) {
       JsonToken first = parser.nextToken();
@@ -102,7 +113,7 @@ public final class JsonReader implements Serializable {
         return null;
       }
       Object value = reader.read(parser);
-      return standsAlone && parser.nextToken() != null ? null : value;
+      return parser.nextToken() == null ? value : null;
     } catch (IOException e) {
       return null;
     }
@@ -124,5 +135,81 @@ public final class JsonReader implements Serializable {
       at++;
     }
     return at;
+  }
+
+  /**
+   * Objects of many records through one parser, which costs as much to make as to use: to it they are one
+   * text, which goes on when it asks for the next object.
+   */
+  private static final class Records extends InputStream {
+    /** The parser keeps the names that it has seen. */
+    private static final int OBJECTS_MAX = 1_000;
+
+    private JsonParser parser;
+    private int objects;
+    private byte[] bytes;
+    private int at;
+
+    /** The first value of the text; null where it is none or JSON's null. */
+    Object read(byte[] text, int start, JsonValue reader) {
+      bytes = text;
+      at = start;
+      boolean stoodBehind = false;
+      if (parser == null) {
+        parser = parserOf(this);
+        objects = 0;
+      }
+      try {
+        JsonToken first = parser.nextToken();
+        if (first == null || first == JsonToken.VALUE_NULL) {
+          return null;
+        }
+        Object value = reader.read(parser);
+        parser.releaseBuffered(OutputStream.nullOutputStream());
+        stoodBehind = ++objects < OBJECTS_MAX;
+        return value;
+      } catch (IOException e) {
+        return null;
+      } finally {
+        if (!stoodBehind) {
+          forget();
+        }
+      }
+    }
+
+    private static JsonParser parserOf(InputStream text) {
+      try {
+        return FACTORY.createParser(text);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    /** Nobody knows where it stands. */
+    private void forget() {
+      JsonParser last = parser;
+      parser = null;
+      try {
+        last.close();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    @Override
+    public int read() {
+      return at == bytes.length ? -1 : bytes[at++] & 0xFF;
+    }
+
+    @Override
+    public int read(byte[] into, int offset, int length) {
+      int count = Math.min(length, bytes.length - at);
+      if (count == 0) {
+        return -1;
+      }
+      System.arraycopy(bytes, at, into, offset, count);
+      at += count;
+      return count;
+    }
   }
 }
