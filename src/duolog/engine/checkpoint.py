@@ -1,6 +1,7 @@
 """What the first start fixes for an application, kept beside Spark's checkpoint.
 
-    CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, topics, versions, where it began
+    CHECKPOINTS/<application id>/application.json   tasks, the shape of the plan, topics, versions, where it began, whether
+                                                    records are shuffled to their tasks
     CHECKPOINTS/<application id>/spark/             Spark's: offsets, commits, state
 
 The number of tasks decides where a key's state lies, and the layouts of the stores decide what the
@@ -63,6 +64,21 @@ class Checkpoint:
             topic: {int(partition): offset for partition, offset in offsets.items()}
             for topic, offsets in kept.items()
         }
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether records were found that are not in their tasks' partitions."""
+        return bool((self._read() or {}).get("shuffles", False))
+
+    def set_shuffles(self) -> None:
+        """Keep in mind that records do not reach their tasks without a shuffle.
+
+        Raises:
+            CheckpointNotWritable: this user may not write there, or there is no space.
+        """
+        pinned = self._read()
+        if pinned is not None:
+            self._write(pinned | {"shuffles": True})
 
     def pin(
         self,

@@ -77,6 +77,8 @@ class QueryFailed(QueryError):
     `error_class` is Spark's own name for the failure (`KAFKA_DATA_LOSS.…`), empty where it has none.
     `may_pass` is true where something is missing that may come back: a broker, or the JVM.
     `out_of_memory` is true where the JVM had too little of it, or ended without a word.
+    `misplaced` is true where a source topic's records are not in the partitions of their tasks, and
+    the next start is to shuffle them.
     """
 
     def __init__(
@@ -89,11 +91,13 @@ class QueryFailed(QueryError):
         error_class: str = "",
         may_pass: bool = False,
         out_of_memory: bool = False,
+        misplaced: bool = False,
     ) -> None:
         super().__init__(message, query_id=query_id, detail=detail, hint=hint)
         self.error_class = error_class
         self.may_pass = may_pass
         self.out_of_memory = out_of_memory
+        self.misplaced = misplaced
 
 
 class ResultTopicRecreated(QueryFailed):

@@ -94,6 +94,8 @@ _JVM_AWAY: Final = frozenset(
         "Py4JNetworkError",
     }
 )
+# The kernel's, where records cannot do without a shuffle.
+_MISPLACED: Final = "Misplaced"
 _OUT_OF_MEMORY: Final = frozenset({"OutOfMemoryError", "SparkOutOfMemoryError"})
 
 
@@ -181,6 +183,7 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
         error_class=telling[-1] if telling else "",
         may_pass=not names.isdisjoint(_BROKER_AWAY | _JVM_AWAY | _OUT_OF_MEMORY),
         out_of_memory=not names.isdisjoint(_JVM_AWAY | _OUT_OF_MEMORY),
+        misplaced=_MISPLACED in names,
     )
 
 

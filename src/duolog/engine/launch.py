@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from duolog.core.units import KIB, MIB
@@ -109,18 +110,28 @@ class Launcher:
         Raises:
             QueryFailed: Spark or the kernel refuses the query, or the JVM has gone.
         """
-        spec = json.dumps(self.spec | {"real_time": trigger == "real-time"})
+        real_time = trigger == "real-time"
+        # Records of micro-batches go to their tasks without a shuffle, until one is in another's partition.
+        direct = not real_time and not self.checkpoint.shuffles
+        spec = json.dumps(self.spec | {"real_time": real_time, "direct": direct})
         try:
             self.session.kernel("Calls").reset(self.application_id)
             sources = self._java().java.util.ArrayList()
             horizon = uuid.uuid4().hex
-            for topics in self._inputs():
-                sources.add(self._read(topics, trigger, records_max, horizon))
+            for number, topics in enumerate(self._inputs()):
+                options = self._source(topics)
+                if real_time:
+                    sources.add(self._read(options))
+                else:
+                    options |= self._bounded(topics, records_max)
+                    options |= self._horizon(horizon, number, topics)
+                    sources.add(self._read_in_micro_batches(options))
             if "ticks" in self.spec:
                 sources.add(self._ticks())
-            if trigger == "real-time" and self.config.master.startswith("local"):
+            if real_time and self.config.master.startswith("local"):
                 self._open_gate()
-            envelopes = self.session.kernel("Kernel").apply(sources, spec)
+            of_kernel = None if real_time else horizon
+            envelopes = self.session.kernel("Kernel").apply(sources, spec, of_kernel)
             options = self._options(trigger, record_batch_bytes_max)
             started = self.session.kernel("Launcher").start(envelopes, spec, options)
         except (Py4JError, ConnectionError, PySparkException) as error:
@@ -196,29 +207,29 @@ class Launcher:
                 topics.append(source["topic"])
         return list(found.values())
 
-    def _read(
-        self, topics: list[str], trigger: Trigger, records_max: Mapping[str, int], horizon: str
-    ) -> Any:
+    def _source(self, topics: list[str]) -> dict[str, str]:
         counts = {topic: self.partition_counts.get(topic, 0) for topic in topics}
         starts = as_spark_reads(self.checkpoint.starts(), counts)
         # One Kafka source for each topic, or pattern: maxOffsetsPerTrigger is shared out within a source, and
         # a small table must not wait for its share beside a large stream.
-        options = self._kafka(_CONSUMER) | {
+        return self._kafka(_CONSUMER) | {
             "subscribe": ",".join(topics),
             "startingOffsets": starts,
             "failOnDataLoss": "true",
             "groupIdPrefix": f"duolog-{self.application_id}",
             "includeHeaders": "true",
         }
-        if trigger != "real-time":
-            largest = self.config.offsets_per_trigger_max
-            bound = sum(records_max.get(topic, largest) for topic in topics)
-            options |= {"maxOffsetsPerTrigger": str(bound)}
-            options |= self._horizon(horizon, topics)
-        kind = _REAL_TIME if trigger == "real-time" else _ORDERED
-        # Its settings are copied when the query starts, and pinned in Spark's checkpoint.
-        spark = self.session.spark_with(self.spec["shuffle_partitions"])
-        records = spark.readStream.format(kind).options(**options).load()
+
+    def _bounded(self, topics: list[str], records_max: Mapping[str, int]) -> dict[str, str]:
+        largest = self.config.offsets_per_trigger_max
+        bound = sum(records_max.get(topic, largest) for topic in topics)
+        return {"maxOffsetsPerTrigger": str(bound)}
+
+    def _read_in_micro_batches(self, options: dict[str, str]) -> Any:
+        return self._load(_ORDERED, options)._jdf  # noqa: SLF001 - as _java below
+
+    def _read(self, options: dict[str, str]) -> Any:
+        records = self._load(_REAL_TIME, options)
         columns = ("key", "value", "topic", "partition", "offset", "headers")
         wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
         return wanted._jdf  # noqa: SLF001 - as _java below
@@ -227,6 +238,11 @@ class Launcher:
         """Return the source that tells tasks what time it is, when they ask for it."""
         ticks = self.session.spark.readStream.format("org.duolog.kernel.TickSource")
         return ticks.option("application.id", self.application_id).load()._jdf  # noqa: SLF001 - as _java below
+
+    def _load(self, kind: str, options: dict[str, str]) -> DataFrame:
+        # Its settings are copied when the query starts, and pinned in Spark's checkpoint.
+        spark = self.session.spark_with(self.spec["shuffle_partitions"])
+        return spark.readStream.format(kind).options(**options).load()
 
     def _open_gate(self) -> None:
         """Let records of streams wait for rows of tables, which only tasks of one JVM can do."""
@@ -249,10 +265,11 @@ class Launcher:
         readers = [source for source in self.spec["sources"] if source["topic"] == topic]
         return all(source["table"] for source in readers)
 
-    def _horizon(self, name: str, topics: list[str]) -> dict[str, str]:
+    def _horizon(self, name: str, number: int, topics: list[str]) -> dict[str, str]:
         """Return what lets the topics of this query end their micro-batches at one time."""
-        options = {"horizon": name, "horizon.table": str(self._is_table(topics[0])).lower()}
+        options = {"horizon": name, "horizon.input": str(number)}
         options |= {
+            "horizon.table": str(self._is_table(topics[0])).lower(),
             "horizon.application": self.application_id,
             "horizon.lost": self.config.lost_records,
         }

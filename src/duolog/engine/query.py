@@ -369,6 +369,10 @@ class RunningQuery:
         Raises:
             QueryFailed: the query is not to be started again, or no broker is there yet.
         """
+        if error.misplaced:
+            logger.info("%s: from here on records are shuffled to their tasks", error.message)
+            self.launcher.checkpoint.set_shuffles()
+            return self._first_trigger()
         if pause_s is None:
             raise error
         logger.warning("%s; another start in %.0f s", error.message, pause_s)

@@ -73,6 +73,8 @@ _MEANING: Final = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     # How long the shuffle of real time may hold a record back: 50 ms for each shuffle by default.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
+    # Reads topics in place, and without a shuffle where that may be.
+    "spark.sql.extensions": "org.duolog.kernel.Extensions",
     # Spark's own takes what any stranger sends to one of its ports for a failure of the query.
     "spark.shuffle.manager.incremental": "org.duolog.kernel.GuardedShuffle",
     # Hadoop's own local files start a process for each chmod: 50 of them at the end of an epoch.
@@ -359,7 +361,7 @@ def session_conf(
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch} "
             # Out of memory, a JVM may go on with threads missing; one that ends is started again.
-            f"-XX:+UseG1GC -XX:+ExitOnOutOfMemoryError {java_options}"
+            f"-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError {java_options}"
         ),
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),

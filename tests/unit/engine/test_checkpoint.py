@@ -42,6 +42,19 @@ def test_the_first_start_fixes_tasks_and_a_later_one_reads_them(tmp_path: Path) 
     assert [path.name for path in checkpoint.directory.iterdir()] == ["application.json"]
 
 
+def test_that_records_are_shuffled_is_known_to_later_starts(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.set_shuffles()
+    assert not checkpoint.shuffles, "there is nothing to keep it in yet"
+
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+    checkpoint.set_shuffles()
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS | {"weather": "def"})
+
+    assert Checkpoint(tmp_path).shuffles
+    assert checkpoint.topic_ids() == TOPICS | {"weather": "def"}
+
+
 def test_a_change_that_state_depends_on_is_refused_and_named(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     checkpoint.pin("flights", shape(), VERSIONS, TOPICS)

@@ -67,3 +67,10 @@ def test_a_record_for_a_partition_that_is_not_there_fails_by_its_name_and_is_not
     failed = query_failed("a", [Cause("RecordFailed", told, "")])
     assert not failed.may_pass
     assert "production.exception.handler=log_and_continue" in failed.hint
+
+
+def test_without_a_shuffle_each_task_has_the_same_records_in_the_same_order() -> None:
+    *wrong, tasks = run_java("DirectOrder", 2000)
+
+    assert wrong == []
+    assert int(tasks) > 3000

@@ -106,6 +106,11 @@ public final class DueOrderSteps implements DueOrder.Rows {
   }
 
   @Override
+  public long firstEnd(long bucket) {
+    return bucket * 10;
+  }
+
+  @Override
   public boolean isClosed(long end) {
     return end <= time;
   }

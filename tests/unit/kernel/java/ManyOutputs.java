@@ -20,7 +20,7 @@ public final class ManyOutputs {
     Spec.Errors errors = 
         new Spec.Errors("log_and_fail", "log_and_fail", "log_and_fail", null, null, false, false);
     Spec spec =
-        new Spec("t", 1, 1, realTime, 0, List.of(), List.of(), List.of(), Map.of(), List.of(), List.of(), errors);
+        new Spec("t", 1, 1, realTime, false, 0, List.of(), null, List.of(), List.of(), Map.of(), List.of(), List.of(), errors);
     Many many = new Many(outputs);
     SubTopology.Input input = new SubTopology.Input(0, 1, 1, false, false, many);
     SubTopology subtopology = new SubTopology(Map.of(0, input), List.of(many), List.of());

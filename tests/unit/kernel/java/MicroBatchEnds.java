@@ -60,7 +60,7 @@ public final class MicroBatchEnds {
           Map.of(
               "horizon.table", Boolean.toString(topic.table),
               "horizon.global", Boolean.toString(topic.isGlobal()));
-      streams.add(new OrderedStream(topic, new CaseInsensitiveStringMap(options), horizon));
+      streams.add(new OrderedStream(topic, new CaseInsensitiveStringMap(options), horizon, null));
     }
     int batches = 0;
     while (topics.stream().anyMatch(Topic::hasMore)) {

@@ -29,6 +29,12 @@ public final class Envelope implements Serializable {
 
   static final int ANY_PARTITION = -1;
 
+  /** Its columns, as Spark orders a bean's: by their names. */
+  static final int COLUMNS = 2;
+
+  static final int GROUPING = 0;
+  static final int PACKED = 1;
+
   private static final int TS = Platform.BYTE_ARRAY_OFFSET;
   private static final int POSITION = TS + 8;
   private static final int OLD_TS = TS + 16;
@@ -45,6 +51,9 @@ public final class Envelope implements Serializable {
   private static final int ORIGIN = 4;
   private static final int TOPIC = 5;
   private static final int NULL_LENGTH = -1;
+
+  /** Beside the turn: the records of a task come as {@link Merge} would order them. */
+  private static final int MERGED = 1 << 31;
 
   private long grouping;
   private byte[] packed;
@@ -158,7 +167,16 @@ public final class Envelope implements Serializable {
 
   /** Which of several with one position it is, where their edges do not tell; mostly 0. */
   int turn() {
-    return Platform.getInt(packed, TURN);
+    return Platform.getInt(packed, TURN) & ~MERGED;
+  }
+
+  /** Whether all records of its task come in order. */
+  boolean isMerged() {
+    return Platform.getInt(packed, TURN) < 0;
+  }
+
+  void setMerged() {
+    Platform.putInt(packed, TURN, Platform.getInt(packed, TURN) | MERGED);
   }
 
   void stamp(int source, long position, int turn) {

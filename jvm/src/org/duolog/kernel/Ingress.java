@@ -72,9 +72,13 @@ final class Ingress implements Serializable {
     return isTable;
   }
 
-  /** Opens everything for a task; closed by whoever opens it. */
-  Run open() {
-    return new Run();
+  /**
+   * Opens everything for a task; closed by whoever opens it.
+   *
+   * @param direct how records reach their tasks without a shuffle; null where they do not
+   */
+  Run open(Direct direct) {
+    return new Run(direct);
   }
 
   /**
@@ -115,7 +119,8 @@ final class Ingress implements Serializable {
     private final UTF8String topicName = UTF8String.fromString(topic);
     private final Timestamps.Run timestamps;
 
-    private Run() {
+    private Run(Direct direct) {
+      scope.direct = direct;
       int partition = TaskContext.getPartitionId();
       reading.open(partition);
       timestamps = reading.timestamps().open(partition);

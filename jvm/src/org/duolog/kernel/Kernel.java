@@ -1,6 +1,7 @@
 package org.duolog.kernel;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -41,6 +42,16 @@ public final class Kernel {
    * timestamp_ms (BIGINT), and headers if they are to be carried.
    */
   public static Dataset<Envelope> apply(List<Dataset<Row>> sources, String specJson) {
+    return apply(sources, specJson, null);
+  }
+
+  /**
+   * The same, where sources in the format {@link OrderedKafka} are among them.
+   *
+   * @param horizon their option of this name
+   */
+  public static Dataset<Envelope> apply(
+      List<Dataset<Row>> sources, String specJson, String horizon) {
     Spec spec = Spec.parse(specJson);
     long inputCount = spec.sources().stream().map(Spec.Source::input).distinct().count();
     if (sources.isEmpty() || sources.size() != inputCount) {
@@ -51,12 +62,19 @@ public final class Kernel {
     CORRUPT_RECORDS.put(spec.applicationId(), topology.corruptRecords());
 
     List<Dataset<Envelope>> inputs = new ArrayList<>();
+    Direct direct = topology.direct();
     for (List<TopicReader> readers : topology.inputs()) {
       Dataset<Row> rows = sources.get(inputs.size());
       boolean alone = readers.size() == 1;
-      inputs.add(
-          sourceRecords(rows, alone)
-              .mapPartitions(alone ? readers.get(0) : new TopicsReader(readers), ENVELOPE));
+      if (Arrays.equals(rows.columns(), ENVELOPE.schema().fieldNames())) {
+        TopicsReader reader = new TopicsReader(readers);
+        Ways.put(horizon, inputs.size(), new Ways.Way(reader, direct));
+        inputs.add(rows.as(ENVELOPE));
+      } else {
+        inputs.add(
+            sourceRecords(rows, alone)
+                .mapPartitions(alone ? readers.get(0) : new TopicsReader(readers), ENVELOPE));
+      }
     }
     Dataset<Envelope> records = inputs.stream().reduce(Dataset::union).orElseThrow();
     for (Level level : topology.levels()) {

@@ -66,12 +66,12 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   @Override
   public Iterator<Envelope> handleInputRows(
       Long group, Iterator<Envelope> records, TimerValues timers) {
-    grouping.check(group);
     int id = grouping.subtopology(group);
     SubTopology subtopology = subtopologies.get(id);
     if (subtopology == null) {
-      return id == Grouping.TO_SINK && !realTime ? new Merge(records, edge -> edge) : records;
+      return id == Grouping.TO_SINK && !realTime ? Merge.of(records, edge -> edge, edge -> false) : records;
     }
+    grouping.check(group);
     if (scope == null) {
       open();
     }
@@ -142,7 +142,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
       records =
           realTime
               ? unordered
-              : new Merge(unordered, subtopology::queue, subtopology::goesFirst);
+              : Merge.of(unordered, subtopology::queue, subtopology::goesFirst);
     }
 
     private void finish() {

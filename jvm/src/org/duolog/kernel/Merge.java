@@ -10,6 +10,7 @@ import java.util.PriorityQueue;
 import java.util.function.IntPredicate;
 import java.util.function.IntUnaryOperator;
 import scala.collection.AbstractIterator;
+import scala.collection.BufferedIterator;
 
 /**
  * The records of one task in one micro-batch, in Kafka Streams' order.
@@ -29,15 +30,23 @@ final class Merge extends AbstractIterator<Envelope> {
   private final PriorityQueue<Queue> others = new PriorityQueue<>(BY_HEAD);
   private Queue current;
 
-  Merge(scala.collection.Iterator<Envelope> records, IntUnaryOperator queueOf) {
-    this(records, queueOf, edge -> false);
-  }
-
   /**
+   * The records of a task in their order.
+   *
    * @param queueOf the queue of an edge
    * @param goesFirst whether what comes over an edge goes before all else
    */
-  Merge(
+  static scala.collection.Iterator<Envelope> of(
+      scala.collection.Iterator<Envelope> records,
+      IntUnaryOperator queueOf,
+      IntPredicate goesFirst) {
+    BufferedIterator<Envelope> ahead = records.buffered();
+    return ahead.hasNext() && ahead.head().isMerged()
+        ? ahead
+        : new Merge(ahead, queueOf, goesFirst);
+  }
+
+  private Merge(
       scala.collection.Iterator<Envelope> records,
       IntUnaryOperator queueOf,
       IntPredicate goesFirst) {

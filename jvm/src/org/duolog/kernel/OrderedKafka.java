@@ -15,12 +15,14 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Spark's Kafka source for micro-batches, which all topics of a query end at one {@link Horizon}.
+ * Spark's Kafka source for micro-batches, which all topics of a query end at one {@link Horizon}, and whose
+ * records become envelopes in {@link IngestExec}.
  *
  * <p>Its options are those of Spark's source; offsets are written as there, so that a checkpoint may
  * be read with either. Further ones: {@code horizon}, a name that the sources of one query share;
  * {@code horizon.table}, whether a record goes before those of other topics with its timestamp;
- * {@code horizon.global}, whether it is a global table; {@code horizon.start}, where the first micro-batch begins, as Spark writes offsets, if not at the
+ * {@code horizon.global}, whether it is a global table; {@code horizon.input}, which of the
+ * query's sources it is; {@code horizon.start}, where the first micro-batch begins, as Spark writes offsets, if not at the
  * first records.
  *
  * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public constructor.
@@ -32,13 +34,15 @@ public final class OrderedKafka implements TableProvider {
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    return kafka.inferSchema(options);
+    return Kernel.ENVELOPE.schema();
   }
 
   @Override
   public Table getTable(
       StructType schema, Transform[] partitioning, Map<String, String> properties) {
-    return new OrderedTable((SupportsRead) kafka.getTable(schema, partitioning, properties));
+    CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(properties);
+    StructType records = kafka.inferSchema(options);
+    return new OrderedTable((SupportsRead) kafka.getTable(records, partitioning, properties));
   }
 
   private record OrderedTable(SupportsRead kafka) implements SupportsRead {
@@ -50,7 +54,7 @@ public final class OrderedKafka implements TableProvider {
     @Override
     @SuppressWarnings("deprecation") // Spark still asks for it.
     public StructType schema() {
-      return kafka.schema();
+      return Kernel.ENVELOPE.schema();
     }
 
     @Override
@@ -68,7 +72,7 @@ public final class OrderedKafka implements TableProvider {
   private record OrderedScan(Scan kafka, CaseInsensitiveStringMap options) implements Scan {
     @Override
     public StructType readSchema() {
-      return kafka.readSchema();
+      return Kernel.ENVELOPE.schema();
     }
 
     @Override
@@ -78,10 +82,9 @@ public final class OrderedKafka implements TableProvider {
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+      Ways.Way way = Ways.take(options.get("horizon"), options.getInt("horizon.input", 0));
       return new OrderedStream(
-          FarTimes.reach(kafka.toMicroBatchStream(checkpointLocation)),
-          options,
-          Horizon.of(options));
+          kafka.toMicroBatchStream(checkpointLocation), options, Horizon.of(options), way);
     }
   }
 }

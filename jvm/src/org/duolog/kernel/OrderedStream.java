@@ -2,6 +2,7 @@ package org.duolog.kernel;
 
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -9,6 +10,7 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -23,13 +25,26 @@ final class OrderedStream
   private final CaseInsensitiveStringMap options;
   private final Horizon horizon;
   private final LostRecords lost;
+  private final Ways.Way way;
 
-  OrderedStream(MicroBatchStream kafka, CaseInsensitiveStringMap options, Horizon horizon) {
+  OrderedStream(
+      MicroBatchStream kafka, CaseInsensitiveStringMap options, Horizon horizon, Ways.Way way) {
+    this.way = way;
     this.kafka = kafka;
     this.options = options;
     this.horizon = horizon;
     this.lost = new LostRecords(options);
     horizon.add(this);
+  }
+
+  /** What makes envelopes of its records. */
+  TopicsReader readers() {
+    return way.readers();
+  }
+
+  /** How its records reach their tasks without a shuffle; null where they do not. */
+  Direct direct() {
+    return way.direct();
   }
 
   boolean isTable() {
@@ -84,12 +99,28 @@ final class OrderedStream
 
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    return kafka.planInputPartitions(horizon.present(lost, start, end), end);
+    InputPartition[] planned = kafka.planInputPartitions(horizon.present(lost, start, end), end);
+    InputPartition[] byTask = way.direct() == null ? null : byTask(planned, way.direct());
+    return byTask == null ? planned : byTask;
+  }
+
+  /** A part for each task; null where a task would have two. */
+  private static InputPartition[] byTask(InputPartition[] planned, Direct direct) {
+    KafkaBatchInputPartition[] parts = new KafkaBatchInputPartition[direct.tasks()];
+    for (InputPartition partition : planned) {
+      KafkaBatchInputPartition part = (KafkaBatchInputPartition) partition;
+      int task = direct.task(part.offsetRange().topicPartition().partition());
+      if (parts[task] != null) {
+        return null;
+      }
+      parts[task] = part;
+    }
+    return Stream.of(parts).map(RecordReader.Part::new).toArray(InputPartition[]::new);
   }
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return kafka.createReaderFactory();
+    return new RecordReader.Factory();
   }
 
   @Override

@@ -37,6 +37,9 @@ final class Scope {
   /** Hears of rows that have come to their stores; null where nobody waits for them. */
   TableGate gate;
 
+  /** How records reach their tasks without a shuffle; null where they do not. */
+  Direct direct;
+
   private final Grouping grouping;
   private final ErrorHandlers handlers;
   private final Turns turns;
@@ -140,6 +143,9 @@ final class Scope {
 
   /** Sends a record to a task, now or at the next release. */
   void emit(int subtopology, int target, boolean later, Envelope envelope) {
+    if (direct != null) {
+      direct.check(partition, subtopology, target);
+    }
     envelope.setGrouping(grouping.of(subtopology, target));
     if (later) {
       rekeyed.add(envelope);

@@ -19,6 +19,7 @@ record Spec(
     int tasks,
     int shufflePartitions,
     boolean realTime,
+    boolean direct,
     long cacheBytesMax,
     List<Source> sources,
     Source ticks,

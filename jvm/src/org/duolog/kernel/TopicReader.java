@@ -21,11 +21,17 @@ import org.apache.spark.util.TaskCompletionListener;
  */
 final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope> {
   private static final long serialVersionUID = 1L;
+  private static final int COUNTED_AT_ONCE = 256;
 
   private final String applicationId;
   private final String topic;
   private final boolean realTime;
   private final Ingress[] ingresses;
+
+  /** Whether all that a record brings is in one queue. */
+  boolean isOfOneQueue() {
+    return ingresses.length == 1;
+  }
 
   TopicReader(
       String applicationId, String topic, boolean realTime, List<Ingress> ingresses) {
@@ -45,7 +51,7 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
   @Override
   public Iterator<Envelope> call(Iterator<SourceRecord> records) {
     TableGate gate = gate();
-    return call(records, gate, gate == null ? 0 : gate.endedSoFar());
+    return call(records, null, gate, gate == null ? 0 : gate.endedSoFar());
   }
 
   /** What records of streams wait at; null where they do not. */
@@ -54,8 +60,9 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
   }
 
   /** The same, for a task that began when so many had ended. */
-  Iterator<Envelope> call(Iterator<SourceRecord> records, TableGate gate, long endedAtStart) {
-    Run run = new Run(records, gate, endedAtStart);
+  Iterator<Envelope> call(
+      Iterator<SourceRecord> records, Direct direct, TableGate gate, long endedAtStart) {
+    Run run = new Run(records, direct, gate, endedAtStart);
     TaskContext context = TaskContext.get();
     if (context != null) {
       TaskCompletionListener closing = ended -> run.close();
@@ -71,14 +78,16 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
     private final Map<Integer, AtomicLong> positions = new HashMap<>();
     private final TableGate gate;
     private final long endedAtStart;
+    private long recordsIn;
+    private long bytesIn;
     private boolean closed;
 
-    Run(Iterator<SourceRecord> records, TableGate gate, long endedAtStart) {
+    Run(Iterator<SourceRecord> records, Direct direct, TableGate gate, long endedAtStart) {
       this.records = records;
       this.gate = gate;
       this.endedAtStart = endedAtStart;
       for (int i = 0; i < runs.length; i++) {
-        runs[i] = ingresses[i].open();
+        runs[i] = ingresses[i].open(direct);
       }
     }
 
@@ -114,8 +123,11 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
 
     private void process(SourceRecord record) {
       if (!topic.equals(IdleTicks.TOPIC)) {
-        metrics.recordsIn.increment();
-        metrics.bytesIn.add(length(record.getKey()) + length(record.getValue()));
+        recordsIn++;
+        bytesIn += length(record.getKey()) + length(record.getValue());
+        if (realTime || recordsIn == COUNTED_AT_ONCE) {
+          count();
+        }
       }
       if (gate != null && !gate.isTable(topic)) {
         gate.pass(topic, record.getPartition(), record.getOffset(), endedAtStart);
@@ -131,8 +143,16 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
           .lazySet(record.getOffset() + 1);
     }
 
+    private void count() {
+      metrics.recordsIn.add(recordsIn);
+      metrics.bytesIn.add(bytesIn);
+      recordsIn = 0;
+      bytesIn = 0;
+    }
+
     /** May be called twice: where the input ends, and where the task does. */
     private void close() {
+      count();
       for (Ingress.Run run : runs) {
         run.close();
       }

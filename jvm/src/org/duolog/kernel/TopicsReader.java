@@ -23,7 +23,12 @@ final class TopicsReader implements MapPartitionsFunction<SourceRecord, Envelope
 
   @Override
   public Iterator<Envelope> call(Iterator<SourceRecord> records) {
-    return new Run(records);
+    return call(records, null);
+  }
+
+  /** The same, to tasks without a shuffle, unless {@code direct} is null. */
+  Iterator<Envelope> call(Iterator<SourceRecord> records, Direct direct) {
+    return new Run(records, direct);
   }
 
   private final class Run implements Iterator<Envelope> {
@@ -31,10 +36,12 @@ final class TopicsReader implements MapPartitionsFunction<SourceRecord, Envelope
     private final TableGate gate = readers.values().iterator().next().gate();
     private final long endedAtStart = gate == null ? 0 : gate.endedSoFar();
     private Iterator<Envelope> outputs;
+    private final Direct direct;
     private SourceRecord first;
 
-    Run(Iterator<SourceRecord> records) {
+    Run(Iterator<SourceRecord> records, Direct direct) {
       this.records = records;
+      this.direct = direct;
     }
 
     @Override
@@ -63,7 +70,7 @@ final class TopicsReader implements MapPartitionsFunction<SourceRecord, Envelope
       if (reader == null) {
         throw new IllegalStateException("nobody reads topic " + topic);
       }
-      outputs = reader.call(new FromFirst(), gate, endedAtStart);
+      outputs = reader.call(new FromFirst(), direct, gate, endedAtStart);
     }
 
     /** All records, the first one included, which must be of one topic. */

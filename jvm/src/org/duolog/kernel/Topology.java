@@ -49,6 +49,45 @@ final class Topology {
         spark.sparkContext().longAccumulator("duolog corrupt records " + spec.applicationId());
   }
 
+  /**
+   * How the sources' records may reach the first level without a shuffle; null where a source changes keys, chooses
+   * tasks or tells all of them, or where the spec wants a shuffle.
+   */
+  Direct direct() {
+    if (!spec.direct() || spec.levels().isEmpty()) {
+      return null;
+    }
+    Set<Integer> first = Set.copyOf(spec.levels().get(0));
+    Map<Integer, Integer> ranks = new HashMap<>();
+    for (Spec.Edge edge : spec.edges()) {
+      if (first.contains(edge.subtopology())) {
+        ranks.put(edge.id(), edge.queue());
+      }
+    }
+    Set<Integer> reached = new HashSet<>();
+    for (Spec.Source source : spec.sources()) {
+      for (int child : source.children()) {
+        if (!leadsStraight(child, ranks.keySet(), reached)) {
+          return null;
+        }
+      }
+    }
+    boolean oneQueueEach = topics().stream().allMatch(TopicReader::isOfOneQueue);
+    return new Direct(grouping, first, ranks, oneQueueEach);
+  }
+
+  private boolean leadsStraight(int id, Set<Integer> edges, Set<Integer> reached) {
+    Operator node = spec.node(id);
+    if (!reached.add(id)) {
+      return true;
+    }
+    if (node instanceof RouteOperator route && edges.contains(route.edge())) {
+      boolean keepsKey = route.keys() == null && !binding.edge(route.edge()).rekeyed();
+      return keepsKey && !route.everywhere() && route.partition() == null;
+    }
+    return node.children().stream().allMatch(child -> leadsStraight(child, edges, reached));
+  }
+
   LongAccumulator corruptRecords() {
     return corruptRecords;
   }
