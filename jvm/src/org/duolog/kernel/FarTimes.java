@@ -93,12 +93,17 @@ public final class FarTimes implements ConsumerInterceptor<byte[], byte[]> {
     return record.timestamp() > Timestamps.END_MS || record.timestamp() < -Timestamps.END_MS;
   }
 
+  /** A timestamp that Spark has a value for, or the nearest one. */
+  static long near(long timestamp) {
+    return Math.max(-Timestamps.END_MS, Math.min(Timestamps.END_MS, timestamp));
+  }
+
   private static ConsumerRecord<byte[], byte[]> near(ConsumerRecord<byte[], byte[]> far) {
     return new ConsumerRecord<>(
         far.topic(),
         far.partition(),
         far.offset(),
-        far.timestamp() > 0 ? Timestamps.END_MS : -Timestamps.END_MS,
+        near(far.timestamp()),
         far.timestampType(),
         far.serializedKeySize(),
         far.serializedValueSize(),

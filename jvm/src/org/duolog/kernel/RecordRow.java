@@ -34,7 +34,7 @@ final class RecordRow extends GenericInternalRow {
             record.value(),
             record.partition(),
             record.offset(),
-            record.timestamp(),
+            FarTimes.near(record.timestamp()),
             encoded(record.headers()));
     read.setTopic(record.topic());
     return read;
