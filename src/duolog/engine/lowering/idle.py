@@ -16,7 +16,8 @@ from duolog.plan.nodes import AggregateNode
 
 TICKS: Final = "__ticks"
 """What stands for the topic of ticks, in the kernel too."""
-_LAST: Final = "9223372036854775807L"
+# The greatest timestamp that is one (the kernel's `Timestamps`): behind all records of a micro-batch.
+_LAST: Final = f"{(2**63 - 1) // 1000 - 1}L"
 _KEY: Final = ["BIGINT"]
 
 
