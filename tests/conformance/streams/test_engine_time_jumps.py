@@ -98,6 +98,8 @@ def test_time_jumps_by_decades_and_back(
     with second:
         query = second.start()
         assert query.wait_until_caught_up(WAIT_S)
+        while modes[1] != "micro-batch" and query.mode != "real-time":
+            assert not query.wait(0.1)
         produce(servers, LIVE)
         copied = {}
         for message in records(servers, "all"):
