@@ -78,7 +78,8 @@ public final class Metrics {
     values.put("bytes_in", metrics.bytesIn.sum());
     values.put("records_out", metrics.recordsOut.sum());
     Map<String, Long> skipped = new TreeMap<>();
-    metrics.skipped.forEach((stage, count) -> skipped.put(stage.counter(), count.sum()));
+    metrics.skipped.forEach(
+        (stage, count) -> skipped.merge(stage.counter(), count.sum(), Long::sum));
     values.put("skipped", skipped);
     values.put("samples", metrics.samples.toJson());
     Map<String, Long> late = new TreeMap<>();
