@@ -372,6 +372,8 @@ class RunningQuery:
         if error.misplaced:
             logger.info("%s: from here on records are shuffled to their tasks", error.message)
             self.launcher.checkpoint.set_shuffles()
+            # Spark tells of a failure before it lets go of the query's name.
+            self._stop_spark()
             return self._first_trigger()
         if pause_s is None:
             raise error
