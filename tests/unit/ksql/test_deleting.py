@@ -77,7 +77,7 @@ def test_a_key_is_read_as_its_column_has_it() -> None:
     [
         ("DELETE FROM nothing WHERE a = 1", "NOTHING does not exist."),
         ("DELETE FROM rides WHERE id = 1", "Cannot delete rows of RIDES: it is a stream"),
-        ("DELETE FROM ages WHERE name = 'ann'", "Cannot delete rows of AGES: query CTAS_AGES_0 computes it"),
+        ("DELETE FROM ages WHERE name = 'ann'", "Cannot delete rows of AGES: query CTAS_AGES_1 computes it"),
         ("DELETE FROM fixed WHERE id = 1", "Cannot delete rows of read-only table: FIXED"),
         ("DELETE FROM hours WHERE id = 1", "Cannot delete rows of HOURS: its keys have windows in them"),
         ("DELETE FROM users", "DELETE needs a WHERE that names the key of USERS."),
@@ -92,7 +92,7 @@ def test_a_key_is_read_as_its_column_has_it() -> None:
         ("DELETE FROM users WHERE name = NULL", "A key is never null"),
         ("DELETE FROM users WHERE name = 1", "Expected type STRING for field `NAME`"),
         ("DELETE FROM seats WHERE train = 1", "DELETE needs all of the key of SEATS: SEAT is missing."),
-        ("INSERT INTO ages NULL VALUES KEY ('a')", "Cannot delete rows of AGES: query CTAS_AGES_0 computes it"),
+        ("INSERT INTO ages NULL VALUES KEY ('a')", "Cannot delete rows of AGES: query CTAS_AGES_1 computes it"),
         ("INSERT INTO keyless NULL VALUES KEY (1)", "needs a key, and KEYLESS has none."),
         ("INSERT INTO users (name, age) NULL VALUES KEY ('a', 1)", "`AGE` is no column of the key of USERS."),
         ("INSERT INTO rides (ROWTIME) NULL VALUES KEY (1)", "Value for key column(s) ID is required for a tombstone"),
