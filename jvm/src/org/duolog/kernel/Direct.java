@@ -15,7 +15,8 @@ import java.util.Set;
  * partition has the keys of one task, as Kafka's producers write them, and no key is changed on the way.
  *
  * <p>That a topology is such is known before it runs; that a topic is, with each of its records: one that is
- * in another task's partition ends the query with {@link Misplaced}, before it has done anything.
+ * in another task's partition ends the query with {@link Misplaced}, mostly before it has done anything, and always before
+ * its micro-batch is committed.
  *
  * <pre>  partition 0 of a, of b -> task 0        in the order of {@link Merge}, and so without one
  *  partition 1 of a, of b -> task 1
@@ -173,11 +174,8 @@ final class Direct implements Serializable {
       public int compareTo(Queue other) {
         Envelope first = ahead.element();
         Envelope second = other.ahead.element();
-        int order = Long.compare(first.ts(), second.ts());
-        if (order == 0) {
-          order = Integer.compare(ranks.get(first.edge()), ranks.get(second.edge()));
-        }
-        return order == 0 ? Integer.compare(first.source(), second.source()) : order;
+        return Merge.compare(
+            first, ranks.get(first.edge()), second, ranks.get(second.edge()));
       }
     }
   }

@@ -3,7 +3,6 @@ package org.duolog.kernel;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Objects;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.rdd.RDD;
@@ -152,18 +151,5 @@ final class IngestExec extends SparkPlan {
       case 2 -> scans;
       default -> throw new IndexOutOfBoundsException(index);
     };
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof IngestExec exec
-        && output.equals(exec.output)
-        && Objects.equals(direct, exec.direct)
-        && scans.equals(exec.scans);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(output, scans);
   }
 }

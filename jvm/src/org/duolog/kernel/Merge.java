@@ -92,11 +92,14 @@ final class Merge extends AbstractIterator<Envelope> {
     if (left.first != right.first) {
       return left.first ? -1 : 1;
     }
-    Envelope a = left.head();
-    Envelope b = right.head();
+    return compare(left.head(), left.rank, right.head(), right.rank);
+  }
+
+  /** Which of two queues' heads goes first, by the ranks of their queues. */
+  static int compare(Envelope a, int rankOfA, Envelope b, int rankOfB) {
     int order = Long.compare(a.ts(), b.ts());
     if (order == 0) {
-      order = Integer.compare(left.rank, right.rank);
+      order = Integer.compare(rankOfA, rankOfB);
     }
     return order == 0 ? Integer.compare(a.source(), b.source()) : order;
   }

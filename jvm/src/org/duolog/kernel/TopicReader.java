@@ -28,11 +28,6 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
   private final boolean realTime;
   private final Ingress[] ingresses;
 
-  /** Whether all that a record brings is in one queue. */
-  boolean isOfOneQueue() {
-    return ingresses.length == 1;
-  }
-
   TopicReader(
       String applicationId, String topic, boolean realTime, List<Ingress> ingresses) {
     this.applicationId = applicationId;

@@ -72,8 +72,8 @@ final class Topology {
         }
       }
     }
-    boolean oneQueueEach = topics().stream().allMatch(TopicReader::isOfOneQueue);
-    return new Direct(grouping, first, ranks, oneQueueEach);
+    long topics = spec.sources().stream().map(Spec.Source::topic).distinct().count();
+    return new Direct(grouping, first, ranks, topics == spec.sources().size());
   }
 
   private boolean leadsStraight(int id, Set<Integer> edges, Set<Integer> reached) {
