@@ -9,6 +9,7 @@ and is skipped, naming what is missing. With CI=true such a skip is a failure, s
 that judges changes cannot quietly test less.
 """
 
+import logging
 import os
 import shutil
 import signal
@@ -84,6 +85,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> side_by_side
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # What takes minutes begins first, so that both processes are busy to the end.
     items.sort(key=lambda item: side_by_side.rank(item.nodeid))
+    if of_memory := [item.nodeid for item in items if " at 0x" in item.nodeid]:
+        # Processes that run side by side would each have other names, and run nothing.
+        raise pytest.UsageError(
+            f"a test's name has an address in memory: {of_memory[0]}; give ids="
+        )
     if config.getoption("--deep"):
         return
     skip = pytest.mark.skip(reason="a long form: run scripts/test --deep")
@@ -125,6 +131,17 @@ def _kill_jvm() -> bool:
     running.java_process.kill()
     running.java_process.wait()
     return True
+
+
+@pytest.fixture(autouse=True)
+def _own_log_level() -> Iterator[None]:
+    """What a test tells Duolog's logger goes with it: the next one counts the lines it gets."""
+    logger = logging.getLogger("duolog")
+    level, handlers, propagate = logger.level, logger.handlers[:], logger.propagate
+    yield
+    logger.setLevel(level)
+    logger.handlers[:] = handlers
+    logger.propagate = propagate
 
 
 @pytest.fixture(scope="session")

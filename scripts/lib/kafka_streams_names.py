@@ -50,6 +50,7 @@ HOMES: Final[Mapping[str, str]] = {
 OTHERWISE: Final[Mapping[str, tuple[str, str]]] = {
     "KStream.foreach": ("Stream.for_each", "of a record; at least once, beside the tasks"),
     "KStream.peek": ("Stream.peek", "a function is called beside what goes on"),
+    "StreamsBuilder.addStateStore": ("Stream.process", "`stores=`"),
     "KStream.flatMap": ("Stream.flat_map", "an expression gives the elements"),
     "KStream.flatMapValues": ("Stream.flat_map_values", "an expression gives the elements"),
     "BranchedKStream.branch": ("Stream.split", "a condition by the branch's name"),
@@ -76,6 +77,8 @@ OURS_ALONE: Final[Mapping[str, str]] = {
     "Stream.with_headers": "Record.withHeaders, in processValues",
     "Stream.without_headers": "Headers.remove, in processValues",
     "Stream.with_time": "Record.withTimestamp, in process",
+    "Stream.map_async": "KStream.mapValues, whose function waits for each record",
+    "Stream.process_to": "KStream.process, of a processor whose children have names",
     "Stream.explode": "KStream.flatMapValues, with the columns that there are",
     "Stream.with_columns": "KStream.mapValues, with the columns that there are",
     "Table.with_columns": "KTable.mapValues, with the columns that there are",

@@ -235,6 +235,27 @@ SHOWN: Final = (
     Shown("`select_key`", "Stream.select_key", _JUDGED, _KERNEL, differs="no topic in between"),
     Shown("`map`", "Stream.map", _RANDOM, _KERNEL),
     Shown(
+        "`process_to`",
+        "Stream.process_to",
+        f"{_S}test_processors.py::test_punctuation_comes_when_that_of_kafka_streams_does",
+        f"{_S}test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
+        differs="records are brought to the tasks of their keys first; children get what is forwarded when the call ends",
+    ),
+    Shown(
+        "`process`, `process_values`",
+        "Stream.process Stream.process_values",
+        "unit/functions/test_processors.py::test_what_is_forwarded_under_another_key_is_shuffled_where_that_is_needed",
+        f"{_S}test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
+        differs="as `process_to`",
+    ),
+    Shown(
+        "`map_async`",
+        "Stream.map_async",
+        "unit/dsl/test_python_functions.py::test_look_ups_are_side_by_side_and_in_order",
+        "conformance/streams/test_engine_python_functions.py::test_functions_are_called_in_each_mode_and_after_a_second_start",
+        differs="many records wait side by side",
+    ),
+    Shown(
         "`explode`",
         "Stream.explode",
         _JUDGED,

@@ -4,8 +4,10 @@
     apis.md       ◄── the APIs that the broker's router finds
     streams.md    ◄── the DSL's operators, expressions, types, and their names in Kafka Streams
     sql-functions.md ◄── the rows of SQL's functions
+    metrics.md    ◄── the rows of what applications tell Prometheus
     figures.md    ◄── what bench/results/ keeps of the broker and of Apache Kafka
     compatibility.md ◄── the results that compat/run keeps
+    ../reliability.md ◄── what bench/results/ keeps of kills
 
 With --check nothing is written, and the exit status is 1 where a page differs from the code.
 """
@@ -17,6 +19,8 @@ from typing import Final
 
 from compatibility_page import compatibility_page
 from figures_page import figures_page
+from metrics_page import metrics_page
+from reliability_page import reliability_page
 from sql_functions_page import sql_functions_page
 from streams_page import streams_page
 
@@ -112,8 +116,10 @@ def main() -> int:
         ("apis.md", apis_page()),
         ("streams.md", f"{WRITTEN_BY}\n\n{streams_page()}"),
         ("sql-functions.md", f"{WRITTEN_BY}\n\n{sql_functions_page()}"),
+        ("metrics.md", f"{WRITTEN_BY}\n\n{metrics_page()}"),
         ("compatibility.md", f"{WRITTEN_BY}\n\n{compatibility_page()}"),
         ("figures.md", f"{WRITTEN_BY}\n\n{figures_page()}"),
+        ("../reliability.md", f"{WRITTEN_BY}\n\n{reliability_page()}"),
     )
     for name, text in pages:
         page = PAGES / name

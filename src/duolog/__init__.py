@@ -49,8 +49,17 @@ if TYPE_CHECKING:
         when,
     )
     from duolog.dsl.metadata import header, headers, offset, partition, topic, wall_clock
+    from duolog.dsl.processors import (
+        key_value_store,
+        session_store,
+        versioned_store,
+        window_store,
+    )
+    from duolog.dsl.python_functions import call
     from duolog.dsl.topology import Topology
     from duolog.dsl.windows import calendar, hopping, session, sliding, tumbling, unlimited
+    from duolog.functions.processors import FixedKeyProcessor, Processor, Record
+    from duolog.ksql.udf.decorators import udaf, udf, udtf
     from duolog.runtime.application import Application
     from duolog.runtime.sql.asking import sql
     from duolog.runtime.sql.shared import sql_declare, sql_statements, sql_stream, sql_table
@@ -60,6 +69,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Application",
     "DuologError",
+    "FixedKeyProcessor",
+    "Processor",
+    "Record",
     "Topology",
     "__version__",
     "acc",
@@ -67,6 +79,7 @@ __all__ = [
     "array",
     "avg",
     "calendar",
+    "call",
     "coalesce",
     "col",
     "collect_list",
@@ -82,6 +95,7 @@ __all__ = [
     "headers",
     "histogram",
     "hopping",
+    "key_value_store",
     "last",
     "least",
     "lit",
@@ -93,6 +107,7 @@ __all__ = [
     "percentile",
     "row_time",
     "session",
+    "session_store",
     "sliding",
     "sql",
     "sql_declare",
@@ -105,10 +120,15 @@ __all__ = [
     "top_k_distinct",
     "topic",
     "tumbling",
+    "udaf",
+    "udf",
+    "udtf",
     "unlimited",
     "variance",
+    "versioned_store",
     "wall_clock",
     "when",
+    "window_store",
 ]
 
 _AGGREGATES = (
@@ -134,11 +154,18 @@ _HOME = {
     "Topology": "duolog.dsl.topology",
     "header": "duolog.dsl.metadata",
     "headers": "duolog.dsl.metadata",
+    "call": "duolog.dsl.python_functions",
     "offset": "duolog.dsl.metadata",
     "partition": "duolog.dsl.metadata",
     "sql": "duolog.runtime.sql.asking",
     "topic": "duolog.dsl.metadata",
+    **dict.fromkeys(("udaf", "udf", "udtf"), "duolog.ksql.udf.decorators"),
     "wall_clock": "duolog.dsl.metadata",
+    **dict.fromkeys(("FixedKeyProcessor", "Processor", "Record"), "duolog.functions.processors"),
+    **dict.fromkeys(
+        ("key_value_store", "session_store", "versioned_store", "window_store"),
+        "duolog.dsl.processors",
+    ),
     **dict.fromkeys(
         ("sql_declare", "sql_statements", "sql_stream", "sql_table"), "duolog.runtime.sql.shared"
     ),

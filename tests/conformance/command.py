@@ -11,11 +11,14 @@ class Duolog:
         self.bootstrap_servers = bootstrap_servers
 
     def __call__(
-        self, *words: str, stdin: str = "", servers: str = ""
+        self, *words: str, stdin: str = "", servers: str = "", timeout_s: float = 60
     ) -> subprocess.CompletedProcess[str]:
-        return self.run(*words, "-b", servers or self.bootstrap_servers, stdin=stdin)
+        given = "-b", servers or self.bootstrap_servers
+        return self.run(*words, *given, stdin=stdin, timeout_s=timeout_s)
 
-    def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, stdin: str = "", timeout_s: float = 60
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command that knows no cluster."""
         return subprocess.run(
             [sys.executable, "-m", "duolog", *words],
@@ -23,5 +26,5 @@ class Duolog:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=timeout_s,
         )

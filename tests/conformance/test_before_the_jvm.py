@@ -219,7 +219,7 @@ def test_an_engine_that_closes_leaves_the_application_to_the_next_one(
     monkeypatch.setattr(engine, "open_session", MagicMock())
     monkeypatch.setattr(engine, "claim", lambda *_, **__: None)
     monkeypatch.setattr(engine, "release", lambda directory, *_: owner.give_back(directory))
-    monkeypatch.setattr(engine.Engine, "_start", MagicMock(side_effect=JvmStarted))
+    monkeypatch.setattr(engine.Engine, "_make_ready", MagicMock(side_effect=JvmStarted))
     last, following = (application(tmp_path, cluster.bootstrap_servers) for _ in range(2))
     with pytest.raises(JvmStarted):
         last.start()

@@ -23,6 +23,8 @@ ON_ONE_JVM: Final = (
     "08_alert.py",
     "13_skew_and_compaction.py",
     "14_exactly_once.py",
+    "17_lookups.py",
+    "18_quiet_sensors.py",
 )
 
 

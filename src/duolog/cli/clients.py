@@ -12,6 +12,7 @@ import click
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from duolog.cli.servers import read_servers
 from duolog.core.errors import ConfigError, KafkaError
 
 DEFAULT_BOOTSTRAP_SERVERS: Final = "127.0.0.1:9092"
@@ -34,6 +35,7 @@ def bootstrap_option(command: Command) -> Command:
         "--bootstrap-servers",
         "--bootstrap-server",
         "bootstrap_servers",
+        callback=read_servers,
         envvar="DUOLOG_BOOTSTRAP_SERVERS",
         default=DEFAULT_BOOTSTRAP_SERVERS,
         show_default=True,

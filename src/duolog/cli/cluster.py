@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from duolog.cli import clients
 from duolog.cli.reach import Connection, ensure_reachable
+from duolog.core.addresses import whole_servers
 from duolog.core.errors import KafkaError
 
 _ASK_S: Final = 1.8
@@ -109,7 +110,7 @@ def cluster_options(command: Callable[..., object]) -> Callable[..., object]:
     def with_cluster(
         *args: object, bootstrap_servers: str, properties: dict[str, str], **options: object
     ) -> object:
-        servers = properties.pop("bootstrap.servers", bootstrap_servers)
+        servers = whole_servers(properties.pop("bootstrap.servers", bootstrap_servers))
         return command(*args, cluster=Cluster(servers, properties), **options)
 
     return with_cluster

@@ -5,11 +5,13 @@
 """
 
 import errno
+import logging
 import sys
 from typing import Final
 
 import click
 
+from duolog.cli.lines import say, says_json
 from duolog.core.errors import (
     ConfigError,
     DuologError,
@@ -22,14 +24,17 @@ from duolog.core.errors import (
 )
 from duolog.engine.errors import (
     BrokerUnreachable,
+    ChangelogMismatch,
     CheckpointDamaged,
     CheckpointInUse,
     CheckpointMismatch,
     CheckpointNotWritable,
     ConnectorMissing,
+    ExecutorsMissing,
     JavaMissing,
     JvmNotStarted,
     KernelMissing,
+    NotRepartitionable,
     ResultTopicRecreated,
     SourceTopicMissing,
     SourceTopicRecreated,
@@ -67,13 +72,23 @@ class DatasetMissing(DuologError):
     """The data that a demo plays back are not installed."""
 
 
+class StateMissing(DuologError):
+    """No application of this name has kept anything."""
+
+
 class DirectoryNotEmpty(DuologError):
     """Something stands where a project is to be made."""
 
 
+class NotServed(DuologError):
+    """Nobody serves metrics where they are looked for."""
+
+
 STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
+    NotServed: UNAVAILABLE,
     BrokerUnavailable: UNAVAILABLE,
     BrokerUnreachable: UNAVAILABLE,
+    ChangelogMismatch: CONFLICT,
     CheckpointDamaged: FAILED,
     CheckpointInUse: CONFLICT,
     CheckpointMismatch: CONFLICT,
@@ -83,12 +98,14 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     ConnectorMissing: FAILED,
     DatasetMissing: NOT_FOUND,
     DirectoryNotEmpty: CONFLICT,
+    ExecutorsMissing: UNAVAILABLE,
     JavaMissing: FAILED,
     JvmNotStarted: FAILED,
     KernelMissing: FAILED,
     KafkaError: FAILED,
     LogError: FAILED,
     MalformedRequest: FAILED,
+    NotRepartitionable: CONFLICT,
     QueryError: FAILED,
     RegistryError: FAILED,
     SerdeError: FAILED,
@@ -96,6 +113,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     SourceTopicMissing: NOT_FOUND,
     ResultTopicRecreated: CONFLICT,
     SourceTopicRecreated: CONFLICT,
+    StateMissing: NOT_FOUND,
     StatementError: USAGE,
     UnsupportedRequest: FAILED,
 }
@@ -172,6 +190,9 @@ def exit_status(error: BaseException) -> int | None:
             return int(code)
         case OSError() if not isinstance(error, BrokenPipeError):
             return _STATUS_OF_ERRNO.get(error.errno or 0, FAILED)
+        case SystemError(__cause__=KeyboardInterrupt() as interruption):
+            # Ctrl-C within a function of CPython's own, which does not look for one.
+            return exit_status(interruption)
         case _:
             return next(
                 (s for kind, s in _STATUS_OF_INTERRUPTION.items() if isinstance(error, kind)), None
@@ -199,13 +220,26 @@ def _is_in_use(error: LogError) -> bool:
 def report(error: BaseException) -> None:
     """Write `error` to standard error for a person; nothing for a signal or a closed pipe."""
     match error:
+        case click.ClickException() if says_json():
+            usage = (
+                error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx else ""
+            )
+            told = {"hint": usage} if usage else {}
+            say(error.format_message(), level=logging.ERROR, **told)
         case click.ClickException():
             error.show()
+        case DuologError() if says_json():
+            hints = {"detail": error.detail, "hint": error.hint}
+            told = {name: text for name, text in hints.items() if text}
+            say(error.message, level=logging.ERROR, **told)
         case DuologError():
             click.secho("error: ", fg="red", bold=True, nl=False, err=True)
             click.echo(error.render(), err=True)
         case OSError() if not isinstance(error, BrokenPipeError):
-            what = f'{error.strerror or error} "{error.filename}"' if error.filename else error
+            what = f'{error.strerror or error} "{error.filename}"' if error.filename else str(error)
+            if says_json():
+                say(what, level=logging.ERROR)
+                return
             click.secho("error: ", fg="red", bold=True, nl=False, err=True)
             click.echo(what, err=True)
         case _:

@@ -3,13 +3,13 @@
 The JVM of the last application that ran stays for the next one, which so starts within seconds.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-import click
-
 from duolog.cli.errors import report
+from duolog.cli.lines import say, speak_of
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import KafkaError, QueryError, StatementError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duolog.cli.topology_file import TopologyFile
     from duolog.dsl.topology import Topology
     from duolog.engine.query import RunningQuery
+    from duolog.engine.restore import Restored
     from duolog.runtime.application import Application
 
 _PROGRESS_EVERY_S: Final = 5.0
@@ -31,16 +32,24 @@ def begin(application: "Application", *, create_topics: bool) -> "RunningQuery":
     Raises:
         DuologError: as `Application.start`.
     """
+    speak_of(application.application_id)
     for topic in application.create_source_topics() if create_topics else ():
-        click.echo(f'created source topic "{topic}", which was missing', err=True)
+        say(f'created source topic "{topic}", which was missing')
     application.check()
     application.reserve()
-    click.echo(f'application "{application.application_id}" starts its engine …', err=True)
+    say(f'application "{application.application_id}" starts its engine …')
     application.open()
     end_in_order_on_signals()
+    application.on_restore = tell_restored
     query = application.start()
-    click.echo(f'application "{application.application_id}" runs', err=True)
+    say(f'application "{application.application_id}" runs')
     return query
+
+
+def tell_restored(restored: "Restored") -> None:
+    """Say how far the stores of an application have come back from their changelogs."""
+    verb = "restored" if restored.done else "restores"
+    say(f'application "{restored.application_id}" {verb} its stores: {restored}')
 
 
 def follow(query: "RunningQuery", *, quiet: bool) -> None:
@@ -70,11 +79,18 @@ class ProgressTeller:
         if self._quiet:
             return
         now = self._query.progress()
-        click.echo(
+        say(
             f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
-            f"lag {now.lag_records_total:,}{_skipped(now.skipped)}{_late(now.late)}"
+            f"lag {now.lag_records_total:,}{_kept(now.state_rows)}{_skipped(now.skipped)}{_late(now.late)}"
             + (f"; waits for its next start: {now.trouble}" if now.trouble else ""),
-            err=True,
+            state=now.state,
+            mode=now.mode,
+            records_in=now.records_in,
+            records_out=now.records_out,
+            lag_records=now.lag_records_total,
+            records_skipped=now.records_skipped,
+            records_late=sum(now.late.values()),
+            state_rows=now.state_rows,
         )
         self.tell_skipped()
 
@@ -82,7 +98,7 @@ class ProgressTeller:
         for skipped in () if self._quiet else self._query.skipped():
             if skipped.kind not in self._told:
                 self._told.add(skipped.kind)
-                click.echo(f"  passed over: {skipped}", err=True)
+                say(f"  passed over: {skipped}", level=logging.WARNING)
 
 
 def load_when_right(file: "TopologyFile") -> "Topology":
@@ -135,7 +151,7 @@ class FileRunner:
                 self._start(topology)
                 topology = self._changed_topology()
         finally:
-            click.echo("stopping …", err=True)
+            say("stopping …")
             if self._application is not None:
                 self._application.close()
 
@@ -161,7 +177,7 @@ class FileRunner:
     def _changed_topology(self) -> "Topology":
         while True:
             self._await_change()
-            click.echo(f"{self._file.path} has changed", err=True)
+            say(f"{self._file.path} has changed")
             try:
                 return self._file.load()
             except StatementError as error:
@@ -191,7 +207,7 @@ class FileRunner:
 
 def _wait_for(file: "TopologyFile", *, runs: bool = False) -> None:
     kept = "; what ran before runs on" if runs else ""
-    click.echo(f"waiting for a change of {file.path}{kept}", err=True)
+    say(f"waiting for a change of {file.path}{kept}")
 
 
 def _late(late: Mapping[str, int]) -> str:
@@ -202,6 +218,10 @@ def _late(late: Mapping[str, int]) -> str:
         (', late 1,200', '')
     """
     return f", late {sum(late.values()):,}" if late else ""
+
+
+def _kept(rows: int | None) -> str:
+    return "" if rows is None else f", {rows:,} rows kept"
 
 
 def _skipped(skipped: Mapping[str, int]) -> str:

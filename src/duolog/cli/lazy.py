@@ -7,6 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from duolog.cli.errors import OutputClosed
+from duolog.cli.lines import says_json
 
 
 class LazyGroup(click.Group):
@@ -65,3 +66,8 @@ class LazyGroup(click.Group):
         except BrokenPipeError as error:
             # click would turn it into exit status 1.
             raise OutputClosed from error
+        except KeyboardInterrupt as error:
+            # click would write an empty line, which is no object.
+            if says_json():
+                raise click.Abort from error
+            raise

@@ -10,6 +10,7 @@ import click
 
 from duolog.cli.errors import exit_status, report
 from duolog.cli.lazy import LazyGroup
+from duolog.cli.lines import heed
 
 COMMANDS: Final = {
     "broker": ("duolog.cli.commands.broker:broker", "Run a broker that Kafka clients talk to."),
@@ -26,8 +27,17 @@ COMMANDS: Final = {
     "groups": ("duolog.cli.commands.groups:groups", "List, describe and reset consumer groups."),
     "init": ("duolog.cli.commands.init:init", "Make a small project that runs."),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines as records to a topic."),
+    "repartition": (
+        "duolog.cli.commands.repartition:repartition",
+        "Give a topology's state to another number of tasks.",
+    ),
     "run": ("duolog.cli.commands.run:run", "Run the topology that a Python file defines."),
     "sql": ("duolog.cli.commands.sql:sql", "Stream in SQL, typed or from files."),
+    "state": (
+        "duolog.cli.commands.state:state",
+        "Look at, restore and reset what applications keep.",
+    ),
+    "top": ("duolog.cli.commands.top:top", "Watch the applications that run here."),
     "topics": ("duolog.cli.commands.topics:topics", "List, create, describe and delete topics."),
 }
 
@@ -64,6 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout is None
     ):  # Closed by who started this: nobody reads, and no socket may get its number.
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
+    heed(sys.argv[1:] if argv is None else argv)
     try:
         status = cli.main(args=argv, prog_name="duolog", standalone_mode=False)
     except BaseException as error:

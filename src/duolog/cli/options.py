@@ -1,13 +1,16 @@
 """Options that several commands share."""
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
+from duolog.cli.lines import say
 from duolog.core.errors import ConfigError
+from duolog.runtime.data_dirs import is_url
 
 OFFSET: Final = click.IntRange(0, 2**63 - 1)
 PARTITION: Final = click.IntRange(0, 2**31 - 1)
@@ -21,9 +24,14 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 class Directory(click.Path):
-    """A directory that may have to be made. The empty text names none: not the one we stand in."""
+    """A directory that may have to be made. The empty text names none: not the one we stand in.
 
-    def __init__(self) -> None:
+    Args:
+        urls: whether it may be that of a Hadoop file system.
+    """
+
+    def __init__(self, *, urls: bool = False) -> None:
+        self._urls = urls
         super().__init__(file_okay=False, resolve_path=True, path_type=Path)
 
     def convert(
@@ -34,7 +42,20 @@ class Directory(click.Path):
     ) -> str | bytes | os.PathLike[str]:
         if value == "":
             self.fail("it is empty: is a variable of the shell not set?", param, ctx)
+        if is_url(str(value)):
+            return self._at(str(value), param, ctx)
         return super().convert(value, param, ctx)
+
+    def _at(self, url: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if not self._urls:
+            self.fail(
+                f'"{url}" is a URL: what this command keeps needs a directory of this machine',
+                param,
+                ctx,
+            )
+        from duolog.engine.remote import directory_at  # noqa: PLC0415 - whoever has a disk needs none of it
+
+        return directory_at(url)
 
 
 def mode_option(command: Command) -> Command:
@@ -49,15 +70,28 @@ def mode_option(command: Command) -> Command:
     )(command)
 
 
-def data_option(help_text: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds `--data DIR`.
+def functions_option(command: Command) -> Command:
+    """Add `--functions MODULE`, which may be given several times."""
+    return click.option(
+        "--functions",
+        "functions",
+        multiple=True,
+        envvar="DUOLOG_FUNCTIONS",
+        show_envvar=True,
+        metavar="MODULE",
+        help="A Python module, or its file, whose functions (@duolog.udf, udaf, udtf) SQL may call; may be given several times.",
+    )(command)
+
+
+def data_option(help_text: str, *, urls: bool = False) -> Callable[[Command], Command]:
+    """Return a decorator that adds `--data DIR`, which may be the URL of a Hadoop file system if `urls`.
 
     The path is resolved here, once: what is started later may stand in another directory.
     """
     return click.option(
         "--data",
         "data_dir",
-        type=Directory(),
+        type=Directory(urls=urls),
         help=help_text,
     )
 
@@ -67,6 +101,43 @@ def set_option(help_text: str, *other_names: str) -> Callable[[Command], Command
     return click.option(
         "--set", *other_names, "assignments", multiple=True, metavar="NAME=VALUE", help=help_text
     )
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--set` for engine settings, and `--master` and `--spark-conf` as short forms of it."""
+
+    @functools.wraps(command)
+    def with_all(
+        *,
+        master: str | None,
+        spark_conf: tuple[str, ...],
+        assignments: tuple[str, ...],
+        **rest: Any,
+    ) -> Any:
+        short = (f"master={master}",) if master is not None else ()
+        for text in spark_conf:
+            if not text.startswith("spark."):
+                raise click.UsageError(f'--spark-conf {text}: a name begins with "spark."')
+        return command(assignments=(*assignments, *short, *spark_conf), **rest)
+
+    for decorate in (
+        click.option(
+            "--spark-conf",
+            multiple=True,
+            metavar="spark.NAME=VALUE",
+            help="A setting of Spark's own; may be given several times.",
+        ),
+        click.option(
+            "--master",
+            metavar="URL",
+            # No `envvar`: the engine reads it where nothing is given, as `--set master=…` is.
+            help="The Spark cluster to run on: spark://HOST:PORT, yarn, k8s://…  [env var: DUOLOG_MASTER; "
+            "default: this process]",
+        ),
+        set_option("An engine setting; may be given several times."),
+    ):
+        decorate(with_all)
+    return with_all
 
 
 def read_assignment(text: str) -> tuple[str, str]:
@@ -88,3 +159,24 @@ def read_assignment(text: str) -> tuple[str, str]:
 def read_assignments(texts: tuple[str, ...]) -> dict[str, str]:
     """Read several of them; the last of a name wins."""
     return dict(read_assignment(text) for text in texts)
+
+
+def metrics_option(command: Command) -> Command:
+    """Add `--metrics HOST:PORT`: what runs in the process is served there until the command ends."""
+    return click.option(
+        "--metrics",
+        metavar="HOST:PORT",
+        expose_value=False,
+        callback=_serve_metrics,
+        help="Serve /metrics for Prometheus, /health and /ready there, on this machine only.",
+    )(command)
+
+
+def _serve_metrics(context: click.Context, _param: click.Parameter, address: str | None) -> None:
+    if address is None or context.resilient_parsing:
+        return
+    from duolog.runtime.metrics.endpoint import serve_metrics  # noqa: PLC0415 - HTTP, for who asks for it
+
+    endpoint = serve_metrics(address)
+    context.call_on_close(endpoint.close)
+    say(f"metrics on http://{endpoint.address}/metrics")

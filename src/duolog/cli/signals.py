@@ -8,9 +8,8 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import NoReturn
 
-import click
-
 from duolog.cli.errors import Terminated
+from duolog.cli.lines import say
 from duolog.core.errors import DuologError
 
 
@@ -69,7 +68,7 @@ def end_by_event(hurry: Callable[[], None] | None = None) -> Iterator[threading.
 
 def say_stopping() -> None:
     """Tell that an end has begun."""
-    click.echo("stopping …", err=True)
+    say("stopping …")
 
 
 def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:

@@ -15,7 +15,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 import duolog
+from duolog.cli.errors import Terminated
 from duolog.core.errors import DuologError, StatementError
+from duolog.core.raised import raised
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
@@ -124,19 +126,20 @@ class TopologyFile:
     def _call(self, run: Callable[[], object]) -> object:
         try:
             return run()
-        except DuologError:
+        except (DuologError, KeyboardInterrupt, Terminated):
             raise
-        except Exception as error:
+        except BaseException as error:
+            # One that exits would end the command, as if all were done.
             raise self._failed(error) from error
 
-    def _failed(self, error: Exception) -> StatementError:
+    def _failed(self, error: BaseException) -> StatementError:
         """Return what is wrong with the file, and where in it or beside it."""
         places = list(self._own_places(error))
         path, line = places[-1] if places else (self.path.resolve(), None)
         shown = self.path.parent / path.relative_to(self._directory)
         at = f", line {line}" if line else ""
         return StatementError(
-            f'file "{shown}"{at} cannot be run: {type(error).__name__}: {error}',
+            f'file "{shown}"{at} cannot be run: {raised(error)}',
             hint=f"{_nearest(error)}`python {self.path}` shows the whole trace.",
         )
 
@@ -182,7 +185,7 @@ def load_topology(path: Path) -> "Topology":
     return TopologyFile(path).load()
 
 
-def _nearest(error: Exception) -> str:
+def _nearest(error: BaseException) -> str:
     """Return the hint that Python gives only where it ends by the error: the nearest attribute."""
     if not isinstance(error, AttributeError) or not error.name:
         return ""

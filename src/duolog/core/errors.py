@@ -46,6 +46,21 @@ class DuologError(Exception):
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
 
+    def one_line(self) -> str:
+        """Return the error as sentences in one line, for what is told as a line: each fact once.
+
+        Example:
+            >>> ConfigError("unknown setting", name="a", detail="There is b.", hint="Use b.").one_line()
+            'unknown setting. There is b. Use b.'
+        """
+        parts = [" ".join(part.split()) for part in (self.message, self.detail, self.hint)]
+        told = [part for part in parts if part]
+        if len(told) < 2:
+            return "".join(told)
+        return " ".join(
+            part if part.endswith((".", "!", "?", "…")) else f"{part}." for part in told
+        )
+
 
 class KafkaError(DuologError):
     """An error that a Kafka client is told by its number.

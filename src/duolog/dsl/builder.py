@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from duolog.core.places import calling_place
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.nodes import Node, Plan, Sink, ancestors
+from duolog.plan.nodes import Node, Plan, Process, Sink, ancestors
 from duolog.plan.nodes.end import End
 
 if TYPE_CHECKING:
@@ -115,9 +115,10 @@ class Builder:
             )
 
     def build(self) -> Plan:
-        """Return the plan of all that is written, printed or called. What none needs is left out."""
+        """Return the plan of all that is written, printed, called or processed. What none needs is left out."""
         sinks = tuple(self.nodes(Sink))
-        needed = {node for end in self.nodes(End) for node in ancestors(end)}
+        ends = (*self.nodes(End), *self.nodes(Process))
+        needed = {node for end in ends for node in ancestors(end)}
         nodes = tuple(node for node in self._nodes if node in needed)
         return Plan(sinks, nodes, self._places, self._place)
 

@@ -9,9 +9,9 @@ from typing import Generic, Protocol, Self, TypeVar
 from duolog.dsl.builder import Builder
 from duolog.dsl.cogroup_nodes import Side, cogrouping_fold, common_group, ensure_same_groups
 from duolog.dsl.columns import Columns, Expr, named
-from duolog.dsl.windows import Duration
 from duolog.plan.aggregates import Fold
-from duolog.plan.expressions import PlainValue
+from duolog.plan.durations import Duration
+from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import GroupBy
 from duolog.plan.nodes.aggregate import Emit
 from duolog.plan.windows import Windows

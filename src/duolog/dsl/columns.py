@@ -7,7 +7,8 @@
 A Python value beside a column is a literal. Nothing is computed here.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from duolog.core.errors import StatementError
 from duolog.dsl.schemas import type_named
@@ -21,13 +22,13 @@ from duolog.plan.expressions import (
     Expression,
     Item,
     Named,
-    PlainValue,
     RowTime,
     TableColumnRef,
     literal,
     rewrite,
     walk,
 )
+from duolog.plan.literals import PlainValue
 from duolog.plan.types import Type
 
 
@@ -363,6 +364,9 @@ def to_expression(value: object) -> Expression:
 
 Columns = Mapping[str, Expr | PlainValue]
 """Columns by name."""
+
+Steps = Columns | Callable[..., Any]
+"""A step of an aggregate: expressions by the name of what is kept, or a function."""
 
 
 def named(

@@ -47,7 +47,7 @@ def elements_of(
     if names or isinstance(kind, Map):
         return of, names
     if alone and _holds_structs(kind):
-        return of, (_free("element", known),)
+        return of, (free_name("element", known),)
     ((name, _),) = named(given, {}, known)
     return of, (name,)
 
@@ -90,5 +90,5 @@ def _holds_structs(of: Type) -> bool:
     return isinstance(of, Array) and isinstance(of.element, Struct)
 
 
-def _free(name: str, known: Collection[str]) -> str:
-    return name if name not in known else _free(f"{name}_", known)
+def free_name(name: str, known: Collection[str]) -> str:
+    return name if name not in known else free_name(f"{name}_", known)

@@ -1,6 +1,8 @@
 """What an aggregate keeps and gives, from what a user has said of it."""
 
-from duolog.dsl.columns import Columns, named
+from duolog.dsl.columns import Steps, named
+from duolog.dsl.python_folds import python_fold
+from duolog.dsl.python_functions import is_function
 from duolog.plan.aggregates import Fold, custom_fold, fold
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named, RowTime, walk
@@ -10,11 +12,11 @@ from duolog.plan.nodes import Filter, GroupBy, Project, Rename, TableJoin, scope
 def fold_of(
     group: GroupBy,
     wanted: tuple[Named, ...],
-    initializer: Columns | None,
-    adder: Columns | None,
+    initializer: Steps | None,
+    adder: Steps | None,
     *,
-    subtractor: Columns | None,
-    merger: Columns | None,
+    subtractor: Steps | None,
+    merger: Steps | None,
 ) -> Fold:
     """Return the fold of `wanted` results, by steps of the user's own if there are any."""
     scope = scope_of(group)
@@ -25,6 +27,13 @@ def fold_of(
         return found
     if initializer is None or adder is None:
         raise InvalidPlan("an aggregate of your own needs an initializer and an adder")
+    steps = (initializer, adder, subtractor, merger)
+    if any(map(is_function, steps)):
+        return python_fold(group, wanted, steps)
+    assert not callable(initializer)
+    assert not callable(adder)
+    assert not callable(subtractor)
+    assert not callable(merger)
     known = group.schema.names
     own = custom_fold(
         dict(named((), initializer, ())),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from duolog.dsl.windows import Duration, milliseconds
+from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.aggregate import EMITS, Emit
 from duolog.plan.windows import Windows

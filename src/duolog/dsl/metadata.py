@@ -12,8 +12,10 @@ Source: Kafka Streams `ProcessorContext.recordMetadata`, `Record.withHeaders`, `
 from typing import Self
 
 from duolog.dsl.columns import Columns, Expr, find_fields, to_expression
+from duolog.dsl.python_functions import Function, call_with_columns, is_function
 from duolog.dsl.records import Records
-from duolog.plan.expressions import ColumnRef, Expression, Metadata, PlainValue, WallClock
+from duolog.plan.expressions import ColumnRef, Expression, Metadata, WallClock
+from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import SetHeaders, SetTime, ensure_header_names
 from duolog.plan.schema import Schema
 from duolog.plan.times import Invalid, SourceTimes
@@ -50,7 +52,7 @@ def wall_clock() -> Expr:
 
 
 def source_times(
-    schema: Schema, timestamp: str | Expr | None, invalid: Invalid | None
+    schema: Schema, timestamp: str | Expr | Function | None, invalid: Invalid | None
 ) -> SourceTimes:
     """Return the timestamps of a source, as a user has said them."""
     if timestamp is None:
@@ -58,7 +60,9 @@ def source_times(
     return SourceTimes(_time(timestamp, schema), invalid)
 
 
-def _time(time: str | Expr, schema: Schema) -> Expression:
+def _time(time: str | Expr | Function, schema: Schema) -> Expression:
+    if is_function(time):
+        return call_with_columns(time, schema)
     given = ColumnRef(time) if isinstance(time, str) else to_expression(time)
     return find_fields(given, schema.names)
 
@@ -95,13 +99,13 @@ class WithMetadata(Records):
             lambda name: SetHeaders(name, self.node, removed=names, clears=not names),
         )
 
-    def with_time(self, time: str | Expr) -> Self:
+    def with_time(self, time: str | Expr | Function) -> Self:
         """Give each record another timestamp: BIGINT milliseconds, or a TIMESTAMP.
 
         A record for which there is none, or a negative one, is one that cannot be processed.
 
         Args:
-            time: a column or an expression.
+            time: a column or an expression, or a function whose parameters are columns.
         """
         expression = _time(time, self.schema)
         return self._then("with-time", lambda name: SetTime(name, self.node, expression))

@@ -1,25 +1,38 @@
 """What streams and tables have in common: filter, new values, a topic to go to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from duolog.core.errors import DuologError
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr, find_fields, named
+from duolog.dsl.elements import free_name
 from duolog.dsl.html import plan_html
+from duolog.dsl.python_functions import (
+    Function,
+    bound,
+    call_with_columns,
+    is_function,
+    is_of_columns,
+    parts_of,
+    predicate,
+)
 from duolog.dsl.running import Running
-from duolog.dsl.windows import Duration, milliseconds
+from duolog.plan.awaiting import is_coroutine
+from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan, TypeMismatch
-from duolog.plan.expressions import ColumnRef, Expression, PlainValue
+from duolog.plan.expressions import Call, ColumnRef, Expression, Named, PythonCall
 from duolog.plan.formats import Format, internal_key_format
 from duolog.plan.key_functions import key_function
+from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import Filter, ForEach, Node, Print, Project, Sink, Source
 from duolog.plan.nodes.topics import FOR_EVER
 from duolog.plan.schema import Schema
+from duolog.plan.types import Struct
 from duolog.serde.called_record import CalledRecord
 
-Partitioner = Expr | Callable[[Any], int | None]
-"""What chooses a partition: an expression over a record, or a function of its key."""
+Partitioner = Expr | Callable[..., int | None]
+"""What chooses a partition: an expression over a record, or a function of its key or of columns."""
 
 
 class Records:
@@ -34,18 +47,26 @@ class Records:
         """The columns that records have here."""
         return self.node.schema
 
-    def filter(self, condition: Expr) -> Self:
-        """Keep the records for which the condition is true (neither false nor null)."""
+    def filter(self, condition: Expr | Function) -> Self:
+        """Keep the records for which the condition is true (neither false nor null).
+
+        Or a function whose parameters are columns: `filter(lambda amount: amount > 3)`.
+        """
         predicate = self._predicate(condition)
         return self._then("filter", lambda name: Filter(name, self.node, predicate))
 
-    def filter_not(self, condition: Expr) -> Self:
+    def filter_not(self, condition: Expr | Function) -> Self:
         """Keep the records for which the condition is false (neither true nor null)."""
-        predicate = self._predicate(~_condition(condition))
+        predicate = Call("NOT", (self._predicate(condition),))
         return self._then("filter", lambda name: Filter(name, self.node, predicate))
 
-    def map_values(self, /, *columns: str | Expr, **named_columns: Expr | PlainValue) -> Self:
+    def map_values(
+        self, /, *columns: str | Expr | Function, **named_columns: Expr | PlainValue | Function
+    ) -> Self:
         """Replace the value by these columns: names to keep, or expressions by name.
+
+        Or by what a function gives, whose parameters are columns: `map_values(total=price)`. One alone
+        gives the whole value, `map_values(priced)`: the fields of a dataclass, or one column called `value`.
 
         Example:
             >>> from duolog import Topology, col
@@ -53,13 +74,17 @@ class Records:
             >>> print(flights.map_values("dep_delay", hours=col("dep_delay") / 60).schema)
             key (dest STRING) value (dep_delay BIGINT, hours DOUBLE)
         """
-        values = named(columns, named_columns, self.schema.names)
+        if len(columns) == 1 and not named_columns and is_function(columns[0]):
+            return self._mapped(call_with_columns(columns[0], self.schema))
+        values = self._named(columns, named_columns)
         return self._then("map-values", lambda name: Project(name, self.node, values))
 
-    def with_columns(self, /, *columns: Expr, **named_columns: Expr | PlainValue) -> Self:
+    def with_columns(
+        self, /, *columns: Expr | Function, **named_columns: Expr | PlainValue | Function
+    ) -> Self:
         """Add columns to the value, or replace those of the same name."""
         values = {column.name: ColumnRef(column.name) for column in self.schema.value}
-        new = named(columns, named_columns, self.schema.names)
+        new = self._named(columns, named_columns)
         together = tuple((values | dict(new)).items())
         return self._then("map-values", lambda name: Project(name, self.node, together))
 
@@ -99,7 +124,9 @@ class Records:
             partitioner: the partition of each record, an INT from 0 on, `col("region") % 4`; else, or where it
                 is null, the key chooses. Or a function of the key, a tuple where it has several columns: it is
                 called in the process that started the application, once for each of the last 100,000 keys, and
-                gives a partition or None. The same for the same key: each new one costs a way to Python.
+                gives a partition or None. The same for the same key: each new one costs a way to Python. A function
+                whose parameters are annotated and called as columns, `def by(region: str, n: int) -> int | None`, is called
+                with these, as those of `map_values` are.
             name: what the step is called, as by `named`.
         """
         chosen = self._chosen_topic(topic, topics)
@@ -239,20 +266,45 @@ class Records:
         if isinstance(partitioner, Expr):
             return find_fields(partitioner.expression, self.schema.names)
         if callable(partitioner):
+            if not is_coroutine(partitioner) and is_of_columns(partitioner, self.schema):
+                return call_with_columns(partitioner, self.schema)
             return key_function(partitioner, self.schema)
         raise TypeMismatch(
             f"{partitioner!r} is no expression over columns, and no function of the key",
             hint='Write partitioner=col("region") % 4, or partitioner=function.',
         )
 
-    def _predicate(self, condition: Expr) -> Expression:
+    def _named(self, columns: Sequence[Any], by_name: Mapping[str, Any]) -> tuple[Named, ...]:
+        """Return what `named` does, of functions too."""
+        given = [bound(column, self.schema) for column in columns]
+        named_columns = {name: bound(value, self.schema) for name, value in by_name.items()}
+        return named(given, named_columns, self.schema.names)
+
+    def _mapped(self, call: PythonCall) -> Self:
+        """Return what has the result of a function as its value."""
+        of = call.function.result
+        if not isinstance(of, Struct):
+            return self._then(
+                "map-values", lambda name: Project(name, self.node, (("value", call),))
+            )
+        # Once for the record, and not for each of its columns.
+        whole = free_name("result", self.schema.names)
+        called = self._then("map-values", lambda name: Project(name, self.node, ((whole, call),)))
+        values = parts_of(ColumnRef(whole), of, "value")
+        return called._then(  # noqa: SLF001 - of this class
+            "map-values", lambda name: Project(name, called.node, values)
+        )
+
+    def _predicate(self, condition: Expr | Function) -> Expression:
+        if not isinstance(condition, Expr) and callable(condition):
+            return predicate(condition, self.schema)
         return find_fields(_condition(condition).expression, self.schema.names)
 
     def _then(self, kind: str, make: Callable[[str], Node]) -> Self:
         return type(self)(self.builder, self.builder.add(kind, make))
 
 
-def _condition(condition: Expr) -> Expr:
+def _condition(condition: Any) -> Expr:
     # A comparison of two Python values is made before we see it: filter("a" == "b").
     if not isinstance(condition, Expr):
         raise TypeMismatch(

@@ -4,7 +4,7 @@ Source: Kafka Streams `KStream`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 from duolog.dsl.columns import Expr, named
 from duolog.dsl.elements import (
@@ -12,21 +12,39 @@ from duolog.dsl.elements import (
     element_columns,
     elements_of,
     ensure_still_there,
+    free_name,
     of_element,
 )
 from duolog.dsl.joins import On
-from duolog.dsl.records import Records
+from duolog.dsl.processors import Processing
+from duolog.dsl.python_functions import (
+    Function,
+    bound,
+    call_with_columns,
+    is_function,
+    pair_of,
+    parts_of,
+)
+from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import PlainValue
+from duolog.plan.expressions import ColumnRef, Expression, Item, PythonCall, literal
+from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import Branch, Explode, Project, SelectKey, Split
 from duolog.plan.nodes.node import ensure_some
+from duolog.plan.python_functions import Lookups
+from duolog.plan.types import Array, Struct, Type
 
 
-class Reshaped(Records):
+class Reshaped(Processing):
     """A stream whose records are taken one by one: a base of `Stream`."""
 
-    def select_key(self, /, *keys: str | Expr, **named_keys: Expr | PlainValue) -> Self:
+    def select_key(
+        self, /, *keys: str | Expr | Function, **named_keys: Expr | PlainValue | Function
+    ) -> Self:
         """Give each record a new key; the old key's columns move into the value.
+
+        Or what a function gives, whose parameters are columns: `select_key(region)` is one column called `key`, or
+        the fields of a dataclass; `select_key(region=region)` calls it so.
 
         Example:
             >>> from duolog import Topology, col
@@ -34,15 +52,24 @@ class Reshaped(Records):
             >>> print(flights.select_key("dest").schema)
             key (dest STRING) value (carrier STRING)
         """
-        new = named(keys, named_keys, self.schema.names)
+        if len(keys) == 1 and not named_keys and is_function(keys[0]):
+            return self._keyed_by(call_with_columns(keys[0], self.schema))
+        new = self._named(keys, named_keys)
         ensure_some(new, "a key")
         return self._then("select-key", lambda name: SelectKey(name, self.node, new))
 
-    def map(self, /, *columns: str | Expr, key: On, **named_columns: Expr | PlainValue) -> Self:
+    def map(
+        self,
+        /,
+        *columns: str | Expr | Function,
+        key: On | None = None,
+        **named_columns: Expr | PlainValue | Function,
+    ) -> Self:
         """Give each record a new key and a new value; a null value stays null.
 
         Args:
-            columns: the new value, as for `map_values`.
+            columns: the new value, as for `map_values`. Or, without a key, a function whose parameters are columns,
+                and that gives a key and a value: `def priced(n: int) -> tuple[str, Priced]`.
             key: the new key, as for `select_key`: columns, or expressions with a name.
             named_columns: more of the value.
 
@@ -52,12 +79,53 @@ class Reshaped(Records):
             >>> print(flights.map(key="dest", hours=col("late") / 60).schema)
             key (dest STRING) value (hours DOUBLE)
         """
-        values = named(columns, named_columns, self.schema.names)
+        if key is None:
+            return self._mapped_with_key(columns)
+        values = self._named(columns, named_columns)
         keyed = self.select_key(*([key] if isinstance(key, str | Expr) else key))
         ensure_still_there(keyed.node, values)
         return keyed._then(  # noqa: SLF001 - of this class
             "map-values", lambda name: Project(name, keyed.node, values)
         )
+
+    def map_async(
+        self,
+        function: Function,
+        *,
+        limit: int = 100,
+        timeout: Duration = "10 seconds",
+        retries: int = 3,
+        returns: object = None,
+    ) -> Self:
+        """Replace the value by what a look-up gives, over HTTP or in a database say: many at once, in their order.
+
+        The function is a coroutine, or waits in a thread of its own. Its parameters are columns, and what it gives
+        becomes the value, as of `map_values`. A record whose last try has failed is one that cannot be processed.
+        Up to `limit` look-ups of a task are on their way. In real time that holds in front of the first change of key;
+        behind one they are made one after the other, as each record goes on at once. An epoch ends when its look-ups have.
+
+        Args:
+            function: what looks up. What it needs for long, a client with its connections say, it makes at its first call.
+            limit: how many are on their way at once, for each task.
+            timeout: how long one try may take.
+            retries: how often a failed one is tried again: after 100 ms, then each time after twice as long.
+            returns: the type of its results, where no annotation says it.
+
+        Example:
+            >>> from duolog import Topology
+            >>> async def city(ip: str) -> str:
+            ...     return (await client().get(f"/places/{ip}")).text
+            >>> visits = Topology("v").stream("visits", key="user STRING", value="ip STRING")
+            >>> print(visits.map_async(city, limit=20, timeout="2 seconds").schema)
+            key (user STRING) value (value STRING)
+        """
+        if limit < 1 or retries < 0:
+            raise InvalidPlan(
+                f"map_async with limit={limit} and retries={retries} looks nothing up",
+                hint="The limit is 1 at least, and retries are not negative.",
+            )
+        lookups = Lookups(limit, milliseconds(timeout, "timeout"), retries)
+        return self._mapped(call_with_columns(function, self.schema, returns, lookups))
 
     def explode(
         self,
@@ -89,14 +157,15 @@ class Reshaped(Records):
     def flat_map_values(
         self,
         /,
-        *columns: str | Expr,
+        *columns: str | Expr | Function,
         into: str | Sequence[str] = (),
         outer: bool = False,
         **named_columns: str | Expr,
     ) -> Self:
         """Make a record of each element, as `explode` does, that is the whole new value.
 
-        The fields of a STRUCT become columns.
+        The fields of a STRUCT become columns. Or of what a function gives, whose parameters are columns, and that
+        returns a list: `def parts(text: str) -> list[Part]`.
 
         Example:
             >>> from duolog import Topology
@@ -106,7 +175,12 @@ class Reshaped(Records):
             >>> print(orders.flat_map_values("items").schema)
             key (id BIGINT) value (sku STRING, n INT)
         """
-        exploded = self._flat(columns, named_columns, into, outer)
+        # What a function gives becomes the value, and is called so.
+        given: list[Any] = [
+            Expr(call_with_columns(column, self.schema), "value") if is_function(column) else column
+            for column in columns
+        ]
+        exploded = self._flat(given, named_columns, into, outer)
         values = element_columns(exploded.node)
         return exploded._then(  # noqa: SLF001 - of this class
             "map-values", lambda name: Project(name, exploded.node, values)
@@ -115,15 +189,16 @@ class Reshaped(Records):
     def flat_map(
         self,
         /,
-        *columns: str | Expr,
-        key: On,
+        *columns: str | Expr | Function,
+        key: On | None = None,
         into: str | Sequence[str] = (),
         **named_columns: str | Expr,
     ) -> Self:
         """Make a record of each element, with a new value and a new key.
 
         Args:
-            columns: as for `flat_map_values`.
+            columns: as for `flat_map_values`. Or, without a key, a function that gives a list of keys and values,
+                `def parts(text: str) -> list[tuple[str, Part]]`.
             key: what is the key in the new value: columns, or expressions with a name.
             into: as for `explode`.
             named_columns: as for `explode`.
@@ -136,7 +211,10 @@ class Reshaped(Records):
             >>> print(orders.flat_map("items", key="sku").schema)
             key (sku STRING) value (n INT)
         """
-        flat = self._flat(columns, named_columns, into, outer=False)
+        if key is None:
+            return self._flat_mapped_with_key(columns)
+        given_columns = [bound(column, self.schema) for column in columns]
+        flat = self._flat(given_columns, named_columns, into, outer=False)
         parts = dict(element_columns(flat.node))
         given = named(
             [key] if isinstance(key, str | Expr) else key, {}, {*parts, *flat.schema.names}
@@ -185,6 +263,49 @@ class Reshaped(Records):
         names = [*wanted, *([] if default is None else [default])]
         return {name: self._branch(split, number) for number, name in enumerate(names)}
 
+    def _keyed_by(self, call: PythonCall) -> Self:
+        """Return what has the result of a function as its key; it is called with many at once."""
+        if isinstance(call.function.result, Struct) or "key" in self.schema.names:
+            keys = parts_of(call, call.function.result, "key")
+            return self._then("select-key", lambda name: SelectKey(name, self.node, keys))
+        values: dict[str, Expression] = {
+            column.name: ColumnRef(column.name) for column in self.schema.value
+        }
+        asked = tuple({**values, "key": call}.items())
+        called = self._then("map-values", lambda name: Project(name, self.node, asked))
+        key = (("key", ColumnRef("key")),)
+        return called._then(  # noqa: SLF001 - of this class
+            "select-key", lambda name: SelectKey(name, called.node, key)
+        )
+
+    def _mapped_with_key(self, functions: Sequence[Any]) -> Self:
+        """Return what has the key and the value that a function gives."""
+        function = _alone(functions)
+        call = call_with_columns(function, self.schema)
+        pair = pair_of(call.function.result, function)
+        whole = free_name("result", self.schema.names)
+        called = self._then("map-values", lambda name: Project(name, self.node, ((whole, call),)))
+        return called._with_pair(whole, pair)  # noqa: SLF001 - of this class
+
+    def _flat_mapped_with_key(self, functions: Sequence[Any]) -> Self:
+        function = _alone(functions)
+        call = call_with_columns(function, self.schema)
+        of = call.function.result
+        pair = pair_of(of.element if isinstance(of, Array) else of, function)
+        whole = free_name("result", self.schema.names)
+        flat = self._flat([Expr(call)], {}, whole, outer=False)
+        return flat._with_pair(whole, pair)  # noqa: SLF001 - of this class
+
+    def _with_pair(self, whole: str, pair: tuple[Type, Type]) -> Self:
+        """Return what has as key and value those in the column `whole`."""
+        key, value = (Item(ColumnRef(whole), literal(name)) for name in ("key", "value"))
+        keys = parts_of(key, pair[0], "key")
+        keyed = self._then("select-key", lambda name: SelectKey(name, self.node, keys))
+        values = parts_of(value, pair[1], "value")
+        return keyed._then(  # noqa: SLF001 - of this class
+            "map-values", lambda name: Project(name, keyed.node, values)
+        )
+
     def _exploded(self, elements: Elements, outer: bool) -> Self:  # noqa: FBT001
         of, into = elements
         return self._then("explode", lambda name: Explode(name, self.node, of, into, outer))
@@ -201,3 +322,13 @@ class Reshaped(Records):
 
     def _branch(self, split: Split, number: int) -> Self:
         return self._then("branch", lambda name: Branch(name, split, number))
+
+
+def _alone(functions: Sequence[Any]) -> Function:
+    if len(functions) != 1 or not is_function(functions[0]):
+        raise InvalidPlan(
+            "a map needs a key",
+            hint='Say it, map("dest", key="carrier"); or give one function that returns a key and a value.',
+        )
+    function: Function = functions[0]
+    return function

@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from duolog.dsl.windows import Duration, instant_ms, milliseconds
+from duolog.dsl.windows import instant_ms
+from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.starts import EARLIEST, Start
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from duolog.dsl.joins import JoinedNames, Select
 from duolog.dsl.records import Records
-from duolog.dsl.windows import Duration, milliseconds
+from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.join_window import JoinWindow
 from duolog.plan.joining import join_streams as plan_join

@@ -11,7 +11,7 @@ from typing import NoReturn, Self
 from duolog.dsl.builder import Builder
 from duolog.dsl.cogroup_nodes import Side
 from duolog.dsl.cogroups import CoGrouped
-from duolog.dsl.columns import Columns, Expr, count, named
+from duolog.dsl.columns import Columns, Expr, Steps, count, named
 from duolog.dsl.folds import fold_of
 from duolog.dsl.global_tables import GlobalTable, global_join
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
@@ -25,9 +25,10 @@ from duolog.dsl.reshaped import Reshaped
 from duolog.dsl.stream_joins import Within, join_streams
 from duolog.dsl.suppressed import Until, WhenFull, suppressed
 from duolog.dsl.table_joins import join_tables
-from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.aggregates import Fold
-from duolog.plan.expressions import ColumnRef, Named, PlainValue
+from duolog.plan.durations import Duration, milliseconds
+from duolog.plan.expressions import ColumnRef, Named
+from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import (
     AggregateNode,
     GroupBy,
@@ -416,10 +417,10 @@ class Grouped:
         self,
         /,
         *results: Expr,
-        initializer: Columns | None = None,
-        adder: Columns | None = None,
-        subtractor: Columns | None = None,
-        merger: Columns | None = None,
+        initializer: Steps | None = None,
+        adder: Steps | None = None,
+        subtractor: Steps | None = None,
+        merger: Steps | None = None,
         **named_results: Expr | PlainValue,
     ) -> Table:
         """Aggregate each group into a row of results.
@@ -436,9 +437,10 @@ class Grouped:
                 adder={"total": acc("total") + col("amount"), "last": col("place")},
             )
 
+        Steps may be functions in Python, of what is kept and columns: `adder=put`, see `duolog.dsl.python_folds`.
+
         Raises:
-            StatementError: a column is unknown, types do not fit, or a function is used over
-                a grouped table whose rows it cannot take back.
+            StatementError: a column is unknown, types do not fit, or a table's rows cannot be taken back.
         """
         wanted = named(results, named_results, self._group.schema.names)
         steps = {"subtractor": subtractor, "merger": merger}

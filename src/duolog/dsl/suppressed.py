@@ -4,7 +4,7 @@ from typing import Final, TypeVar, get_args
 from typing import Literal as OneOf
 
 from duolog.dsl.records import Records
-from duolog.dsl.windows import Duration, milliseconds
+from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes import Suppress
 

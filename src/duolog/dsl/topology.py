@@ -13,12 +13,13 @@ from duolog.dsl.columns import Expr
 from duolog.dsl.global_tables import GlobalTable
 from duolog.dsl.merges import merged
 from duolog.dsl.metadata import source_times
+from duolog.dsl.python_functions import Function
 from duolog.dsl.running import Running
 from duolog.dsl.schemas import Declared, declared_schema, has_names
 from duolog.dsl.starting import Begin, read_topics, start_of
 from duolog.dsl.streams import Stream, Table
-from duolog.dsl.windows import Duration, milliseconds
 from duolog.plan.describe import describe
+from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.formats import JSON, Format, internal_key_format
 from duolog.plan.levels import find_levels
@@ -63,7 +64,7 @@ class Topology:
         key_format: str | Format | None = None,
         value_format: str | Format | None = None,
         windowed: Windows | WindowedKey | None = None,
-        timestamp: str | Expr | None = None,
+        timestamp: str | Expr | Function | None = None,
         invalid_timestamp: Invalid | None = None,
         start: Begin | None = None,
     ) -> Stream:
@@ -84,7 +85,8 @@ class Topology:
                 has results of windows: the key's columns are `key`, `window_start` and
                 `window_end`.
             timestamp: the record's timestamp, if not the one that it has: a column or expression,
-                BIGINT milliseconds or TIMESTAMP, or `wall_clock()`. `row_time()` is its own.
+                BIGINT milliseconds or TIMESTAMP, or `wall_clock()`. `row_time()` is its own. Or a function whose
+                parameters are columns, `def at(made_at: str) -> int`.
             invalid_timestamp: what becomes of a record whose timestamp is null, below 0 or behind the
                 year 294246: `fail`, `skip`, or it gets the latest before it in its partition, `partition_time`. None: what the setting
                 `default.timestamp.extractor` says, else as with records that cannot be read.
@@ -130,7 +132,7 @@ class Topology:
         windowed: Windows | WindowedKey | None = None,
         store: str | None = None,
         ttl: Duration | None = None,
-        timestamp: str | Expr | None = None,
+        timestamp: str | Expr | Function | None = None,
         invalid_timestamp: Invalid | None = None,
         history: Duration | None = None,
         start: Begin | None = None,

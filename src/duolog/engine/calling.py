@@ -20,7 +20,9 @@ from typing import Any, Final, Protocol
 
 from py4j.protocol import Py4JError
 
+from duolog.core.raised import raised
 from duolog.engine.errors import QueryFailed
+from duolog.engine.forks import forks_ended
 from duolog.plan.nodes import ForEach
 from duolog.plan.types import Column
 from duolog.serde.called_record import CalledRecord
@@ -144,9 +146,10 @@ class Caller:
             try:
                 call = self._calls[name]
                 beside = tuple(_headers(headers)), topic, partition, offset
-                call.function(call.record(key, value, ts, *beside))
-            except Exception as error:  # a user's function may raise anything
-                told = f"{type(error).__name__}: {error}".rstrip(": ")
+                with forks_ended():
+                    call.function(call.record(key, value, ts, *beside))
+            except (Exception, SystemExit) as error:  # a user's function may raise anything
+                told = raised(error)
                 if not self._passes_over:
                     place = f'the record of topic "{topic}", partition {partition}, offset {offset}'
                     self._fail(name, f"cannot process {place} at {name}: {told}", error)
@@ -158,7 +161,7 @@ class Caller:
         if last is not None:
             self._handed().calls_done(last)
 
-    def _fail(self, name: str, what: str, error: Exception) -> None:
+    def _fail(self, name: str, what: str, error: BaseException) -> None:
         written_at = self._calls[name].place
         self.failure = QueryFailed(
             f'application "{self._application_id}" failed: {what}',

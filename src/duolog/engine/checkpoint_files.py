@@ -1,11 +1,13 @@
-"""Can the files that a start depends on be read? Where not: which, what is lost, and what to do.
+"""Can the files that a start depends on be read, and are they all there? Where not: which, what is lost, what to do.
 
-Spark reads the last entries of its logs and raises a bare Java error over one that is empty or cut.
+Spark reads the last entries of its logs and raises a bare Java error over one that is empty or cut. Over one that is
+missing, as in a directory that was half copied, it says nothing: it begins anew, or on older state.
 Looked at before it starts, and nothing is mended: only a person knows whether a copy is at hand.
 
-    metadata     who the query is                   damaged: its state cannot be found
-    offsets/N    what micro-batch N reads           of one that is not committed: it is planned anew
-    commits/N    micro-batch N is done              damaged: it is computed again
+    metadata            who the query is                   damaged: its state cannot be found
+    offsets/N           what micro-batch N reads           of one that is not committed: it is planned anew
+    commits/N           micro-batch N is done              damaged: it is computed again
+    state/O/P/V_ID.*    what operator O of task P keeps    missing: V is the last commit's, and so are the ids
 """
 
 import contextlib
@@ -14,7 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from duolog.engine.errors import CheckpointDamaged, CheckpointNotWritable
+from duolog.engine.errors import (
+    CheckpointDamaged,
+    CheckpointMismatch,
+    CheckpointNotWritable,
+    FileSystemFailed,
+)
+from duolog.engine.state_schemas import ensure_schemas
 
 Json = dict[str, Any]
 
@@ -22,6 +30,12 @@ REMOVE_ALL: Final = (
     "Bring a copy of the checkpoint back, or remove the checkpoint to compute everything again from "
     "the topics."
 )
+
+
+def begin_anew(application_id: str, *, logged: bool) -> str:
+    """Return what a person does to compute everything again; a checkpoint alone comes back where its stores are `logged`."""
+    way = f"`duolog state reset {application_id}`" if logged else "remove the checkpoint"
+    return f"{way} to compute everything again from the topics."
 
 
 def damaged(path: Path, application_id: str, lost: str, hint: str) -> CheckpointDamaged:
@@ -39,11 +53,15 @@ def writing(directory: Path, application_id: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        detail = f"{error.filename or directory}: {error.strerror}."
+        hint = "Give this user the right to write there, free space, or use another data directory."
+        if isinstance(error, FileSystemFailed):
+            detail, hint = f"{error.message[:1].upper()}{error.message[1:]}. {detail}", error.hint
         raise CheckpointNotWritable(
             f'the checkpoint of application "{application_id}" cannot be written',
             query_id=application_id,
-            detail=f"{error.filename or directory}: {error.strerror}.",
-            hint="Give this user the right to write there, free space, or use another data directory.",
+            detail=detail,
+            hint=hint,
         ) from error
 
 
@@ -73,11 +91,37 @@ def ensure_unused(spark_dir: Path, pin: Path, application_id: str) -> None:
         )
 
 
+def other_format(directory: Path, reads: int, found: int, *, logged: bool) -> CheckpointMismatch:
+    newer = found > reads
+    return CheckpointMismatch(
+        f"checkpoint {directory} was written by {'a newer' if newer else 'an older'} Duolog",
+        detail=f"Its format is {found}; this Duolog reads {reads}.",
+        hint=f"Use {'the newer Duolog' if newer else 'that Duolog'}, or another application id, "
+        f"or {begin_anew(directory.name, logged=logged)}",
+    )
+
+
+def ensure_there(spark_dir: Path, application_id: str) -> None:
+    """Raise CheckpointDamaged where Spark's checkpoint is gone, of which something was committed: all would begin anew."""
+    if not (spark_dir / "metadata").exists() and last_commit(spark_dir) is None:
+        raise CheckpointDamaged(
+            f'directory "{spark_dir}" of application "{application_id}" is missing',
+            query_id=application_id,
+            detail="It has what was committed: the state, and how far the topics were read. Without it all would begin anew, and "
+            "results would be written again.",
+            hint="Bring a copy of it back. Where the application has changelogs, its start restores it from them; else "
+            f"`duolog state reset {application_id}` has the next start compute everything again.",
+        )
+
+
 def ensure_readable(spark_dir: Path, application_id: str) -> None:
-    """Raise CheckpointDamaged where Spark could not read what it needs to go on."""
+    """Raise CheckpointDamaged where Spark could not read what it needs to go on, or would not miss it."""
+    committed = numbers_in(spark_dir / "commits")
     if (metadata := spark_dir / "metadata").exists():
         read_json(metadata, application_id)
-    committed = _numbers(spark_dir / "commits")
+    elif committed:
+        raise _missing(metadata, application_id, "It says whose state it is.")
+    _ensure_logs_fit(spark_dir, application_id, committed, numbers_in(spark_dir / "offsets"))
     for number in committed[-1:]:
         path = spark_dir / "commits" / str(number)
         if not _is_entry(path):
@@ -87,7 +131,7 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
                 "results are written again."
             )
             raise damaged(path, application_id, lost, hint)
-    for number in _numbers(spark_dir / "offsets")[-2:]:
+    for number in numbers_in(spark_dir / "offsets")[-2:]:
         path = spark_dir / "offsets" / str(number)
         if _is_entry(path):
             continue
@@ -96,9 +140,81 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
             raise damaged(path, application_id, lost, REMOVE_ALL)
         hint = f"Remove it and .{number}.crc beside it: the micro-batch is planned anew."
         raise damaged(path, application_id, f"{lost} That one is not done yet.", hint)
+    if committed:
+        _ensure_state(spark_dir, committed[-1], application_id)
+        ensure_schemas(spark_dir, application_id)
 
 
-def _numbers(log: Path) -> list[int]:
+def _missing(
+    path: Path, application_id: str, lost: str, hint: str = REMOVE_ALL
+) -> CheckpointDamaged:
+    return CheckpointDamaged(
+        f'file "{path}" of application "{application_id}" is missing',
+        query_id=application_id,
+        detail=f"{lost} The checkpoint is not whole, as one that was copied in part.",
+        hint=hint,
+    )
+
+
+def _ensure_logs_fit(
+    spark_dir: Path, application_id: str, committed: list[int], planned: list[int]
+) -> None:
+    """Of the micro-batches that were planned all are done, but for the last."""
+    for number in committed[-1:]:
+        if number not in planned:
+            path = spark_dir / "offsets" / str(number)
+            raise _missing(path, application_id, f"It says what micro-batch {number} has read.")
+    for number in planned[-1:]:
+        if number in committed:
+            continue
+        if number - 1 not in (-1, *committed):
+            path = spark_dir / "commits" / str(number - 1)
+            raise _missing(path, application_id, f"It says that micro-batch {number - 1} is done.")
+        # Hadoop names a file before its checksum: the file was there, and Spark could not write it again.
+        if (spark_dir / "commits" / f".{number}.crc").exists():
+            path = spark_dir / "commits" / str(number)
+            raise _missing(
+                path,
+                application_id,
+                f"It says that micro-batch {number} is done.",
+                f"Bring it back, or remove .{number}.crc beside it: the micro-batch is computed again, "
+                "and its results are written again.",
+            )
+
+
+def _ensure_state(spark_dir: Path, number: int, application_id: str) -> None:
+    """See that the state is there which the last commit tells of.
+
+    Shapes: {operator: [[id of each store] of each task]}; a store's file is a snapshot or what has changed since.
+    """
+    entry = json.loads((spark_dir / "commits" / str(number)).read_text().splitlines()[1])
+    ids = entry.get("stateUniqueIds") if isinstance(entry, dict) else None
+    for operator, tasks in (ids or {}).items():
+        for task, stores in enumerate(tasks):
+            directory = spark_dir / "state" / operator / str(task)
+            for store in stores:
+                name = f"{number + 1}_{store}"
+                files = [directory / f"{name}.changelog", directory / f"{name}.zip"]
+                if not any(path.exists() for path in files):
+                    lost = f"It is state that micro-batch {number} has left."
+                    raise _missing(files[0], application_id, lost)
+                for path in files:
+                    if path.exists() and path.stat().st_size == 0:
+                        lost = f"It is empty, and holds state that micro-batch {number} has left."
+                        raise damaged(path, application_id, lost, REMOVE_ALL)
+
+
+def last_commit(spark_dir: Path) -> int | None:
+    """Return the number of the last micro-batch or epoch that is committed; None before the first."""
+    try:
+        names = [path.name for path in (spark_dir / "commits").iterdir()]
+    except FileNotFoundError:
+        return None
+    return max((int(name) for name in names if name.isdigit()), default=None)
+
+
+def numbers_in(log: Path) -> list[int]:
+    """Return the numbers of the entries of one of Spark's logs, the smallest first."""
     return sorted(int(path.name) for path in log.glob("[0-9]*") if path.name.isdigit())
 
 

@@ -2,9 +2,12 @@
 
 import contextlib
 import os
+import shutil
 import uuid
 from pathlib import Path
 from typing import Final
+
+from duolog.engine.remote.paths import RemotePath
 
 _ARRIVING: Final = ".arriving"
 _LEFT_OVER_S: Final = 60.0
@@ -12,6 +15,8 @@ _LEFT_OVER_S: Final = 60.0
 
 def write_durably(path: Path, text: str) -> None:
     """Put `text` into a file; return once it and its name are on disk."""
+    if isinstance(path, RemotePath):
+        return path.replace_text(text)
     # A name of its own: of another thread, or of a process with this pid in another container.
     arriving = path.with_name(f".{path.name}.{uuid.uuid4().hex}{_ARRIVING}")
     try:
@@ -23,7 +28,7 @@ def write_durably(path: Path, text: str) -> None:
     except BaseException:
         arriving.unlink(missing_ok=True)
         raise
-    sync_dir(path.parent)
+    return sync_dir(path.parent)
 
 
 def sweep_unfinished(directory: Path, *, like: Path) -> None:
@@ -40,13 +45,28 @@ def sweep_unfinished(directory: Path, *, like: Path) -> None:
 
 def make_durable_dir(directory: Path) -> None:
     """Make a directory and those above it; return once their names are on disk."""
+    if isinstance(directory, RemotePath):
+        return directory.mkdir(parents=True, exist_ok=True)
     missing = [path for path in (directory, *directory.parents) if not path.exists()]
     directory.mkdir(parents=True, exist_ok=True)
     for path in missing:
         sync_dir(path.parent)
+    return None
+
+
+def remove_tree(directory: Path) -> None:
+    """Remove a directory with all that is in it, as far as that can be: what is left means nothing to anybody."""
+    if isinstance(directory, RemotePath):
+        with contextlib.suppress(OSError):
+            directory.remove_tree()
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def sync_dir(directory: Path) -> None:
+    """Return once the names in a directory are on disk; behind an URL they are."""
+    if isinstance(directory, RemotePath):
+        return
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -8,59 +8,68 @@ Thread rule: any thread; starts of one application go one after the other.
 """
 
 import contextlib
-import re
 import threading
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Final
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from duolog.core.errors import ConfigError
+from duolog.engine.application_ids import checkpoint_of
 from duolog.engine.calling import Call
 from duolog.engine.checkpoint import Checkpoint, Json
-from duolog.engine.errors import CheckpointInUse
+from duolog.engine.clustered import ensure_can_run, ensure_shared, has_room
+from duolog.engine.commit_topic import Kept
+from duolog.engine.errors import CheckpointDamaged
+from duolog.engine.executors import slots_of
 from duolog.engine.explain import explain
 from duolog.engine.launch import Launcher
+from duolog.engine.logged_state import LoggedState
 from duolog.engine.lower import lower
-from duolog.engine.lowering.idle import waits_idle
 from duolog.engine.lowering.looks import Bounds
-from duolog.engine.modes import ChosenMode, choose_mode
+from duolog.engine.masters import promised_slots
 from duolog.engine.owner import claim, ensure_no_live_owner, give_back, release, reserve
-from duolog.engine.patterns import matched_topics, with_topics
+from duolog.engine.patterns import matched_topics, topics_read, with_topics
+from duolog.engine.prepared import Prepared
+from duolog.engine.python_functions import python_of
 from duolog.engine.query import JVM_IS_GONE, RunningQuery
-from duolog.engine.session import Session, open_session, slots_of
+from duolog.engine.restore import Tell, restore
+from duolog.engine.running import (
+    ensure_not_running,
+    forget_ended,
+    note_running,
+    start_of,
+    stop_running,
+)
+from duolog.engine.running import running_queries as running_queries  # noqa: PLC0414 - for others
+from duolog.engine.session import Session, open_session
 from duolog.engine.settings import EngineConfig, ErrorHandling, Mode
-from duolog.engine.slots import hold_slots, slots_free, slots_needed
-from duolog.engine.starts import starting_offsets
+from duolog.engine.slots import hold_slots
+from duolog.engine.starts import begins_of
+from duolog.engine.state_schemas import lead_here
 from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names
-from duolog.engine.stores import KeptRow, Look, read_committed
+from duolog.engine.stores import CommittedRows, Look, read_committed
 from duolog.engine.timestamps import with_default_extractor
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.engine.upgrades.rebuild import take_over
+from duolog.engine.upgrades.upgrade import How, Upgrade
+from duolog.engine.upgrades.upgrading import Lowered, Upgrading
+from duolog.engine.versions import versions
 from duolog.plan.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
 
-_APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
-_PACKAGES: Final = ("duolog", "pyspark")
-
-# Of the whole process: of two queries on one checkpoint Spark stops the first without a word. Starts on others go side
-# by side; two of them may share a lock by chance, and then one waits.
-_starting: Final = tuple(threading.Lock() for _ in range(64))
-_by_checkpoint: Final[dict[Path, RunningQuery]] = {}
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A plan as it would run: cut, with its topics counted and its mode chosen."""
+class _Ready:
+    """What only has to be launched."""
 
-    levels: Levels
-    partition_counts: dict[str, int]
-    needed: int
-    slots_total: int
-    chosen: ChosenMode
+    launcher: Launcher
+    prepared: Prepared
+    renewed: Callable[[], Launcher]
 
 
 class Engine:
@@ -71,6 +80,8 @@ class Engine:
 
     def __init__(self, config: EngineConfig, given_up: threading.Event | None = None) -> None:
         self.config = config
+        self.on_restore: Tell = lambda _restored: None
+        """Told how far a restore is, while `start` waits for it."""
         self._given_up = given_up or threading.Event()
         self._topics = TopicReader(config.bootstrap_servers, config.client_options)
         self._queries: dict[str, RunningQuery] = {}
@@ -86,7 +97,7 @@ class Engine:
         """
         self._session()
 
-    def check(self, plan: Plan, application_id: str) -> None:
+    def check(self, plan: Plan, application_id: str, upgrade: How | None = None) -> None:
         """Raise what `start` would, as far as it can be told without Spark; changes nothing.
 
         A start says it anyway, after the seconds that a JVM takes.
@@ -95,14 +106,22 @@ class Engine:
             ConfigError, SourceTopicMissing, BrokerUnreachable, CheckpointInUse, CheckpointMismatch,
             CheckpointDamaged, SourceTopicRecreated: as `start`.
         """
-        self._ensure_can_call(plan)
+        self._ensure_can_run(plan, application_id, self.config)
         checkpoint = self._checkpoint(application_id)
-        _ensure_not_running(checkpoint.directory, application_id)
-        ensure_no_live_owner(checkpoint.directory, application_id)
-        counts = self._topics.partition_counts(_read(plan, self._matched(plan, application_id)))
-        levels = find_levels(plan, self._tasks(checkpoint, counts))
-        shape = shape_of(self._spec(levels, application_id), Names.of(levels))
-        checkpoint.ensure_fits(application_id, shape, self._topics.topic_ids(counts))
+        if upgrade != "rebuild":  # It begins beside the one that runs.
+            ensure_not_running(checkpoint.directory, application_id)
+            ensure_no_live_owner(checkpoint.directory, application_id)
+        logged = self._logged(checkpoint, application_id)
+        if logged.lost() is not None:
+            return None  # The start says the rest, once it has put back what is to be compared.
+        lowered = self._lowered(plan, application_id)
+        if upgrade is not None:
+            found = self._upgrading(plan, application_id, self.config).find(lowered)
+            if found.comparison is not None:
+                return found.ensure_allowed(upgrade)
+        topic_ids = self._topics.topic_ids(lowered.counts)
+        checkpoint.ensure_fits(application_id, lowered.shape, topic_ids)
+        return logged.ensure_same_setting()
 
     def reserve(self, application_id: str) -> None:
         """Keep other processes of this machine from starting the application until this engine closes.
@@ -125,11 +144,15 @@ class Engine:
         mode: Mode = "auto",
         starts: EndOffsets | None = None,
         errors: ErrorHandling | None = None,
+        *,
+        upgrade: How | None = None,
+        exactly_once: bool = False,
     ) -> RunningQuery:
         """Start `plan` under a name that its state is kept by.
 
         `starts` tells where its first start begins in the topics that it names, whatever their sources say. `errors` takes
-        the place of what the engine's settings say of records that are wrong.
+        the place of what the engine's settings say of records that are wrong. `upgrade` lets it go on with what it can keep
+        of another plan's state, and tells what becomes of the rest. With `exactly_once` it is that, whatever the settings say.
 
         Raises:
             ConfigError: the name cannot name an application.
@@ -142,33 +165,84 @@ class Engine:
             SlotsMissing: real-time mode was asked for and does not fit the free slots.
             QueryFailed: Spark refuses the query.
         """
-        self._ensure_can_call(plan)
+        config = self.config.for_start(errors, exactly_once=exactly_once)
+        self._ensure_can_run(plan, application_id, config)
+        if upgrade == "rebuild":
+            self._rebuild_beside(self._upgrading(plan, application_id, config, starts))
+        with self.claimed(application_id) as (checkpoint, session):
+            ready = self._make_ready(
+                plan,
+                application_id,
+                mode,
+                checkpoint,
+                session,
+                starts=starts or {},
+                upgrade=upgrade,
+                config=config,
+            )
+            query = self._launch(plan, application_id, ready)
+            session.note_query()
+            self._queries[application_id] = query
+            note_running(checkpoint.directory, query)
+            return query
+
+    def restore(self, plan: Plan, application_id: str) -> bool:
+        """Put the checkpoint of an application aside and fill its stores from their changelogs; start nothing.
+
+        `on_restore` is told how far it is. Returns whether there was anything to restore from; else nothing is changed.
+
+        Raises:
+            CheckpointInUse: the application runs.
+            CheckpointMismatch: the changelogs belong to another plan, or were written by another Duolog.
+            BrokerUnreachable, SourceTopicMissing, CheckpointNotWritable, QueryFailed: as `start`.
+        """
+        with self.claimed(application_id) as (checkpoint, session):
+            found = self._logged(checkpoint, application_id).lost(forced=True) is not None
+            if found:
+                self._make_ready(
+                    plan,
+                    application_id,
+                    "micro-batch",
+                    checkpoint,
+                    session,
+                    starts={},
+                    upgrade=None,
+                    config=self.config,
+                    restores=True,
+                )
+            release(checkpoint.directory, session.holder, session.java_pid)
+            return found
+
+    def what_is_kept(self, application_id: str) -> Kept | None:
+        """Return what is kept of an application outside of its checkpoint; None where nothing is.
+
+        Raises:
+            BrokerUnreachable, CheckpointDamaged: it cannot be read.
+        """
+        return self._logged(self._checkpoint(application_id), application_id).lost(forced=True)
+
+    @contextlib.contextmanager
+    def claimed(self, application_id: str) -> Iterator[tuple[Checkpoint, Session]]:
+        """Own the checkpoint of an application; it is given up where the start fails."""
         checkpoint = self._checkpoint(application_id)
-        with _starting[hash(checkpoint.directory) % len(_starting)]:
-            _ensure_not_running(checkpoint.directory, application_id)
+        with start_of(checkpoint.directory, application_id):
+            ensure_not_running(checkpoint.directory, application_id)
             self.reserve(application_id)
             session = self._session()
             # From here on it goes with the claim: of the same id, the next engine may have it when this one closes.
             self._reserved.discard(checkpoint.directory)
             claim(checkpoint.directory, session.holder, application_id, pid=session.java_pid)
             try:
-                checkpoint.forget_unplanned()
-                query = self._start(
-                    plan,
-                    application_id,
-                    mode,
-                    checkpoint,
-                    session,
-                    starts=starts or {},
-                    config=replace(self.config, errors=errors or self.config.errors),
-                )
+                # One that is damaged says so later, where it does not come back.
+                with contextlib.suppress(CheckpointDamaged):
+                    checkpoint.forget_unplanned()
+                lead_here(checkpoint.directory)
+                yield checkpoint, session
             except BaseException:
                 # Why the start failed says more. Of a JVM that has gone the system has freed the lock.
                 with contextlib.suppress(OSError, *JVM_IS_GONE):
                     release(checkpoint.directory, session.holder, session.java_pid)
                 raise
-            self._queries[application_id] = _by_checkpoint[checkpoint.directory] = query
-            return query
 
     def explain(self, plan: Plan, application_id: str = "", mode: Mode = "auto") -> str:
         """Return how `plan` would run: levels, sub-topologies, stores, sinks, mode and why.
@@ -185,8 +259,9 @@ class Engine:
             for source in plan.sources
             for topic in sorted(filter(source.reads_topic, known or ())) or [source.topic]
         ]
-        slots_total = slots_of_master(self.config.master)
-        prepared = self._prepare(plan, checkpoint, mode, slots_total, known or {})
+        slots_total = promised_slots(self.config.master)
+        given = plan, checkpoint, mode, slots_total, known or {}
+        prepared = self._prepare(*given, config=self.config)
         return explain(
             prepared.levels,
             application_id,
@@ -197,10 +272,28 @@ class Engine:
             cache_bytes_max=self.config.cache_bytes_max,
         )
 
+    def explain_upgrade(self, plan: Plan, application_id: str) -> Upgrade:
+        """Return what becomes of each store of the application under `plan`; changes nothing.
+
+        Spark is not started. The broker is asked for partitions, if one answers.
+
+        Raises:
+            CheckpointDamaged: a file of the checkpoint cannot be read.
+        """
+        checkpoint = self._checkpoint(application_id)
+        known = self._topics.known_partition_counts(
+            lambda topic: any(source.reads_topic(topic) for source in plan.sources)
+        )
+        levels = find_levels(plan, self._tasks(checkpoint, known or {}))
+        spec = self.spec(levels, application_id)
+        matched = {} if known is None else self._matched(plan, application_id)
+        lowered = Lowered(spec, Names.of(levels), known or {}, matched)
+        return self._upgrading(plan, application_id, self.config).find(lowered)
+
     def committed_rows(
         self, plan: Plan, application_id: str, table: Node, bounds: Bounds | None = None
-    ) -> list[KeptRow]:
-        """Return the rows of the store of `table` as the last commit has left them.
+    ) -> CommittedRows:
+        """Return the rows of the store of `table` as the last commit has left them, and which commit that is.
 
         Raises:
             CheckpointMismatch: the application's state belongs to another plan.
@@ -210,21 +303,18 @@ class Engine:
         checkpoint = self._checkpoint(application_id)
         tasks = checkpoint.pinned_tasks()
         if tasks is None:
-            return []
+            return CommittedRows()
         levels = find_levels(plan, tasks)
-        spec = self._spec(levels, application_id)
+        spec = self.spec(levels, application_id)
         checkpoint.ensure_fits(application_id, shape_of(spec, Names.of(levels)), {})
         look = Look(levels, spec, table, bounds or {})
-        return read_committed(self._session(), checkpoint.spark_dir, look)
+        return read_committed(self._session(), checkpoint, look)
 
     def close(self) -> None:
         """Stop all queries of this engine; the last engine of this process ends the JVM."""
         for query in self._queries.values():
             query.stop()
-        # What an ended query holds: a client's threads and connections, the session of a JVM.
-        for place, query in list(_by_checkpoint.items()):
-            if query.has_ended:
-                del _by_checkpoint[place]
+        forget_ended()
         self._queries.clear()
         while self._reserved:
             give_back(self._reserved.pop())
@@ -242,7 +332,7 @@ class Engine:
         if (opened := self._opened) is not None:
             opened.end_now()
 
-    def _start(
+    def _make_ready(
         self,
         plan: Plan,
         application_id: str,
@@ -251,23 +341,47 @@ class Engine:
         session: Session,
         *,
         starts: EndOffsets,
+        upgrade: How | None,
         config: EngineConfig,
-    ) -> RunningQuery:
+        restores: bool = False,
+    ) -> _Ready:
+        """Compare a plan with its checkpoint, which comes back first where it is lost, and fix what a first start fixes."""
         matched = self._matched(plan, application_id)
-        counts = self._topics.partition_counts(_read(plan, matched))
-        prepared = self._prepare(plan, checkpoint, mode, slots_of(session.spark), counts)
-        spec = self._spec(prepared.levels, application_id)
-        shape = shape_of(spec, Names.of(prepared.levels))
+        counts = self._topics.partition_counts(topics_read(plan, matched))
+        logged = self._logged(checkpoint, application_id)
+        lost = logged.lost(forced=restores)
+        if lost is not None:
+            levels = find_levels(plan, int(lost.application["tasks"]))
+            shape = shape_of(self.spec(levels, application_id), Names.of(levels))
+            logged.ensure_restores(lost, shape)
+            lost = logged.fenced(lost, shape)
+        begun = None if lost is None else logged.put_back(lost)
+        slots = slots_of(session.spark, self.config.master)
+        prepared = self._prepare(plan, checkpoint, mode, slots, counts, config=config)
+        spec = self.spec(prepared.levels, application_id)
+        ensure_shared(checkpoint.directory, session, config.master)
+        lowered = Lowered(spec, Names.of(prepared.levels), counts, matched)
+        topic_ids = self._topics.topic_ids(counts)
         begins: EndOffsets = {}
         if checkpoint.pinned_tasks() is None:
-            now_ms = time.time_ns() // 1_000_000
-            begins = starting_offsets(plan.sources, self._topics, counts, now_ms)
-            begins = {**begins, **{topic: at for topic, at in starts.items() if topic in counts}}
-        spec |= {
+            starts = {**checkpoint.given_starts(), **starts}
+            begins = begins_of(plan, self._topics, counts, starts)
+        elif upgrade is not None:
+            upgrading = self._upgrading(plan, application_id, config, starts)
+            upgrading.settle(lowered, upgrade, topic_ids)
+        spec = spec | {
             "sources": with_topics(spec["sources"], matched),
             "errors": config.errors.spec(),
+            "run": uuid.uuid4().hex,
         }
-        checkpoint.pin(application_id, shape, _versions(), self._topics.topic_ids(counts), begins)
+        logged.ensure_same_setting()
+        changelog = logged.is_wanted
+        written = {topic for sink in plan.sinks for topic in sink.topics}
+        fixed = lowered.shape, versions(), topic_ids, begins
+        prefix = config.internal_prefix
+        checkpoint.pin(application_id, *fixed, changelog=changelog, prefix=prefix, written=written)
+        checkpoint.want_handover(wanted=False)
+        spec = logged.begin(spec, is_restored=begun is not None)
 
         def renewed() -> Launcher:
             session = self._session()
@@ -276,14 +390,22 @@ class Engine:
             return Launcher(session, config, checkpoint, spec, plan.places, counts)
 
         launcher = Launcher(session, config, checkpoint, spec, plan.places, counts)
+        if begun is not None:
+            restore(launcher, self._topics, begun, self.on_restore)
+            logged.keep_content()
+        return _Ready(launcher, prepared, renewed)
+
+    def _launch(self, plan: Plan, application_id: str, ready: _Ready) -> RunningQuery:
+        launcher, prepared, checkpoint = ready.launcher, ready.prepared, ready.launcher.checkpoint
         if prepared.chosen.live == "real-time":
-            hold_slots(checkpoint.directory, application_id, prepared.needed, prepared.slots_total)
+            slots = slots_of(launcher.session.spark, self.config.master)
+            hold_slots(checkpoint.directory, application_id, prepared.needed, slots)
         query = RunningQuery(
             launcher,
             self._topics,
             prepared.chosen,
             prepared.partition_counts,
-            renewed,
+            ready.renewed,
             TopicWatch(
                 checkpoint.topic_ids(),
                 self._topics.topic_ids,
@@ -292,32 +414,52 @@ class Engine:
             ),
             {node.name: Call.of(node, plan.places.get(node.name, "")) for node in plan.calls},
             plan.key_functions,
+            lambda: has_room(
+                checkpoint.directory, prepared.needed, self.config.master, self._session
+            ),
         )
         query.start()
-        session.note_query()
         return query
 
-    def _ensure_can_call(self, plan: Plan) -> None:
-        calling = [*(node.name for node in plan.calls), *plan.key_functions]
-        if calling and not self.config.master.startswith("local"):
-            raise ConfigError(
-                f"{calling[0]} calls a function, which the machines of a cluster do not have",
-                name="master",
-                value=self.config.master,
-                hint='Use a local master; or write the records to a topic, and read it: to("…").',
-            )
+    def _logged(self, checkpoint: Checkpoint, application_id: str) -> LoggedState:
+        return LoggedState(self.config, self._topics, checkpoint, application_id)
+
+    def _upgrading(
+        self,
+        plan: Plan,
+        application_id: str,
+        config: EngineConfig,
+        starts: EndOffsets | None = None,
+    ) -> Upgrading:
+        def note(query: RunningQuery) -> None:
+            self._queries[query.application_id] = query
+
+        given = self._checkpoint(application_id), self._topics, config, self._session
+        return Upgrading(plan, application_id, *given, note, starts or {})
+
+    def _lowered(self, plan: Plan, application_id: str) -> Lowered:
+        matched = self._matched(plan, application_id)
+        counts = self._topics.partition_counts(topics_read(plan, matched))
+        levels = find_levels(plan, self._tasks(self._checkpoint(application_id), counts))
+        return Lowered(self.spec(levels, application_id), Names.of(levels), counts, matched)
+
+    def _rebuild_beside(self, upgrading: Upgrading) -> None:
+        """Rebuild what an upgrade cannot keep, then see to the end of the application that runs."""
+        application_id, checkpoint = upgrading.application_id, upgrading.checkpoint
+        lowered = self._lowered(upgrading.plan, application_id)
+        if upgrading.find(lowered).comparison is not None:
+            upgrading.beside(lowered)
+        # Of this process, whatever has become of it; another process is asked where there is something to upgrade.
+        stop_running(checkpoint.directory)
+        if upgrading.find(lowered).comparison is not None:
+            take_over(checkpoint, application_id, self.reserve)
+
+    def _ensure_can_run(self, plan: Plan, application_id: str, config: EngineConfig) -> None:
+        # How many tasks it has is no matter here, and not known before a broker answers.
+        ensure_can_run(plan, lambda: self.spec(find_levels(plan, 1), application_id), config)
 
     def _checkpoint(self, application_id: str) -> Checkpoint:
-        # The name becomes a directory, and Spark's consumers are named after it.
-        if not _APPLICATION_ID.fullmatch(application_id):
-            raise ConfigError(
-                f'"{application_id}" cannot name an application',
-                name="application id",
-                value=application_id,
-                hint="Use letters, digits, underscores, hyphens and dots, not a dot first.",
-            )
-        # The JVM stands in its scratch directory, where a relative path would be made and removed.
-        return Checkpoint((self.config.checkpoint_dir / application_id).resolve())
+        return checkpoint_of(self.config.checkpoint_dir, application_id)
 
     def _session(self) -> Session:
         # Queries that lost their JVM ask at once: one share is closed, a second one would stay.
@@ -331,21 +473,14 @@ class Engine:
         plan: Plan,
         checkpoint: Checkpoint,
         mode: Mode,
-        slots_total: int,
+        slots_total: int | None,
         counts: dict[str, int],
-    ) -> _Prepared:
-        largest = max(counts.values(), default=1)
-        tasks = self._tasks(checkpoint, counts)
-        levels = find_levels(plan, tasks)
-        unknown = {
-            source.topic for source in plan.sources if not any(map(source.reads_topic, counts))
-        }
-        partitions = sum(counts.values()) + largest * len(unknown)
-        partitions += waits_idle(levels.nodes)  # Ticks are a source of one partition.
-        needed = slots_needed(partitions, tasks, len(levels.levels))
-        free = slots_free(slots_total)
-        chosen = choose_mode(mode, needed=needed, free=free, slots_total=slots_total)
-        return _Prepared(levels, counts, needed, slots_total, chosen)
+        *,
+        config: EngineConfig,
+    ) -> Prepared:
+        levels = find_levels(plan, self._tasks(checkpoint, counts))
+        exactly_once = config.exactly_once
+        return Prepared.of(levels, counts, mode, slots_total, exactly_once=exactly_once)
 
     def _matched(self, plan: Plan, application_id: str) -> dict[str, tuple[str, ...]]:
         if not any(source.is_pattern for source in plan.sources):
@@ -355,46 +490,9 @@ class Engine:
     def _tasks(self, checkpoint: Checkpoint, counts: dict[str, int]) -> int:
         return checkpoint.pinned_tasks() or self.config.tasks or max(counts.values(), default=1)
 
-    def _spec(self, levels: Levels, application_id: str) -> Json:
+    def spec(self, levels: Levels, application_id: str) -> Json:
         spec = lower(levels, application_id, cache_bytes_max=self.config.cache_bytes_max)
         sources = with_default_extractor(spec["sources"], self.config.timestamp_extractor)
-        return spec | {"errors": self.config.errors.spec(), "sources": sources}
-
-
-def _read(plan: Plan, matched: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Return the names of the topics that a plan reads."""
-    names = (matched.get(source.topic, (source.topic,)) for source in plan.sources)
-    return list(dict.fromkeys(name for of_source in names for name in of_source))
-
-
-def _ensure_not_running(checkpoint: Path, application_id: str) -> None:
-    running = _by_checkpoint.get(checkpoint)
-    if running is not None and not running.has_ended:
-        raise CheckpointInUse(
-            f'application "{application_id}" runs already',
-            query_id=application_id,
-            detail=f"This process runs it, on checkpoint {checkpoint}.",
-            hint='Stop it first. Another application gets another name, Topology("…"), or data '
-            "directory.",
-        )
-
-
-def slots_of_master(master: str) -> int:
-    """Return the slots that a master's name promises; Spark itself is not asked.
-
-    Example:
-        >>> slots_of_master("local[64]"), slots_of_master("local")
-        (64, 1)
-    """
-    inside = master.partition("[")[2].rstrip("]").split(",")[0]
-    return int(inside) if inside.isdigit() else 1
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    return found
+        config = self.config
+        python = python_of(config.python_timeout_ms, config.python_memory_bytes_max)
+        return spec | python | {"errors": config.errors.spec(), "sources": sources}

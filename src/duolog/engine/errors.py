@@ -10,10 +10,14 @@ DuologError
    │  └─ LeaderMissing       no broker serves a partition
    ├─ SourceTopicMissing     a topic that the topology reads does not exist
    ├─ CheckpointMismatch     the checkpoint belongs to another plan or number of tasks
+   ├─ ChangelogMismatch      an internal topic belongs to another topology of this name
    ├─ CheckpointInUse        the application runs already, in this process or another
    ├─ CheckpointNotWritable  this user may not write there, or there is no space
+   ├─ FileSystemFailed       what a checkpoint is on behind an URL is away, or refuses
    ├─ CheckpointDamaged      a file of the checkpoint cannot be read
    ├─ JvmNotStarted          the JVM ended before it was ready; keeps what it said
+   ├─ ExecutorsMissing       a Spark cluster gives no executor
+   ├─ NotRepartitionable     its state cannot be given to another number of tasks
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
       ├─ ResultTopicRecreated  a topic that it writes was deleted and made anew
@@ -51,6 +55,10 @@ class CheckpointMismatch(QueryError):
     """The checkpoint was written by another plan, or with another number of tasks."""
 
 
+class ChangelogMismatch(QueryError):
+    """An internal topic was made for another topology, or with another number of tasks."""
+
+
 class CheckpointInUse(QueryError):
     """The application runs already on this checkpoint, in this process or another."""
 
@@ -59,12 +67,28 @@ class CheckpointNotWritable(QueryError):
     """Nothing can be written to the checkpoint."""
 
 
+class FileSystemFailed(QueryError, OSError):
+    """The file system behind a URL is away, or refuses what is asked of it: an error of the system, for who expects one."""
+
+    def __init__(self, message: str, *, path: str, number: int, why: str, hint: str) -> None:
+        super().__init__(message, detail=f"{path}: {why}", hint=hint)
+        self.errno, self.strerror, self.filename = number, why, path
+
+
 class CheckpointDamaged(QueryError):
     """A file of the checkpoint cannot be read."""
 
 
 class JvmNotStarted(QueryError):
     """The JVM ended before it was ready: its memory was not to be had, say."""
+
+
+class ExecutorsMissing(QueryError):
+    """A Spark cluster gives no executor, or one that does not see the checkpoints."""
+
+
+class NotRepartitionable(QueryError):
+    """State that cannot be given to another number of tasks."""
 
 
 class SlotsMissing(QueryError):

@@ -4,16 +4,17 @@ application "flights", 2 tasks, as at its first start
 mode: real-time, once caught up in micro-batches. Every operator allows it, and …
 topics: flights 2 partitions, airlines 1 partition
 then the levels, sub-topologies, stores, edges and sinks of `duolog.plan.describe`, and
-for each operator its mode, store and expiry
+for each operator its mode, store and expiry, for each function in Python where and how it is called
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from duolog.engine.explain_operators import explain_operators
 from duolog.engine.modes import ChosenMode
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.describe import describe
 from duolog.plan.levels import Levels
+from duolog.plan.python_calls import function_calls
 
 
 def explain(
@@ -49,8 +50,17 @@ def explain(
             describe(levels),
             "Operators",
             *explain_operators(levels, cache_bytes_max=cache_bytes_max),
+            *_functions(levels),
         ]
     )
+
+
+def _functions(levels: Levels) -> Iterator[str]:
+    calls = function_calls(levels)
+    if calls:
+        yield "Functions in Python"
+    for call in calls:
+        yield f"  {call}"
 
 
 def _topics(tasks: int, partition_counts: Mapping[str, int | None], no_broker_at: str) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from duolog.engine.formats import encode
+from duolog.engine.python_functions import lower_call, lower_result
 from duolog.engine.sql import literal, quoted, spark_type, text
 from duolog.engine.sql_functions.registry import lower_sql_function
 from duolog.engine.steps import lower_step
@@ -25,6 +27,7 @@ from duolog.plan.expressions import (
     Lambda,
     Literal,
     Metadata,
+    PythonCall,
     RowTime,
     Scope,
     TableColumnRef,
@@ -32,6 +35,7 @@ from duolog.plan.expressions import (
     WallClock,
     type_of,
 )
+from duolog.plan.formats import JSON
 from duolog.plan.functions import BLANKS
 from duolog.plan.schema import Schema
 from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX
@@ -49,6 +53,8 @@ class Names:
     columns: dict[str, str]
     table_columns: dict[str, str]
     accumulators: dict[str, str]
+    calls: tuple[tuple[PythonCall, str], ...] = ()
+    """Calls whose results stand in the row, and where."""
 
     @classmethod
     def of(
@@ -109,6 +115,10 @@ def lower_expression(  # noqa: PLR0911, PLR0912 - a table of cases
             return f"duolog_add_exact({terms}, {of.precision}, {of.scale})"
         case Call("FITS", (value, *others)):
             return _fits(value, others, names)
+        case PythonCall(function, args):
+            known = function.over(tuple(type_of(arg, names.scope) for arg in args))
+            given = next((at for call, at in names.calls if call == expression), None)
+            return lower_result(known, given or lower_call(known, arguments_of(args, names)))
         case Item(arg, key):
             return _item(arg, key, names)
         case Variable(name, _):
@@ -139,6 +149,16 @@ def lower_as_declared(expression: Expression, names: Names) -> str:
     if isinstance(expression, ColumnRef | TableColumnRef | AccumulatorRef | RowTime | WallClock):
         return lowered
     return f"CAST({lowered} AS {declared})"
+
+
+def arguments_of(args: Sequence[Expression], names: Names) -> str:
+    """Return the arguments of a function in Python as bytes of a JSON object, `{"a0": …}`."""
+    # What has no argument gets one that it does not read: of nothing Spark makes no object.
+    given = args or (RowTime(),)
+    columns = tuple(
+        Column(f"a{number}", type_of(arg, names.scope)) for number, arg in enumerate(given)
+    )
+    return encode(JSON, columns, [lower_expression(arg, names) for arg in given], "value")
 
 
 _METADATA: Final = {

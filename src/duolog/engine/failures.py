@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from duolog.core.errors import DuologError
-from duolog.engine.errors import QueryFailed
+from duolog.engine.errors import FileSystemFailed, QueryFailed
 from duolog.engine.jars import COMPILE_AGAIN
 
 _CAUSES_MAX: Final = 20
@@ -22,6 +22,7 @@ _LINES_MAX: Final = 8
 _DAMAGE_HINT: Final = (
     "A file of the checkpoint is damaged. Bring a copy of the checkpoint back, or remove the "
     "checkpoint to compute everything again from the topics."
+    " Where its stores have changelogs, `duolog state restore FILE` brings them back."
 )
 _DATA_LOSS_HINT: Final = (
     "Records were deleted (retention, or a topic made anew) before the query read them. "
@@ -43,23 +44,43 @@ _FULL_HINT: Final = (
 )
 # Of a plan's step the kernel knows other fields than the Python that has sent it.
 _OTHER_KERNEL: Final = "UnrecognizedPropertyException"
+_TAKEN_OVER_HINT: Final = "Two applications of one name write in each other's place. Let one of them go on; another one needs a name of its own."
+_TIMEOUT_HINT: Final = (
+    "Let an epoch take longer with the client setting transaction.timeout.ms, which the broker bounds by its "
+    "transaction.max.timeout.ms; or let it read less: max.offsets.per.trigger."
+)
+_NO_ROOM: Final = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
+_NO_ROOM_HINT: Final = (
+    "Give the workers of the cluster more slots, or run the query in micro-batches."
+)
 _JVM_ENDED_HINT: Final = "The JVM has ended. What it said last is in the engine's log."
 # Exceptions of the kernel that say all there is to say.
-_IN_WORDS: Final = frozenset({"RecordFailed", "StoreFull"})
+_IN_WORDS: Final = frozenset({"EpochBroken", "RecordFailed", "StoreFull", "TakenOver"})
 # (a part of the error class or of the message, what to do)
 _HINTS: Final = (
     ("RecordFailed: cannot read", _GO_ON.format("deserialization")),
     ("RecordFailed: cannot process", _GO_ON.format("processing")),
     ("RecordFailed: cannot write", _GO_ON.format("production")),
     ("StoreFull: cannot hold back", _FULL_HINT),
+    ("TakenOver", _TAKEN_OVER_HINT),
+    ("transaction.timeout.ms", _TIMEOUT_HINT),
     (_OTHER_KERNEL, COMPILE_AGAIN),
     ("CheckpointLostException", _OTHER_OWNER_HINT),
     (_OTHER_OWNER, _OTHER_OWNER_HINT),
     ("ChecksumException", _DAMAGE_HINT),
+    ("CHECKSUM_VERIFICATION_FAILED", _DAMAGE_HINT),
+    ("STDS_FAILED_TO_READ_OPERATOR_METADATA", _DAMAGE_HINT),
     ("AccessDeniedException", f"Give this user the right to write there, {_AGAIN}"),
     ("Permission denied", f"Give this user the right to write there, {_AGAIN}"),
     ("Read-only file system", f"Mount the file system for writing, {_AGAIN}"),
     ("No space left on device", f"Free space there, {_AGAIN}"),
+    ("in safe mode", f"Wait until the name node has left safe mode, {_AGAIN}"),
+    ("quota of ", f"Raise the quota, or free space in it, {_AGAIN}"),
+    ("minReplication", f"Free space on its data nodes, or start them, {_AGAIN}"),
+    (
+        "failed on connection exception",
+        f"See that the file system of the checkpoint runs, {_AGAIN}",
+    ),
     ("KAFKA_DATA_LOSS", _DATA_LOSS_HINT),
     ("OffsetOutOfRange", _DATA_LOSS_HINT),
     ("UnknownTopicOrPartition", "A topic was deleted while the query ran. Create it and restart."),
@@ -70,6 +91,9 @@ _HINTS: Final = (
     ("Py4JNetworkError", _JVM_ENDED_HINT),
     ("ConnectionRefusedError", _JVM_ENDED_HINT),
     ("OutOfMemoryError", 'Give the JVM more memory: setting "driver.memory.bytes".'),
+    (_NO_ROOM, _NO_ROOM_HINT),
+    # Last: whatever else keeps state from being read says so above.
+    ("CANNOT_LOAD_STATE_STORE", _DAMAGE_HINT),
 )
 
 # What is said, by Kafka's clients or by py4j, where a broker or the JVM is away and may come back.
@@ -94,8 +118,21 @@ _JVM_AWAY: Final = frozenset(
         "Py4JNetworkError",
     }
 )
+# What Spark says where an executor has gone: its own words for it, those of a task that was just speaking with one, or
+# those of the next epoch of real time, which finds less room than the one before.
+_EXECUTOR_AWAY: Final = re.compile(
+    rf"{_NO_ROOM}|ExecutorLostFailure|FetchFailed|Failed to connect to |Connection reset by peer|Connection from \S+ closed"
+    r"|ClosedChannelException|Executor \S+ lost|SparkContext was shut down|stopped SparkContext"
+)
+# What Hadoop's clients say where a file system is away or takes no writes for now.
+_FILES_AWAY: Final = re.compile(
+    r"failed on (connection|socket) exception|in safe mode|StandbyException"
+)
 # The kernel's, where records cannot do without a shuffle.
 _MISPLACED: Final = "Misplaced"
+# The kernel's, of exactly once: another owner, and an epoch that is to be computed again.
+_TAKEN_OVER: Final = "TakenOver"
+_EPOCH_AGAIN: Final = frozenset({"EpochBroken"})
 _OUT_OF_MEMORY: Final = frozenset({"OutOfMemoryError", "SparkOutOfMemoryError"})
 
 
@@ -139,7 +176,11 @@ def to_query_failed(
     if isinstance(error, QueryFailed):
         return error
     if isinstance(error, DuologError):
-        return QueryFailed(error.message, query_id=query_id, detail=error.detail, hint=error.hint)
+        away = any(isinstance(of, FileSystemFailed) for of in (error, error.__cause__))
+        detail, hint = error.detail, error.hint
+        return QueryFailed(
+            error.message, query_id=query_id, detail=detail, hint=hint, may_pass=away
+        )
     failed = query_failed(query_id, list(causes_of(error)))
     failed.detail = f"{_written_at(failed.message, places or {})}{failed.detail}"
     if log_path is not None:
@@ -159,6 +200,17 @@ def _written_at(message: str, places: Mapping[str, str]) -> str:
         if place := places.get(name):
             return f"{name} is written at {place}. "
     return ""
+
+
+def taken_over(failed: QueryFailed, by: str) -> QueryFailed:
+    """Return the failure of a query whose checkpoint another process has claimed: it is not started again."""
+    return QueryFailed(
+        f'application "{failed.query_id}" failed: another process writes to its checkpoint',
+        query_id=failed.query_id,
+        detail=f"It is {by}. {failed.message}.",
+        hint=_OTHER_OWNER_HINT,
+        error_class=failed.error_class,
+    )
 
 
 def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
@@ -181,7 +233,12 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
         detail=f"Spark's error class: {telling[-1]}." if telling else "",
         hint=next((hint for part, hint in _HINTS if part in text), ""),
         error_class=telling[-1] if telling else "",
-        may_pass=not names.isdisjoint(_BROKER_AWAY | _JVM_AWAY | _OUT_OF_MEMORY),
+        may_pass=_TAKEN_OVER not in names
+        and (
+            not names.isdisjoint(_BROKER_AWAY | _JVM_AWAY | _OUT_OF_MEMORY | _EPOCH_AGAIN)
+            or (not named and _EXECUTOR_AWAY.search(text) is not None)
+            or (not named and _FILES_AWAY.search(text) is not None)
+        ),
         out_of_memory=not names.isdisjoint(_JVM_AWAY | _OUT_OF_MEMORY),
         misplaced=_MISPLACED in names,
     )

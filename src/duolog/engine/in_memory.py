@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from duolog.core.errors import QueryError
 from duolog.engine.failures import causes_of
 from duolog.engine.lowering.rows import Json
-from duolog.engine.printing import write_printed
+from duolog.engine.printing import write_of_functions, write_printed
 from duolog.engine.session import Session, open_session, running_config
 from duolog.engine.settings import EngineConfig
 
@@ -57,6 +57,7 @@ class MemoryChain:
     def __init__(self, spec: Json) -> None:
         self._id: str = spec["application_id"]
         self._prints = any(node["kind"] == "print" for node in spec["nodes"].values())
+        self._calls_python = bool(spec.get("functions"))
         spark = shared_session().spark
         jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java
         self._kernel: Any = jvm.org.duolog.kernel
@@ -76,6 +77,8 @@ class MemoryChain:
         finally:
             if self._prints:
                 write_printed(self._kernel.Prints.take(self._id))
+            if self._calls_python:
+                write_of_functions(self._kernel.PythonOutput.take())
         return written
 
     def rows(self, look: Json) -> bytes:
@@ -92,6 +95,7 @@ class MemoryChain:
         """Forget what the JVM has counted."""
         self._kernel.Metrics.reset(self._id)
         self._kernel.Prints.reset(self._id)
+        self._kernel.ProcessorWorkers.end(self._id)
 
 
 def _failed(error: Py4JJavaError) -> QueryError:

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -117,6 +118,19 @@ def kernel_jar() -> Path:
             hint="Install Duolog anew with a JDK 17 at hand; in a clone run scripts/install.",
         )
     return jar
+
+
+def spark_home() -> Path:
+    """Return where pyspark keeps Spark; nothing of it is loaded."""
+    found = find_spec("pyspark")
+    assert found is not None, "pyspark is a dependency"
+    assert found.origin is not None
+    return Path(found.origin).parent
+
+
+def spark_jars() -> list[Path]:
+    """Return Spark's own jars."""
+    return sorted((spark_home() / "jars").glob("*.jar"))
 
 
 def jar_cache_dir() -> Path:

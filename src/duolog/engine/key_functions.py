@@ -13,6 +13,8 @@ from typing import Any, Final, Protocol
 
 from py4j.protocol import Py4JError
 
+from duolog.core.raised import raised
+from duolog.engine.forks import forks_ended
 from duolog.plan.key_functions import KeyFunction
 from duolog.serde.json import JsonSerde
 
@@ -75,7 +77,8 @@ class Answerer:
         """Return the number of a question, with the partition, or with what is wrong."""
         function, serde = self._functions[name]
         try:
-            return [number, function.partition(serde.deserialize(key.encode())), None]
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            told = f"{type(error).__name__}: {error}".rstrip(": ")
+            with forks_ended():
+                return [number, function.partition(serde.deserialize(key.encode())), None]
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
+            told = raised(error)
             return [number, None, f"{function.called}: {told}"]

@@ -7,8 +7,9 @@ mode on one checkpoint.
 
 import contextlib
 import json
+import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -18,39 +19,33 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from duolog.core.units import KIB, MIB
+from duolog.core.units import MINUTE_MS
+from duolog.engine.changelogs import ENTRY_BYTES_MAX, commit_topic
 from duolog.engine.checkpoint import Checkpoint, Json
+from duolog.engine.client_defaults import CONSUMER, PRODUCER, RECORD_BATCH_BYTES_MAX
+from duolog.engine.counted import of_all_jvms
+from duolog.engine.epochs import ensure_goes_on, marker_topic
 from duolog.engine.failures import to_query_failed
-from duolog.engine.owner import release
+from duolog.engine.generations import Generations
+from duolog.engine.logged_state import begin_generation
+from duolog.engine.marker_topic import ensure_is_marker
+from duolog.engine.masters import is_one_jvm
+from duolog.engine.owner import release, taken_over_by
 from duolog.engine.progress import Counters
 from duolog.engine.session import Session
 from duolog.engine.settings import EngineConfig
 from duolog.engine.starts import as_spark_reads
+from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.engine.transactions import Transactions
 
 Trigger = Literal["micro-batch", "available-now", "real-time"]
 
 _ORDERED: Final = "org.duolog.kernel.OrderedKafka"
 _REAL_TIME: Final = "org.duolog.kernel.RealTimeKafka"
-# Half of the throughput of a micro-batch comes from these.
-_CONSUMER: Final = {
-    "max.poll.records": "20000",
-    "max.partition.fetch.bytes": str(4 * MIB),
-    "fetch.max.bytes": str(64 * MIB),
-    "isolation.level": "read_committed",
-    # A stop waits for what is asked of a broker that is away: a minute by Kafka's defaults.
-    "default.api.timeout.ms": "15000",
-    "request.timeout.ms": "10000",
-    # A deleted topic would come back by itself, with one partition.
-    "allow.auto.create.topics": "false",
-}
-_RECORD_BATCH_BYTES_MAX: Final = 256 * KIB
-_PRODUCER: Final = {
-    "acks": "all",
-    "enable.idempotence": "true",
-    "batch.size": str(_RECORD_BATCH_BYTES_MAX),
-    "buffer.memory": str(64 * MIB),
-    "compression.type": "lz4",
-}
+# How long an epoch that nobody ends may hold up readers of committed records; and how long one may take.
+_TRANSACTION_TIMEOUT_MS: Final = 2 * MINUTE_MS
+# On a cluster those of executors are committed behind the decision that they count. A broker allows no more by default.
+_TRANSACTION_TIMEOUT_OF_CLUSTERS_MS: Final = 15 * MINUTE_MS
 _LINGER_MS: Final[Mapping[Trigger, str]] = {
     "micro-batch": "100",
     "available-now": "100",
@@ -70,6 +65,8 @@ class Launcher:
     """Where a user wrote the nodes of the plan, by their names."""
     partition_counts: Mapping[str, int] = field(default_factory=dict)
     """Of the source topics, as they were when the application was started."""
+    until: Callable[[], EndOffsets] | None = None
+    """Tells at each start where micro-batches end for good, of each partition that is to be read at all."""
 
     @property
     def application_id(self) -> str:
@@ -95,6 +92,60 @@ class Launcher:
             if routes & set(map(str, source["children"]))
         }
 
+    @property
+    def _name_in_kafka(self) -> str:
+        """The name of its transactions and its marker, which all of a Kafka cluster share."""
+        return self.config.internal_prefix + self.application_id
+
+    def open_transactions(self, trigger: Trigger, record_batch_bytes_max: int | None) -> None:
+        """Make sure that the checkpoint stands where the committed results end, and begin to write behind them.
+
+        Whoever wrote under this name before is fenced. Does nothing where results are written at least once.
+
+        Raises:
+            CheckpointMismatch: results were committed that the checkpoint does not know of.
+            ChangelogMismatch: the topic that is to have its marker is another's.
+            QueryFailed: no broker answers, or it refuses transactions.
+        """
+        if not self.config.exactly_once:
+            return
+        self._ensure_marks()
+        producer = self._producer(trigger, record_batch_bytes_max)
+        settings = {name.removeprefix("kafka."): value for name, value in producer.items()}
+        clustered = not is_one_jvm(self.config.master)
+        with self._failing():
+            self._transactions(settings).open(socket.gethostname(), clustered=clustered)
+
+    def _ensure_marks(self) -> None:
+        topics = TopicReader(self.config.bootstrap_servers, self.config.client_options)
+        ensure_is_marker(self.config, topics, self._name_in_kafka, self.application_id)
+
+    def close_transactions(self) -> None:
+        """Break off what is not committed, so that readers need not wait for it."""
+        if self.config.exactly_once:
+            with contextlib.suppress(Py4JError, ConnectionError):
+                self.session.kernel("Transactions").close(str(self.checkpoint.spark_dir))
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Raise QueryFailed for what Spark, the kernel or py4j raises within."""
+        try:
+            yield
+        except (Py4JError, ConnectionError, PySparkException) as error:
+            raise to_query_failed(error, self.application_id, self.log_path, self.places) from error
+
+    def _transactions(self, settings: Mapping[str, str]) -> Transactions:
+        """Return them, by settings of Kafka's clients."""
+        kernel = self.session.kernel("Transactions")
+        given = self._java_map(settings), self.checkpoint, self._name_in_kafka
+        return Transactions(kernel, *given)
+
+    def _java_map(self, of: Mapping[str, str]) -> Any:
+        found = self._java().java.util.HashMap()
+        for name, value in of.items():
+            found.put(name, value)
+        return found
+
     def start(
         self,
         trigger: Trigger,
@@ -111,10 +162,17 @@ class Launcher:
             QueryFailed: Spark or the kernel refuses the query, or the JVM has gone.
         """
         real_time = trigger == "real-time"
+        spec = self.spec | self._begin_generation()
         # Records of micro-batches go to their tasks without a shuffle, until one is in another's partition.
         direct = not real_time and not self.checkpoint.shuffles
-        spec = json.dumps(self.spec | {"real_time": real_time, "direct": direct})
-        try:
+        modes = {
+            "real_time": real_time,
+            "direct": direct,
+            "exactly_once": self.config.exactly_once,
+            "launch": uuid.uuid4().hex,
+        }
+        spec_text = json.dumps(spec | modes)
+        with self._failing():
             self.session.kernel("Calls").reset(self.application_id)
             sources = self._java().java.util.ArrayList()
             horizon = uuid.uuid4().hex
@@ -128,15 +186,103 @@ class Launcher:
                     sources.add(self._read_in_micro_batches(options))
             if "ticks" in self.spec:
                 sources.add(self._ticks())
-            if real_time and self.config.master.startswith("local"):
+            if real_time and is_one_jvm(self.config.master):
                 self._open_gate()
             of_kernel = None if real_time else horizon
-            envelopes = self.session.kernel("Kernel").apply(sources, spec, of_kernel)
+            self.checkpoint.settle_upgrade()
+            self.checkpoint.note_commits()
+            kept = json.dumps({"stores": self.checkpoint.initial_stores()})
+            self._log_initial(spec_text, kept)
+            envelopes = self.session.kernel("Kernel").apply(sources, spec_text, of_kernel, kept)
             options = self._options(trigger, record_batch_bytes_max)
-            started = self.session.kernel("Launcher").start(envelopes, spec, options)
-        except (Py4JError, ConnectionError, PySparkException) as error:
-            raise to_query_failed(error, self.application_id, self.log_path, self.places) from error
+            started = self.session.kernel("Launcher").start(envelopes, spec_text, options)
         return StreamingQuery(started)
+
+    def start_restore(self, generation: int, committed: Generations) -> StreamingQuery:
+        """Start a Spark query that fills the stores from their changelogs, and ends.
+
+        `committed` tells which entries count, and `generation` is that of what is written.
+
+        Raises:
+            QueryFailed: as `start`.
+        """
+        spec = json.dumps(self.spec | {"generation": generation})
+        with self._failing():
+            spark = self.session.spark_with(self.spec["shuffle_partitions"])
+            started = self.session.kernel("Restore").start(
+                spark._jsparkSession,  # noqa: SLF001 - as _java below
+                spec,
+                json.dumps({"generations": committed}),
+                self._java_map(CONSUMER | self._client()),
+                self._options("available-now", None),
+            )
+        return StreamingQuery(started)
+
+    def _log_initial(self, spec: str, kept: str) -> None:
+        """Write to changelogs what their stores begin with, in front of the first epoch of the generation."""
+        stores = self.checkpoint.initial_logs()
+        if stores:
+            producer = PRODUCER | {"max.request.size": str(ENTRY_BYTES_MAX)} | self._client()
+            settings = self._java_map(producer)
+            named = self._java().java.util.HashSet()
+            for store in stores:
+                named.add(store)
+            spark = self.session.spark_with(self.spec["shuffle_partitions"])
+            log = self.session.kernel("InitialChangelog")
+            log.write(spark._jsparkSession, spec, kept, named, settings)  # noqa: SLF001 - as _java below
+
+    def cancel_start(self) -> None:
+        """Have a start that still writes changelogs fail. Any thread."""
+        log = self.session.kernel("InitialChangelog")
+        log.cancel(self.session.spark._jsparkSession, self.application_id)  # noqa: SLF001 - as _java below
+
+    def take_over(self, query: str, epoch: int) -> None:
+        """Have the checkpoint go on behind results that a query has committed up to an epoch, if any were exactly once.
+
+        Raises:
+            CheckpointMismatch: others were committed behind them.
+            QueryFailed: no broker answers.
+        """
+        with self._failing():
+            marker = self._transactions(self._client()).marker()
+        if marker.query == query and marker.epoch <= epoch:
+            self.checkpoint.take_over(marker.query, marker.epoch)
+        else:
+            ensure_goes_on(self.checkpoint, marker, marker_topic(self._name_in_kafka))
+
+    def take_over_what_was_begun(self) -> None:
+        """As `Transactions`, where results are written exactly once; raises QueryFailed where no broker answers."""
+        if self.config.exactly_once:
+            with self._failing():
+                self._transactions(self._client()).take_over_what_was_begun()
+
+    def commit_decided(self) -> None:
+        """Commit what executors of a cluster have written in an epoch that counts, where a crash came in between.
+
+        Raises:
+            CheckpointMismatch: the broker has ended it before.
+            ChangelogMismatch: the topic that is to have its marker is another's.
+            QueryFailed: no broker answers.
+        """
+        self._ensure_marks()
+        with self._failing():
+            self._transactions(self._client()).ensure_committed()
+
+    def _begin_generation(self) -> Json:
+        """Return what the kernel is told of the changelogs that it writes; nothing without them."""
+        if not self.checkpoint.has_changelogs:
+            return {}
+        begun = begin_generation(self.config, self.checkpoint)
+        settings = self._java_map(PRODUCER | {"linger.ms": "0"} | self._client())
+        head = json.dumps(begun.head() | {"state": self.checkpoint.spark_dir.name})
+        log = self.session.kernel("CommitTopic")
+        try:
+            log.open(
+                str(self.checkpoint.spark_dir), commit_topic(self._name_in_kafka), head, settings
+            )
+        except (Py4JError, ConnectionError) as error:
+            raise to_query_failed(error, self.application_id, self.log_path, self.places) from error
+        return {"generation": begun.generation}
 
     @property
     def log_path(self) -> Path | None:
@@ -144,12 +290,22 @@ class Launcher:
         return self.session.log_path
 
     @property
+    def taken_over_by(self) -> str:
+        """Who has claimed the checkpoint since this process has; empty where nobody has."""
+        other = taken_over_by(self.checkpoint.directory, self.session.java_pid)
+        return "" if other is None else str(other)
+
+    @property
     def jvm_has_ended(self) -> bool:
         return self.session.has_ended
 
     def counters(self) -> Counters:
-        """Return what the kernel has counted in this JVM since `reset_counters`."""
-        return Counters.parse(self.session.kernel("Metrics").snapshot(self.application_id))
+        """Return what the kernel has counted since `reset_counters`, in this JVM and those of executors."""
+        return Counters.of(self.counted())
+
+    def counted(self) -> Json:
+        """Return all of what it has counted, as `metrics` reads it."""
+        return of_all_jvms(json.loads(self.session.kernel("Metrics").snapshot(self.application_id)))
 
     def reset_counters(self) -> None:
         self.session.kernel("Metrics").reset(self.application_id)
@@ -165,6 +321,16 @@ class Launcher:
     def take_printed(self) -> str:
         """Return what was printed in this JVM since the last call, as `printing` reads it."""
         taken: str = self.session.kernel("Prints").take(self.application_id)
+        return taken
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether functions in Python are called beside the kernel, which may print."""
+        return bool(self.spec.get("functions"))
+
+    def take_output(self) -> str:
+        """Return what functions in Python have printed since the last call, as `printing` reads it."""
+        taken: str = self.session.kernel("PythonOutput").take()
         return taken
 
     def take_calls(self, records_max: int, wait_ms: int) -> str:
@@ -193,10 +359,23 @@ class Launcher:
 
     def release(self) -> None:
         """Let another process run the application."""
+        self.close()
         # Of a JVM that has gone the system has freed the lock.
         with contextlib.suppress(OSError, Py4JError):
-            self.session.kernel("TableGate").close(self.application_id)
             release(self.checkpoint.directory, self.session.holder, self.session.java_pid)
+
+    def close(self) -> None:
+        """End what is beside Spark's query, but for the claim of the checkpoint; what cannot be ended keeps nothing else from it."""
+        self.close_transactions()
+        spark_dir = str(self.checkpoint.spark_dir)
+        for kind, name in (
+            ("TableGate", self.application_id),
+            ("CommitTopic", spark_dir),
+        ):
+            with contextlib.suppress(OSError, Py4JError):
+                self.session.kernel(kind).close(name)
+        with contextlib.suppress(OSError, Py4JError):
+            self.session.kernel("ProcessorWorkers").end(self.application_id)
 
     def _inputs(self) -> list[list[str]]:
         """Return the topics of each of Spark's Kafka sources: one, or those that match a pattern."""
@@ -212,7 +391,7 @@ class Launcher:
         starts = as_spark_reads(self.checkpoint.starts(), counts)
         # One Kafka source for each topic, or pattern: maxOffsetsPerTrigger is shared out within a source, and
         # a small table must not wait for its share beside a large stream.
-        return self._kafka(_CONSUMER) | {
+        return self._kafka(CONSUMER) | {
             "subscribe": ",".join(topics),
             "startingOffsets": starts,
             "failOnDataLoss": "true",
@@ -253,7 +432,7 @@ class Launcher:
             given = [java.ArrayList(), java.ArrayList(), java.HashMap()]
             for topic in topics:
                 given[topic not in tables].add(topic)
-            client = _CONSUMER | dict(self.config.client_options)
+            client = CONSUMER | dict(self.config.client_options)
             for name, value in client.items():
                 given[2].put(name, value)
             given[2].put("bootstrap.servers", self.config.bootstrap_servers)
@@ -277,33 +456,45 @@ class Launcher:
         planned = self.checkpoint.planned_positions()
         if start := {topic: planned[topic] for topic in topics if topic in planned}:
             options["horizon.start"] = json.dumps(start)
+        if self.until is not None:
+            ends = self.until()
+            options["horizon.until"] = json.dumps({topic: ends.get(topic, {}) for topic in topics})
         return options
 
     def _options(self, trigger: Trigger, record_batch_bytes_max: int | None) -> Any:
-        options = self._java().java.util.HashMap()
-        producer = _PRODUCER | {"linger.ms": _LINGER_MS[trigger]}
+        return self._java_map(
+            self._producer(trigger, record_batch_bytes_max)
+            | {
+                "checkpointLocation": str(self.checkpoint.spark_dir),
+                "queryName": self.application_id,
+                "trigger": trigger,
+                "interval": f"{self.config.interval_ms} milliseconds",
+                "epoch": f"{self.config.epoch_ms} milliseconds",
+            }
+        )
+
+    def _producer(self, trigger: Trigger, record_batch_bytes_max: int | None) -> dict[str, str]:
+        producer = PRODUCER | {"linger.ms": _LINGER_MS[trigger]}
         if record_batch_bytes_max is not None:
             # A larger batch that is refused is split into pieces of this size, again and again.
-            batch_bytes = min(_RECORD_BATCH_BYTES_MAX, record_batch_bytes_max)
+            batch_bytes = min(RECORD_BATCH_BYTES_MAX, record_batch_bytes_max)
             producer["batch.size"] = str(batch_bytes)
-        given = self._kafka(producer) | {
-            "checkpointLocation": str(self.checkpoint.spark_dir),
-            "queryName": self.application_id,
-            "trigger": trigger,
-            "interval": f"{self.config.interval_ms} milliseconds",
-            "epoch": f"{self.config.epoch_ms} milliseconds",
-        }
-        for name, value in given.items():
-            options.put(name, value)
-        return options
+        if self.checkpoint.has_changelogs:
+            producer["max.request.size"] = str(ENTRY_BYTES_MAX)
+        if self.config.exactly_once:
+            one_jvm = is_one_jvm(self.config.master)
+            least_ms = _TRANSACTION_TIMEOUT_MS if one_jvm else _TRANSACTION_TIMEOUT_OF_CLUSTERS_MS
+            timeout_ms = max(least_ms, 2 * self.config.epoch_ms)
+            producer["transaction.timeout.ms"] = str(timeout_ms)
+        return self._kafka(producer)
 
     def _kafka(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        client = (
-            dict(defaults)
-            | dict(self.config.client_options)
-            | {"bootstrap.servers": self.config.bootstrap_servers}
-        )
+        client = dict(defaults) | self._client()
         return {f"kafka.{name}": value for name, value in client.items()}
+
+    def _client(self) -> dict[str, str]:
+        servers = {"bootstrap.servers": self.config.bootstrap_servers}
+        return dict(self.config.client_options) | servers
 
     def _java(self) -> Any:
         return self.session.spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java

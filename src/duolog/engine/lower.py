@@ -31,6 +31,7 @@ from duolog.engine.lowering.keys import (
 )
 from duolog.engine.lowering.metadata import lower_set_headers, lower_set_time
 from duolog.engine.lowering.operators import FilterOperator
+from duolog.engine.lowering.processors import lower_process, lower_process_output
 from duolog.engine.lowering.required import required_columns
 from duolog.engine.lowering.rows import Json, Lowered, Row, Surroundings, reshape
 from duolog.engine.lowering.stateless import (
@@ -52,6 +53,7 @@ from duolog.engine.lowering.tables import (
     lower_to_table,
 )
 from duolog.engine.lowering.topics import lower_for_each, lower_print, lower_sink, lower_source
+from duolog.engine.python_functions import collecting
 from duolog.engine.sql import spark_types
 from duolog.plan.cuts import TableCopy
 from duolog.plan.levels import Edge, Levels, SubTopology
@@ -74,6 +76,8 @@ from duolog.plan.nodes import (
     Node,
     Numbered,
     Print,
+    Process,
+    ProcessOutput,
     Project,
     Rename,
     Repartition,
@@ -130,6 +134,8 @@ RULES: Final[dict[type[Node], Rule]] = {
     StreamJoin: lower_stream_join,
     AggregateNode: lower_aggregate,
     Suppress: lower_suppress,
+    Process: lower_process,
+    ProcessOutput: lower_process_output,
     Print: lower_print,
     ForEach: lower_for_each,
     Sink: lower_sink,
@@ -139,6 +145,12 @@ RULES: Final[dict[type[Node], Rule]] = {
 
 def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
     """Return the kernel's spec of a plan that was cut into `levels`."""
+    with collecting(application_id) as functions:
+        spec = _lower(levels, application_id, cache_bytes_max)
+        return spec | functions.spec()
+
+
+def _lower(levels: Levels, application_id: str, cache_bytes_max: int) -> Json:
     walk = _Walk(levels, Surroundings(levels, required_columns(levels.plan), application_id))
     for index, ingress in enumerate(levels.ingresses):
         walk.lower_ingress(ingress.source, index)
@@ -156,7 +168,7 @@ def lower(levels: Levels, application_id: str, *, cache_bytes_max: int) -> Json:
         "levels": [[part.id for part in level.subtopologies] for level in levels.levels],
         "nodes": walk.nodes,
         # What is held back leaves in the order of the plan, as Kafka Streams flushes its stores.
-        "stores": [store for node in levels.nodes for store in node.stores],
+        "stores": list(dict.fromkeys(store for node in levels.nodes for store in node.stores)),
         "sinks": [
             *(_output(sink, number) for number, sink in enumerate(levels.sinks)),
             *(_call(node, len(levels.sinks) + n) for n, node in enumerate(levels.plan.calls)),

@@ -33,8 +33,12 @@ class ChosenMode:
     """Whether it catches up until the lag is small, or reads once what the start found."""
 
 
-def choose_mode(mode: Mode, *, needed: int, free: int, slots_total: int) -> ChosenMode:
-    """Choose for a query that would hold `needed` slots in real time, of which `free` are free.
+def choose_mode(
+    mode: Mode, *, needed: int, free: int | None, slots_total: int, exactly_once: bool = False
+) -> ChosenMode:
+    """Choose for a query that would hold `needed` slots in real time, of which `free` are free; None: who knows.
+
+    With `exactly_once` a result is seen when its epoch is committed, and micro-batches commit more often.
 
     Example:
         >>> choose_mode("auto", needed=6, free=62, slots_total=64).live
@@ -46,9 +50,15 @@ def choose_mode(mode: Mode, *, needed: int, free: int, slots_total: int) -> Chos
         return ChosenMode("micro-batch", catches_up=False, why="It was asked for.")
     if mode == "real-time":
         why = "It was asked for."
-        if needed > free:
+        if free is not None and needed > free:
             why += f" {render_shortage(needed, free, slots_total)} A start is refused."
         return ChosenMode("real-time", catches_up=True, why=why, waits_for_lag=False)
+    if exactly_once:
+        why = "With exactly_once_v2 results are seen as they are committed, which micro-batches do soonest."
+        return ChosenMode("micro-batch", catches_up=False, why=why)
+    if free is None:
+        why = f"Every operator allows it, if the cluster has {needed} free slots when it starts."
+        return ChosenMode("real-time", catches_up=True, why=why)
     if needed > free:
         why = render_shortage(needed, free, slots_total)
         return ChosenMode("micro-batch", catches_up=False, why=why)

@@ -5,7 +5,13 @@ from typing import Final, NamedTuple
 
 from duolog.engine.in_memory import MemoryChain
 from duolog.engine.lower import lower
-from duolog.engine.settings import LOG_AND_FAIL, ErrorHandling
+from duolog.engine.python_functions import python_of
+from duolog.engine.settings import (
+    LOG_AND_FAIL,
+    PYTHON_MEMORY_BYTES_MAX_DEFAULT,
+    PYTHON_TIMEOUT_MS_DEFAULT,
+    ErrorHandling,
+)
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
 
@@ -31,7 +37,10 @@ def computed_record(plan: Plan, name: str, topic: str, value: bytes) -> Computed
         QueryError: it cannot be computed.
     """
     spec = lower(find_levels(plan, 1), name, cache_bytes_max=0)
-    chain = MemoryChain(spec | {"errors": ErrorHandling(LOG_AND_FAIL, LOG_AND_FAIL).spec()})
+    python = python_of(PYTHON_TIMEOUT_MS_DEFAULT, PYTHON_MEMORY_BYTES_MAX_DEFAULT)
+    chain = MemoryChain(
+        spec | python | {"errors": ErrorHandling(LOG_AND_FAIL, LOG_AND_FAIL).spec()}
+    )
     try:
         written = chain.run(_packed(topic, value), 0)
     finally:

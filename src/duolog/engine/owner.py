@@ -4,6 +4,7 @@
     CHECKPOINTS/<application id>/owner.process  locked by Python from before its JVM starts; says who that is
     CHECKPOINTS/<application id>/owner.json     number and name of the claim; machine, pid; for people too
     CHECKPOINTS/<application id>/owner.N.beat   touched every two seconds by the owner numbered N
+    CHECKPOINTS/<application id>/owner.N.claim  behind an URL, where there are no locks: made by who claims as number N
 
     who holds it                          what a start finds         what it does
     a process of this machine, in any     both locks are held        refuses
@@ -13,6 +14,8 @@
     a JVM that has just been killed       the lock is free           goes on at once
     another host, over a shared file      the lock is free or not    watches the beat for LEASE_S; refuses
     system                                supported                  where it goes on, else takes over
+    whoever it is, behind an URL          no lock, and whether the   as from another host; of two that claim at once one
+                                          beat goes on               makes `owner.N.claim`, and the other one is refused
     an owner that was paused, taken for   owner.json is another's    its next write fails: `Checkpoint` in
     dead and replaced, and comes back                                the kernel looks before each one
 
@@ -34,6 +37,7 @@ from typing import IO, Final, Literal, Protocol
 from duolog.engine.checkpoint_files import writing
 from duolog.engine.durable import make_durable_dir, sweep_unfinished, write_durably
 from duolog.engine.errors import CheckpointInUse
+from duolog.engine.remote.paths import RemotePath
 
 OWNER_FILE: Final = "owner.json"
 LOCK_FILE: Final = "owner.lock"
@@ -41,6 +45,8 @@ PROCESS_FILE: Final = "owner.process"
 WAIT_S: Final = 30.0
 LEASE_S: Final = 15.0
 """How long the beat of an owner on another host must be still before it is taken for dead."""
+WATCH_S: Final = 5.0
+"""How long one is watched that may be alive: two of its beats."""
 _SETTLE_S: Final = 1.0
 _POLL_S: Final = 0.1
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -49,6 +55,8 @@ Locked = Literal["locked", "held", "unsupported"]
 
 # The locks of this process. It may claim a checkpoint again, with another JVM.
 _locked_here: Final[dict[Path, IO[bytes]]] = {}
+# Names of what this process has claimed. A JVM of its own that it claims anew for has ended.
+_claims_here: Final[set[str]] = set()
 
 
 class Holder(Protocol):
@@ -68,10 +76,15 @@ class Owner:
     machine: str
     host: str
     pid: int
+    """Of its JVM."""
     released: bool = False
+    process: int | None = None
+    """Of the Python process that has started the JVM, and starts another one where that is killed: the one that a person stops."""
 
     def __str__(self) -> str:
-        return f"process {self.pid} on host {self.host}"
+        if self.process is None:
+            return f"process {self.pid} on host {self.host}, its JVM"
+        return f"process {self.process} on host {self.host}"
 
 
 def claim(
@@ -91,14 +104,18 @@ def claim(
     """
     with writing(directory, application_id):
         make_durable_dir(directory)
-        (directory / LOCK_FILE).touch()
+        if not isinstance(directory, RemotePath):
+            (directory / LOCK_FILE).touch()
     locked = _lock(directory, holder, application_id, wait_s)
     try:
         found = _read(directory)
         if found is not None and not _is_gone(found, locked):
             _wait_for_end_of_lease(directory, found, application_id, lease_s)
         number = 1 if found is None else found.number + 1
-        mine = Owner(number, uuid.uuid4().hex, _machine(), socket.gethostname(), pid)
+        if isinstance(directory, RemotePath):
+            number = _claim_number(directory, number, application_id, lease_s)
+        name, host = uuid.uuid4().hex, socket.gethostname()
+        mine = Owner(number, name, _machine(), host, pid, process=os.getpid())
         with writing(directory, application_id):
             content = _write(directory, mine)
         if locked == "unsupported":
@@ -106,29 +123,61 @@ def claim(
             time.sleep(_SETTLE_S)
             _ensure_mine(directory, mine, application_id)
         _lock_here(directory)
+        _claims_here.add(name)
         holder.own(str(directory), content, number)
     except BaseException:
         _unlock_here(directory)
         holder.release(str(directory))
         raise
-    for beat in directory.glob("owner.*.beat"):
-        if beat.name != f"owner.{number}.beat":
-            beat.unlink(missing_ok=True)
+    for of_another in (*directory.glob("owner.*.beat"), *directory.glob("owner.*.claim")):
+        if of_another.name.split(".")[1] != str(number):
+            of_another.unlink(missing_ok=True)
     sweep_unfinished(directory, like=directory / OWNER_FILE)
 
 
-def ensure_no_live_owner(directory: Path, application_id: str) -> None:
-    """See, without a JVM, that no process of this machine runs the application.
+def _claim_number(directory: RemotePath, number: int, application_id: str, lease_s: float) -> int:
+    """Make the claim of a number that nobody else has, which a file system without locks gives to one alone.
 
-    What only a wait can tell, as of an owner on another host or of a JVM that is ending, `claim` tells.
+    One that was made and never came to `owner.json` is of a start that was killed, or of one that is just at it.
+    """
+    deadline = time.monotonic() + lease_s
+    while not _makes(directory / f"owner.{number}.claim", application_id):
+        now = _read(directory)
+        if now is not None and now.number >= number:
+            raise _in_use(directory, application_id, now)
+        if time.monotonic() > deadline:
+            number += 1
+        else:
+            time.sleep(_POLL_S)
+    return number
+
+
+def _makes(file: RemotePath, application_id: str) -> bool:
+    with writing(file.parent, application_id):
+        try:
+            file.create()
+        except FileExistsError:
+            return False
+    return True
+
+
+def ensure_no_live_owner(directory: Path, application_id: str, *, watch_s: float = WATCH_S) -> None:
+    """See, without a JVM, that no process of this machine runs the application; behind an URL, of none.
+
+    What only a wait can tell, as of an owner on another host or of a JVM that is ending, `claim` tells. Behind an URL an
+    owner that has not given the checkpoint up is watched for `watch_s`.
 
     Raises:
         CheckpointInUse: another process does.
     """
     found = _read(directory)
+    if isinstance(directory, RemotePath):
+        if found is not None and not found.released:
+            _wait_for_end_of_lease(directory, found, application_id, watch_s)
+        return
     of_this_machine = found is not None and found.machine == _machine()
     if of_this_machine and _has_jvm(directory) and _is_locked_elsewhere(directory):
-        raise _in_use(directory, application_id, found)
+        raise _in_use(directory, application_id, _process_of(directory) or found)
 
 
 def reserve(directory: Path, application_id: str) -> bool:
@@ -175,11 +224,23 @@ def release(directory: Path, holder: Holder, pid: int) -> None:
         holder.release(str(directory))
 
 
+def taken_over_by(directory: Path, pid: int) -> Owner | None:
+    """Return who has claimed a checkpoint since the JVM `pid` of this machine has; None where nobody has."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        found = _read(directory)
+        if found is not None and (found.pid, found.machine) != (pid, _machine()):
+            return found
+    return None
+
+
 def _lock(directory: Path, holder: Holder, application_id: str, wait_s: float) -> Locked:
     deadline = time.monotonic() + wait_s
     while (locked := holder.lock(str(directory))) == "held":
-        if time.monotonic() > deadline or _is_locked_elsewhere(directory):
-            raise _in_use(directory, application_id, _read(directory))
+        lives = _is_locked_elsewhere(directory)
+        if time.monotonic() > deadline or lives:
+            # `owner.process` is that of whoever has locked it last, which may be this one.
+            known = _process_of(directory) if lives else ""
+            raise _in_use(directory, application_id, known or _read(directory))
         time.sleep(_POLL_S)
     return locked
 
@@ -250,7 +311,8 @@ def _ensure_mine(directory: Path, mine: Owner, application_id: str) -> None:
 
 def _is_gone(found: Owner, locked: Locked) -> bool:
     # The lock of this machine's processes was free; one of another machine proves nothing here.
-    return found.released or (locked == "locked" and found.machine == _machine())
+    of_here = locked == "locked" or found.claim in _claims_here
+    return found.released or (of_here and found.machine == _machine())
 
 
 def _wait_for_end_of_lease(
@@ -268,9 +330,10 @@ def _wait_for_end_of_lease(
         time.sleep(_POLL_S)
 
 
-def _touched_at(beat: Path) -> int:
+def _touched_at(beat: Path) -> object:
+    """Return what changes as the owner lives; what is behind an URL has no times that all file systems can set."""
     try:
-        return beat.stat().st_mtime_ns
+        return beat.read_bytes() if isinstance(beat, RemotePath) else beat.stat().st_mtime_ns
     except FileNotFoundError:
         return 0
 

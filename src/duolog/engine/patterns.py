@@ -43,6 +43,12 @@ def matched_topics(
     return found
 
 
+def topics_read(plan: Plan, matched: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the names of the topics that `plan` reads, each once."""
+    names = (matched.get(source.topic, (source.topic,)) for source in plan.sources)
+    return list(dict.fromkeys(name for of_source in names for name in of_source))
+
+
 def _ensure_apart(found: Mapping[str, Sequence[str]]) -> None:
     first: dict[str, str] = {}
     for pattern, topics in found.items():

@@ -2,22 +2,82 @@
 
     [orders] 2026-11-22T10:00:00.000Z "ann" {"amount": 3}
 
-The kernel holds what waits to be written, and drops what is beyond its bound. With a master that is not
-local the records of other machines are not seen.
+The kernel holds what waits to be written, and drops what is beyond its bound. On a cluster executors write to their
+own standard output instead.
 """
 
+import contextlib
 import datetime as dt
 import json
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+from py4j.protocol import Py4JError
 
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
+
+_PERIOD_S: Final = 0.1
+
+
+class Printing(Protocol):
+    """Where waits what is printed: a `Launcher`."""
+
+    @property
+    def prints(self) -> bool: ...
+    @property
+    def calls_python(self) -> bool: ...
+    def take_printed(self) -> str: ...
+    def take_output(self) -> str: ...
+
+
+class Printer:
+    """A thread that writes what an application prints: records, and what its functions say."""
+
+    def __init__(self, printing: Callable[[], Printing], application_id: str) -> None:
+        self._printing = printing
+        self._closed = threading.Event()
+        name = f"duolog-print-{application_id}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what there is still, and end."""
+        self._closed.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed.wait(_PERIOD_S):
+            self._write()
+        self._write()
+
+    def _write(self) -> None:
+        # A terminal that has gone, or a JVM, ends no query.
+        with contextlib.suppress(Py4JError, ConnectionError, OSError, ValueError):
+            printing = self._printing()
+            if printing.prints:
+                write_printed(printing.take_printed())
+            if printing.calls_python:
+                write_of_functions(printing.take_output())
 
 
 def write_printed(taken: str) -> None:
     """Write what was taken from the kernel, in its JSON form, to standard output."""
     for line in lines_of(taken):
         sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def write_of_functions(taken: str) -> None:
+    """Write what functions in Python have printed, or logged, to standard output."""
+    found = json.loads(taken)
+    for line in found["lines"]:
+        sys.stdout.write(f"{line}\n")
+    if found["left_out"]:
+        sys.stdout.write(f"… {found['left_out']:,} lines of functions are not shown\n")
     sys.stdout.flush()
 
 

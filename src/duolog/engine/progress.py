@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from duolog.engine.counted import of_all_jvms
 from duolog.engine.topics import EndOffsets
 
 
@@ -87,6 +88,8 @@ class Progress:
     """Why the query waits for its next start, while its state is `restarting`."""
     lag_records: Mapping[str, int] = field(default_factory=dict)
     """For each source topic: records that are in it and not yet read."""
+    state_rows: int | None = None
+    """Rows of all stores, as they were counted last; None where none was."""
 
     @property
     def records_skipped(self) -> int:
@@ -156,6 +159,8 @@ class Counters:
     positions: EndOffsets = field(default_factory=dict)
     skipped_because: tuple[Skipped, ...] = ()
     late: Mapping[str, int] = field(default_factory=dict)
+    state_rows: int | None = None
+    """Of this JVM and its executors: those of one before were the same."""
 
     @property
     def mean_bytes(self) -> float:
@@ -187,7 +192,18 @@ class Counters:
 
     @classmethod
     def parse(cls, text: str) -> "Counters":
-        counted: dict[str, Any] = json.loads(text)
+        """Read the kernel's snapshot: of this JVM, and of executors in others."""
+        return cls.of(of_all_jvms(json.loads(text)))
+
+    @classmethod
+    def of(cls, counted: Mapping[str, Any]) -> "Counters":
+        samples: dict[tuple[str, str | None, str, str], Skipped] = {}
+        for sample in counted.get("samples", ()):
+            skipped = Skipped(**sample)
+            first = samples.get(skipped.kind)
+            samples[skipped.kind] = first.and_later(skipped) if first else skipped
+        tasks = counted.get("tasks", {}).values()
+        rows = [int(store["rows"]) for task in tasks for store in task["stores"].values()]
         return cls(
             records_in=int(counted.get("records_in", 0)),
             records_out=int(counted.get("records_out", 0)),
@@ -195,7 +211,8 @@ class Counters:
             late={operator: int(count) for operator, count in counted.get("late", {}).items()},
             bytes_in=int(counted.get("bytes_in", 0)),
             positions=_positions(counted.get("positions")),
-            skipped_because=tuple(Skipped(**sample) for sample in counted.get("samples", ())),
+            skipped_because=tuple(samples.values()),
+            state_rows=sum(rows) if rows else None,
         )
 
 

@@ -26,21 +26,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from duolog.engine.batch_bounds import UNKNOWN_RECORD_BYTES, records_max_by_topic
-from duolog.engine.calling import Call, Caller
+from duolog.engine.calling import Call
 from duolog.engine.errors import (
     BrokerUnreachable,
+    CheckpointNotWritable,
     QueryFailed,
     ResultTopicRecreated,
     SourceTopicMissing,
     SourceTopicRecreated,
 )
-from duolog.engine.failures import to_query_failed
-from duolog.engine.key_functions import Answerer
+from duolog.engine.failures import taken_over, to_query_failed
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
-from duolog.engine.printing import write_printed
 from duolog.engine.progress import Counters, Progress, Report, Skipped, lag_of, merge_positions
 from duolog.engine.restarts import Restarts
+from duolog.engine.side_threads import SideThreads
 from duolog.engine.slots import release_slots
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
@@ -55,7 +55,8 @@ JVM_IS_GONE: Final = (Py4JError, ConnectionError)
 _SPARK_FAILED: Final = (QueryFailed, PySparkException, *JVM_IS_GONE)
 _NO_ENDS: Final = (BrokerUnreachable, SourceTopicMissing)
 _POLL_S: Final = 0.05
-_PRINT_S: Final = 0.1
+_STARTS_WITHIN_S: Final = 1.0
+"""A stop lets a start come to its end for so long, and then has what it writes first cancelled."""
 # How often a query looks whether its micro-batches still fit: seconds, as Spark counts them.
 _LOOK_S: Final = 2
 # One that has had nothing to do for long is looked at less often: fifty idle ones cost a third of what they did.
@@ -79,8 +80,11 @@ class RunningQuery:
     """The functions that it calls, by the names of their nodes."""
     key_functions: Mapping[str, KeyFunction] = field(default_factory=dict)
     """The functions that choose partitions, by the names of their nodes."""
-    _caller: Caller | None = None
-    _answerer: Answerer | None = None
+    has_room: Callable[[], bool] = lambda: True
+    """Tells whether its tasks fit the slots that there are now, where it is to run in real time."""
+    is_done: Callable[[], bool] | None = None
+    """Tells at the end of each pass over what is there whether it was the last one; None: it goes on for good."""
+    _beside: SideThreads = field(default_factory=SideThreads)
     _state: State = "starting"
     _trigger: Trigger = "micro-batch"
     _failure: QueryFailed | None = None
@@ -96,11 +100,11 @@ class RunningQuery:
     _guessed: dict[str, int] = field(default_factory=dict)
     """The bounds of topics whose records' size was not known."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _printing: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _spark_query: StreamingQuery | None = None
     _committed: EndOffsets = field(default_factory=dict)
     """Where the current Spark query began."""
+    _has_committed: bool = False
     _last_busy: Report | None = None
     _last_progress: Progress = field(default_factory=lambda: Progress("micro-batch", "starting"))
 
@@ -134,42 +138,30 @@ class RunningQuery:
             self._launch(self._first_trigger())
         except BaseException:
             release_slots(self.launcher.checkpoint.directory)
+            # Producers would stay until another start of this name.
+            self.launcher.close()
             raise
-        name = f"duolog-query-{self.application_id}"
-        threading.Thread(target=self._supervise, name=name, daemon=True).start()
-        if self.launcher.prints:
-            name = f"duolog-print-{self.application_id}"
-            threading.Thread(target=self._print, name=name, daemon=True).start()
-        if self.calls:
-            self._caller = self._new_caller()
-            self._caller.start()
-        if self.key_functions:
-            self._answerer = Answerer(
-                self.key_functions, lambda: self.launcher, self.application_id
-            )
-            self._answerer.start()
-
-    def _new_caller(self) -> Caller:
-        passes_over = self.launcher.config.errors.processing == "log_and_continue"
-        return Caller(
-            self.calls,
-            lambda: self.launcher,
-            self._stop_spark,
-            self.application_id,
-            passes_over=passes_over,
-        )
+        threading.Thread(
+            target=self._supervise, name=f"duolog-query-{self.application_id}", daemon=True
+        ).start()
+        given = self.calls, self.key_functions, self._stop_spark
+        self._beside.start(lambda: self.launcher, *given)
 
     def stop(self) -> None:
         """Stop the query, and return once nothing of it runs. Does nothing when it has ended."""
-        with self._lock:
-            self._stopping.set()
+        # Not behind the lock, which a start holds for minutes where it writes changelogs first.
+        self._stopping.set()
         self._stop_spark()
-        if self._caller is None or not self._caller.is_calling:
+        if not self._beside.is_calling:
             self._ended.wait(STOP_TIMEOUT_S)
 
     def _stop_spark(self) -> None:
-        with self._lock:
-            spark_query = self._spark_query
+        while not self._lock.acquire(timeout=_STARTS_WITHIN_S):
+            if self._stopping.is_set():
+                with contextlib.suppress(PySparkException, *JVM_IS_GONE):
+                    self.launcher.cancel_start()
+        spark_query = self._spark_query
+        self._lock.release()
         if spark_query is not None and not self._ended.is_set():
             # The thread that waits for Spark has it too, and knows that it is a stop.
             with contextlib.suppress(PySparkException, *JVM_IS_GONE):
@@ -201,7 +193,8 @@ class RunningQuery:
             SourceTopicMissing: a topic was deleted.
             QueryFailed: the query failed.
         """
-        ends = self.topics.end_offsets(self.partition_counts)
+        # Partitions may have been added.
+        ends = self.topics.end_offsets(self.topics.partition_counts(self.partition_counts))
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and not self._ended.wait(_POLL_S):
             # Where the JVM has gone, the thread that waits for Spark starts another, or tells why not.
@@ -239,17 +232,22 @@ class RunningQuery:
             skipped=counters.skipped,
             skipped_because=counters.skipped_because,
             late=counters.late,
+            state_rows=counters.state_rows,
             records_per_second=busy.records_per_second if busy else 0.0,
             duration_ms=report.duration_ms if report else 0,
             # While it waits for its broker nobody needs to wait for that too.
-            lag_records={} if self._state == "restarting" else self._lag(GLANCE_S),
+            lag_records={} if self._state == "restarting" else lag_of(*self.reach(GLANCE_S)),
         )
 
     def skipped(self) -> tuple[Skipped, ...]:
         """Return the records that were passed over so far, by reason; asks no broker."""
+        return self.counters().skipped_because
+
+    def counters(self) -> Counters:
+        """Return what was counted so far, by JVMs that have gone too: of one that was killed, up to the last look at it."""
         with contextlib.suppress(*JVM_IS_GONE):
             self._count()
-        return self._counted.added_to(self._earlier).skipped_because
+        return self._counted.added_to(self._earlier)
 
     def _count(self) -> Counters:
         self._counted = self.launcher.counters()
@@ -257,22 +255,13 @@ class RunningQuery:
 
     def reports(self) -> tuple[Report, ...]:
         """Return Spark's recent reports of the current Spark query, the oldest first."""
-        if self._spark_query is None:
-            return ()
-        return tuple(Report.parse(report.json) for report in self._spark_query.recentProgress)
-
-    def _print(self) -> None:
-        while not self._ended.wait(_PRINT_S):
-            self._write_printed()
-
-    def _write_printed(self) -> None:
-        # A terminal that has gone, or a JVM, ends no query.
-        with contextlib.suppress(*JVM_IS_GONE, OSError, ValueError), self._printing:
-            write_printed(self.launcher.take_printed())
+        recent = self._spark_query.recentProgress if self._spark_query else ()
+        return tuple(Report.parse(report.json) for report in recent)
 
     def _supervise(self) -> None:
         try:
             self._run()
+            self._note_commits()
             self._state = "stopped"
         except QueryFailed as error:
             self._fail(error)
@@ -280,21 +269,24 @@ class RunningQuery:
             self._fail(self._to_failed(error))
         finally:
             self._trouble = ""
-            if self._caller is not None:
-                self._caller.close()
-            if self._answerer is not None:
-                self._answerer.close()
-            if self.launcher.prints:
-                self._write_printed()
+            self._beside.close()
             try:
                 release_slots(self.launcher.checkpoint.directory)
                 self.launcher.release()
             finally:
                 self._ended.set()
 
+    def _note_commits(self) -> None:
+        # A disk that is full ends the query in Spark's next commit, which says what could not be written.
+        with contextlib.suppress(CheckpointNotWritable):
+            # Once it was, it stays so.
+            self._has_committed = self._has_committed or self.launcher.checkpoint.note_commits()
+
     def _to_failed(self, error: Exception) -> QueryFailed:
-        launcher = self.launcher
-        return to_query_failed(error, self.application_id, launcher.log_path, launcher.places)
+        of = self.launcher
+        failed = to_query_failed(error, of.application_id, of.log_path, of.places)
+        # Behind a pause Spark may stumble over what its successor has written, in words of its own.
+        return taken_over(failed, of.taken_over_by) if of.taken_over_by else failed
 
     def _fail(self, error: QueryFailed) -> None:
         self._failure = error
@@ -328,16 +320,22 @@ class RunningQuery:
         """Wait for the end of the Spark query; tell what is to follow it."""
         assert self._spark_query is not None
         look_s = _LOOK_S
-        while not self._spark_query.awaitTermination(look_s) and not self._call_failure:
+        while not self._spark_query.awaitTermination(look_s) and not self._beside.failure:
             self._look_at_topics(self._spark_query)
+            self._note_commits()
             epoch_before = self._epoch_seen
             if self._needs_new_bounds():
                 logger.info("micro-batches are not as large as planned: begin with new bounds")
                 self._spark_query.stop()
                 return self._trigger
+            # In micro-batches for want of slots: workers of its cluster had gone.
+            lacks_slots = (self._trigger, self.chosen.live) == ("micro-batch", "real-time")
+            if lacks_slots and self.has_room():
+                self._spark_query.stop()
+                return self._first_trigger()
             look_s = self._next_look_s(look_s, is_idle=self._epoch_seen == epoch_before)
-        if self._call_failure is not None:
-            raise self._call_failure
+        if self._beside.failure is not None:
+            raise self._beside.failure
         if self._state != "catching-up" or self._stopping.is_set():
             return None
         return self._next_trigger()
@@ -347,16 +345,15 @@ class RunningQuery:
 
         An end is seen at once, whatever this is; but not that of a function that is called, nor what real time does.
         """
-        if not is_idle or self._caller is not None or self._trigger == "real-time":
+        if not is_idle or self.calls or self._trigger == "real-time":
             return _LOOK_S
         return min(2 * look_s, _LOOK_AT_IDLE_S)
 
-    @property
-    def _call_failure(self) -> QueryFailed | None:
-        return self._caller.failure if self._caller is not None else None
-
     def _look_at_topics(self, spark_query: StreamingQuery) -> None:
-        if self.watch is not None:
+        if self.launcher.checkpoint.handover_is_wanted:
+            self._stopping.set()
+            spark_query.stop()
+        elif self.watch is not None:
             try:
                 self.watch.look()
             except (ResultTopicRecreated, SourceTopicRecreated):
@@ -379,6 +376,7 @@ class RunningQuery:
             raise error
         logger.warning("%s; another start in %.0f s", error.message, pause_s)
         self._trouble, self._state = error.message, "restarting"
+        self.launcher.close_transactions()
         if self._stopping.wait(pause_s):
             return None
         if not self.topics.answers():
@@ -395,19 +393,25 @@ class RunningQuery:
     def _first_trigger(self) -> Trigger:
         return "available-now" if self.chosen.catches_up else self.chosen.live
 
-    def _next_trigger(self) -> Trigger:
+    def _next_trigger(self) -> Trigger | None:
+        if self.is_done is not None:
+            return None if self.is_done() else "available-now"
+        if self.chosen.live == "real-time" and not self.has_room():
+            return "micro-batch"
         if not self.chosen.waits_for_lag:
             return self.chosen.live
-        lag = self._lag()
+        lag = lag_of(*self.reach(TIMEOUT_S))
         # Where the broker tells no lag Spark catches up once more, or says what is wrong.
         if lag and sum(lag.values()) <= self.launcher.config.auto_lag_records_max:
             return self.chosen.live
         return "available-now"
 
     def _launch(self, trigger: Trigger) -> None:
+        batch_bytes = self.topics.record_batch_bytes_max(self.launcher.written_topics)
+        # Before the checkpoint is read: an epoch may be committed that it does not tell of yet.
+        self.launcher.open_transactions(trigger, batch_bytes)
         self._committed = self.launcher.checkpoint.committed_positions()
         bounds = {} if trigger == "real-time" else self._bounds()
-        batch_bytes = self.topics.record_batch_bytes_max(self.launcher.written_topics)
         with self._lock:
             if self._stopping.is_set():
                 return
@@ -463,32 +467,32 @@ class RunningQuery:
         self._seen, self._epoch_seen = seen, report.epoch_id
         if any(report.records_by_topic.get(topic) for topic in self._guessed):
             # How many it has read tells nothing: Spark shares a bound out and rounds each share down.
-            left = self._lag(GLANCE_S)
+            left = lag_of(*self.reach(GLANCE_S))
             if any(left.get(topic, 0) >= guess for topic, guess in self._guessed.items()):
                 return True
         return report.records_in * seen.since(before).mean_bytes > _OUTGROWN * self._bytes_max
 
     def _report(self) -> Report | None:
-        if self._spark_query is None:
-            return None
-        last = self._spark_query.lastProgress
+        last = self._spark_query.lastProgress if self._spark_query is not None else None
         return Report.parse(last.json) if last else None
 
-    def _lag(self, timeout_s: float = TIMEOUT_S) -> dict[str, int]:
-        """Return what is not yet read of each source topic; nothing where no broker answers."""
-        try:
-            ends = self.topics.end_offsets(self.partition_counts, timeout_s)
-        except _NO_ENDS:  # Spark will say so, and better
-            return {}
+    def reach(self, timeout_s: float) -> tuple[EndOffsets, EndOffsets]:
+        """Return how far each topic partition is read, and where it ends; no ends where no broker answers."""
         read = merge_positions(self._reported_positions(), self._count().positions)
-        return lag_of(self.topics.without_what_is_no_record(read, ends), ends)
+        # Partitions may have been added. Where none answers soon, that costs no wait for the ends too.
+        known = self.topics.known_partition_counts(self.partition_counts.__contains__)
+        if known is None and timeout_s <= GLANCE_S:
+            return read, {}
+        try:
+            ends = self.topics.end_offsets(self.partition_counts | (known or {}), timeout_s)
+        except _NO_ENDS:  # Spark will say so, and better
+            return read, {}
+        return self.topics.without_what_is_no_record(read, ends), ends
 
     def _committed_positions(self) -> dict[str, dict[int, int]]:
         """Return the positions whose results are written."""
-        reported = self._reported_positions()
-        if self._trigger != "real-time":
-            return reported
-        return merge_positions(reported, self.launcher.counters().positions)
+        read = {} if self._trigger != "real-time" else self._count().positions
+        return merge_positions(self._reported_positions(), read)
 
     def _reported_positions(self) -> dict[str, dict[int, int]]:
         # Spark reports nothing of a real-time epoch until it ends, nor of topics without news.

@@ -1,13 +1,6 @@
 """The one Spark session of this process: started once, kept warm, stopped at the end.
 
 Start to first row costs seconds (JVM, jars, first plan), so every query of a process shares it.
-What is set here binds the meaning of a query and is the same for all of them:
-
-    ANSI off, UTC           expressions mean what the plan says, wherever the machine stands
-    adaptive execution off  a replayed micro-batch splits its rows as the first run did
-    RocksDB, changelog      state is on disk, a commit writes what changed, memory is bounded
-    operator check off      Spark admits the chain of stateful operators; the planner owns the checks
-
 It has owners: each call of `open_session` makes one, and the JVM ends when the last of them closes.
 What an owner asks for and the JVM cannot give, because it was started with something else, is refused.
 
@@ -17,6 +10,7 @@ Thread rule: any thread.
 import atexit
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -27,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
-import pyspark
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -36,57 +29,19 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from duolog.core.errors import ConfigError
-from duolog.core.units import KIB, MIB
 from duolog.engine.class_archive import ClassArchive
 from duolog.engine.errors import JvmNotStarted, KernelMissing
+from duolog.engine.executors import await_executors, ensure_master_answers, executors_left_in
 from duolog.engine.giving_up import GivingUp
 from duolog.engine.guard import JvmGuard
-from duolog.engine.jars import COMPILE_AGAIN, cache_dir, connector_jars, kernel_jar
+from duolog.engine.jars import COMPILE_AGAIN, cache_dir, connector_jars, kernel_jar, spark_jars
 from duolog.engine.java import ensure_java
 from duolog.engine.java_end import JavaEnd
+from duolog.engine.masters import local_address
 from duolog.engine.owner import Holder
 from duolog.engine.scratch import Scratch, scratch_dir
+from duolog.engine.session_conf import session_conf
 from duolog.engine.settings import EngineConfig
-
-_ROCKSDB: Final = "spark.sql.streaming.stateStore.rocksdb"
-_MEANING: Final = {
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-    # Spark would put settings and environment variables in the place of "${…}" in a literal or a name.
-    "spark.sql.variable.substitute": "false",
-    # Columns "a" and "A" are two.
-    "spark.sql.caseSensitive": "true",
-    # As in Java's maps; else a record with a key that is said twice would fail.
-    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.catalogImplementation": "in-memory",
-    "spark.sql.streaming.unsupportedOperationCheck": "false",
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    # Version 1 can lose data on a failure in real time, which refuses such a checkpoint.
-    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-    f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
-    f"{_ROCKSDB}.boundedMemoryUsage": "true",
-    # Counting rows reads each key once more before it is written.
-    f"{_ROCKSDB}.trackTotalNumberOfRows": "false",
-    "spark.sql.streaming.numRecentProgressUpdates": "1000",
-    # How long the shuffle of real time may hold a record back: 50 ms for each shuffle by default.
-    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
-    # Reads topics in place, and without a shuffle where that may be.
-    "spark.sql.extensions": "org.duolog.kernel.Extensions",
-    # Spark's own takes what any stranger sends to one of its ports for a failure of the query.
-    "spark.shuffle.manager.incremental": "org.duolog.kernel.GuardedShuffle",
-    # Hadoop's own local files start a process for each chmod: 50 of them at the end of an epoch.
-    "spark.hadoop.fs.file.impl": "org.duolog.kernel.LocalFiles",
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.duolog.kernel.LocalFiles$Context",
-    "spark.sql.streaming.stopTimeout": "60s",
-    "spark.sql.streaming.realTimeMode.minBatchDuration": "1000ms",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}
 
 # What is left of a JVM that has closed its connections.
 _LAST_MOMENT_S: Final = 2
@@ -99,6 +54,7 @@ _FIXED: Final = {
     "driver.memory.bytes": "driver_memory_bytes",
     "state.memory.max.bytes": "state_memory_bytes_max",
     "connector": "connector",
+    "spark.*": "spark",
 }
 
 
@@ -123,12 +79,15 @@ class _Running:
         return self.java_process is not None and self.java_process.poll() is not None
 
     def stop(self) -> None:
+        left = executors_left_in(self.config.master, self.spark)
         # The JVM may be gone already, killed by the signal that ends this process too.
         with contextlib.suppress(Py4JError, ConnectionError):
             self.spark.stop()
         # Then PySpark has gone no further, and keeps a thread with a socket: this time it asks no JVM.
         self.spark.sparkContext.stop()
         self.scratch.close()
+        if left is not None:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @dataclass(eq=False, slots=True)
@@ -228,6 +187,7 @@ def open_session(
         ConfigError: the session runs with another master, memory or connector than `config` asks for.
         JavaMissing: there is no Java that Spark can run on.
         ConnectorMissing: the Kafka connector cannot be had.
+        ExecutorsMissing: the master is a cluster that gives none.
         KernelMissing: the wheel holds no kernel.
         JvmNotStarted: it ended before it was ready.
     """
@@ -286,14 +246,10 @@ def _say_where_the_log_is(running: Path | None, wanted: Path | None) -> None:
         )
 
 
-def slots_of(spark: SparkSession) -> int:
-    """Return how many Spark tasks run at once: what a real-time query must fit into."""
-    return spark.sparkContext.defaultParallelism
-
-
 def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.Event) -> _Running:
     _ensure_wanted(given_up)
     java = ensure_java()
+    ensure_master_answers(config.master)
     jars = (*connector_jars(config.connector), kernel_jar())
     # Where Spark starts a Python worker it must be this interpreter, not `python3` of PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -301,7 +257,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         held = undo.enter_context(scratch_dir())
         scratch = held.directory
         archive = ClassArchive.of(
-            java, (*_spark_jars(), *jars), cache_dir=cache_dir(), scratch=scratch
+            java, (*spark_jars(), *jars), cache_dir=cache_dir(), scratch=scratch
         )
         archive.take_over()
         writes = config.writes_class_archive and archive.is_wanted
@@ -310,7 +266,8 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         settings = session_conf(config, jars, scratch, java_options) | dict(extra)
         conf.setAll(list(settings.items()))
         guard = undo.enter_context(JvmGuard(scratch))
-        gateway = _launch_java(conf, _log_file(config, undo), held)
+        with local_address(config.master):
+            gateway = _launch_java(conf, _log_file(config, undo), held)
         giving_up.process = gateway.proc
         end = JavaEnd(gateway.proc, archive if writes else None)
         undo.push(end)
@@ -330,6 +287,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         _ensure_wanted(given_up)
         spark = SparkSession(context)
         _register_kernel(spark)
+        await_executors(spark, config, given_up.is_set)
         kept = undo.pop_all()
     return _Running(spark, kept, gateway.proc, config, end)
 
@@ -345,32 +303,6 @@ def _has_ended(process: Any) -> bool:
 def _ensure_wanted(given_up: threading.Event) -> None:
     if given_up.is_set():
         raise JvmNotStarted("the start of the JVM was given up")
-
-
-def session_conf(
-    config: EngineConfig, jars: tuple[Path, ...], scratch: Path, java_options: str = ""
-) -> dict[str, str]:
-    """Return Spark's settings for `config`."""
-    log4j = Path(__file__).with_name("log4j2.properties")
-    return _MEANING | {
-        "spark.master": config.master,
-        "spark.app.name": "duolog",
-        # Not `spark.jars`, which copies them at every start and loads them apart.
-        "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars),
-        "spark.driver.memory": f"{config.driver_memory_bytes // KIB}k",
-        "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch} "
-            # Out of memory, a JVM may go on with threads missing; one that ends is started again.
-            f"-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError {java_options}"
-        ),
-        "spark.local.dir": str(scratch / "local"),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        f"{_ROCKSDB}.maxMemoryUsageMB": str(config.state_memory_bytes_max // MIB),
-    }
-
-
-def _spark_jars() -> list[Path]:
-    return sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
 
 
 def _log_file(config: EngineConfig, undo: ExitStack) -> IO[bytes] | None:

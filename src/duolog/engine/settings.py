@@ -3,13 +3,16 @@
 Kafka's names where Kafka Streams has the setting; units stand in the fields of `EngineConfig`.
 """
 
+import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from duolog.core.settings import Importance, Kind, Setting, Settings, Value, at_least, one_of
 from duolog.core.units import GIB, MIB, MINUTE_MS
+from duolog.engine.spark_settings import PREFIX as PREFIX_OF_SPARK
+from duolog.engine.spark_settings import check_spark_settings
 from duolog.engine.timestamps import EXTRACTORS, PREFIX
 
 Mode = Literal["auto", "micro-batch", "real-time"]
@@ -17,6 +20,10 @@ Mode = Literal["auto", "micro-batch", "real-time"]
 MICRO_BATCH_INTERVAL_MS: Final = 100
 EPOCH_MS_DEFAULT: Final = MINUTE_MS
 """Length of an epoch in real-time mode: what is computed again, at most, after a crash or a stop."""
+EPOCH_MS_EXACTLY_ONCE: Final = 1000
+"""The same where results are seen when their epoch is committed."""
+AT_LEAST_ONCE: Final = "at_least_once"
+EXACTLY_ONCE: Final = "exactly_once_v2"
 OFFSETS_PER_TRIGGER_MAX_DEFAULT: Final = 500_000
 TASK_TIMEOUT_MS_DEFAULT: Final = 5 * MINUTE_MS
 # A task holds a micro-batch several times: bytes from Kafka, rows, rows in the shuffle.
@@ -25,12 +32,16 @@ CACHE_BYTES_MAX_DEFAULT: Final = 10 * MIB
 STATE_MEMORY_BYTES_MAX_DEFAULT: Final = 256 * MIB
 DRIVER_MEMORY_BYTES_DEFAULT: Final = 2 * GIB
 AUTO_LAG_RECORDS_MAX_DEFAULT: Final = 10_000
+PYTHON_TIMEOUT_MS_DEFAULT: Final = MINUTE_MS
+PYTHON_MEMORY_BYTES_MAX_DEFAULT: Final = 2 * GIB
 LOG_AND_CONTINUE: Final = "log_and_continue"
 LOG_AND_FAIL: Final = "log_and_fail"
 HANDLERS: Final = (LOG_AND_CONTINUE, LOG_AND_FAIL)
 # Slots are not cores: a real-time query holds one for each source partition and each task of each
 # level, waiting most of the time. Threads that wait cost nothing.
 MASTER_DEFAULT: Final = "local[64]"
+MASTER_VARIABLE: Final = "DUOLOG_MASTER"
+"""Of the environment: the master of a program that does not name one itself."""
 
 ENGINE_SETTINGS: Final = Settings(
     (
@@ -38,7 +49,8 @@ ENGINE_SETTINGS: Final = Settings(
             "master",
             MASTER_DEFAULT,
             Kind.STRING,
-            "Spark master. In local[n], n counts slots and not cores.",
+            "Spark master: local[n], where n counts slots and not cores, or a cluster: spark://host:7077, yarn, k8s://… "
+            f"Not given: that of the environment ({MASTER_VARIABLE}), where there is one.",
             importance=Importance.HIGH,
         ),
         Setting(
@@ -50,11 +62,22 @@ ENGINE_SETTINGS: Final = Settings(
             at_least(0),
         ),
         Setting(
+            "processing.guarantee",
+            AT_LEAST_ONCE,
+            Kind.STRING,
+            "exactly_once_v2: what an epoch, or micro-batch, writes is committed in one transaction with its state, "
+            "so readers with isolation.level=read_committed see each result once, whatever fails. Mode auto then stays "
+            "in micro-batches.",
+            one_of(AT_LEAST_ONCE, EXACTLY_ONCE),
+            importance=Importance.HIGH,
+        ),
+        Setting(
             "epoch.ms",
-            EPOCH_MS_DEFAULT,
+            0,
             Kind.LONG,
-            "Length of an epoch in real-time mode: what is computed again, at most, after a crash or a stop.",
-            at_least(1000),
+            "Length of an epoch in real-time mode: what is computed again, at most, after a crash or a stop. 0 takes "
+            f"{EPOCH_MS_DEFAULT}, with exactly_once_v2 {EPOCH_MS_EXACTLY_ONCE}.",
+            at_least(0),
         ),
         Setting(
             "max.offsets.per.trigger",
@@ -156,6 +179,22 @@ ENGINE_SETTINGS: Final = Settings(
             "their headers. Empty: they are logged and counted only.",
         ),
         Setting(
+            "python.function.timeout.ms",
+            PYTHON_TIMEOUT_MS_DEFAULT,
+            Kind.LONG,
+            "How long a function in Python may take for one record, or one of vectors for some: then its process is "
+            "ended, and the record is one that cannot be processed.",
+            at_least(1),
+        ),
+        Setting(
+            "python.worker.memory.bytes.max",
+            PYTHON_MEMORY_BYTES_MAX_DEFAULT,
+            Kind.LONG,
+            "Memory of each process that calls functions in Python, one for each task that calls one at the moment: "
+            "beyond it a function gets a MemoryError, and the record is one that cannot be processed. 0: no bound.",
+            at_least(0),
+        ),
+        Setting(
             "default.timestamp.extractor",
             "",
             Kind.STRING,
@@ -163,6 +202,31 @@ ENGINE_SETTINGS: Final = Settings(
             "FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp; "
             "WallclockTimestampExtractor takes the clock instead. Empty: it is one that cannot be read.",
             one_of("", *EXTRACTORS, *(PREFIX + name for name in EXTRACTORS)),
+        ),
+        Setting(
+            "state.changelog",
+            "auto",
+            Kind.STRING,
+            "Whether each store has a changelog topic, from which the state comes back where the checkpoint is lost: on, off, "
+            "or auto, which is on where master is a cluster. Fixed by the first start.",
+            one_of("auto", "on", "off"),
+        ),
+        Setting(
+            "checkpoint.stores",
+            "",
+            Kind.STRING,
+            "Kinds of Hadoop file systems, by the schemes of their URLs and with commas between, that may have a checkpoint besides hdfs and "
+            "viewfs. A rename and the making of a file must both be atomic there, and refuse what exists: else results may be "
+            "lost, or written again.",
+            importance=Importance.LOW,
+        ),
+        Setting(
+            "logging.format",
+            "text",
+            Kind.STRING,
+            "Form of the lines of the engine's log: text, or json, an object a line.",
+            one_of("text", "json"),
+            importance=Importance.LOW,
         ),
         Setting(
             "connector",
@@ -220,15 +284,37 @@ class EngineConfig:
     errors: ErrorHandling = ErrorHandling()
     interval_ms: int = MICRO_BATCH_INTERVAL_MS
     """How long an idle query in micro-batches waits before it looks for records again."""
+    exactly_once: bool = False
+    """Whether results are committed in transactions, with the epoch that they belong to."""
+    internal_prefix: str = ""
+    """What stands before the application's id in names that a whole Kafka cluster shares: its transactions, its marker."""
     lost_records: str = LOG_AND_CONTINUE
     """What becomes of a query whose next records were deleted before it has read them."""
     timestamp_extractor: str = ""
+    python_timeout_ms: int = PYTHON_TIMEOUT_MS_DEFAULT
+    python_memory_bytes_max: int = PYTHON_MEMORY_BYTES_MAX_DEFAULT
+    changelog: str = "auto"
+    """Whether stores have changelogs: on, off, or auto."""
     writes_class_archive: bool = False
     """Whether a session that finds no archive of classes makes it as it ends."""
+    log_format: str = "text"
+    """Of what the JVM logs: text or json."""
     log_path: Path | None = None
     """Where the JVM's output goes; None leaves it on the terminal."""
+    spark: Mapping[str, str] = field(default_factory=dict)
+    """Spark's settings that a user gives, by their names: `spark.executor.memory`, …"""
     client_options: Mapping[str, str] = field(default_factory=dict)
     """Kafka client settings for source and sink alike (`security.protocol`, …)."""
+
+    def for_start(self, errors: "ErrorHandling | None", *, exactly_once: bool) -> "EngineConfig":
+        """Return it as one start wants it, where that says more than the settings."""
+        late = exactly_once and self.epoch_ms == EPOCH_MS_DEFAULT
+        return replace(
+            self,
+            errors=errors or self.errors,
+            exactly_once=exactly_once or self.exactly_once,
+            epoch_ms=EPOCH_MS_EXACTLY_ONCE if late else self.epoch_ms,
+        )
 
     @classmethod
     def from_settings(
@@ -239,12 +325,17 @@ class EngineConfig:
         checkpoint_dir: Path,
         log_path: Path | None = None,
     ) -> "EngineConfig":
-        """Read settings by their outside names.
+        """Read settings by their outside names; those that begin with `spark.` are Spark's.
+
+        A master that nobody names is that of the environment.
 
         Raises:
             ConfigError: a name is unknown, or a value is not allowed.
         """
-        values = ENGINE_SETTINGS.parse(given)
+        spark = {name: value for name, value in given.items() if name.startswith(PREFIX_OF_SPARK)}
+        own = {name: value for name, value in given.items() if name not in spark}
+        values = ENGINE_SETTINGS.parse(_of_environment() | own)
+        exactly_once = values["processing.guarantee"] == EXACTLY_ONCE
         memory_bytes = _whole(values["driver.memory.bytes"])
         batch_bytes = _whole(values["max.bytes.per.trigger"])
         return cls(
@@ -253,7 +344,9 @@ class EngineConfig:
             log_path=log_path,
             master=str(values["master"]),
             tasks=_whole(values["tasks"]),
-            epoch_ms=_whole(values["epoch.ms"]),
+            epoch_ms=_whole(values["epoch.ms"])
+            or (EPOCH_MS_EXACTLY_ONCE if exactly_once else EPOCH_MS_DEFAULT),
+            exactly_once=exactly_once,
             offsets_per_trigger_max=_whole(values["max.offsets.per.trigger"]),
             bytes_per_trigger_max=batch_bytes or int(memory_bytes * _HEAP_OF_A_MICRO_BATCH),
             task_timeout_ms=_whole(values["task.timeout.ms"]),
@@ -262,6 +355,7 @@ class EngineConfig:
             driver_memory_bytes=memory_bytes,
             auto_lag_records_max=_whole(values["auto.lag.records.max"]),
             connector=str(values["connector"]),
+            log_format=str(values["logging.format"]),
             errors=ErrorHandling(
                 str(values["deserialization.exception.handler"]),
                 str(values["processing.exception.handler"]),
@@ -270,8 +364,18 @@ class EngineConfig:
             ),
             lost_records=str(values["lost.records.handler"]),
             timestamp_extractor=str(values["default.timestamp.extractor"]),
+            python_timeout_ms=_whole(values["python.function.timeout.ms"]),
+            python_memory_bytes_max=_whole(values["python.worker.memory.bytes.max"]),
+            changelog=str(values["state.changelog"]),
             writes_class_archive=bool(values["class.archive"]),
+            spark=check_spark_settings(spark),
         )
+
+
+def _of_environment() -> dict[str, str]:
+    """Return what the environment says: a program moves to a cluster without being changed."""
+    master = os.environ.get(MASTER_VARIABLE)
+    return {"master": master} if master else {}
 
 
 def _whole(value: Value) -> int:

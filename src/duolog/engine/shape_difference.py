@@ -30,6 +30,18 @@ def first_difference(pinned: Json, now: Json) -> str:
     return next(_differences(pinned, now), "")
 
 
+def store_difference(store: str, pinned: Json, now: Json) -> str:
+    """Say in what two layouts of a store differ first, but for the place where it lies; or return an empty text."""
+    anywhere = {"place": None}
+    return next(_store_differences(store, pinned | anywhere, now | anywhere), "")
+
+
+def called(store: str, layout: Json) -> str:
+    """Return what people call a store."""
+    name: str = layout.get("called") or f'store "{store}"'
+    return name
+
+
 def _differences(pinned: Json, now: Json) -> Iterator[str]:
     if pinned.get("tasks") != now.get("tasks"):
         tasks = (_text(shape.get("tasks")) for shape in (pinned, now))
@@ -71,15 +83,15 @@ def _gone_and_new(old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
         for other, like in added.items():
             if _kept(layout) == _kept(like):
                 yield (
-                    f'The {_called(store, layout)} kept its state in store "{store}" and would now in '
+                    f'The {called(store, layout)} kept its state in store "{store}" and would now in '
                     f'"{other}". A store without a name is numbered by its place in the topology. '
                     f"What keeps the old one: {_naming(like, store)}."
                 )
     for store, layout in gone.items():
-        others = ", ".join(f"the {_called(*item)}" for item in added.items()) or "none"
-        yield f'The {_called(store, layout)} is gone, with store "{store}"; new are: {others}.'
+        others = ", ".join(f"the {called(*item)}" for item in added.items()) or "none"
+        yield f'The {called(store, layout)} is gone, with store "{store}"; new are: {others}.'
     for store, layout in added.items():
-        yield f'The {_called(store, layout)} is new, with store "{store}".'
+        yield f'The {called(store, layout)} is new, with store "{store}".'
 
 
 def _kept(layout: Json) -> tuple[object, ...]:
@@ -90,10 +102,6 @@ def _naming(layout: Json, name: str) -> str:
     """Return what a user writes to give a store this name."""
     is_aggregate = bool(layout.get("results"))
     return f'.materialized("{name}") behind group_by' if is_aggregate else f'store="{name}"'
-
-
-def _called(store: str, layout: Json) -> str:
-    return layout.get("called") or f'store "{store}"'
 
 
 def _without_words(shape: Json) -> Json:
@@ -107,12 +115,12 @@ def _without_words(shape: Json) -> Json:
 def _store_differences(store: str, old: Json, new: Json) -> Iterator[str]:
     for part, explain in _EXPLAIN.items():
         if old.get(part) != new.get(part):
-            yield f"The {_called(store, new)} {explain(old, new, part)}"
+            yield f"The {called(store, new)} {explain(old, new, part)}"
 
 
-def _explain_whole(called: str) -> Callable[[Json, Json, str], str]:
+def _explain_whole(what: str) -> Callable[[Json, Json, str], str]:
     def explain(old: Json, new: Json, part: str) -> str:
-        return "has changed: " + _was_and_is(called, _text(old.get(part)), _text(new.get(part)))
+        return "has changed: " + _was_and_is(what, _text(old.get(part)), _text(new.get(part)))
 
     return explain
 

@@ -27,10 +27,10 @@ def slots_needed(source_partitions: int, tasks: int, levels: int) -> int:
     return source_partitions + tasks * levels
 
 
-def slots_free(slots_total: int) -> int:
-    """Return how many slots a new real-time query may take."""
+def slots_free(slots_total: int, besides: Path | None = None) -> int:
+    """Return how many slots a new real-time query may take, or the one on the checkpoint `besides`."""
     with _lock:
-        return _free(slots_total)
+        return _free(slots_total, besides)
 
 
 def hold_slots(checkpoint: Path, query_id: str, needed: int, slots_total: int) -> None:
@@ -46,7 +46,8 @@ def hold_slots(checkpoint: Path, query_id: str, needed: int, slots_total: int) -
                 f'application "{query_id}" does not fit the free slots in real-time mode',
                 query_id=query_id,
                 detail=render_shortage(needed, free, slots_total),
-                hint='Set "master" to more slots, such as local[128], or run it in micro-batches.',
+                hint='Set "master" to more slots, such as local[128], give the workers of a cluster more, or run it in '
+                "micro-batches.",
             )
         _held[checkpoint] = needed
 
@@ -61,5 +62,6 @@ def render_shortage(needed: int, free: int, slots_total: int) -> str:
     return f"It needs {needed} slots, {free} of {slots_total} are free."
 
 
-def _free(slots_total: int) -> int:
-    return max(0, slots_total - SLOTS_RESERVED - sum(_held.values()))
+def _free(slots_total: int, besides: Path | None = None) -> int:
+    held = sum(slots for checkpoint, slots in _held.items() if checkpoint != besides)
+    return max(0, slots_total - SLOTS_RESERVED - held)

@@ -8,11 +8,12 @@ Kept before Spark plans its first micro-batch: a start that ends before it chang
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from duolog.engine.topics import EndOffsets, TopicReader
-from duolog.plan.nodes import Source
+from duolog.plan.nodes import Plan, Source
 
 # Spark's word for the first offset of a partition that there is.
 _EARLIEST: Final = -2
@@ -38,6 +39,19 @@ def starting_offsets(
         elif start.kind != "earliest":
             found |= topics.offsets_at(counts, start.time_ms(now_ms))
     return found
+
+
+def begins_of(
+    plan: Plan, topics: TopicReader, partition_counts: Mapping[str, int], starts: EndOffsets
+) -> EndOffsets:
+    """Return where topics begin for who reads them first: where `starts` says, else where their sources do.
+
+    Raises:
+        BrokerUnreachable: no broker answers in time.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    begins = starting_offsets(plan.sources, topics, partition_counts, now_ms)
+    return {**begins, **{topic: at for topic, at in starts.items() if topic in partition_counts}}
 
 
 def as_spark_reads(starts: EndOffsets, partition_counts: Mapping[str, int]) -> str:

@@ -111,18 +111,20 @@ class _Walk:
     """What comes to each node, and the first way on which it does."""
 
     def leave(self, parent: Json, way: _Way, record: _Record) -> None:
-        for place, child in enumerate(_children(parent, self.spec)):
+        for place, child in enumerate(children_of(parent, self.spec)):
             coming = self.coming.setdefault(child, {})
             branched = _branched(parent, place, record)
             coming[branched] = min((*way, place), coming.get(branched, (*way, place)))
 
     def follow(self) -> None:
-        subtopologies = _subtopologies(self.spec)
+        subtopologies = subtopologies_of(self.spec)
         kept: list[tuple[_Way, Json, _Record, int]] = []
         for node_id in _parents_first(self.spec):
             node = self.spec["nodes"][str(node_id)]
             for record, way in _ways(self.coming.pop(node_id, {})):
-                if node["kind"] in _ROWS and node.get("fills", True):
+                if node["kind"] == "process":
+                    self._keep_processor(node, record, subtopologies[node_id])
+                elif fills_store(node):
                     assert node_id in subtopologies, f"{node['store']} is in front of the first cut"
                     kept.append((way, node, record, subtopologies[node_id]))
                 self.leave(node, way, _LEAVING[node["kind"]](node, record))
@@ -170,6 +172,21 @@ class _Walk:
         if known != layout:
             self.stores[store] = _either(known, layout)
 
+    def _keep_processor(self, node: Json, record: _Record, subtopology: int) -> None:
+        """Lay out what a processor keeps: how a store's rows are written, the plan says, and not its records."""
+        level = next(n for n, ids in enumerate(self.spec["levels"]) if subtopology in ids)
+        for store in (node["store"], *node["stores"]):
+            layout = {
+                "place": f"sub-topology {subtopology} of level {level}",
+                "task": f"{record.task} of {', '.join(node['key_types'])}",
+                "key": [],
+                "row": [self.names.processors.get(store, "stream time and schedules")],
+                "names": [],
+                "called": self.names.stores.get(store, ""),
+                "results": {},
+            }
+            self.stores.setdefault(store, layout)
+
     def layouts(self) -> dict[str, Json]:
         """Return the layout of each store; by name and place together no two are alike."""
         alike = Counter(map(self._likeness, self.by_place))
@@ -183,7 +200,12 @@ class _Walk:
         return repr([layout["key"], layout["row"]])
 
 
-def _children(parent: Json, spec: Json) -> list[int]:
+def fills_store(node: Json) -> bool:
+    """Tell whether a node of a spec is the one whose rows its store has."""
+    return node["kind"] in _ROWS and bool(node.get("fills", True))
+
+
+def children_of(parent: Json, spec: Json) -> list[int]:
     """Return the nodes that follow one, over an edge too."""
     if parent.get("kind") == "route":
         return [spec["edges"][parent["edge"]]["node"]]
@@ -195,12 +217,12 @@ def _parents_first(spec: Json) -> list[int]:
     sorter = TopologicalSorter[int]()
     for node_id, node in spec["nodes"].items():
         sorter.add(int(node_id))
-        for child in _children(node, spec):
+        for child in children_of(node, spec):
             sorter.add(child, int(node_id))
     return list(sorter.static_order())
 
 
-def _subtopologies(spec: Json) -> dict[int, int]:
+def subtopologies_of(spec: Json) -> dict[int, int]:
     """Return the sub-topology of each node; those in front of the first cut have none."""
     found: dict[int, int] = {}
     for edge in spec["edges"]:
@@ -258,6 +280,12 @@ def _filtered(node: Json, record: _Record) -> _Record:
 
 def _projected(node: Json, record: _Record) -> _Record:
     return replace(record, values=record.terms(node["values"]))
+
+
+def _called(node: Json, record: _Record) -> _Record:
+    (arguments,) = record.terms([node["arguments"]])
+    given = f"{node['function']}({arguments})"
+    return replace(record, values=record.terms(node["values"], [given]))
 
 
 def _exploded(node: Json, record: _Record) -> _Record:
@@ -369,6 +397,16 @@ def _window_folded(node: Json, record: _Record) -> _Record:
     return _folded(node, replace(record, keys=keys))
 
 
+def _processed(node: Json, record: _Record) -> _Record:
+    parts = ("output", "key", "value")
+    values = tuple(f"{part} of {node['name']}" for part in parts)
+    return replace(record, keys=(), values=values, filters=())
+
+
+def _forwarded(node: Json, record: _Record) -> _Record:
+    return replace(record, keys=record.terms(node["keys"]), values=record.terms(node["values"]))
+
+
 def _as_it_is(_node: Json, record: _Record) -> _Record:
     return record
 
@@ -376,6 +414,9 @@ def _as_it_is(_node: Json, record: _Record) -> _Record:
 _LEAVING: Final[dict[str, Callable[[Json, _Record], _Record]]] = {
     "filter": _filtered,
     "project": _projected,
+    "python": _called,
+    "process": _processed,
+    "process_output": _forwarded,
     "explode": _exploded,
     "split": _as_it_is,
     "select_key": _rekeyed,

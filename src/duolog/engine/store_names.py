@@ -17,6 +17,7 @@ from duolog.plan.nodes import (
     Node,
     Numbered,
     Plan,
+    Process,
     Project,
     Rename,
     Sink,
@@ -40,6 +41,8 @@ class Names:
     """What a store is the store of: `aggregate of topic "totals"`."""
     results: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     """Of an aggregate's store: each result, and the accumulators that it is made of."""
+    processors: Mapping[str, str] = field(default_factory=dict)
+    """Of a processor's store: its kind, key and value."""
 
     @classmethod
     def of(cls, levels: Levels) -> "Names":
@@ -60,6 +63,12 @@ class Names:
                 node.store: {name: _accumulators_in(of) for name, of in node.results}
                 for node in aggregates
             },
+            {
+                kept.name: str(kept)
+                for node in levels.plan.nodes
+                if isinstance(node, Process)
+                for kept in node.kept
+            },
         )
 
 
@@ -78,6 +87,8 @@ def _called(node: Node, plan: Plan) -> str:  # noqa: PLR0911 - a table of cases
             return f"suppressed {_called(parent, plan)}"
         case AggregateNode():
             return f"aggregate {node.group.action}"
+        case Process():
+            return f"processor {node}"
         case Numbered() | Newest() | Subscriptions():
             return _called_for_a_join(node, plan)
         case StreamJoinSide(of_left=of_left):

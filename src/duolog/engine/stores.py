@@ -8,7 +8,8 @@ Source: Spark's state data source (`spark.read.format("statestore")`).
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,12 +17,17 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from duolog.engine.checkpoint import Checkpoint
+from duolog.engine.checkpoint_files import last_commit
+from duolog.engine.checkpoint_positions import positions_in
 from duolog.engine.failures import to_query_failed
 from duolog.engine.lowering.looks import Bounds, lower_look, shown_columns
 from duolog.engine.lowering.rows import Json
 from duolog.engine.session import Session
+from duolog.engine.topics import EndOffsets
+from duolog.functions.processors.stored import rows_of
 from duolog.plan.levels import Levels
-from duolog.plan.nodes import Node
+from duolog.plan.nodes import Node, ProcessorRows
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
 
@@ -35,13 +41,20 @@ class RowReader:
     """Reads rows that were shown as JSON."""
 
     def __init__(self, table: Node, levels: Levels) -> None:
-        kept = shown_columns(table, levels)
+        self._of_processor = table.kept if isinstance(table, ProcessorRows) else None
+        kept = table.schema.value if self._of_processor else shown_columns(table, levels)
         self._keys = key_serde("JSON", table.schema.key)
         self._values = value_serde("JSON", kept)
         # What nobody behind a table needs is not kept: it is null here.
         self._places = [
             kept.index(column) if column in kept else None for column in table.schema.value
         ]
+
+    def rows(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> list[KeptRow]:
+        """Return the rows that stand in what was shown; of a processor's store there may be several, or none."""
+        if self._of_processor is None:
+            return [self.row(key, value, timestamp_ms)]
+        return list(rows_of(self._of_processor, key or b"", value or b"", timestamp_ms))
 
     def row(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> KeptRow:
         """Return the row that stands in this JSON."""
@@ -62,40 +75,82 @@ class Look:
     bounds: Bounds
 
 
-def read_committed(session: Session, spark_dir: Path, look: Look) -> list[KeptRow]:
+@dataclass(frozen=True, slots=True)
+class CommittedRows:
+    """Rows of a store, and what they stand for."""
+
+    rows: Sequence[KeptRow] = ()
+    position: EndOffsets = field(default_factory=dict)
+    """Up to which offsets of each source partition records are in them: those are the next ones. Empty before the first commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a store stands in a Spark checkpoint, at a commit."""
+
+    spark_dir: Path
+    operator: int
+    commit: int
+    store: str
+    """Its name there."""
+
+
+def place_of(checkpoint: Checkpoint, store: str) -> Place | None:
+    """Return where a store stands as the last commit has left it; None where nothing was committed to it.
+
+    Behind an upgrade that has committed nothing yet that is where its entries come from.
+    """
+    commit = last_commit(checkpoint.spark_dir)
+    if commit is None:
+        kept = (of for of in checkpoint.initial_stores() if of["becomes"] == store)
+        return next(
+            (
+                Place(Path(of["checkpoint"]), of["operator"], of["commit"], of["store"])
+                for of in kept
+            ),
+            None,
+        )
+    operator = operator_of(checkpoint.spark_dir, store)
+    return None if operator is None else Place(checkpoint.spark_dir, operator, commit, store)
+
+
+def read_committed(session: Session, checkpoint: Checkpoint, look: Look) -> CommittedRows:
     """Return the rows of a store as the last commit has left them; none before the first one.
 
     Raises:
         QueryFailed: the checkpoint cannot be read.
     """
-    commit = last_commit(spark_dir)
-    operator = _operator_of(spark_dir, look.table.stores[0])
-    if commit is None or operator is None:
-        return []
+    place, commit = place_of(checkpoint, look.table.stores[0]), last_commit(checkpoint.spark_dir)
+    if place is None and commit is None:
+        return CommittedRows()
+    # Behind an upgrade it begins where the topology before it had read to.
+    position = checkpoint.starts()
+    if commit is not None:
+        entry = checkpoint.spark_dir / "offsets" / str(commit)
+        position = positions_in(entry.read_text(), position)
+    if place is None:
+        return CommittedRows(position=position)
     spec, lowered = look.spec, lower_look(look.table, look.levels, look.bounds)
     spark = session.spark
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java
     java_session: Any = spark._jsparkSession  # noqa: SLF001
     reader = jvm.org.duolog.kernel.StoreReader
     try:
-        given = str(spark_dir), operator, commit, json.dumps(spec), json.dumps(lowered)
-        found = DataFrame(reader.read(java_session, *given), spark).collect()
+        at = str(place.spark_dir), place.operator, place.commit, place.store
+        read = reader.read(java_session, *at, json.dumps(spec), json.dumps(lowered))
+        found = DataFrame(read, spark).collect()
     except (Py4JError, PySparkException) as error:
         raise to_query_failed(error, spec["application_id"], session.log_path) from error
-    row_of = RowReader(look.table, look.levels).row
-    return [row_of(_bytes(key), _bytes(value), timestamp_ms) for key, value, timestamp_ms in found]
+    rows_in = RowReader(look.table, look.levels).rows
+    rows = [
+        row
+        for key, value, timestamp_ms in found
+        for row in rows_in(_bytes(key), _bytes(value), timestamp_ms)
+    ]
+    return CommittedRows(rows, position)
 
 
-def last_commit(spark_dir: Path) -> int | None:
-    """Return the number of the last micro-batch or epoch that is committed; None before the first."""
-    try:
-        names = [path.name for path in (spark_dir / "commits").iterdir()]
-    except FileNotFoundError:
-        return None
-    return max((int(name) for name in names if name.isdigit()), default=None)
-
-
-def _operator_of(spark_dir: Path, store: str) -> int | None:
+def operator_of(spark_dir: Path, store: str) -> int | None:
     """Return the stateful operator of Spark that has a store; None where none has it yet."""
     for path in sorted(spark_dir.glob(f"state/*/{_METADATA}/[0-9]*")):
         _version, _, content = path.read_text().partition("\n")

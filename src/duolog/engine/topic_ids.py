@@ -49,7 +49,7 @@ class TopicWatch:
                     detail="It came back as the broker makes topics, and without what was written to it "
                     "before.",
                     hint="Delete it once more: the next start makes it as it is to be. It then holds what "
-                    "changes from there on; to write all of it again, remove the checkpoint.",
+                    f"changes from there on; `duolog state reset {self.application_id}` has all of it written again.",
                 )
 
 

@@ -52,6 +52,15 @@ _TOPIC_IS_GONE: Final = frozenset(
     }
 )
 
+# Who asks may not know it, or the broker does not tell it to anybody.
+_NOT_TOLD: Final = frozenset(
+    {
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.UNSUPPORTED_VERSION,
+    }
+)
+
 _NO_ID: Final = str(Uuid(0, 0))
 
 # What a client is told whose leaders, or their epochs, are of before the broker's last start.
@@ -112,8 +121,20 @@ class TopicReader:
         """
         return list(self._list_topics(TIMEOUT_S))
 
+    def existing_partition_counts(self, topics: Collection[str]) -> dict[str, int]:
+        """Return the number of partitions of those of `topics` that exist.
+
+        Raises:
+            BrokerUnreachable: no broker answers.
+        """
+        found = self._list_topics(TIMEOUT_S)
+        return {topic: len(found[topic].partitions) for topic in topics if topic in found}
+
     def known_partition_counts(self, is_wanted: Callable[[str], bool]) -> dict[str, int] | None:
-        """Return the partitions of those topics that are wanted; None where no broker answers soon."""
+        """Return the partitions of those topics that are wanted; None where no broker answers soon.
+
+        For what is only shown: where something depends on it, that nobody answers is no answer.
+        """
         try:
             found = self._list_topics(GLANCE_S)
         except BrokerUnreachable:
@@ -150,6 +171,28 @@ class TopicReader:
         latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         return self._offsets(partition_counts, latest, timeout_s)
 
+    def begin_offsets(self, partition_counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
+        """Return the first offset of each partition that is kept; raises as `end_offsets`."""
+        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+        return self._offsets(partition_counts, earliest, TIMEOUT_S)
+
+    def open_partitions(self, partition_counts: Mapping[str, int]) -> list[str]:
+        """Return the partitions in which a transaction has not ended: `totals-3` is one of topic "totals".
+
+        Records behind its first one are not read yet, whether they are committed or not; raises as `end_offsets`.
+        """
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        # In this order: a transaction that ends in between leaves no gap.
+        all_of_it = IsolationLevel.READ_UNCOMMITTED
+        written = self._offsets(partition_counts, latest, TIMEOUT_S, isolation=all_of_it)
+        readable = self.end_offsets(partition_counts)
+        return [
+            f"{topic}-{partition}"
+            for topic, ends in written.items()
+            for partition, end in sorted(ends.items())
+            if readable[topic][partition] < end
+        ]
+
     def offsets_at(
         self, partition_counts: Mapping[str, int], time_ms: int
     ) -> dict[str, dict[int, int]]:
@@ -170,7 +213,11 @@ class TopicReader:
         }
 
     def _offsets(
-        self, partition_counts: Mapping[str, int], spec: OffsetSpec, timeout_s: float
+        self,
+        partition_counts: Mapping[str, int],
+        spec: OffsetSpec,
+        timeout_s: float,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> dict[str, dict[int, int]]:
         ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
         asked = [
@@ -182,7 +229,7 @@ class TopicReader:
         while asked:
             again = []
             left_s = max(_AGAIN_S, deadline - time.monotonic())
-            for at, answer in self._ask_offsets(asked, spec, left_s):
+            for at, answer in self._ask_offsets(asked, spec, left_s, isolation):
                 try:
                     ends[at.topic][at.partition] = answer.result(timeout_s).offset
                 except (KafkaException, TimeoutError) as error:
@@ -199,13 +246,16 @@ class TopicReader:
         return ends
 
     def _ask_offsets(
-        self, asked: Iterable[TopicPartition], spec: OffsetSpec, timeout_s: float
+        self,
+        asked: Iterable[TopicPartition],
+        spec: OffsetSpec,
+        timeout_s: float,
+        isolation: IsolationLevel,
     ) -> Iterable[tuple[TopicPartition, Future[ListOffsetsResultInfo]]]:
-        committed = IsolationLevel.READ_COMMITTED
         return (
             self._client()
             .list_offsets(
-                dict.fromkeys(asked, spec), isolation_level=committed, request_timeout=timeout_s
+                dict.fromkeys(asked, spec), isolation_level=isolation, request_timeout=timeout_s
             )
             .items()
         )
@@ -269,6 +319,23 @@ class TopicReader:
             with contextlib.suppress(KafkaException, TimeoutError):
                 found.append(int(answer.result(GLANCE_S)["max.message.bytes"].value))
         return min(found, default=None)
+
+    def cleanup_policies(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return what becomes of old records of each topic; those of which the broker does not let it be known are left out.
+
+        Raises:
+            BrokerUnreachable: no broker answers.
+        """
+        asked = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+        found = {}
+        answers = self._client().describe_configs(asked, request_timeout=TIMEOUT_S) if asked else {}
+        for resource, answer in answers.items():
+            try:
+                found[resource.name] = str(answer.result(TIMEOUT_S)["cleanup.policy"].value)
+            except (KafkaException, TimeoutError) as error:
+                if _code(error) not in _NOT_TOLD:
+                    raise self._unreachable(error) from error
+        return found
 
     def _list_topics(self, timeout_s: float) -> dict[str, TopicMetadata]:
         try:

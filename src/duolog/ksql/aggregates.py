@@ -5,6 +5,7 @@ COUNT(DISTINCT km)    ─▶   km, of values that are equal one
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -12,16 +13,20 @@ from sqlglot import exp
 from duolog.ksql import settings
 from duolog.ksql.binder import Binder
 from duolog.ksql.bound import Bound, converted
+from duolog.ksql.calls import bind_user_call
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted
 from duolog.ksql.nodes import place_of
 from duolog.ksql.settings import Settings
 from duolog.ksql.types import sql_name
+from duolog.ksql.user_calls import user_function
 from duolog.plan.errors import TypeMismatch
-from duolog.plan.expressions import Aggregate, Literal
-from duolog.plan.sql.aggregates import SQL_AGGREGATES, SqlAggregate
+from duolog.plan.expressions import Aggregate, Call, Literal
+from duolog.plan.sql.aggregates import SQL_AGGREGATES, OverTables, SqlAggregate
 from duolog.plan.sql.registry import PREFIX
+from duolog.plan.sql.user_functions import UserFunction
 from duolog.plan.types import INT, NULL, Type
+from duolog.plan.user_folds import OF_USER, Kept
 
 _LIMITS: Final[Mapping[str, str]] = {
     "COLLECT_LIST": settings.LIST_LIMIT,
@@ -36,7 +41,12 @@ _SAME_OF_DISTINCT: Final = ("MAX", "MIN")
 
 def is_aggregate(node: exp.Expression) -> bool:
     """Tell if an expression is the call of an aggregate function."""
-    return isinstance(node, exp.Anonymous) and str(node.this).upper() in SQL_AGGREGATES
+    if not isinstance(node, exp.Anonymous):
+        return False
+    of_user = user_function(node)
+    return (
+        str(node.this).upper() in SQL_AGGREGATES if of_user is None else of_user.kind == "aggregate"
+    )
 
 
 def aggregates_in(*found: exp.Expression | None) -> list[exp.Anonymous]:
@@ -52,6 +62,10 @@ def aggregates_in(*found: exp.Expression | None) -> list[exp.Anonymous]:
 
 def called(node: exp.Anonymous) -> SqlAggregate:
     """Return the function that a call is one of."""
+    if (of_user := user_function(node)) is not None:
+        steps = [overload.steps for overload in of_user.overloads]
+        over_tables: OverTables = "always" if all("undo" in one for one in steps) else "never"
+        return SqlAggregate(of_user.function, over_tables, keeps_parts=False)
     return SQL_AGGREGATES[str(node.this).upper()]
 
 
@@ -71,6 +85,8 @@ def bind_aggregate(node: exp.Anonymous, binder: Binder, given: Settings) -> Aggr
     nodes = [value] if value is not None else node.expressions
     nodes = [arg for arg in nodes if not isinstance(arg, exp.Star)]
     args = [binder.bind(arg) for arg in nodes]
+    if (of_user := user_function(node)) is not None:
+        return _of_user(of_user, node, nodes, args)
     wanted, names = _resolved(node, args)
     many = called(node).columns_of(len(args))
     columns = [converted(arg, of).expression for arg, of in zip(args[:many], wanted, strict=False)]
@@ -87,6 +103,50 @@ def bind_aggregate(node: exp.Anonymous, binder: Binder, given: Settings) -> Aggr
     return Aggregate(
         PREFIX + name, columns[0] if columns else None, tuple(columns[1:]), tuple(options)
     )
+
+
+def _of_user(
+    of: UserFunction, node: exp.Anonymous, nodes: Sequence[exp.Expression], args: Sequence[Bound]
+) -> Aggregate:
+    """Return the call of an aggregate in Python: columns, then the constants that its class is made with."""
+    routine, given = bind_user_call(of, args, node)
+    overload = routine.overload
+    many = len(given) - overload.constants
+    constants = []
+    for at in range(many, len(given)):
+        value = given[at]
+        # A constant is converted as a column would be: what is in the call of CAST is the literal.
+        literal = value.args[0] if isinstance(value, Call) else value
+        if not isinstance(literal, Literal) or literal.value is None:
+            raise _no_constant(node, nodes[at], at)
+        constants.append(literal.value)
+    assert overload.state is not None, of
+    state = overload.signature.filled(overload.state, tuple(arg.type for arg in args))
+    kept = Kept(
+        replace(
+            routine,
+            step="aggregate",
+            arguments=routine.arguments[:many],
+            constants=tuple(constants),
+        ),
+        state,
+    )
+    columns = given[:many]
+    return Aggregate(
+        PREFIX + of.name, columns[0] if columns else None, tuple(columns[1:]), ((OF_USER, kept),)
+    )
+
+
+def ensure_merges(calls: Sequence[exp.Anonymous]) -> None:
+    """Raise a SqlError where an aggregate of a user's cannot make one of two sessions."""
+    for call in calls:
+        of_user = user_function(call)
+        if of_user is not None and not all("merge" in one.steps for one in of_user.overloads):
+            raise SqlError(
+                f"{of_user.name} cannot be used in session windows: it has no merge",
+                at=place_of(call),
+                hint="Sessions that come together become one. Give it merge(self, one, other).",
+            )
 
 
 def _distinct(node: exp.Anonymous) -> exp.Expression | None:
@@ -133,14 +193,18 @@ def _constant(node: exp.Anonymous, given: exp.Expression, bound: Bound, at: int)
     """Return the value of an argument that is no column."""
     name, value = called(node).function.name, bound.expression
     if not isinstance(value, Literal) or value.value is None:
-        raise SqlError(
-            f"Parameter {at + 1} passed to function {name} must be a literal constant, "
-            f"but was expression: '{formatted(given)}'",
-            at=place_of(given),
-        )
+        raise _no_constant(node, given, at)
     if bound.type == INT and int(str(value.value)) < 1:
         raise SqlError(
             f"Parameter {at + 1} passed to function {name} must be 1 or greater",
             at=place_of(given),
         )
     return value.value
+
+
+def _no_constant(node: exp.Anonymous, given: exp.Expression, at: int) -> SqlError:
+    return SqlError(
+        f"Parameter {at + 1} passed to function {called(node).function.name} must be a literal constant, "
+        f"but was expression: '{formatted(given)}'",
+        at=place_of(given),
+    )

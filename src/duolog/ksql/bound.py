@@ -8,7 +8,8 @@ from sqlglot import exp
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope
-from duolog.plan.expressions import Call, Cast, Expression, Literal, PlainValue, Variable
+from duolog.plan.expressions import Call, Cast, Expression, Literal, Variable
+from duolog.plan.literals import PlainValue
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.types import NULL, Type
 

@@ -9,11 +9,14 @@ from duolog.ksql.bound import Binding, Bound, Meaning, call, converted
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.types import sql_name
+from duolog.ksql.user_calls import user_function
 from duolog.plan.errors import TypeMismatch
-from duolog.plan.expressions import Lambda, Literal, Variable
+from duolog.plan.expressions import Expression, Lambda, Literal, Variable
 from duolog.plan.sql.registry import SQL_FUNCTIONS
-from duolog.plan.sql.signatures import UNIT, AmbiguousCall, LambdaOf, SqlFunction
-from duolog.plan.types import NULL, Type
+from duolog.plan.sql.signatures import UNIT, AmbiguousCall, LambdaOf, Resolved, SqlFunction
+from duolog.plan.sql.user_functions import Routine, UserFunction
+from duolog.plan.types import NULL, Type, parts_of
+from duolog.plan.user_calls import user_call
 
 _UNITS: Final = frozenset(
     unit + plural
@@ -24,6 +27,8 @@ _UNITS: Final = frozenset(
 
 def _function(binding: Binding, node: exp.Expression) -> Bound:
     name = str(node.this).upper()
+    if (of_user := user_function(node)) is not None:
+        return _of_user(binding, node, of_user)
     if name not in SQL_FUNCTIONS or SQL_FUNCTIONS[name].hidden:
         raise SqlError(f"Can't find any functions with the name '{name}'", at=place_of(node))
     function = SQL_FUNCTIONS[name]
@@ -34,6 +39,45 @@ def _function(binding: Binding, node: exp.Expression) -> Bound:
         for at, arg in enumerate(plain)
     ]
     return bind_call(name, bound, node)
+
+
+def _of_user(binding: Binding, node: exp.Expression, of: UserFunction) -> Bound:
+    """Return the call of a function in Python."""
+    if of.kind != "scalar":
+        word = "an aggregate" if of.kind == "aggregate" else "a table"
+        raise SqlError(f"{of.name} is {word} function, which cannot stand here", at=place_of(node))
+    routine, args = bind_user_call(of, _bound_arguments(binding, node, of), node)
+    return Bound(user_call(routine, args), routine.result)
+
+
+def _bound_arguments(binding: Binding, node: exp.Expression, of: UserFunction) -> list[Bound]:
+    for arg in node.expressions:
+        if isinstance(arg, exp.Lambda):
+            raise SqlError(f"{of.name} takes no lambda", at=place_of(arg))
+    return [binding.bind(arg) for arg in node.expressions if not isinstance(arg, exp.Star)]
+
+
+def bind_user_call(
+    of: UserFunction, args: Sequence[Bound], node: exp.Expression
+) -> tuple[Routine, tuple[Expression, ...]]:
+    """Return what a call of a user's function means, with arguments that are of its types.
+
+    Raises:
+        SqlError: it does not take them.
+    """
+    resolved = _resolved(of.function, tuple(arg.type for arg in args), node)
+    if NULL in parts_of(resolved.result) or any(
+        NULL in parts_of(one) for one in resolved.arguments
+    ):
+        raise SqlError(
+            f"Function '{of.name.lower()}' is called with a null whose type nobody says.",
+            at=place_of(node),
+            hint="Cast it: CAST(null AS STRING).",
+        )
+    number = of.overload_of(resolved.signature)
+    given = zip(args, resolved.arguments, strict=True)
+    converted_args = tuple(converted(arg, wanted).expression for arg, wanted in given)
+    return Routine(of, number, "call", resolved.arguments, resolved.result), converted_args
 
 
 def _plain_argument(
@@ -80,17 +124,7 @@ def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
         SqlError: it does not take them.
     """
     function = SQL_FUNCTIONS[name]
-    types = tuple(arg.type for arg in args)
-    try:
-        resolved = function.resolve(types)
-    except AmbiguousCall:
-        raise SqlError(
-            f"Function '{name.lower()}' cannot be resolved due to ambiguous method parameters "
-            f"({', '.join(map(sql_name, types))}).",
-            at=place_of(node),
-        ) from None
-    except TypeMismatch:
-        raise _not_accepted(name, types, node) from None
+    resolved = _resolved(function, tuple(arg.type for arg in args), node)
     # Operators see to the types of their sides on their own.
     given = (
         arg.expression
@@ -99,6 +133,20 @@ def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
         for arg, wanted in zip(args, resolved.arguments, strict=True)
     )
     return Bound(call(name, *given), resolved.result)
+
+
+def _resolved(function: SqlFunction, types: tuple[Type, ...], node: exp.Expression) -> Resolved:
+    name = function.name
+    try:
+        return function.resolve(types)
+    except AmbiguousCall:
+        raise SqlError(
+            f"Function '{name.lower()}' cannot be resolved due to ambiguous method parameters "
+            f"({', '.join(map(sql_name, types))}).",
+            at=place_of(node),
+        ) from None
+    except TypeMismatch:
+        raise _not_accepted(name, types, node) from None
 
 
 def _distinct(_binding: Binding, node: exp.Expression) -> Bound:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from duolog.ksql.types import sql_name
+from duolog.plan.sql.user_functions import UserFunction
 from duolog.plan.types import Type
 
 SourceKind = Literal["STREAM", "TABLE"]
@@ -125,6 +126,8 @@ class Catalog:
     types: dict[str, Type] = field(default_factory=dict)
     partitions: dict[str, int] = field(default_factory=dict)
     """How many partitions topics have that are known."""
+    functions: dict[str, UserFunction] = field(default_factory=dict)
+    """Functions of users', in Python."""
 
     def copy(self) -> "Catalog":
         return replace(
@@ -132,4 +135,5 @@ class Catalog:
             sources=dict(self.sources),
             types=dict(self.types),
             partitions=dict(self.partitions),
+            functions=dict(self.functions),
         )

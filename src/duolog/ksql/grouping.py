@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from duolog.ksql.aggregates import aggregates_in, bind_aggregate, called, is_aggregate
+from duolog.ksql.aggregates import (
+    aggregates_in,
+    bind_aggregate,
+    called,
+    ensure_merges,
+    is_aggregate,
+)
 from duolog.ksql.analysis import Item, items_of, meaning, told
 from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.errors import SqlError
@@ -230,6 +236,8 @@ class Grouping:
                 "only to a stream source.",
                 at=place_of(refused[0]),
             )
+        if self._window is not None and self._window.args["kind"] == "SESSION":
+            ensure_merges(calls)
         of = self.relation.sources[0].value_format
         parts = [call for call in calls if called(call).keeps_parts]
         if parts and strict and not SUPPORT[of.name].nested:

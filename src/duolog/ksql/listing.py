@@ -10,6 +10,7 @@ from duolog.ksql.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.errors import SqlError
 from duolog.ksql.hints import named
 from duolog.ksql.nodes import place_of
+from duolog.ksql.settings import EXACTLY_ONCE
 from duolog.ksql.state import Done, PersistentQuery, Rows, SessionState
 from duolog.ksql.types import sql_name
 
@@ -42,7 +43,7 @@ def describe(state: SessionState, node: nodes.Describe) -> Done:
         # Imported here and below: a statement loads what it needs.
         from duolog.ksql import function_listing  # noqa: PLC0415
 
-        return Done(node, rows=function_listing.described(node.this))
+        return Done(node, rows=function_listing.described(node.this, state.catalog.functions))
     if kind == "CONNECTOR":
         raise SqlError("no Connect cluster is configured, so there are no connectors")
     if kind in {"STREAMS", "TABLES"}:
@@ -69,7 +70,16 @@ def explain(state: SessionState, node: nodes.Explain) -> Done:
         return Done(node, rows=_explained(state.queries[explained.name]))
     from duolog.ksql.queries import tried  # noqa: PLC0415
 
-    return Done(node, rows=_explained(tried(state, explained)))
+    query = tried(state, explained)
+    if node.args.get("upgrade"):
+        if not explained.args.get("replace"):
+            raise SqlError(
+                "EXPLAIN UPGRADE tells what CREATE OR REPLACE ... AS SELECT would do.",
+                at=place_of(explained),
+            )
+        # Its state is no matter of a session: who runs queries knows.
+        return Done(node, query=query)
+    return Done(node, rows=_explained(query))
 
 
 def _streams(state: SessionState) -> Rows:
@@ -136,10 +146,10 @@ def _variables(state: SessionState) -> Rows:
     return Rows(("Variable Name", "Value"), tuple(sorted(state.variables.items())), "Variables")
 
 
-def _functions(_state: SessionState) -> Rows:
+def _functions(state: SessionState) -> Rows:
     from duolog.ksql import function_listing  # noqa: PLC0415
 
-    return function_listing.listed()
+    return function_listing.listed(state.catalog.functions)
 
 
 _SHOWN: Final[dict[str, Callable[[SessionState], Rows]]] = {
@@ -197,6 +207,9 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
 
 
 def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
+    from duolog.plan.levels import find_levels  # noqa: PLC0415 - what plans is not loaded for a SHOW
+    from duolog.plan.python_calls import function_calls  # noqa: PLC0415
+
     planned = query.planned
     facts = (
         ("ID", query.id),
@@ -207,6 +220,7 @@ def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
         ("Reads", ", ".join(query.reads)),
         *((("Error", query.error),) if query.error else ()),
         *((("Dead letters", query.dead_letters),) if query.dead_letters else ()),
+        *((("Guarantee", query.guarantee),) if query.guarantee == EXACTLY_ONCE else ()),
         ("SQL", query.statement),
     )
     fields = tuple(
@@ -216,10 +230,16 @@ def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
         (node.name, type(node).__name__, ", ".join(parent.name for parent in node.parents))
         for node in planned.plan.nodes
     )
+    calls = tuple(
+        (call.called, call.node.name, call.kind, call.modes, f"{call.where}; {call.how}")
+        for call in function_calls(find_levels(planned.plan))
+    )
+    names = ("Function", "Step", "Kind", "Modes", "Called")
     return (
         Rows(("Property", "Value"), facts, f"Query {query.id}"),
         Rows(("Field", "Type"), fields, "Columns"),
         Rows(("Step", "Kind", "Reads"), steps, "Execution plan"),
+        *((Rows(names, calls, "Functions in Python"),) if calls else ()),
     )
 
 

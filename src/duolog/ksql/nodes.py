@@ -183,6 +183,18 @@ class DropType(exp.Expression):
     arg_types = {"this": True, "exists": False}
 
 
+class CreateFunction(exp.Expression):
+    """CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] this FROM 'origin': a function of Python's, by module and name."""
+
+    arg_types = {"this": True, "origin": True, "replace": False, "exists": False}
+
+
+class DropFunction(exp.Expression):
+    """DROP FUNCTION [IF EXISTS] this."""
+
+    arg_types = {"this": True, "exists": False}
+
+
 class DropSource(exp.Expression):
     """DROP STREAM | TABLE [IF EXISTS] this [DELETE TOPIC]."""
 
@@ -226,9 +238,9 @@ class Describe(exp.Expression):
 
 
 class Explain(exp.Expression):
-    """EXPLAIN of a statement, or of a query by its id."""
+    """EXPLAIN of a statement, or of a query by its id; EXPLAIN UPGRADE of a statement that replaces another."""
 
-    arg_types = {"this": True}
+    arg_types = {"this": True, "upgrade": False}
 
 
 class PrintTopic(exp.Expression):

@@ -62,6 +62,8 @@ class KsqlParser(RowsParser):
         replace = self.take_word("OR", "REPLACE")
         if self.take_word("TYPE"):
             return self._create_type()
+        if self.take_word("FUNCTION"):
+            return self._create_function(replace=replace)
         if connector := self._connector("CREATE"):
             return connector
         read_only = self.take_word("SOURCE")
@@ -92,6 +94,13 @@ class KsqlParser(RowsParser):
         name = self.identifier("the name of a type")
         self.expect_word("AS")
         return nodes.CreateType(this=name, kind=self.data_type(), exists=exists)
+
+    def _create_function(self, *, replace: bool) -> exp.Expression:
+        exists = self.take_word("IF", "NOT", "EXISTS")
+        name = self.identifier("the name of a function")
+        self.expect_word("FROM")
+        origin = self.text()
+        return nodes.CreateFunction(this=name, origin=origin, replace=replace, exists=exists)
 
     def _elements(self) -> list[exp.Expression] | None:
         if not self._match(TokenType.L_PAREN):
@@ -182,6 +191,9 @@ class KsqlParser(RowsParser):
         if self.take_word("TYPE"):
             exists = self.take_word("IF", "EXISTS")
             return nodes.DropType(this=self.identifier("a type"), exists=exists)
+        if self.take_word("FUNCTION"):
+            exists = self.take_word("IF", "EXISTS")
+            return nodes.DropFunction(this=self.identifier("a function"), exists=exists)
         if connector := self._connector("DROP"):
             return connector
         kind = self.take_one_of("STREAM", "TABLE")
@@ -222,10 +234,11 @@ class KsqlParser(RowsParser):
     def _explain(self) -> exp.Expression:
         if self.at_name() and self._ahead(1) is None:
             return nodes.Explain(this=self.identifier())
+        upgrade = self.take_word("UPGRADE")
         explained = self._parse_statement()
         if explained is None:
             self.expected("a statement", "the id of a query")
-        return nodes.Explain(this=explained)
+        return nodes.Explain(this=explained, upgrade=upgrade)
 
     # What there is.
 

@@ -67,7 +67,11 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
         ttl_ms=planned.ttl_ms,
     )
     letters = _dead_letters(state, properties, planned)
-    begun = replace(_begun_or_upgraded(state, made, planned), dead_letters=letters)
+    begun = replace(
+        _begun_or_upgraded(state, made, planned),
+        dead_letters=letters,
+        guarantee=state.settings[settings.GUARANTEE] or "",
+    )
     state.catalog.sources[name] = replace(made, query=begun.id)
     state.queries[begun.id] = begun
     _keep_partitions(state, properties, planned)
@@ -115,7 +119,14 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
     if query_id in state.queries:
         raise SqlError(f"Query ID '{query_id}' already exists.")
     letters = _dead_letters(state, properties, planned)
-    query = PersistentQuery(query_id, planned, sink.name, text_of(node), dead_letters=letters)
+    query = PersistentQuery(
+        query_id,
+        planned,
+        sink.name,
+        text_of(node),
+        dead_letters=letters,
+        guarantee=state.settings[settings.GUARANTEE] or "",
+    )
     state.queries[query_id] = query
     return Done(node, query, message=f"Created query with ID {query_id}")
 
@@ -166,7 +177,8 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
     if old is None:
         return PersistentQuery(state.next_id(begin), planned, made.name, made.statement)
     ensure_upgradable(old, replace(made, query=old.query or begin))
-    if (running := state.queries.get(old.query)) is not None:
+    running = state.queries.get(old.query)
+    if running is not None and state.settings.strict:
         ensure_query_upgradable(running.planned, planned)
     return PersistentQuery(old.query, planned, made.name, made.statement)
 

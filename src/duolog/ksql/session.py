@@ -6,6 +6,7 @@ Who runs the statements reads `Done`: queries to start and to end, rows to write
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from duolog.ksql.old_ways import with_old_ways
 from duolog.ksql.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
 from duolog.ksql.settings import Settings
 from duolog.ksql.state import Done, PersistentQuery, SessionState
+from duolog.ksql.user_calls import with_functions
 
 __all__ = ["Done", "PersistentQuery", "SqlSession", "parse"]
 
@@ -95,6 +97,15 @@ class SqlSession:
             raise told from error
 
     def _execute(self, node: exp.Expression) -> Done:
+        called = with_functions(node, self.catalog.functions)
+        done = self._done(node)
+        if called and done.query is not None:
+            query = replace(done.query, functions=called)
+            self.state.queries[query.id] = query
+            done = replace(done, query=query)
+        return done
+
+    def _done(self, node: exp.Expression) -> Done:
         if isinstance(node, nodes.CreateSource) and node.args.get("expression") is not None:
             return _CREATE_AS(self.state, node)
         if isinstance(node, nodes.AssertValues | nodes.AssertSource) and not self._of_tests:
@@ -180,6 +191,8 @@ _STATEMENTS: Final[dict[type[exp.Expression], Callable[[SessionState, Any], Done
     nodes.CreateType: _in("definitions", "create_type"),
     nodes.DropType: _in("definitions", "drop_type"),
     nodes.DropSource: _in("definitions", "drop"),
+    nodes.CreateFunction: _in("function_definitions", "create_function"),
+    nodes.DropFunction: _in("function_definitions", "drop_function"),
     nodes.AlterSource: _in("definitions", "alter"),
     nodes.AlterSystem: _no_system,
     nodes.InsertSelect: _in("queries", "insert_select"),

@@ -19,6 +19,9 @@ LIST_LIMIT: Final = "ksql.functions.collect_list.limit"
 SET_LIMIT: Final = "ksql.functions.collect_set.limit"
 DEAD_LETTERS: Final = "errors.dead.letter.queue.topic.name"
 """The topic for records that the queries begun from now on cannot read or process; empty: the processing log has them."""
+GUARANTEE: Final = "processing.guarantee"
+"""Of the queries begun from now on."""
+EXACTLY_ONCE: Final = "exactly_once_v2"
 COMPATIBILITY: Final = "ksql.compatibility"
 """`strict`: what ksqlDB refuses or loses is refused and lost, though it need not be."""
 
@@ -30,12 +33,15 @@ DEFAULTS: Final[Mapping[str, str]] = {
     LIST_LIMIT: "2147483647",
     SET_LIMIT: "2147483647",
     "ksql.service.id": "default_",
-    "processing.guarantee": "at_least_once",
+    GUARANTEE: "at_least_once",
 }
 _CLIENT: Final = ("ksql.", "auto.", "commit.", "processing.", "consumer.", "producer.", "cache.", "max.", "min.", "num.",
                   "replication.", "request.", "retry.", "retries", "topology.", "use.", "fetch.", "bootstrap.")  # fmt: skip
 
-_VALUES: Final[Mapping[str, tuple[str, ...]]] = {OFFSET_RESET: ("earliest", "latest")}
+_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    OFFSET_RESET: ("earliest", "latest"),
+    GUARANTEE: ("at_least_once", EXACTLY_ONCE),
+}
 """What a setting may say, where anything else would be taken for one of these."""
 
 

@@ -31,6 +31,10 @@ class PersistentQuery:
     """Its last error, as far as whoever runs it has told."""
     dead_letters: str = ""
     """The topic for records that it cannot read or process; empty: the processing log has them."""
+    functions: tuple[str, ...] = ()
+    """The functions of users' that it calls."""
+    guarantee: str = ""
+    """What `processing.guarantee` said when it was begun."""
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -6,29 +6,36 @@ Each call becomes a column in front of the projection.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
 
 from duolog.ksql.analysis import Item, meaning, told
 from duolog.ksql.binder import Binder, Bound
+from duolog.ksql.calls import bind_user_call
 from duolog.ksql.errors import SqlError
 from duolog.ksql.formatting import formatted
 from duolog.ksql.nodes import place_of
 from duolog.ksql.sources import Relation
 from duolog.ksql.steps import Steps, unused
 from duolog.ksql.types import sql_name
+from duolog.ksql.user_calls import user_function
 from duolog.plan.expressions import Call, ColumnRef, Expression
 from duolog.plan.nodes import Explode, Node
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.sql.table import TABLE_FUNCTIONS
 from duolog.plan.types import Array
+from duolog.plan.user_calls import user_call
 
 _NAMES: Final = frozenset(function.name for function in TABLE_FUNCTIONS)
 
 
 def is_table_function(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).upper() in _NAMES
+    if not isinstance(node, exp.Anonymous):
+        return False
+    of_user = user_function(node)
+    return str(node.this).upper() in _NAMES if of_user is None else of_user.kind == "table"
 
 
 def table_functions_in(*found: exp.Expression) -> list[exp.Anonymous]:
@@ -41,6 +48,16 @@ def table_functions_in(*found: exp.Expression) -> list[exp.Anonymous]:
     ]
 
 
+def ensure_not_in_case(items: Sequence[Item]) -> None:
+    """Raise a SqlError where an arm of a CASE would say how many rows there are."""
+    for item in items:
+        for case in item.node.find_all(exp.Case):
+            for call in table_functions_in(case):
+                raise SqlError(
+                    f"Table functions cannot be used in CASE: {formatted(call)}", at=place_of(call)
+                )
+
+
 def exploded(
     relation: Relation, items: Sequence[Item], binder: Binder, steps: Steps
 ) -> tuple[Node, Binder]:
@@ -51,12 +68,7 @@ def exploded(
     """
     if relation.node.is_table:
         raise SqlError("Table source is not supported with table functions")
-    for item in items:
-        for case in item.node.find_all(exp.Case):
-            for call in table_functions_in(case):
-                raise SqlError(
-                    f"Table functions cannot be used in CASE: {formatted(call)}", at=place_of(call)
-                )
+    ensure_not_in_case(items)
     calls = {
         meaning(call, relation.scope): call
         for call in table_functions_in(*(item.node for item in items))
@@ -64,7 +76,7 @@ def exploded(
     taken = set(relation.node.schema.names)
     arrays, elements = [], {}
     for means, call in calls.items():
-        array, of = _array(call, binder)
+        array, of = array_of(call, binder)
         name = unused(told(call, relation.scope), taken)
         taken.add(name)
         arrays.append((name, array))
@@ -82,12 +94,20 @@ def exploded(
     return node, Binder(binder.scope, binder.types, rule)
 
 
-def _array(call: exp.Anonymous, binder: Binder) -> tuple[Expression, Array]:
-    """Return the array of which a call makes records."""
+def array_of(call: exp.Anonymous, binder: Binder) -> tuple[Expression, Array]:
+    """Return the array of which a call makes records, or rows.
+
+    Raises:
+        SqlError: another table function stands in it, or its argument is no array.
+    """
     name = str(call.this).upper()
     if table_functions_in(*call.expressions):
         raise SqlError(f"Table functions cannot be nested: {formatted(call)}", at=place_of(call))
     bound = [binder.bind(arg) for arg in call.expressions]
+    if (of_user := user_function(call)) is not None:
+        routine, args = bind_user_call(of_user, bound, call)
+        rows = Array(routine.result)
+        return user_call(replace(routine, result=rows), args), rows
     if len(bound) != 1 or not isinstance(bound[0].type, Array):
         given = ", ".join(sql_name(one.type) for one in bound)
         raise SqlError(

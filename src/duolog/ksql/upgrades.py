@@ -78,7 +78,9 @@ def _told(columns: tuple[SqlColumn, ...]) -> str:
 
 
 def ensure_query_upgradable(old: Planned, new: Planned) -> None:
-    """Refuse a query that takes the place of another and could not go on with its state.
+    """Refuse a query that takes the place of another and whose state ksqlDB could not take over.
+
+    Duolog keeps what it can and rebuilds the rest (ADR 0074): it asks this in strict compatibility alone.
 
     Raises:
         SqlError: it reads other sources, joins, or aggregates otherwise than over a stream without windows and in the

@@ -54,6 +54,7 @@ from duolog.plan.types import (
     Type,
     numeric,
 )
+from duolog.plan.user_folds import OF_USER, Kept, user_fold
 
 _OTHERS: Final = COLLECTING | MOMENTS
 AGGREGATES: Final = ("count", "sum", "min", "max", "avg", *_OTHERS)
@@ -147,6 +148,8 @@ class _FoldBuilder:
 
     def replace(self, part: Expression) -> Expression | None:
         match part:
+            case Aggregate(_, _, _, ((name, Kept() as of_user),)) if name == OF_USER:
+                return user_fold(self.kept, part, of_user)
             case Aggregate(function) if function in SQL_FOLDS:
                 return SQL_FOLDS[function](self.kept, part)
             case Aggregate():

@@ -39,6 +39,7 @@ through a repartition topic; a level cannot.
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes import (
     Answers,
     ForeignTable,
@@ -46,6 +47,7 @@ from duolog.plan.nodes import (
     Merge,
     Node,
     Plan,
+    Process,
     Repartition,
     Source,
     StreamJoin,
@@ -148,6 +150,8 @@ def cut_plan(plan: Plan) -> Cut:
         elif not isinstance(node, JoinSide | Subscriptions):
             for table in node.tables:
                 cutter.bring_together(node, table)
+    for one, other in _sharing(plan):
+        cutter.bring_processors_together(one, other)
     cutter.share_edges()
     cutter.bring_merges_home()
     nodes = (*plan.nodes, *dict.fromkeys(cutter.copies.values()))
@@ -221,6 +225,19 @@ class _Cutter:
             self.crossing.add(side)
             self._leader[side] = side
 
+    def bring_processors_together(self, one: Process, other: Process) -> None:
+        """Let two processors share a part, as they share a store.
+
+        Raises:
+            StatementError: records are shuffled between the one and the other.
+        """
+        if not self._unite(one, other):
+            raise InvalidPlan(
+                f'"{one}" and "{other}" cannot share a store',
+                detail="Records are shuffled on their way from the one to the other, to other tasks.",
+                hint="Keep the key between them: process_values(...) does.",
+            )
+
     def share_edges(self) -> None:
         """Unite the readers of one node, where that closes no circle."""
         first: dict[Node, list[Node]] = {}
@@ -291,6 +308,16 @@ class _Cutter:
         while fresh := {to for start, to in links if start in reached | fresh} - reached:
             reached |= fresh
         return self.part(other) in reached
+
+
+def _sharing(plan: Plan) -> Iterable[tuple[Process, Process]]:
+    """Yield processors that share a store, with the first one that has it."""
+    first: dict[str, Process] = {}
+    for node in plan.nodes:
+        if isinstance(node, Process):
+            for kept in node.kept:
+                if first.setdefault(kept.name, node) is not node:
+                    yield first[kept.name], node
 
 
 def _kept_above(table: Node) -> frozenset[Node]:

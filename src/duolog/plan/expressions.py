@@ -7,13 +7,13 @@
     Metadata("offset")                         what else stands beside key and value of a stream's record
     Literal(15, INT) · Call("+", (a, b)) · Cast(a, STRING)
     Item(ColumnRef("page"), literal("url"))    a part of a STRUCT, ARRAY or MAP
+    PythonCall(function, (ColumnRef("a"),))    what a user's function gives
     Aggregate("avg", ColumnRef("dep_delay"))   only as a result of an aggregation
 
 Conditions follow SQL's three-valued logic. People write expressions with the operators of
 `duolog.dsl.columns`; `type_of` says what type one has over the columns in scope.
 """
 
-import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal as PythonDecimal
@@ -22,6 +22,8 @@ from typing import Literal as OneOf
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.functions import FUNCTIONS
+from duolog.plan.literals import PlainValue, type_of_value
+from duolog.plan.python_functions import PythonFunction
 from duolog.plan.schema import Schema
 from duolog.plan.sql.registry import PLAN_FUNCTIONS
 from duolog.plan.sql.signatures import LambdaOf
@@ -38,7 +40,6 @@ from duolog.plan.types import (
     TIMESTAMP,
     Array,
     Column,
-    Decimal,
     Map,
     Struct,
     Type,
@@ -47,11 +48,7 @@ from duolog.plan.types import (
     render_columns,
 )
 
-PlainValue = bool | int | float | str | bytes | PythonDecimal | dt.datetime | dt.date | None
-
 _CALLED: Final = FUNCTIONS | STEPS | PLAN_FUNCTIONS
-_INT_MAX: Final = 2**31 - 1
-_BIGINT_MAX: Final = 2**63 - 1
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
 
 
@@ -190,6 +187,17 @@ class Item(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class PythonCall(Expression):
+    """What a function in Python gives for these values; its record fails where it raises."""
+
+    function: PythonFunction
+    args: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True, slots=True)
 class Variable(Expression):
     """A parameter of a lambda, in its body."""
 
@@ -256,7 +264,7 @@ def literal(value: PlainValue) -> Literal:
         >>> literal(15).type, literal(2**40).type, literal(None).type
         (Type(name='INT'), Type(name='BIGINT'), Type(name='NULL'))
     """
-    return Literal(value, _type_of_value(value))
+    return Literal(value, type_of_value(value))
 
 
 def type_of(  # noqa: PLR0911, PLR0912 - a table of cases
@@ -296,6 +304,9 @@ def type_of(  # noqa: PLR0911, PLR0912 - a table of cases
             return _cast_type(type_of(arg, scope), of, expression)
         case Call(function, args):
             return _call_type(function, tuple(type_of(arg, scope) for arg in args), expression)
+        case PythonCall(function, args):
+            function.ensure_takes(tuple(type_of(arg, scope) for arg in args))
+            return function.result
         case Item(arg, key):
             return _item_type(type_of(arg, scope), key, type_of(key, scope), expression)
         case Variable(_, of):
@@ -316,7 +327,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
     match expression:
         case Cast(arg, _):
             yield from walk(arg)
-        case Call(_, args):
+        case Call(_, args) | PythonCall(_, args):
             for arg in args:
                 yield from walk(arg)
         case Item(arg, key):
@@ -346,6 +357,8 @@ def rewrite(  # noqa: PLR0911 - a table of cases
             return Cast(rewrite(arg, change), of)
         case Call(function, args):
             return Call(function, tuple(rewrite(arg, change) for arg in args))
+        case PythonCall(_, args):
+            return replace(expression, args=tuple(rewrite(arg, change) for arg in args))
         case Item(arg, key):
             return Item(rewrite(arg, change), rewrite(key, change))
         case Lambda(parameters, body):
@@ -449,40 +462,3 @@ def _cast_type(given: Type, wanted: Type, cast: Expression) -> Type:
     if not allowed:
         raise TypeMismatch(f"cannot cast {given} to {wanted}", detail=f"In {cast}.")
     return wanted
-
-
-def _type_of_value(value: PlainValue) -> Type:  # noqa: PLR0911 - a table of cases
-    match value:
-        case None:
-            return NULL
-        case bool():
-            return BOOLEAN
-        case int() if -_INT_MAX - 1 <= value <= _INT_MAX:
-            return INT
-        case int() if -_BIGINT_MAX - 1 <= value <= _BIGINT_MAX:
-            return BIGINT
-        case float():
-            return DOUBLE
-        case str():
-            return STRING
-        case bytes():
-            return BYTES
-        case PythonDecimal() if value.is_finite():
-            return _decimal_type(value)
-        case dt.datetime():
-            return TIMESTAMP
-        case dt.date():
-            return DATE
-        case _:
-            raise TypeMismatch(
-                f"no type for the literal {value!r}",
-                detail="Literals are bool, int of 64 bits, float, str, bytes, Decimal, date, "
-                "datetime and None.",
-            )
-
-
-def _decimal_type(value: PythonDecimal) -> Decimal:
-    _, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int), "a finite decimal has a number for its exponent"
-    scale = max(-exponent, 0)
-    return Decimal(max(len(digits) + max(exponent, 0), scale, 1), scale)

@@ -3,12 +3,12 @@
 A user's function is called in the process that started the application, never where records are processed.
 """
 
-import inspect
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Expression
 from duolog.plan.schema import Schema
@@ -62,11 +62,7 @@ def key_function(function: Callable[[Any], int | None], schema: Schema) -> KeyFu
         StatementError: records have no key, or nobody would wait for the function.
     """
     found = KeyFunction(function, schema.key)
-    if inspect.iscoroutinefunction(function):
-        raise InvalidPlan(
-            f"{found.called} is a coroutine function: nobody would wait for it",
-            hint="Give a function that returns the partition.",
-        )
+    ensure_awaits_nothing(function, "Give a function that returns the partition.")
     if not schema.key:
         raise InvalidPlan(
             f"{found.called} chooses by a key, and records have none",

@@ -113,7 +113,7 @@ class SubTopology:
 
     @property
     def stores(self) -> tuple[str, ...]:
-        return tuple(store for node in self.nodes for store in node.stores)
+        return tuple(dict.fromkeys(store for node in self.nodes for store in node.stores))
 
 
 @dataclass(frozen=True, eq=False)

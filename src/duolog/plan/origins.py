@@ -27,6 +27,7 @@ from duolog.plan.nodes import (
     GlobalTableJoin,
     GroupBy,
     Node,
+    ProcessOutput,
     Project,
     Rename,
     SelectKey,
@@ -133,6 +134,13 @@ def _of_join(node: JoinOfSides, column: str) -> Places:  # type: ignore[type-arg
 @_before.register
 def _of_foreign_join(node: ForeignJoin, column: str) -> Places:
     return _of_two(node.left, node.right, column, dict(node.values))
+
+
+@_before.register
+def _of_process(node: ProcessOutput, _column: str) -> Places:
+    # Nobody knows what a processor makes of a record.
+    parent = node.process.parent
+    return [(parent, name) for name in parent.schema.names]
 
 
 def _of_expression(parent: Node, column: str, expression: Expression | None) -> Places:

@@ -8,11 +8,15 @@ topic (the JVM); `start` checks, makes the result topics that are missing, opens
 query; `stop` ends the query; `close` ends both, as the end of a `with` does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from duolog.core.addresses import whole_servers
+from duolog.runtime.data_dirs import data_dir_of, local_part_of
+from duolog.runtime.metrics.here import tell_others
+from duolog.runtime.metrics.spans import trace
 from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.source_topics import create_source_topics
@@ -25,8 +29,13 @@ from duolog.runtime.views import LiveView, TableRows, TopicView
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
     from duolog.engine import Engine, EngineConfig
+    from duolog.engine.commit_topic import Kept
+    from duolog.engine.metrics import Metrics
     from duolog.engine.query import RunningQuery
-    from duolog.engine.stores import KeptRow
+    from duolog.engine.repartition import Repartitioned
+    from duolog.engine.restore import Restored
+    from duolog.engine.stores import CommittedRows
+    from duolog.engine.upgrades.upgrade import How, Upgrade
     from duolog.plan.nodes import Node
 
 Mode = Literal["auto", "micro-batch", "real-time"]
@@ -38,9 +47,13 @@ class Application:
     Args:
         topology: what to run; its name is the application id.
         bootstrap_servers: the cluster that has the source topics.
-        data_dir: where checkpoints and logs go; made if missing.
+        data_dir: where checkpoints and logs go; made if missing. An URL of a Hadoop file system, `hdfs://HOST:PORT/PATH`, for
+            checkpoints; logs stay on this machine then.
         mode: `auto` catches up in micro-batches and then goes live in real time.
         settings: engine settings by name, as texts.
+        upgrade: what becomes of stores that a changed topology cannot keep: `keep` refuses to start where there are such,
+            `rebuild` reads their topics again beside the application, which may run in another process and is then
+            asked to stop, `from-now` lets them begin empty. Without it a changed topology is refused.
     """
 
     def __init__(
@@ -51,18 +64,21 @@ class Application:
         data_dir: Path | str,
         mode: Mode = "auto",
         settings: Mapping[str, str] | None = None,
+        upgrade: "How | None" = None,
     ) -> None:
         self.plan = topology.build()
         self._topology = topology
         self._live: list[LiveView] = []
         self.application_id = topology.name
         self.mode = mode
-        self._bootstrap_servers = bootstrap_servers
-        # The JVM works elsewhere, and a program may change its directory between two starts.
-        self._data_dir = Path(data_dir).resolve()
+        self.upgrade = upgrade
+        self._bootstrap_servers = whole_servers(bootstrap_servers)
         self._settings = dict(settings or {})
+        self._data_dir = data_dir_of(data_dir, self._settings)
         self._engine: Engine | None = None
         self._query: RunningQuery | None = None
+        self.on_restore: Callable[[Restored], None] = lambda _restored: None
+        """Told how far a restore is, while `start` or `restore` waits for it."""
 
     def __enter__(self) -> Self:
         # The JVM starts with `open` or `start`: where a topic is missing nobody waits for it.
@@ -101,7 +117,7 @@ class Application:
                 checkpoint is damaged or belongs to another topology.
         """
         ensure_reachable(self._bootstrap_servers)
-        self._engine_of_this().check(self.plan, self.application_id)
+        self._engine_of_this().check(self.plan, self.application_id, self.upgrade)
 
     def reserve(self) -> None:
         """Keep other processes of this machine from starting the application until this one closes.
@@ -110,7 +126,10 @@ class Application:
             ConfigError: the name of the topology cannot name an application.
             QueryError: another process runs the application or is starting it; nothing can be written.
         """
-        self._engine_of_this().reserve(self.application_id)
+        if (
+            self.upgrade != "rebuild"
+        ):  # It takes it over from the process that runs it, when it has come so far.
+            self._engine_of_this().reserve(self.application_id)
 
     def open(self) -> None:
         """Start the JVM. Takes seconds; needs no broker.
@@ -134,9 +153,47 @@ class Application:
         create_result_topics(
             self.plan, self._bootstrap_servers, engine.config.errors.dead_letter_topic
         )
-        self._query = engine.start(self.plan, self.application_id, self.mode)
+        self._query = engine.start(self.plan, self.application_id, self.mode, upgrade=self.upgrade)
         self._topology.running = self
+        tell_others()
+        trace(self._query)
         return self._query
+
+    def restore(self) -> bool:
+        """Put the checkpoint aside and fill the stores from their changelogs; start nothing.
+
+        A start does so by itself where the checkpoint is lost or cannot be read. Returns whether there are changelogs
+        to restore from; else nothing is changed.
+
+        Raises:
+            BrokerUnavailable, ConfigError: as `check` and `open`.
+            QueryError: the application runs, its changelogs belong to another topology, or cannot be read.
+        """
+        ensure_reachable(self._bootstrap_servers)
+        return self._engine_of_this().restore(self.plan, self.application_id)
+
+    def what_is_kept(self) -> "Kept | None":
+        """Return what is kept of the application outside of its checkpoint; None where nothing is.
+
+        Raises:
+            BrokerUnavailable: no broker answers.
+            QueryError: it cannot be read.
+        """
+        ensure_reachable(self._bootstrap_servers)
+        return self._engine_of_this().what_is_kept(self.application_id)
+
+    @property
+    def checkpoint_dir(self) -> Path:
+        """Where its state and source offsets are."""
+        return self._data_dir / "checkpoints" / self.application_id
+
+    @property
+    def has_whole_checkpoint(self) -> bool:
+        """Whether a start can go on from what is on disk."""
+        from duolog.engine.checkpoint import Checkpoint  # noqa: PLC0415 - as _engine_of_this
+        from duolog.engine.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
+
+        return LoggedCheckpoint(Checkpoint(self.checkpoint_dir)).is_whole()
 
     def table(self, name: str) -> TableRows:
         """Return the table of this name, whose `to_pandas()`, `to_dicts()` and others read its present rows.
@@ -169,7 +226,7 @@ class Application:
         """
         table = table_of_store(self.plan, name)
 
-        def read(bounds: Bounds) -> "list[KeptRow]":
+        def read(bounds: Bounds) -> "CommittedRows":
             engine = self._engine_of_this()
             return engine.committed_rows(self.plan, self.application_id, table, bounds)
 
@@ -186,6 +243,17 @@ class Application:
         values = TopicValues([topic_of(self.plan, node)])
         return TopicView(values, self._client_options(), self._live.append)
 
+    def metrics(self) -> "Metrics":
+        """Return what runs, in numbers: by node and task, by topic partition, by epoch and phase.
+
+        Names and meaning are those of the page on metrics. Asks the broker where topics end; where none
+        answers, lags are not known.
+        """
+        # Imported here, as the engine is.
+        from duolog.engine.metrics import metrics_of  # noqa: PLC0415
+
+        return metrics_of(self.query)
+
     def explain(self) -> str:
         """Return levels, sub-topologies, stores and the mode with its reason, as text.
 
@@ -193,6 +261,26 @@ class Application:
             ConfigError: a setting is wrong.
         """
         return self._engine_of_this().explain(self.plan, self.application_id, self.mode)
+
+    def explain_upgrade(self) -> "Upgrade":
+        """Return what becomes of each store of the application's checkpoint under this topology; changes nothing.
+
+        Raises:
+            ConfigError: a setting is wrong.
+            QueryError: the checkpoint is damaged.
+        """
+        return self._engine_of_this().explain_upgrade(self.plan, self.application_id)
+
+    def repartition(self, tasks: int) -> "Repartitioned":
+        """Give the state of the application, which must not run, to another number of tasks.
+
+        Raises:
+            ConfigError: a setting is wrong.
+            QueryError: it runs, has no state, or one that cannot be moved; nothing is changed.
+        """
+        from duolog.engine.repartition import repartition  # noqa: PLC0415 - as the engine below
+
+        return repartition(self._engine_of_this(), self.plan, self.application_id, tasks)
 
     def stop(self) -> None:
         """Stop the query and leave the JVM to what starts next. Does nothing when stopped."""
@@ -224,7 +312,11 @@ class Application:
 
             config = engine_config(self._settings, self._data_dir, self._bootstrap_servers)
             self._engine = Engine(config)
+            self._engine.on_restore = self._tell_restored
         return self._engine
+
+    def _tell_restored(self, restored: "Restored") -> None:
+        self.on_restore(restored)
 
 
 def engine_config(
@@ -241,5 +333,5 @@ def engine_config(
         settings,
         bootstrap_servers=bootstrap_servers,
         checkpoint_dir=data_dir / "checkpoints",
-        log_path=data_dir / "engine.log",
+        log_path=local_part_of(data_dir) / "engine.log",
     )

@@ -14,7 +14,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Final
 
-from duolog.core.errors import ConfigError
+from duolog.core.addresses import split_address, whole_servers
 from duolog.runtime.errors import BrokerUnavailable
 
 logger: Final = logging.getLogger(__name__)
@@ -22,7 +22,6 @@ logger: Final = logging.getLogger(__name__)
 REACH_S: Final = 1.5
 PATIENCE_S: Final = 10.0
 _SPEAK_S: Final = 0.5
-_DEFAULT_PORT: Final = "9092"
 _SILENT: Final = "takes connections and does not answer"
 
 # Length, then api key, version, correlation id and client id. Each broker answers before it asks who one is.
@@ -79,9 +78,7 @@ def problems_of(bootstrap_servers: str, then: Callable[[socket.socket], str] = _
     Raises:
         ConfigError: an address cannot be read.
     """
-    servers = [server.strip() for server in bootstrap_servers.split(",") if server.strip()]
-    if not servers:
-        raise ConfigError("no broker is named", hint="Name one by HOST:PORT.")
+    servers = whole_servers(bootstrap_servers).split(",")
     addresses = [split_address(server) for server in servers]
     answers: Queue[tuple[str, str]] = Queue()
     for server, (host, port) in zip(servers, addresses, strict=True):
@@ -99,27 +96,6 @@ def problems_of(bootstrap_servers: str, then: Callable[[socket.socket], str] = _
             return ""
         problems[server] = problem
     return "; ".join(f"{server}: {problem}" for server, problem in problems.items())
-
-
-def split_address(server: str) -> tuple[str, int]:
-    """Return host and port of `[PROTOCOL://]HOST[:PORT]`.
-
-    Example:
-        >>> split_address("PLAINTEXT://kafka:9093"), split_address("[::1]:9092")
-        (('kafka', 9093), ('::1', 9092))
-
-    Raises:
-        ConfigError: it is no such address.
-    """
-    rest = server.rpartition("://")[2]
-    host, colon, port = rest.rpartition(":")
-    if not colon or rest.endswith("]"):
-        host, port = rest, _DEFAULT_PORT
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(
-            f'"{server}" is no address of a broker', value=server, hint="Write HOST:PORT."
-        )
-    return host.strip("[]"), int(port)
 
 
 def _knock(

@@ -2,6 +2,7 @@
 
     rows = driver.store("totals")            a read-only dict, in the order of the keys
     rows["ann"], rows.get("ann")             one row: by name, or as it is of one column without a name
+    rows.prefix_scan("an")                   the keys that begin so
     rows.range("a", "b")                     the keys from "a" to "b", both ends with them
     rows.fetch("ann", from_ms=0)             of windows: those of a key, by their start and end
     rows.find_sessions("ann", earliest_end_ms=500, latest_start_ms=900)
@@ -12,13 +13,28 @@ Source: Kafka Streams `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore`, `ReadOnlyS
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
+from duolog.functions.processors.stores import in_order
 from duolog.plan.errors import InvalidPlan, unknown_name
-from duolog.plan.nodes import AggregateNode, ForeignJoin, Node, Plan, Source, Suppress, ToTable
+from duolog.plan.nodes import (
+    AggregateNode,
+    ForeignJoin,
+    Node,
+    Plan,
+    Process,
+    ProcessorRows,
+    Source,
+    Suppress,
+    ToTable,
+)
 from duolog.plan.schema import BOUNDS
+from duolog.plan.types import STRING
 from duolog.serde.row import Row
 
+LAST_CHARACTER: Final = chr(0x10FFFF)
+"""Behind all others: what begins with a text comes before the text with this one."""
 _WITH_ROWS: Final = (Source, ToTable, AggregateNode, ForeignJoin, Suppress)
 
 Bounds = dict[str, tuple[object, object]]
@@ -38,9 +54,11 @@ class StoredRow(NamedTuple):
 
 
 def tables_by_store(plan: Plan) -> dict[str, Node]:
-    """Return the tables of a plan whose rows are kept, by the names of their stores."""
+    """Return the tables of a plan whose rows are kept, and the stores of processors, by the names of these stores."""
     kept = (node for node in plan.nodes if node.is_table and isinstance(node, _WITH_ROWS))
-    return {store: node for node in kept for store in node.stores}
+    of_tables: dict[str, Node] = {store: node for node in kept for store in node.stores}
+    processors = (node for node in plan.nodes if isinstance(node, Process))
+    return of_tables | {of.name: ProcessorRows(node, of) for node in processors for of in node.kept}
 
 
 def table_of_store(plan: Plan, name: str) -> Node:
@@ -65,9 +83,17 @@ def table_of_store(plan: Plan, name: str) -> Node:
 class StoreRows(Mapping[Any, dict[str, Any]]):
     """What a store held: equal to a dict of rows by key."""
 
-    def __init__(self, table: Node, rows: Iterable[StoredRow]) -> None:
+    def __init__(
+        self,
+        table: Node,
+        rows: Iterable[StoredRow],
+        position: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
+    ) -> None:
         self._table = table
-        self._rows = {as_key(row.key): row for row in sorted(rows, key=lambda row: _order(row.key))}
+        self._position = position
+        self._rows = {
+            as_key(row.key): row for row in sorted(rows, key=lambda row: in_order(row.key))
+        }
 
     def __getitem__(self, key: Any) -> dict[str, Any]:
         return self._row(self._rows[key])
@@ -89,16 +115,35 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
         """
         return self._rows[key].timestamp_ms
 
+    @property
+    def position(self) -> Mapping[str, Mapping[int, int]]:
+        """What the rows stand for: of each source partition the offset of the first record that is not in them.
+
+        Empty where the store was of nothing committed, and in a test driver. Source: Kafka Streams `Position` (KIP-796).
+        """
+        return self._position
+
+    def prefix_scan(self, prefix: str) -> Self:
+        """Return the rows whose key, or its first column, is a text that begins so.
+
+        Raises:
+            StatementError: the keys of the store begin with something else.
+        """
+        ensure_text(self._table)
+        return self._where(
+            lambda key: (first := whole_key(key)[0]) is not None and first.startswith(prefix)
+        )
+
     def all(self) -> Self:
         """Return all rows."""
         return self
 
     def range(self, low: Any = None, high: Any = None) -> Self:
         """Return the rows from one key to another, both with them; None is no bound."""
-        first, last = _order(whole_key(low)), _order(whole_key(high))
+        first, last = in_order(whole_key(low)), in_order(whole_key(high))
 
         def fits(key: Any) -> bool:
-            at = _order(whole_key(key))
+            at = in_order(whole_key(key))
             return (low is None or first <= at) and (high is None or at <= last)
 
         return self._where(fits)
@@ -150,10 +195,21 @@ class StoreRows(Mapping[Any, dict[str, Any]]):
         return dict(zip(names, row.value, strict=True))
 
     def _where(self, fits: Callable[[Any], bool]) -> Self:
-        return type(self)(self._table, (row for key, row in self._rows.items() if fits(key)))
+        rows = (row for key, row in self._rows.items() if fits(key))
+        return type(self)(self._table, rows, self._position)
 
     def _ensure_windowed(self) -> None:
         ensure_windowed(self._table)
+
+
+def ensure_text(table: Node) -> None:
+    """Raise a StatementError unless the keys of a table begin with a text."""
+    first = table.schema.key[0]
+    if first.type != STRING:
+        raise InvalidPlan(
+            f'the keys of "{table}" begin with {first.name} {first.type}, which has no prefix',
+            hint="Ask for rows by key: get(key), range(low, high), all().",
+        )
 
 
 def ensure_windowed(table: Node) -> None:
@@ -184,14 +240,6 @@ def hashable(key: Any) -> Any:
 def whole_key(key: Any) -> tuple[Any, ...]:
     """Return the columns of a key as a person writes it."""
     return key if isinstance(key, tuple) else (key,)
-
-
-def _order(key: Iterable[Any]) -> tuple[Any, ...]:
-    """Return what keys are ordered by: nulls last, and what has no order of its own by its text."""
-    return tuple(
-        (value is None, str(value) if isinstance(value, dict | list | tuple) else value)
-        for value in key
-    )
 
 
 def _is_within(at: int, first: int | None, last: int | None) -> bool:

@@ -8,24 +8,27 @@ micro-batches that is the last one that is done, in real time the end of the las
 what is newer there is the table's topic: `application.table("name")`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duolog.plan.nodes import Node
 from duolog.runtime.store_rows import (
+    LAST_CHARACTER,
     Bounds,
     StoredRow,
     StoreRows,
     Windows,
+    ensure_text,
     ensure_windowed,
     whole_key,
 )
 
 if TYPE_CHECKING:
+    from duolog.engine.stores import CommittedRows
     from duolog.plan.types import Column
 
-Read = Callable[[Bounds], Iterable[tuple[Any, Any, int]]]
+Read = Callable[[Bounds], "CommittedRows"]
 """Reads the rows of a store whose keys may be within bounds."""
 
 
@@ -33,6 +36,7 @@ Read = Callable[[Bounds], Iterable[tuple[Any, Any, int]]]
 class StoreView:
     """A store as the last commit has left it; each call reads it anew.
 
+    What `range`, `prefix_scan`, `all` and `fetch_all` return has a `position`: the offsets that it stands for.
     A call takes a second or more, and goes through the whole store on disk whatever is asked for: to look, and not to
     serve requests. `get`, `fetch` and `range` bring only what is asked for into this process.
 
@@ -55,6 +59,16 @@ class StoreView:
             None if high is None else whole_key(high)[0],
         )
         return self._look({column: ends}).range(low, high)
+
+    def prefix_scan(self, prefix: str) -> StoreRows:
+        """Return the rows whose key, or its first column, is a text that begins so.
+
+        Raises:
+            StatementError: the keys of the store begin with something else.
+        """
+        ensure_text(self.table)
+        ends = (prefix, prefix + LAST_CHARACTER)
+        return self._look({self.table.schema.key[0].name: ends}).prefix_scan(prefix)
 
     def all(self) -> StoreRows:
         """Return all rows, as a read-only dict. They are brought into this process: of millions ask for a range."""
@@ -93,7 +107,9 @@ class StoreView:
         )
 
     def _look(self, bounds: Bounds) -> StoreRows:
-        return StoreRows(self.table, (StoredRow(*row) for row in self.read(bounds)))
+        found = self.read(bounds)
+        rows = (StoredRow(*row) for row in found.rows)
+        return StoreRows(self.table, rows, position=found.position)
 
     def _of(self, key: Any) -> Bounds:
         columns: tuple[Column, ...] = self.table.schema.key

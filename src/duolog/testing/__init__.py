@@ -1,7 +1,7 @@
 """Fakes and small clusters for tests, Duolog's own and its users'.
 
 May import everything but `cli`. Names are loaded on first use, so that a test pays only for
-what it takes: `EmbeddedCluster` (a real broker in a process), `Client` (writes to it, reads it),
+what it takes: `EmbeddedCluster` (a real broker in a process), `SparkCluster` (a Spark master and workers), `Client` (writes to it, reads it),
 `FakeClock`, `TopologyDriver` (a topology in plain Python, record by record, without broker and JVM),
 `ReferenceEvaluator` (what it runs on).
 """
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from duolog.testing.disk import CrashDisk
     from duolog.testing.driver import TopologyDriver
     from duolog.testing.reference import ReferenceEvaluator
+    from duolog.testing.spark_cluster import SparkCluster
 
 __all__ = [
     "Client",
@@ -23,6 +24,7 @@ __all__ = [
     "EmbeddedCluster",
     "FakeClock",
     "ReferenceEvaluator",
+    "SparkCluster",
     "TopologyDriver",
 ]
 
@@ -32,6 +34,7 @@ _HOME = {
     "EmbeddedCluster": "duolog.testing.cluster",
     "FakeClock": "duolog.testing.clock",
     "ReferenceEvaluator": "duolog.testing.reference",
+    "SparkCluster": "duolog.testing.spark_cluster",
     "TopologyDriver": "duolog.testing.driver",
 }
 

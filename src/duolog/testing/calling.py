@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from duolog.core.raised import raised
 from duolog.plan.nodes import ForEach
 from duolog.serde.called_record import CalledRecord
 from duolog.testing.entries import Entry, Run, Stores, is_null
@@ -27,8 +28,8 @@ def called(node: ForEach) -> Run:
         )
         try:
             node.function(record)
-        except Exception as error:  # a user's function may raise anything
-            told = f"{type(error).__name__}: {error}".rstrip(": ")
+        except (Exception, SystemExit) as error:  # a user's function may raise anything
+            told = raised(error)
             raise RecordError(f"at {node}: {told}") from error
         return []
 

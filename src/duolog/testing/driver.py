@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 from duolog.core.errors import QueryError
 from duolog.dsl.topology import Topology
 from duolog.plan.errors import InvalidPlan, unknown_name
-from duolog.plan.nodes import AggregateNode, Node, Plan, Sink, Source
+from duolog.plan.nodes import AggregateNode, Node, Plan, Process, Sink, Source
 from duolog.runtime.store_rows import (
     StoredRow,
     StoreRows,
@@ -75,6 +75,10 @@ class Evaluator(Protocol):
 
 class TopologyDriver:
     """Runs a topology on records that a test pipes in.
+
+    The reference calls functions and processors in the process of the test. One that raises, or says `sys.exit()`, fails for its
+    record as it does in production; one that ends its process without a word, by `os._exit()` or in code in C, ends the test
+    run, and one that never returns is waited for. In production such a record is named, as functions have processes there.
 
     Args:
         topology: what is tested.
@@ -184,14 +188,17 @@ class TopologyDriver:
         return StoreRows(table, self._evaluator.rows(table))
 
     def advance_wall_clock_time(self, by: timedelta) -> None:
-        """Move the wall clock on; windows with an idle timeout may close.
+        """Move the wall clock on; windows with an idle timeout may close, and processors be called.
 
-        With a record cache what waits is committed, if there are such windows.
+        With a record cache what waits is committed, if there are such windows or processors.
 
         Raises:
             QueryError: what waited cannot be processed.
         """
-        ticks = any(isinstance(n, AggregateNode) and n.idle_ms for n in self._plan.nodes)
+        ticks = any(
+            isinstance(n, Process) or (isinstance(n, AggregateNode) and n.idle_ms)
+            for n in self._plan.nodes
+        )
         if ticks:
             self._tick()
         self.wall_clock_ms += by // timedelta(milliseconds=1)

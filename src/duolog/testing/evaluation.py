@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from duolog.functions.called import Called, CallError
 from duolog.plan.expressions import (
     AccumulatorRef,
     Call,
@@ -17,6 +18,7 @@ from duolog.plan.expressions import (
     Item,
     Literal,
     Metadata,
+    PythonCall,
     RowTime,
     Scope,
     TableColumnRef,
@@ -26,7 +28,7 @@ from duolog.plan.expressions import (
 from duolog.plan.functions import common_type
 from duolog.plan.types import BIGINT, INT, Array, Decimal, Type
 from duolog.testing.casts import cast_value
-from duolog.testing.scalars import NULL_PASSES, NULL_SEES, Scalar, order_key
+from duolog.testing.scalars import NULL_PASSES, NULL_SEES, RecordError, Scalar, order_key
 from duolog.testing.steps import STEPS
 
 
@@ -99,6 +101,8 @@ def compile_expression(  # noqa: PLR0911 - a table of cases
             return lambda _values: value
         case Cast(arg, _):
             return _widened(arg, of, scope)
+        case PythonCall():
+            return _python_call(expression, scope)
         case Item(arg, key):
             return _item(compile_expression(arg, scope), compile_expression(key, scope))
         case Call():
@@ -135,6 +139,21 @@ def _item(whole: Evaluate, key: Evaluate) -> Evaluate:
                 assert isinstance(of, dict), of
                 same = (value for one, value in of.items() if order_key(one) == order_key(at))
                 return next(same, None)
+
+    return compute
+
+
+def _python_call(call: PythonCall, scope: Scope) -> Evaluate:
+    function = call.function.over(tuple(type_of(arg, scope) for arg in call.args))
+    wanted = [of for of in function.parameters if of is not None]
+    args = [_widened(arg, of, scope) for arg, of in zip(call.args, wanted, strict=True)]
+    called = Called(function)
+
+    def compute(values: Values) -> object:
+        try:
+            return called.one([arg(values) for arg in args])
+        except CallError as error:
+            raise RecordError(str(error)) from error
 
     return compute
 

@@ -13,7 +13,14 @@ from duolog.engine.lower import lower
 from duolog.engine.lowering.idle import TICKS
 from duolog.engine.lowering.looks import lower_look
 from duolog.engine.patterns import matched_topics, with_topics
-from duolog.engine.settings import LOG_AND_CONTINUE, LOG_AND_FAIL, ErrorHandling
+from duolog.engine.python_functions import python_of
+from duolog.engine.settings import (
+    LOG_AND_CONTINUE,
+    LOG_AND_FAIL,
+    PYTHON_MEMORY_BYTES_MAX_DEFAULT,
+    PYTHON_TIMEOUT_MS_DEFAULT,
+    ErrorHandling,
+)
 from duolog.engine.stores import RowReader
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Node, Plan
@@ -46,8 +53,9 @@ class KernelEvaluator:
         spec = lower(self._levels, name, cache_bytes_max=cache_bytes_max)
         otherwise = ErrorHandling(processing=LOG_AND_CONTINUE if passes_over else LOG_AND_FAIL)
         sources = with_topics(spec["sources"], matched_topics(plan, topics, name))
+        python = python_of(PYTHON_TIMEOUT_MS_DEFAULT, PYTHON_MEMORY_BYTES_MAX_DEFAULT)
         self._chain = MemoryChain(
-            spec | {"errors": (errors or otherwise).spec(), "sources": sources}
+            spec | python | {"errors": (errors or otherwise).spec(), "sources": sources}
         )
 
     @property
@@ -75,8 +83,12 @@ class KernelEvaluator:
     def rows(self, table: Node) -> list[StoredRow]:
         """Return the rows that the store of `table` holds, in all tasks; of one that holds back, those that wait."""
         packed = self._chain.rows(lower_look(table, self._levels))
-        row_of = RowReader(table, self._levels).row
-        return [StoredRow(*row_of(row.key, row.value, row.ts)) for row in unpack(packed)]
+        rows_in = RowReader(table, self._levels).rows
+        return [
+            StoredRow(*found)
+            for row in unpack(packed)
+            for found in rows_in(row.key, row.value, row.ts)
+        ]
 
     def close(self) -> None:
         """Forget what the JVM has counted; the JVM stays for the next driver."""

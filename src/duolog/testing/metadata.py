@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from duolog.core.raised import raised
 from duolog.plan.expressions import Expression, Scope
 from duolog.plan.key_functions import KeyFunction
 from duolog.plan.nodes import Node, SetHeaders, SetTime, Source, scope_of
@@ -89,7 +90,9 @@ def time_of(time: Expression, schema: Schema) -> Callable[[Values], int | None]:
     return milliseconds
 
 
-def partition_of_record(partitioner: Expression | None, of: Node) -> Callable[[Entry], int | None]:
+def partition_of_record(
+    partitioner: Expression | None, of: Node, *, at_most: int | None = None
+) -> Callable[[Entry], int | None]:
     """Return the function that gives the partition that a record of a node has chosen; None: that of its key."""
     if partitioner is None:
         return lambda _entry: None
@@ -100,7 +103,7 @@ def partition_of_record(partitioner: Expression | None, of: Node) -> Callable[[E
     def chosen(entry: Entry) -> int | None:
         found = compute(values_of(entry, of.schema))
         assert found is None or isinstance(found, int), found
-        if found is not None and found < 0:
+        if found is not None and (found < 0 or (at_most is not None and found > at_most)):
             raise RecordError(f"the partition is {found}")
         return found
 
@@ -110,8 +113,8 @@ def partition_of_record(partitioner: Expression | None, of: Node) -> Callable[[E
 def _of_key(function: KeyFunction, entry: Entry) -> int | None:
     try:
         return function.partition(entry.key)
-    except Exception as error:  # a user's function may raise anything
-        told = f"{type(error).__name__}: {error}".rstrip(": ")
+    except (Exception, SystemExit) as error:  # a user's function may raise anything
+        told = raised(error)
         raise RecordError(f"{function.called}: {told}") from error
 
 

@@ -33,6 +33,8 @@ from duolog.plan.nodes import (
     Node,
     Numbered,
     Print,
+    Process,
+    ProcessOutput,
     Project,
     Rename,
     Repartition,
@@ -207,7 +209,7 @@ def _split(node: Split) -> Run:
     return run
 
 
-def _branch(node: Branch) -> Run:
+def _branch(node: Branch | ProcessOutput) -> Run:
     return lambda entry, _stores: [entry] if entry.branch == node.number else []
 
 
@@ -449,6 +451,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     Rename: _pass,
     Explode: _explode,
     Split: _split,
+    ProcessOutput: _branch,
     Branch: _branch,
     SelectKey: _select_key,
     SetHeaders: set_headers,
@@ -460,6 +463,7 @@ _OPERATORS: Final[dict[type[Node], Callable[[Any], Run]]] = {
     Print: lambda _node: lambda _entry, _stores: [],
     ForEach: called,
     Suppress: suppress,
+    Process: _pass,
     TableJoin: _pass,
     Merge: _pass,
     Numbered: numbered,

@@ -25,7 +25,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from duolog.core.errors import SerdeError
+from duolog.functions.processors.schedules import PunctuationType
 from duolog.plan.formats import internal_key_format
+from duolog.plan.key_functions import PARTITIONS_MAX
 from duolog.plan.levels import Edge, Ingress, SubTopology, find_levels
 from duolog.plan.nodes import (
     AggregateNode,
@@ -33,6 +35,8 @@ from duolog.plan.nodes import (
     GroupBy,
     Node,
     Plan,
+    Process,
+    ProcessorRows,
     Project,
     Sink,
     Source,
@@ -49,6 +53,7 @@ from duolog.testing.evaluation import Headers, Place
 from duolog.testing.joining import PairsFailed
 from duolog.testing.metadata import SourceClock, partition_of_record
 from duolog.testing.operators import compile_node, kept_by, without_failed_old
+from duolog.testing.processing import TaskProcessors
 from duolog.testing.scalars import RecordError
 from duolog.testing.suppressing import waiting_rows
 
@@ -127,7 +132,8 @@ class _Compiled:
         }
         self.topics = {sink: topic_chooser(sink) for sink in plan.sinks}
         self.partitioners = {
-            sink: partition_of_record(sink.partitioner, sink) for sink in plan.sinks
+            sink: partition_of_record(sink.partitioner, sink, at_most=PARTITIONS_MAX)
+            for sink in plan.sinks
         }
         self.edge_keys = [
             key_serde(internal_key_format(edge.key).name, self.levels.task_key(edge))
@@ -164,7 +170,9 @@ class ReferenceEvaluator:
         self.dropped = 0
         """Records that were dropped because they could not be read."""
         self.wall_clock_ms = 0
+        self.application_id = "topology-driver"
         self._times = SourceClock()
+        self._processors: dict[tuple[int, int], TaskProcessors] = {}
 
     def run(self, records: Iterable[SourceRecord], tick_ms: int | None = None) -> list[SinkRecord]:
         """Process records as one micro-batch; return what sinks write, in order.
@@ -198,6 +206,8 @@ class ReferenceEvaluator:
 
     def rows(self, table: Node) -> list[StoredRow]:
         """Return the rows that the store of `table` holds, in all tasks; of one that holds back, those that wait."""
+        if isinstance(table, ProcessorRows):
+            return [row for task in self._processors.values() for row in task.rows(table)]
         (store,) = table.stores
         if isinstance(table, Suppress):
             return waiting_rows(task.get(store, {}) for task in self._stores.values())
@@ -212,7 +222,9 @@ class ReferenceEvaluator:
         ]
 
     def close(self) -> None:
-        """End the evaluator. There is nothing to give back."""
+        """End the evaluator, and the processors in it."""
+        for processors in self._processors.values():
+            processors.close()
 
     def _record_failed(self, error: RecordError) -> None:
         if not self._passes_over:
@@ -260,18 +272,34 @@ class ReferenceEvaluator:
                 and node not in copied
                 and not node.emits_on_close
             }
+        if any(queues.values()) or tick_ms is not None:
+            pass_on.processors = self._processors_of(part, task)
+            pass_on.begin(stores)
         # The queues are not sorted by time: a merge that looks at heads only is the rule itself.
         for queued in heapq.merge(*queues.values()):
+            if not queued.edge.everywhere:
+                pass_on.processors.observe(queued.timestamp_ms)
             for consumer in queued.edge.consumers:
                 pass_on.process(consumer, queued.entry, stores)
             pass_on.release()
+            pass_on.punctuate(stores)
         for node in part.nodes:
+            if tick_ms is not None and isinstance(node, Process):
+                pass_on.tick(node, tick_ms, stores)
             if tick_ms is not None and node in self._compiled.ticks:
                 pass_on.forward(node, self._compiled.ticks[node](tick_ms, stores), stores)
                 pass_on.release()
         for node in list(pass_on.cached):
             pass_on.flush(node, stores)
         pass_on.release()
+
+    def _processors_of(self, part: SubTopology, task: int) -> TaskProcessors:
+        known = self._processors.get((part.id, task))
+        if known is None:
+            nodes = [node for node in part.nodes if isinstance(node, Process)]
+            given = nodes, self.application_id, f"{part.id}_{task}", lambda: self.wall_clock_ms
+            known = self._processors[part.id, task] = TaskProcessors(*given)
+        return known
 
 
 class _Pass:
@@ -293,6 +321,7 @@ class _Pass:
         self._written = written
         self.cached: dict[Node, dict[Row, Entry]] = {}
         self._rekeyed: list[tuple[Edge, Entry, int | None]] = []
+        self.processors = TaskProcessors((), "", "", lambda: 0)
 
     def process(self, node: Node, entry: Entry, stores: Stores) -> None:
         """Run `node` on a record, and then what follows it."""
@@ -308,7 +337,30 @@ class _Pass:
         else:
             self.forward(node, forwarded, stores)
 
+    def begin(self, stores: Stores) -> None:
+        """Let the processors of the task begin."""
+        for node, forwarded in self.processors.begin():
+            self.forward(node, forwarded, stores)
+            self.release()
+
+    def punctuate(self, stores: Stores) -> None:
+        """Call the processors that are due by stream time: a record is done."""
+        while (node := self.processors.due()) is not None:
+            now, kind = self.processors.stream_time, PunctuationType.STREAM_TIME
+            told = self.processors.punctuate(node, kind, now, self._record_failed)
+            self.forward(node, told, stores)
+            self.release()
+
+    def tick(self, node: Process, now: int, stores: Stores) -> None:
+        """Tell a processor the time by the wall clock."""
+        kind = PunctuationType.WALL_CLOCK_TIME
+        told = self.processors.punctuate(node, kind, now, self._record_failed)
+        self.forward(node, told, stores)
+        self.release()
+
     def _run(self, node: Node, entry: Entry, stores: Stores) -> Sequence[Entry]:
+        if isinstance(node, Process):
+            return self.processors.process(node, entry, self._record_failed)
         run = self._compiled.runs[node]
         of_table = isinstance(node, Filter | Project | GroupBy) and node.is_table
         if of_table and entry.old is not None:

@@ -30,7 +30,10 @@ class PeerFailed(Exception):
 
 
 class KafkaPeer:
-    """A broker process of Apache Kafka, KRaft, one node, in `data_dir`."""
+    """A broker process of Apache Kafka, KRaft, one node, in `data_dir`; with `ports` always on these.
+
+    Others of its cluster stand in `settings`, as controller.quorum.voters.
+    """
 
     def __init__(
         self,
@@ -38,8 +41,10 @@ class KafkaPeer:
         *,
         jvm_options: Sequence[str] = JVM_OPTIONS,
         settings: Mapping[str, str] | None = None,
+        ports: Sequence[int] = (),
     ) -> None:
         self.data_dir = data_dir
+        self._ports = list(ports)
         self._jvm_options = tuple(jvm_options)
         self._settings = dict(settings or {})
         self.bootstrap_servers = ""
@@ -58,13 +63,19 @@ class KafkaPeer:
         self.stop()
 
     def start(self) -> None:
-        """Fetch, format and start, and wait for the first connection.
+        """Fetch, format and start, and wait for the first connection; again, on the same data and address.
 
         Raises:
             PeerFailed: with the last lines of the broker's output.
         """
+        self.begin()
+        self.await_connection()
+
+    def begin(self) -> None:
+        """Fetch, format and start; others of its cluster may have to come before it takes connections."""
         libs = fetch()
-        port, controller_port = _free_ports(2)
+        self._ports = self._ports or free_ports(2)
+        port, controller_port = self._ports
         self.data_dir.mkdir(parents=True, exist_ok=True)
         properties = self._write_properties(port, controller_port)
         if not (self.data_dir / "log" / "meta.properties").exists():
@@ -73,7 +84,6 @@ class KafkaPeer:
         command = _java(libs, self._jvm_options, "kafka.Kafka", str(properties))
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)
-        self._await_connection(port)
         self.bootstrap_servers = f"127.0.0.1:{port}"
 
     def stop(self) -> None:
@@ -94,6 +104,11 @@ class KafkaPeer:
         self._process.kill()
         self._process.wait()
         self._process = None
+
+    def restart(self) -> None:
+        """Start a broker again that was killed, on the same data and address."""
+        assert self._process is None, "the peer runs"
+        self.start()
 
     @property
     def pid(self) -> int:
@@ -117,14 +132,20 @@ class KafkaPeer:
         )
         return path
 
-    def _await_connection(self, port: int) -> None:
+    def await_connection(self) -> None:
+        """Wait until it takes connections.
+
+        Raises:
+            PeerFailed: as `start`.
+        """
         assert self._process is not None
+        host, _, port = self.bootstrap_servers.rpartition(":")
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 break
             try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                socket.create_connection((host, int(port)), timeout=1).close()
             except OSError:
                 time.sleep(0.1)
             else:
@@ -155,7 +176,7 @@ def _run(command: list[str], *, timeout_s: float) -> str:
     return done.stdout
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nothing listens on. All are held until the last is found."""
     with ExitStack() as held:
         ports = []

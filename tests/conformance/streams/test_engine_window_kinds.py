@@ -118,10 +118,13 @@ def ensure_same_rows(engine: Engine, plan: Plan, reference: ReferenceEvaluator, 
 
     assert len(found) > 0
     assert found == expected
+    ends = engine._topics.end_offsets(engine._topics.partition_counts(["visits"]))  # noqa: SLF001
+    assert found.position == view.range().position == ends, "all that there is was committed"
     key: Any = list(found)[-1]
     assert found.timestamp_ms(key) == expected.timestamp_ms(key)
     user, start, _ = key
     assert view.fetch(user, from_ms=start) == expected.fetch(user, from_ms=start)
+    assert view.prefix_scan(user[:1]) == expected.prefix_scan(user[:1])
 
 
 def table(client: Client, topic: str) -> dict[bytes | None, bytes]:

@@ -86,6 +86,32 @@ def test_headers_topics_dead_letters_and_global_tables_in_one_service(engine: Sq
     assert b"CTAS_REGIONS_1" in (entry.value or b"")
 
     see_rows_that_go(engine, client)
+    see_a_query_that_is_replaced(engine, client)
+
+
+def see_a_query_that_is_replaced(engine: SqlEngine, client: Client) -> None:
+    """It computes one more aggregate, which knows the records that the query before it has read."""
+    wait_for(lambda: _regions(client)["rides-us"]["N"] == 1)
+    before = _regions(client)["rides-eu"]["N"]
+    text = """CREATE OR REPLACE TABLE regions AS
+        SELECT ROWTOPIC AS topic, COUNT(town) AS n, COUNT_DISTINCT(town) AS towns FROM rides GROUP BY ROWTOPIC;"""
+    stores, facts = said(engine, f"EXPLAIN UPGRADE {text}")
+    assert isinstance(stores, list)
+    assert [becomes for _, becomes, _ in stores] == ["changed: begins empty, or is rebuilt"]
+    assert "rides-eu" in str(facts)
+
+    said(engine, text)
+    assert engine.wait_settled(WAIT_S)
+    said(engine, "INSERT INTO eu (id, town) VALUES ('5', 'kiel');")
+
+    wait_for(lambda: "TOWNS" in _regions(client)["rides-eu"])
+    assert _regions(client)["rides-eu"] == {"N": before + 1, "TOWNS": 3}, "bonn, rom, kiel"
+
+
+def _regions(client: Client) -> dict[str, dict[str, int]]:
+    return {
+        (one.key or b"").decode(): json.loads(one.value or b"{}") for one in client.read("REGIONS")
+    }
 
 
 def see_rows_that_go(engine: SqlEngine, client: Client) -> None:

@@ -17,7 +17,7 @@ def completions(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (("to",), ["topics"]),
+        (("to",), ["top", "topics"]),
         (("topics", "del"), ["delete", "delete-records"]),
         (("groups", "re"), ["reset"]),
         (("topics", "create", "--part"), ["--partitions"]),

@@ -72,5 +72,13 @@ def test_an_error_ends_the_command_with_its_status(error: BaseException, status:
     assert exit_status(error) == status
 
 
+def test_an_interruption_within_a_function_of_cpython_is_one() -> None:
+    error = SystemError("<built-in function monotonic> returned a result with an exception set")
+    error.__cause__ = KeyboardInterrupt()
+
+    assert exit_status(error) == 130
+    assert exit_status(SystemError("another")) is None
+
+
 def test_a_defect_has_no_status_and_keeps_its_traceback() -> None:
     assert exit_status(ZeroDivisionError()) is None

@@ -2,11 +2,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
 
 from duolog.cli.main import COMMANDS, cli, main
+from duolog.cli.servers import read_servers
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -67,8 +69,8 @@ def test_help_goes_to_standard_output_and_imports_no_command() -> None:
 def test_a_command_that_is_nearly_right_is_answered_with_the_right_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["topic", "list"]) == 2
-    assert "Did you mean 'topics'?" in capsys.readouterr().err
+    assert main(["group", "list"]) == 2
+    assert "Did you mean 'groups'?" in capsys.readouterr().err
 
 
 def test_who_gives_a_topic_as_to_kafkas_tools_is_told_where_it_stands(
@@ -76,3 +78,32 @@ def test_who_gives_a_topic_as_to_kafkas_tools_is_told_where_it_stands(
 ) -> None:
     assert main(["consume", "--topic", "orders"]) == 2
     assert "A topic stands by itself: duolog consume orders" in capsys.readouterr().err
+
+
+def test_every_command_reads_servers_alike_and_before_it_begins() -> None:
+    found = {
+        name: option
+        for name, command in every_command(cli, "duolog")
+        for option in command.params
+        if option.name == "bootstrap_servers"
+    }
+
+    assert {"duolog run", "duolog sql", "duolog demo", "duolog consume"} <= found.keys()
+    assert [name for name, option in found.items() if option.callback is not read_servers] == []
+
+
+def test_servers_that_are_no_address_start_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.py"
+    file.write_text(
+        "from duolog import Topology\n"
+        "topology = Topology('t')\n"
+        "topology.stream('a', value='n BIGINT').to('b')\n"
+    )
+
+    status = main(["run", str(file), "-b", "kafka:port", "--data", str(tmp_path / "data")])
+
+    assert status == 2
+    assert '"kafka:port" is no address of a broker' in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()

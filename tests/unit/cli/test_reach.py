@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from duolog.cli.reach import LOST_S, Connection, ensure_reachable
+from duolog.core.addresses import split_address
 from duolog.core.errors import ConfigError, KafkaError
-from duolog.runtime.reach import split_address
 
 
 class ClientError:

@@ -6,6 +6,8 @@ from click.testing import CliRunner
 from duolog.cli.commands.run import run
 from duolog.cli.topology_file import load_topology
 from duolog.core.errors import StatementError
+from duolog.engine.checkpoint import Checkpoint
+from unit.engine.shapes import shape_of_topology
 
 BODY = """
 from duolog import Topology
@@ -112,3 +114,55 @@ def test_explain_needs_neither_a_broker_nor_a_directory(tmp_path: Path) -> None:
     assert "No broker answers at 127.0.0.1:1" in told.output
     assert "stream of topic sales" in told.output
     assert not data.exists()
+
+
+BEFORE = """
+from duolog import Topology, col, count, sum_
+
+topology = Topology("totals")
+orders = topology.stream("orders", key="customer STRING", value="item STRING, amount BIGINT")
+orders.group_by_key().aggregate(total=sum_("amount")).to("totals")
+orders.group_by("item").count("n").to("items")
+"""
+
+
+def test_explain_upgrade_names_where_it_has_found_no_checkpoint(tmp_path: Path) -> None:
+    path, data = written(tmp_path, BEFORE), tmp_path / "data"
+
+    told = CliRunner().invoke(
+        run, [str(path), "--explain-upgrade", "-b", "127.0.0.1:1", "--data", str(data)]
+    )
+
+    assert told.output == (
+        'application "totals": nothing to upgrade, it has no checkpoint yet at '
+        f"{data}/checkpoints/totals.\n"
+    )
+
+
+def test_explain_upgrade_tells_what_becomes_of_each_store_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    path, data = written(tmp_path, BEFORE), tmp_path / "data"
+    pin = data / "checkpoints" / "totals"
+    shape = shape_of_topology(load_topology(path), 1)
+    Checkpoint(pin).pin("totals", shape, {}, {})
+    pinned = (pin / "application.json").read_bytes()
+    given = [str(path), "--explain-upgrade", "-b", "127.0.0.1:1", "--data", str(data)]
+
+    assert CliRunner().invoke(run, given).output == (
+        'application "totals": nothing to upgrade, its checkpoint fits.\n'
+    )
+    written(
+        tmp_path, BEFORE.replace("orders.group_by(", 'orders.filter(col("amount") > 1).group_by(')
+    )
+    moved = CliRunner().invoke(run, given)
+    written(tmp_path, BEFORE.replace('total=sum_("amount")', 'total=sum_("amount"), n=count()'))
+    changed = CliRunner().invoke(run, given)
+
+    assert moved.exit_code == 0, moved.output
+    assert 'keeps its state  It was "' in moved.output
+    assert changed.exit_code == 6, changed.output
+    assert "gained n" in changed.output
+    assert "keep      is refused: not to be kept are" in changed.output
+    assert (pin / "application.json").read_bytes() == pinned
+    assert [path.name for path in pin.iterdir()] == ["application.json"]

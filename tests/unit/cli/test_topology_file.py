@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from duolog.cli.errors import Terminated
 from duolog.cli.topology_file import TopologyFile
 from duolog.core.errors import StatementError
 
@@ -127,3 +128,26 @@ def test_a_file_that_is_replaced_or_gone_has_changed(directory: Path) -> None:
     with pytest.raises(StatementError, match="FileNotFoundError"):
         file.load()
     assert not file.has_changed()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("import sys; sys.exit()", "SystemExit"), ("raise GeneratorExit", "GeneratorExit")],
+)
+def test_a_file_that_ends_the_process_is_no_command_that_is_done(
+    directory: Path, text: str, told: str
+) -> None:
+    """`duolog run` ended with status 0, and said nothing."""
+    file = TopologyFile(written(directory / "app.py", text))
+
+    with pytest.raises(StatementError, match=rf'app\.py", line 1 cannot be run: {told}'):
+        file.load()
+
+
+def test_a_signal_while_a_file_is_read_ends_the_command(directory: Path) -> None:
+    file = TopologyFile(
+        written(directory / "app.py", "from duolog.cli.errors import Terminated; raise Terminated")
+    )
+
+    with pytest.raises(Terminated):
+        file.load()

@@ -19,7 +19,7 @@ from duolog import (
 from duolog.core.errors import StatementError
 from duolog.core.windowed_key import NO_END, WindowedKey
 from duolog.dsl.streams import Stream, Table
-from duolog.dsl.windows import Duration, milliseconds
+from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import parse_columns
 from duolog.plan.windows import Windows

@@ -2,13 +2,13 @@
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import MagicMock
 
 from duolog.engine.batch_bounds import Backlog
-from duolog.engine.errors import BrokerUnreachable
+from duolog.engine.errors import BrokerUnreachable, QueryFailed
 from duolog.engine.progress import Counters
 from duolog.engine.settings import EngineConfig
 
@@ -59,15 +59,35 @@ class PlayedLauncher:
     directory: Path = Path("/checkpoints/flights")
     places: dict[str, str] = field(default_factory=dict)
     prints: bool = False
+    calls_python: bool = False
+    taken_over_by: str = ""
     global_topics: frozenset[str] = frozenset()
     printed: list[dict[str, object]] = field(default_factory=list)
+    transactions: list[str] = field(default_factory=list)
+    handover_is_wanted: bool = False
+    closed: int = 0
+    held: threading.Event = field(default_factory=threading.Event)
+    """Until it is set, starts hang."""
+    hangs: threading.Event = field(default_factory=threading.Event)
+    refuses: Exception | None = None
 
     @property
     def checkpoint(self) -> "PlayedLauncher":
         return self
 
+    def note_commits(self) -> None:
+        pass
+
     def forget_planned(self) -> None:
         self.forgotten += 1
+
+    def open_transactions(self, trigger: str, batch_bytes: int | None) -> None:
+        assert trigger
+        assert batch_bytes is None or batch_bytes > 0
+        self.transactions.append("opened")
+
+    def close_transactions(self) -> None:
+        self.transactions.append("closed")
 
     def committed_positions(self) -> dict[str, dict[int, int]]:
         return self.committed
@@ -75,6 +95,12 @@ class PlayedLauncher:
     def start(
         self, trigger: str, records_max: Mapping[str, int], batch_bytes: int | None
     ) -> PlayedQuery:
+        if not self.held.is_set():
+            self.hangs.set()
+        if not self.held.wait(30):
+            raise AssertionError("nobody has cancelled the start")
+        if self.refuses is not None:
+            raise self.refuses
         self.started.append(trigger)
         self.batch_bytes.append(batch_bytes)
         self.bounds.append(dict(records_max))
@@ -86,6 +112,10 @@ class PlayedLauncher:
             self.live.set()
         return self.queries[-1]
 
+    def cancel_start(self) -> None:
+        self.held.set()
+        self.refuses = QueryFailed("cancelled", query_id="flights")
+
     def counters(self) -> Counters:
         return Counters(
             records_in=self.position,
@@ -96,6 +126,12 @@ class PlayedLauncher:
     def take_printed(self) -> str:
         records, self.printed = self.printed, []
         return json.dumps({"records": records, "left_out": 0})
+
+    def __post_init__(self) -> None:
+        self.held.set()
+
+    def close(self) -> None:
+        self.closed += 1
 
     def release(self) -> None:
         """Nothing is held."""
@@ -113,6 +149,8 @@ class PlayedTopics:
 
     mean_bytes: float = 100.0
     away: int = 0
+    partitions: int = 1
+    """How many there are by now; each that was added has 5 records."""
     waited_s: list[float] = field(default_factory=list)
 
     def record_batch_bytes_max(self, topics: tuple[str, ...]) -> int:
@@ -123,15 +161,21 @@ class PlayedTopics:
         self.away -= 1
         return self.away < 0
 
+    def known_partition_counts(self, is_wanted: Callable[[str], bool]) -> dict[str, int] | None:
+        return {"flights": self.partitions} if is_wanted("flights") and self.away <= 0 else None
+
+    def partition_counts(self, known: Mapping[str, int]) -> dict[str, int]:
+        return dict(known)
+
     def end_offsets(
-        self, _counts: Mapping[str, int], timeout_s: float = 15
+        self, counts: Mapping[str, int], timeout_s: float = 15
     ) -> dict[str, dict[int, int]]:
         self.waited_s.append(timeout_s)
         if self.away > 0:
             raise BrokerUnreachable("no broker answers at nowhere")
         if self.in_the_way and (error := self.in_the_way.pop(0)) is not None:
             raise error
-        return {"flights": {0: self.end}}
+        return {"flights": {0: self.end} | dict.fromkeys(range(1, counts["flights"]), 5)}
 
     def without_what_is_no_record(self, positions: Positions, _ends: Positions) -> Positions:
         return positions

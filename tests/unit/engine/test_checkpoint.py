@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -31,6 +32,29 @@ def shape(*, total: str = "delay", late: int = 15, tasks: int = 2) -> Json:
     return shape_of_topology(topology, tasks)
 
 
+def test_a_checkpoint_that_has_lost_what_was_committed_is_refused_and_one_that_never_ran_starts(
+    tmp_path: Path,
+) -> None:
+    """Spark begins anew beside nothing, without a word."""
+    checkpoint = Checkpoint(tmp_path / "app")
+    checkpoint.pin("app", shape(), VERSIONS, {})
+    checkpoint.note_commits()
+    checkpoint.ensure_fits("app", shape(), {})  # Nothing was committed yet.
+    for log in ("offsets", "commits"):
+        (checkpoint.spark_dir / log).mkdir(parents=True)
+        (checkpoint.spark_dir / log / "0").write_text("v1\n{}")
+    (checkpoint.spark_dir / "metadata").write_text('{"id":"q"}')
+    checkpoint.note_commits()
+    checkpoint.ensure_fits("app", shape(), {})
+
+    shutil.rmtree(checkpoint.spark_dir)
+
+    with pytest.raises(CheckpointDamaged, match=r"spark.* is missing") as refused:
+        checkpoint.pin("app", shape(), VERSIONS, {})
+    assert "duolog state reset app" in refused.value.hint
+    assert "restores it" in refused.value.hint
+
+
 def test_the_first_start_fixes_tasks_and_a_later_one_reads_them(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "flights")
     assert checkpoint.pinned_tasks() is None
@@ -40,6 +64,26 @@ def test_the_first_start_fixes_tasks_and_a_later_one_reads_them(tmp_path: Path) 
 
     assert checkpoint.pinned_tasks() == 2
     assert [path.name for path in checkpoint.directory.iterdir()] == ["application.json"]
+
+
+@pytest.mark.parametrize("logged", [True, False])
+def test_what_computes_everything_again_is_a_reset_where_a_removed_checkpoint_comes_back(
+    tmp_path: Path, *, logged: bool
+) -> None:
+    """The hint said to remove the checkpoint: the next start restored it, and was refused for the same reason."""
+    checkpoint = Checkpoint(tmp_path / "flights")
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS, changelog=logged)
+    content = checkpoint.content()
+    assert content is not None
+    way = "`duolog state reset flights`" if logged else "remove the checkpoint"
+
+    with pytest.raises(CheckpointMismatch) as changed:
+        checkpoint.ensure_fits("flights", shape(total="air"), TOPICS)
+    with pytest.raises(CheckpointMismatch) as older:
+        checkpoint.ensure_format(content | {"format": 1})
+
+    for caught in (changed, older):
+        assert caught.value.hint.endswith(f"or {way} to compute everything again from the topics.")
 
 
 def test_that_records_are_shuffled_is_known_to_later_starts(tmp_path: Path) -> None:
@@ -212,6 +256,75 @@ def test_state_without_what_tells_its_meaning_is_refused(tmp_path: Path) -> None
         checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
 
 
+STATE = {"0": [["id-a"], ["id-b"]], "1": [["id-c"], ["id-d"]]}
+"""Ids of the stores of each operator's tasks, as Spark puts them into its commit log."""
+
+
+def whole(tmp_path: Path) -> Checkpoint:
+    """A checkpoint whose commit 1 tells of state, some of it as snapshots; micro-batch 2 is planned."""
+    checkpoint = started(tmp_path, offsets=3, commits=2)
+    entry = json.dumps({"nextBatchWatermarkMs": 0, "stateUniqueIds": STATE})
+    (checkpoint.spark_dir / "commits" / "1").write_text(f"v2\n{entry}")
+    for operator, tasks in STATE.items():
+        for task, (store,) in enumerate(tasks):
+            directory = checkpoint.spark_dir / "state" / operator / str(task)
+            directory.mkdir(parents=True)
+            suffix = "zip" if operator == "1" else "changelog"
+            (directory / f"2_{store}.{suffix}").write_text("x")
+    return checkpoint
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("spark/metadata", "whose state it is"),
+        ("spark/offsets/1", "what micro-batch 1 has read"),
+        ("spark/commits/1", "micro-batch 1 is done"),
+        ("spark/state/0/1/2_id-b.changelog", "state that micro-batch 1 has left"),
+        ("spark/state/1/0/2_id-c.zip", "state that micro-batch 1 has left"),
+        ("spark/offsets", "what micro-batch 1 has read"),
+        ("spark/commits", "micro-batch 1 is done"),
+        ("spark/state", "state that micro-batch 1 has left"),
+    ],
+)
+def test_a_checkpoint_that_was_copied_in_part_is_refused_with_what_is_missing(
+    tmp_path: Path, name: str, lost: str
+) -> None:
+    """Spark began anew, or on older state, and said nothing."""
+    checkpoint = whole(tmp_path)
+    checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+    path = tmp_path / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+    with pytest.raises(CheckpointDamaged, match="is missing") as caught:
+        checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+
+    assert str(tmp_path / "spark" / Path(name).parts[1]) in caught.value.message
+    assert lost in caught.value.detail
+
+
+def test_a_commit_that_is_missing_beside_its_checksum_is_refused(tmp_path: Path) -> None:
+    """Spark computed the micro-batch again, and could not put it down: `Rename destination … already exists`."""
+    checkpoint = whole(tmp_path)
+    (checkpoint.spark_dir / "commits" / ".2.crc").write_text("")
+
+    with pytest.raises(CheckpointDamaged, match=r"commits/2.*is missing") as caught:
+        checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+
+    assert "remove .2.crc beside it" in caught.value.hint
+
+
+def test_state_that_is_empty_is_refused(tmp_path: Path) -> None:
+    checkpoint = whole(tmp_path)
+    (checkpoint.spark_dir / "state/0/1/2_id-b.changelog").write_text("")
+
+    with pytest.raises(CheckpointDamaged, match=r"2_id-b\.changelog.*is damaged"):
+        checkpoint.pin("flights", shape(), VERSIONS, TOPICS)
+
+
 def test_a_micro_batch_that_was_planned_is_forgotten_with_its_checksum(tmp_path: Path) -> None:
     checkpoint = started(tmp_path)
     offsets = checkpoint.spark_dir / "offsets"
@@ -261,3 +374,17 @@ def test_a_first_micro_batch_that_is_forgotten_leaves_no_state(tmp_path: Path) -
     checkpoint.forget_planned()
 
     assert list(checkpoint.spark_dir.iterdir()) == []
+
+
+@pytest.mark.parametrize(("written", "is_read"), [("99.0.1", False), ("3.5.0", True), ("4", True)])
+def test_what_a_newer_spark_has_written_is_refused_by_name(
+    tmp_path: Path, written: str, *, is_read: bool
+) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.pin("flights", shape(), {"duolog": "0", "pyspark": written}, TOPICS)
+
+    if is_read:
+        checkpoint.ensure_fits("flights", shape(), TOPICS)
+    else:
+        with pytest.raises(CheckpointMismatch, match=r"was written with Spark 99\.0\.1"):
+            checkpoint.ensure_fits("flights", shape(), TOPICS)

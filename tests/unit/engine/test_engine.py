@@ -56,7 +56,25 @@ def test_a_start_that_fails_says_why_though_its_jvm_has_gone(
     monkeypatch.setattr(engine, "claim", MagicMock())
     monkeypatch.setattr(engine, "release", MagicMock(side_effect=ConnectionRefusedError))
     started = Engine(EngineConfig("127.0.0.1:1", tmp_path))
-    monkeypatch.setattr(started, "_start", MagicMock(side_effect=QueryFailed("refused")))
+    monkeypatch.setattr(started, "_make_ready", MagicMock(side_effect=QueryFailed("refused")))
 
     with pytest.raises(QueryFailed, match="refused"):
         started.start(copying().build(), "copy")
+
+
+def test_what_is_to_be_exactly_once_ends_its_epochs_as_soon_as_the_setting_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for at the start, and not in the settings, it went live in epochs of a minute."""
+    monkeypatch.setattr(engine, "open_session", MagicMock())
+    monkeypatch.setattr(engine, "claim", MagicMock())
+    monkeypatch.setattr(engine, "release", MagicMock())
+    started = Engine(EngineConfig("127.0.0.1:1", tmp_path))
+    make_ready = MagicMock(side_effect=QueryFailed("refused"))
+    monkeypatch.setattr(started, "_make_ready", make_ready)
+
+    with pytest.raises(QueryFailed, match="refused"):
+        started.start(copying().build(), "copy", exactly_once=True)
+
+    config = make_ready.call_args.kwargs["config"]
+    assert (config.exactly_once, config.epoch_ms) == (True, 1000)

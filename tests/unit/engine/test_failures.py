@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from duolog.core.errors import QueryError
+from duolog.engine.errors import FileSystemFailed
 from duolog.engine.failures import Cause, query_failed, to_query_failed
 
 
@@ -119,3 +120,83 @@ def test_a_kernel_of_other_sources_is_named_with_what_to_do() -> None:
     assert "the kernel jar does not fit this Duolog" in error.message
     assert '"ttl"' in error.message
     assert "scripts/install" in error.hint
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Lost task 3.0 in stage 2.0 (TID 11): ExecutorLostFailure (executor 0 exited) Reason: code 137",
+        (
+            "[CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT] Cannot run the pipelined stage group: it needs 9 concurrent task "
+            "slots to run all its stages together, but only 8 are currently free."
+        ),
+        "Lost task 1.0 in stage 2.0: java.io.IOException: Failed to connect to /127.0.0.1:1",
+        "Job 3 cancelled because SparkContext was shut down",
+    ],
+)
+def test_an_executor_that_has_gone_ends_no_query_for_good(said: str) -> None:
+    """In real time its tasks are not tried again by Spark."""
+    failed = query_failed(
+        "q",
+        [
+            Cause("StreamingQueryException", "failed", "STREAM_FAILED"),
+            Cause("SparkException", said, ""),
+        ],
+    )
+
+    assert failed.may_pass
+    assert not failed.out_of_memory
+
+
+def test_a_record_that_fails_again_wherever_it_is_read_is_no_lost_executor() -> None:
+    causes = [
+        Cause("SparkException", "ExecutorLostFailure", ""),
+        Cause("RecordFailed", "cannot read it", ""),
+    ]
+
+    assert not query_failed("q", causes).may_pass
+
+
+@pytest.mark.parametrize(
+    ("name", "error_class"),
+    [
+        ("SparkException", "CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED"),
+        ("FileNotFoundException", "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"),
+        ("StateDataSourceReadOperatorMetadataFailure", "STDS_FAILED_TO_READ_OPERATOR_METADATA"),
+        ("LZ4Exception", "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"),
+    ],
+)
+def test_state_that_is_damaged_comes_with_what_to_do(name: str, error_class: str) -> None:
+    """It was Spark's or lz4's word alone: `Error decoding offset 181 of input buffer`."""
+    error = query_failed("counted", [Cause(name, "Error decoding", error_class)])
+
+    assert error.hint.startswith("A file of the checkpoint is damaged.")
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        (
+            "Call From vm/127.0.0.1 to name:8020 failed on connection exception: …",
+            "file system of the checkpoint runs",
+        ),
+        (
+            "cannot write hdfs://name:8020/x: Cannot create file/x. Name node is in safe mode.",
+            "left safe mode",
+        ),
+    ],
+)
+def test_a_file_system_that_is_away_for_now_ends_no_query_for_good(said: str, hint: str) -> None:
+    error = query_failed(
+        "flights", [Cause("StreamingQueryException", "failed", ""), Cause("IOException", said, "")]
+    )
+
+    assert error.may_pass
+    assert hint in error.hint
+
+
+def test_what_python_finds_away_behind_a_url_may_pass_too() -> None:
+    away = FileSystemFailed("away", path="hdfs://h/x", number=113, why="no route", hint="")
+
+    assert to_query_failed(away, "flights").may_pass
+    assert not to_query_failed(QueryError("another"), "flights").may_pass

@@ -63,3 +63,20 @@ def test_slots_come_back_when_a_query_ends() -> None:
 
 def test_a_query_holds_a_slot_for_each_source_partition_and_each_task_of_a_level() -> None:
     assert slots.slots_needed(source_partitions=5, tasks=2, levels=3) == 11
+
+
+def test_a_cluster_that_is_not_asked_yet_is_told_what_it_must_have() -> None:
+    chosen = choose_mode("auto", needed=6, free=None, slots_total=0)
+
+    assert (chosen.live, chosen.why) == (
+        "real-time",
+        "Every operator allows it, if the cluster has 6 free slots when it starts.",
+    )
+
+
+def test_the_slots_that_a_query_holds_itself_are_free_for_it() -> None:
+    slots.hold_slots(A, "one", 4, 10)
+    slots.hold_slots(B, "two", 2, 10)
+
+    assert slots.slots_free(10) == 2
+    assert slots.slots_free(10, besides=A) == 6

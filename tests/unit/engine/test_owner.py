@@ -20,7 +20,15 @@ import pytest
 
 from duolog.engine import owner
 from duolog.engine.errors import CheckpointInUse, CheckpointNotWritable
-from duolog.engine.owner import Locked, Owner, claim, give_back, release, reserve
+from duolog.engine.owner import (
+    Locked,
+    Owner,
+    claim,
+    ensure_no_live_owner,
+    give_back,
+    release,
+    reserve,
+)
 
 HOLDS_THE_LOCK = """
 import fcntl, sys
@@ -103,7 +111,37 @@ def test_a_live_owner_of_this_machine_is_refused_by_name(
     with pytest.raises(CheckpointInUse, match="runs in another process") as caught:
         start(tmp_path, PlayedHolder())
 
-    assert caught.value.detail.endswith(f"is held by process {other.pid} on host north.")
+    assert caught.value.detail.endswith(f"is held by process {other.pid} on host north, its JVM.")
+
+
+def test_who_is_refused_is_told_the_process_to_stop_and_not_its_jvm(
+    tmp_path: Path, other: "subprocess.Popen[str]"
+) -> None:
+    """A JVM that was killed for it was started again by its Python process."""
+    held = Owner(7, "x", owner._machine(), "north", other.pid)  # noqa: SLF001
+    (tmp_path / "owner.json").write_text(json.dumps(asdict(held)))
+    (tmp_path / "owner.process").write_text("process 4711 on host north\n")
+    with (tmp_path / "owner.process").open("a") as process:
+        fcntl.flock(process, fcntl.LOCK_EX)
+
+        with pytest.raises(CheckpointInUse) as started:
+            start(tmp_path, PlayedHolder())
+        with pytest.raises(CheckpointInUse) as looked:
+            ensure_no_live_owner(tmp_path, "flights")
+
+    for caught in (started, looked):
+        assert caught.value.detail.endswith("is held by process 4711 on host north.")
+
+
+def test_a_claim_keeps_the_process_to_stop_beside_the_jvm(tmp_path: Path) -> None:
+    holder = PlayedHolder()
+    claim(tmp_path, holder, "flights", pid=4711)
+    told = str(owner.taken_over_by(tmp_path, 4712))
+    release(tmp_path, holder, 4711)
+
+    assert told == f"process {os.getpid()} on host {socket.gethostname()}"
+    kept = json.loads((tmp_path / "owner.json").read_text())
+    assert (kept["pid"], kept["process"], kept["released"]) == (4711, os.getpid(), True)
 
 
 def test_an_owner_whose_python_lives_is_not_waited_for(

@@ -19,7 +19,7 @@ from duolog.engine.errors import (
 from duolog.engine.modes import choose_mode
 from duolog.engine.query import RunningQuery
 from duolog.engine.settings import EngineConfig, Mode
-from duolog.engine.topics import GLANCE_S
+from duolog.engine.upgrades.rebuild import BESIDE
 from unit.engine.played import PlayedLauncher, PlayedTopics
 
 if TYPE_CHECKING:
@@ -60,6 +60,33 @@ def test_auto_catches_up_until_the_lag_is_small_and_then_goes_live() -> None:
 
     assert launcher.started == ["available-now"] * 3 + ["real-time"]
     assert (query.state, query.mode, query.exception()) == ("stopped", "real-time", None)
+
+
+def test_a_query_stops_for_another_process_that_takes_its_place() -> None:
+    launcher = PlayedLauncher()
+    query = start(launcher, "micro-batch")
+    assert launcher.live.wait(WAIT_S)
+
+    launcher.handover_is_wanted = True
+
+    assert query.wait(WAIT_S)
+    assert (query.state, launcher.started) == ("stopped", ["micro-batch"])
+
+
+def test_what_is_to_end_reads_in_passes_until_it_has_come_far_enough() -> None:
+    launcher = PlayedLauncher()
+    passes = iter([False, False, True])
+    query = RunningQuery(
+        cast("Launcher", cast("Any", launcher)),
+        cast("TopicReader", cast("Any", PlayedTopics())),
+        BESIDE,
+        {"flights": 1},
+        is_done=lambda: next(passes),
+    )
+    query.start()
+
+    assert query.wait(WAIT_S)
+    assert launcher.started == ["available-now"] * 3
 
 
 def test_real_time_reads_once_what_the_start_found_and_goes_live_however_much_has_come() -> None:
@@ -108,6 +135,17 @@ def test_what_an_earlier_run_has_read_is_no_lag() -> None:
     query.stop()
 
     assert lag == {"flights": 10}
+
+
+def test_the_records_of_a_partition_that_was_added_are_lag() -> None:
+    topics = PlayedTopics()
+    query = start(PlayedLauncher(committed={"flights": {0: 149_990}}), "micro-batch", topics)
+    topics.partitions = 3
+
+    lag = query.progress().lag_records
+    query.stop()
+
+    assert lag == {"flights": 10 + 2 * 5}
 
 
 def test_progress_tells_lag_and_what_was_read() -> None:
@@ -282,7 +320,9 @@ def test_progress_waits_for_a_broker_that_is_away_for_seconds_only() -> None:
     query.stop()
 
     assert progress.lag_records == {}
-    assert topics.waited_s == [GLANCE_S]
+    assert topics.waited_s == [], (
+        "it was asked for the partitions alone, which it waits for as long"
+    )
 
 
 def test_counts_go_on_when_the_jvm_is_replaced() -> None:
@@ -383,3 +423,40 @@ def test_an_idle_query_is_looked_at_less_and_less_often() -> None:
     assert looks == [2, 4, 8, 8, 8]
     assert query._next_look_s(8, is_idle=False) == 2  # noqa: SLF001
     query.stop()
+
+
+def test_a_query_whose_checkpoint_was_taken_over_says_so_whatever_spark_stumbled_over() -> None:
+    launcher = PlayedLauncher(taken_over_by="process 7 on host other")
+    query = start(launcher, "auto", PlayedTopics(in_the_way=[None, ZeroDivisionError("oops")]))
+
+    with pytest.raises(QueryFailed, match="another process writes to its checkpoint") as failed:
+        query.wait(WAIT_S)
+
+    assert "process 7 on host other" in failed.value.detail
+    assert "oops" in failed.value.detail
+
+
+def test_a_start_that_fails_leaves_no_producers_behind() -> None:
+    """Those of transactions and commits were open by then, and stayed with their threads until the JVM's end."""
+    launcher = PlayedLauncher(refuses=QueryFailed("refused", query_id="flights"))
+
+    with pytest.raises(QueryFailed, match="refused"):
+        start(launcher, "micro-batch")
+
+    assert launcher.closed == 1
+
+
+def test_a_stop_does_not_wait_for_a_start_that_writes_for_minutes() -> None:
+    """The start held the lock that the stop needed even to say that it wants one."""
+    launcher = PlayedLauncher()
+    query = start(launcher, "micro-batch")
+    launcher.held.clear()
+    launcher.queries[-1].failure = AWAY
+    launcher.queries[-1].stop()
+    assert launcher.hangs.wait(WAIT_S)
+
+    begun = time.monotonic()
+    query.stop()
+
+    assert time.monotonic() - begun < WAIT_S
+    assert (query.state, query.exception()) == ("stopped", None)

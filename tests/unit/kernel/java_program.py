@@ -19,15 +19,20 @@ _SHORT: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 def run_java(name: str, *arguments: object, timeout_s: int = 30) -> list[str]:
     """Run the program `name`; return the words it prints."""
-    program = ["java", *_SHORT, "-Xmx1g", *_OPENS, "-cp", _class_path(_classes().name)]
     done = subprocess.run(
-        [*program, f"org.duolog.kernel.{name}", *map(str, arguments)],
+        java_command(name, *arguments),
         capture_output=True,
         text=True,
         timeout=timeout_s,
         check=True,
     )
     return done.stdout.split()
+
+
+def java_command(name: str, *arguments: object) -> list[str]:
+    """Return what runs the program `name`."""
+    program = ["java", *_SHORT, "-Xmx1g", *_OPENS, "-cp", _class_path(_classes().name)]
+    return [*program, f"org.duolog.kernel.{name}", *map(str, arguments)]
 
 
 @cache

@@ -8,7 +8,7 @@ import pyspark
 import pytest
 
 from duolog.engine.jars import connector_jars, kernel_jar
-from duolog.engine.session import session_conf
+from duolog.engine.session_conf import session_conf
 from duolog.engine.settings import EngineConfig
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]

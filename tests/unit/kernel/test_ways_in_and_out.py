@@ -16,6 +16,11 @@ def test_a_record_comes_out_of_an_envelope_as_it_went_in() -> None:
     assert run_java("EnvelopeBytes") == ["0"]
 
 
+def test_a_store_has_the_rows_that_sparks_own_maps_have() -> None:
+    """So a checkpoint of either is read by the other."""
+    assert run_java("BytesMapRows") == ["0"]
+
+
 def test_micro_batches_of_several_topics_end_at_one_time() -> None:
     *wrong, batches = run_java("MicroBatchEnds", CASES, timeout_s=60)
 

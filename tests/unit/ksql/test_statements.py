@@ -226,7 +226,7 @@ def test_a_query_is_replaced_under_its_name() -> None:
             "Cannot upgrade data source 'LATE'",
         ),
         (
-            "CREATE OR REPLACE STREAM late AS SELECT id, origin, delay, delay * 2 AS d FROM late_too;",
+            "SET 'ksql.compatibility' = 'strict'; CREATE OR REPLACE STREAM late AS SELECT id, origin, delay, delay * 2 AS d FROM late_too;",
             "that reads",
         ),
         (
@@ -237,6 +237,29 @@ def test_a_query_is_replaced_under_its_name() -> None:
         with pytest.raises(SqlError, match=told):
             list(session.run("CREATE STREAM IF NOT EXISTS late_too (id INT KEY, origin STRING, delay BIGINT)"
                              f" WITH (kafka_topic='l'); {text}"))  # fmt: skip
+
+
+def test_a_query_may_read_and_compute_something_else_than_the_one_that_it_replaces() -> None:
+    """ksqlDB refuses each of them."""
+    session = begun(
+        "CREATE STREAM late AS SELECT id, origin FROM flights WHERE delay > 10;"
+        "CREATE TABLE many AS SELECT id, COUNT(*) AS n FROM flights GROUP BY id;"
+    )
+    for text in (
+        "STREAM late AS SELECT id, origin FROM trains",
+        "STREAM late AS SELECT f.id AS id, f.origin AS origin, s.free AS free FROM flights f JOIN seats s ON f.id = s.id",
+        "TABLE many AS SELECT id, COUNT(*) AS n, SUM(delay) AS s FROM flights GROUP BY id",
+    ):
+        explained = answer(session, f"EXPLAIN UPGRADE CREATE OR REPLACE {text};").query
+        done = answer(session, f"CREATE OR REPLACE {text};").query
+        assert explained is not None
+        assert done is not None
+        assert explained.id == done.id
+    assert list(session.state.queries) == ["CSAS_LATE_1", "CTAS_MANY_2"]
+    with pytest.raises(SqlError, match="CREATE OR REPLACE"):
+        answer(session, "EXPLAIN UPGRADE CREATE STREAM later AS SELECT * FROM flights;")
+    with pytest.raises(SqlError, match="Query with id:UPGRADE does not exist"):
+        answer(session, "EXPLAIN upgrade;")
 
 
 def test_what_is_explained_is_not_begun() -> None:

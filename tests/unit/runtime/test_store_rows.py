@@ -52,6 +52,25 @@ def test_a_range_has_both_its_ends_and_may_be_open(driver: TopologyDriver) -> No
     assert list(rows.range(("park", "bob"))) == [("park", "bob"), ("zoo", "bob")]
 
 
+def test_keys_are_found_by_how_they_begin_of_several_columns_by_the_first(
+    driver: TopologyDriver,
+) -> None:
+    assert list(driver.store("by-place").prefix_scan("p")) == [("park", "amy"), ("park", "bob")]
+    assert list(driver.store("by-place").prefix_scan("")) == list(driver.store("by-place"))
+    assert not driver.store("by-place").prefix_scan("park ")
+    assert {key[0] for key in driver.store("windows").prefix_scan("bo")} == {"bob"}
+    assert driver.store("windows").position == {}
+
+
+def test_a_number_has_no_prefix() -> None:
+    topology = Topology("numbers")
+    read = topology.stream("numbers", key="n INT", value="x INT")
+    read.group_by_key().materialized("counted").count().to("counts")
+
+    with pytest.raises(StatementError, match="which has no prefix"):
+        TopologyDriver(topology).store("counted").prefix_scan("1")
+
+
 def test_windows_are_found_by_key_and_by_the_time_when_they_begin(driver: TopologyDriver) -> None:
     rows = driver.store("windows")
 

@@ -156,3 +156,17 @@ def test_a_record_chooses_its_partition() -> None:
     with pytest.raises(QueryError) as error:
         pipe("a", {"n": -1})
     assert error.value.detail == "the partition is -1"
+
+
+@pytest.mark.parametrize("number", [2**31, 2**32 + 1, 2**63 - 1])
+def test_no_partition_has_a_number_of_more_than_31_bits(number: int) -> None:
+    topology = Topology("shop")
+    source = topology.stream("orders", value="n BIGINT")
+    source.to("out", partitioner=col("n"))
+    source.repartition(partitioner=col("n")).to("shuffled", partitions=4)
+    driver = TopologyDriver(topology, processing_exception_handler="log_and_continue")
+    driver.input_topic("orders").pipe_input(None, {"n": number})
+
+    assert not driver.output_topic("out").read_records()
+    # Among the tasks a number counts by what is left of it.
+    assert driver.output_topic("shuffled").read_key_values() == [(None, {"n": number})]

@@ -37,6 +37,11 @@ STOP_GRACE_S: Final = 15.0
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File with broker settings: TOML, or Kafka's NAME.properties; --set wins over it.",
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    help="Form of its lines: the setting logging.format.",
+)
 @click.option("--stop-with-stdin", is_flag=True, hidden=True)
 def broker(
     *,
@@ -45,6 +50,7 @@ def broker(
     advertise: tuple[str, ...],
     assignments: tuple[str, ...],
     config_path: Path | None,
+    log_format: str | None,
     stop_with_stdin: bool,
 ) -> int:
     """Run a broker that Kafka clients talk to.
@@ -68,7 +74,8 @@ def broker(
     )
 
     file = read_config(config_path) if config_path else ConfigFile({})
-    given = sorted_out(read_assignments(assignments))
+    form = {"logging.format": log_format} if log_format else {}
+    given = sorted_out(form | read_assignments(assignments))
     data_dir = data_dir or given.data_dir or file.data_dir
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the file of --config.")

@@ -6,15 +6,25 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from duolog.cli.errors import CONFLICT
 from duolog.cli.following import FileRunner, begin, follow, load_when_right
-from duolog.cli.options import data_option, mode_option, read_assignments, set_option
+from duolog.cli.lines import engine_settings, log_format_option, say
+from duolog.cli.options import (
+    data_option,
+    engine_options,
+    metrics_option,
+    mode_option,
+    read_assignments,
+)
+from duolog.cli.servers import read_servers
 from duolog.cli.signals import end_in_order_on_signals, say_stopping
 from duolog.cli.topology_file import TopologyFile
-from duolog.runtime.data_dirs import default_data_dir
+from duolog.runtime.data_dirs import default_data_dir, is_url
 from duolog.runtime.errors import BrokerUnavailable
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
+    from duolog.engine.upgrades.upgrade import How
     from duolog.runtime.application import Application, Mode
 
 
@@ -23,12 +33,24 @@ if TYPE_CHECKING:
     "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--explain", is_flag=True, help="Print levels, stores and mode; run nothing.")
+@click.option(
+    "--explain-upgrade",
+    is_flag=True,
+    help="Print what becomes of each store of the checkpoint; run nothing.",
+)
+@click.option(
+    "--upgrade",
+    type=click.Choice(["keep", "rebuild", "from-now"]),
+    help="Go on with the state of a topology that has changed: where all of it can be kept, with stores that are "
+    "rebuilt beside the process that runs it, which then stops, or with such that begin empty.",
+)
 @mode_option
 @click.option(
     "-b",
     "--bootstrap-servers",
     "--bootstrap-server",
     "bootstrap_servers",
+    callback=read_servers,
     envvar="DUOLOG_BOOTSTRAP_SERVERS",
     show_envvar=True,
     metavar="HOST:PORT,…",
@@ -51,13 +73,17 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Start anew when FILE changes, or what it imports from its own directory.",
 )
-@data_option("Where state is kept.  [default: $XDG_DATA_HOME/duolog/<topology>]")
+@data_option("Where state is kept.  [default: $XDG_DATA_HOME/duolog/<topology>]", urls=True)
 @click.option("-q", "--quiet", is_flag=True, help="No lines about progress.")
-@set_option("An engine setting; may be given several times.")
+@metrics_option
+@log_format_option
+@engine_options
 def run(
     *,
     path: Path,
     explain: bool,
+    explain_upgrade: bool,
+    upgrade: str | None,
     mode: str,
     bootstrap_servers: str | None,
     create_topics: bool,
@@ -73,35 +99,32 @@ def run(
     are missing are made; on another cluster (-b) its source topics must exist, without
     --create-topics. A second run goes on where the first one stopped; so does each start of
     --watch, if what the stores hold is as before. If it is not, that is said, and nothing runs
-    until the next change.
+    until the next change. A topology that has changed goes on with --upgrade; --explain-upgrade
+    tells before what it keeps, and ends with status 6 where that is not all.
 
     \b
     Examples:
-      duolog run totals.py --explain
       duolog run totals.py --data ./data
+      duolog run totals.py --explain-upgrade --data ./data
+      duolog run totals.py --upgrade keep --data ./data
       duolog run totals.py --watch
-      duolog run totals.py --bootstrap-servers 127.0.0.1:9092 --mode real-time
+      duolog run totals.py -b 127.0.0.1:9092 --mode real-time --metrics 127.0.0.1:9464
     """
-    if watch and explain:
-        raise click.UsageError("--explain runs nothing that --watch could start anew.")
+    looks_only = explain or explain_upgrade
+    if watch:
+        _ensure_can_watch(looks_only=looks_only, upgrades=upgrade is not None)
     file = TopologyFile(path)
     end_in_order_on_signals()
     topology = load_when_right(file) if watch else file.load()
     # Imported here: `duolog run --help` needs none of it.
     from duolog.runtime.application import Application  # noqa: PLC0415
-    from duolog.runtime.supervisor import BrokerProcess  # noqa: PLC0415
 
     directory = data_dir or default_data_dir(topology.name)
     with ExitStack() as running:
-        if bootstrap_servers is None and not explain:
+        if bootstrap_servers is None and not looks_only:
+            _ensure_broker_has_a_disk(directory)
             create_topics = True
-            broker = BrokerProcess(directory / "broker", listen)
-            try:
-                bootstrap_servers = running.enter_context(broker).bootstrap_servers
-            except BrokerUnavailable as error:
-                error.hint += f" Where a broker runs already, -b uses it: -b {listen}."
-                raise
-            click.echo(f"broker on {bootstrap_servers}", err=True)
+            bootstrap_servers = _broker(running, directory, listen)
 
         def application_of(topology: "Topology") -> "Application":
             return Application(
@@ -109,9 +132,12 @@ def run(
                 bootstrap_servers=bootstrap_servers or listen,
                 data_dir=directory,
                 mode=cast("Mode", mode),
-                settings=read_assignments(assignments),
+                settings=engine_settings() | read_assignments(assignments),
+                upgrade=cast("How | None", upgrade),
             )
 
+        if explain_upgrade:
+            return _tell_upgrade(application_of(topology))
         if explain:
             return click.echo(application_of(topology).explain())
         if watch:
@@ -122,3 +148,38 @@ def run(
         running.callback(say_stopping)
         follow(query, quiet=quiet)
     return None
+
+
+def _ensure_broker_has_a_disk(directory: Path) -> None:
+    if is_url(directory):
+        raise click.UsageError(
+            f"--data {directory} is for checkpoints: what a broker keeps stays on its own disk. Name a cluster by "
+            "--bootstrap-servers, or a directory."
+        )
+
+
+def _broker(running: ExitStack, directory: Path, listen: str) -> str:
+    """Start a broker that ends with the command; return where it is."""
+    from duolog.runtime.supervisor import BrokerProcess  # noqa: PLC0415
+
+    try:
+        broker = running.enter_context(BrokerProcess(directory / "broker", listen))
+    except BrokerUnavailable as error:
+        error.hint += f" Where a broker runs already, -b uses it: -b {listen}."
+        raise
+    say(f"broker on {broker.bootstrap_servers}")
+    return broker.bootstrap_servers
+
+
+def _ensure_can_watch(*, looks_only: bool, upgrades: bool) -> None:
+    if looks_only:
+        raise click.UsageError("--explain runs nothing that --watch could start anew.")
+    if upgrades:
+        raise click.UsageError("--upgrade is one step, and --watch would take it at each change.")
+
+
+def _tell_upgrade(application: "Application") -> None:
+    found = application.explain_upgrade()
+    click.echo(found)
+    if not found.keeps_all:
+        raise SystemExit(CONFLICT)

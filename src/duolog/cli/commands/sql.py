@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from duolog.cli.lazy import LazyGroup
-from duolog.cli.options import data_option, read_assignments, set_option
+from duolog.cli.lines import engine_settings, log_format_option, say, says_json
+from duolog.cli.options import (
+    data_option,
+    functions_option,
+    metrics_option,
+    read_assignments,
+    set_option,
+)
+from duolog.cli.servers import read_servers
 from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
@@ -50,6 +58,7 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
     "--bootstrap-servers",
     "--bootstrap-server",
     "bootstrap_servers",
+    callback=read_servers,
     envvar="DUOLOG_BOOTSTRAP_SERVERS",
     default="127.0.0.1:9092",
     show_default=True,
@@ -71,6 +80,9 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
     metavar="NAME=VALUE",
     help="What DEFINE would say of a variable; may be given several times.",
 )
+@functions_option
+@metrics_option
+@log_format_option
 @click.pass_context
 def sql(
     context: click.Context,
@@ -83,6 +95,7 @@ def sql(
     data_dir: Path | None,
     assignments: tuple[str, ...],
     variables: tuple[str, ...],
+    functions: tuple[str, ...],
 ) -> int:
     """Stream in SQL: ksqlDB's language over the topics of a broker.
 
@@ -93,6 +106,7 @@ def sql(
       duolog sql
       duolog sql -e "SHOW STREAMS" -o json
       duolog sql -f app.sql
+      duolog sql -f app.sql --functions scoring
       echo "SELECT * FROM totals;" | duolog sql -o csv
       duolog sql fmt --check app.sql
       duolog sql test app_test.sql
@@ -104,6 +118,7 @@ def sql(
     # Imported here: `duolog sql fmt` needs none of it.
     from duolog.cli.reach import ensure_reachable  # noqa: PLC0415
     from duolog.cli.signals import end_in_order_on_signals  # noqa: PLC0415
+    from duolog.cli.sql.function_modules import modules_named  # noqa: PLC0415
     from duolog.cli.sql.opening import Opening  # noqa: PLC0415
     from duolog.cli.sql.running import Running, View  # noqa: PLC0415
     from duolog.cli.sql.shell import Shell  # noqa: PLC0415
@@ -119,10 +134,13 @@ def sql(
         from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine  # noqa: PLC0415
 
         service = service_id or DEFAULT_SERVICE
-        return SqlEngine(
-            bootstrap_servers, data=directory, service_id=service, properties=properties
-        )
+        form = engine_settings()
+        engine = SqlEngine(bootstrap_servers, data=directory, service_id=service,
+                           properties=properties, engine_settings=form)  # fmt: skip
+        _define_functions(engine, modules)
+        return engine
 
+    modules = modules_named(functions, *([path] if path is not None else []))
     first = [_defined(name, value) for name, value in read_assignments(variables).items()]
     with Opening(opened) as opening:
         shell = Shell(Running(opening.engine, View(form)), opening.names)
@@ -135,6 +153,20 @@ def sql(
             return shell.obey(first) or shell.obey(taken(stdin))
         opening.begin()
         return shell.obey(first) or _talk(opening, shell, directory)
+
+
+def _define_functions(engine: "SqlEngine", modules: list[str]) -> None:
+    """Let statements call what the modules define, and tell of it; an engine that cannot is closed."""
+    # Behind the first prompt, and for who asks for it.
+    from duolog.runtime.sql.function_modules import define_functions  # noqa: PLC0415
+
+    try:
+        for module in modules:
+            for answer in define_functions(engine, module):
+                say(getattr(answer, "text", ""))
+    except BaseException:
+        engine.close()
+        raise
 
 
 def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
@@ -159,7 +191,7 @@ def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
     try:
         with end_by_event(opening.end_now) as stop:
             try:
-                run_script(opening.engine(), path, click.echo, stop=stop)
+                run_script(opening.engine(), path, say if says_json() else click.echo, stop=stop)
             finally:
                 if stop.is_set():
                     say_stopping()

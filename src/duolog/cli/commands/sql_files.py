@@ -7,6 +7,8 @@ from typing import Final, TypeVar
 
 import click
 
+from duolog.cli.options import functions_option
+
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 _STDIN: Final = Path("-")
 
@@ -53,7 +55,8 @@ def fmt(*, paths: tuple[Path, ...], check: bool) -> int:
 
 @click.command()
 @_files
-def lint(*, paths: tuple[Path, ...]) -> int:
+@functions_option
+def lint(*, paths: tuple[Path, ...], functions: tuple[str, ...]) -> int:
     """Find what is wrong in files of statements, or probably not meant; the status is 1 if something is.
 
     Statements are checked over a catalog of their own, names and types too. `-- lint: ignore RULE` at the end
@@ -63,11 +66,13 @@ def lint(*, paths: tuple[Path, ...]) -> int:
     Examples:
       duolog sql lint app.sql
     """
-    from duolog.cli.sql.linting import findings_of  # noqa: PLC0415 - as above
+    from duolog.cli.sql.function_modules import catalog_of, modules_named  # noqa: PLC0415 - as above
+    from duolog.cli.sql.linting import findings_of  # noqa: PLC0415
 
+    catalog = catalog_of(modules_named(functions, *paths))
     count = 0
     for path in paths:
-        for finding in findings_of(_text(path)):
+        for finding in findings_of(_text(path), catalog.copy()):
             count += 1
             click.echo(finding.render("<stdin>" if path == _STDIN else str(path)))
     return 1 if count else 0
@@ -83,7 +88,8 @@ def lint(*, paths: tuple[Path, ...]) -> int:
     show_default=True,
     help="For people, for programs, or a picture.",
 )
-def lineage(*, path: Path, form: str) -> int:
+@functions_option
+def lineage(*, path: Path, form: str, functions: tuple[str, ...]) -> int:
     """Show which columns of streams and tables come from which, back to their topics.
 
     \b
@@ -91,11 +97,12 @@ def lineage(*, path: Path, form: str) -> int:
       duolog sql lineage app.sql
       duolog sql lineage app.sql --format svg > app.svg
     """
-    from duolog.cli.sql.lineage import as_json, as_text, relations_of  # noqa: PLC0415 - as above
+    from duolog.cli.sql.function_modules import catalog_of, modules_named  # noqa: PLC0415 - as above
+    from duolog.cli.sql.lineage import as_json, as_text, relations_of  # noqa: PLC0415
 
     text = _text(path)
     try:
-        relations = relations_of(text)
+        relations = relations_of(text, catalog_of(modules_named(functions, path)))
     except _sql_error() as error:
         return _tell(error, text, path)
     if form == "svg":
@@ -113,7 +120,8 @@ def lineage(*, path: Path, form: str) -> int:
 @click.command()
 @_files
 @click.option("--only", metavar="TEXT", default="", help="Tests that have this in their name.")
-def test(*, paths: tuple[Path, ...], only: str) -> int:
+@functions_option
+def test(*, paths: tuple[Path, ...], only: str, functions: tuple[str, ...]) -> int:
     """Run files of tests: statements, rows that go in, and ASSERTs of what comes out. No broker is needed.
 
     Each test begins with `--@test: NAME` and has a catalog and topics of its own. INSERT INTO … VALUES puts a
@@ -125,15 +133,17 @@ def test(*, paths: tuple[Path, ...], only: str) -> int:
     Examples:
       duolog sql test app_test.sql
     """
-    from duolog.testing.sql import read_tests, run_test  # noqa: PLC0415 - as above
+    from duolog.cli.sql.function_modules import catalog_of, modules_named  # noqa: PLC0415 - as above
+    from duolog.testing.sql import read_tests, run_test  # noqa: PLC0415
 
+    catalog = catalog_of(modules_named(functions, *paths))
     failed = count = 0
     for path in paths:
         for one in read_tests(_text(path), str(path)):
             if only not in one.name:
                 continue
             count += 1
-            outcome = run_test(one)
+            outcome = run_test(one, catalog)
             failed += not outcome.passed
             click.echo(outcome.render())
     click.echo(f"{count - failed} passed, {failed} failed", err=True)

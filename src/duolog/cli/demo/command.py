@@ -15,7 +15,8 @@ import click
 
 from duolog.cli.demo.dataset import YEARS_MAX, ensure_extra_installed
 from duolog.cli.demo.options import DemoOptions
-from duolog.cli.options import data_option, mode_option, read_assignments, set_option
+from duolog.cli.options import data_option, engine_options, mode_option, read_assignments
+from duolog.cli.servers import read_servers
 from duolog.cli.signals import end_in_order_on_signals, say_stopping
 from duolog.runtime.data_dirs import default_data_dir
 
@@ -51,10 +52,11 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
     "--bootstrap-servers",
     "--bootstrap-server",
     "bootstrap_servers",
+    callback=read_servers,
     metavar="HOST:PORT,…",
     help="Use this Kafka cluster, and not a broker of Duolog's.",
 )
-@set_option("An engine setting; may be given several times.")
+@engine_options
 @click.option(
     "--set-broker",
     "broker_assignments",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from duolog.ksql.catalog import SourceInfo
+    from duolog.ksql.catalog import Catalog, SourceInfo
     from duolog.ksql.state import PersistentQuery
 
 
@@ -41,8 +41,10 @@ class Relation:
         return tuple(dict.fromkeys(name for one in self.columns for name, _ in one.origins))
 
 
-def relations_of(text: str) -> list[Relation]:
+def relations_of(text: str, catalog: "Catalog | None" = None) -> list[Relation]:
     """Return the streams and tables of a text in the order of their statements, with their columns' origins.
+
+    `catalog` is what is there before the first statement, and goes on with them.
 
     Raises:
         SqlError: a statement cannot be read, or cannot run.
@@ -50,7 +52,7 @@ def relations_of(text: str) -> list[Relation]:
     # Imported here: `duolog sql lineage --help` needs none of it.
     from duolog.ksql.session import SqlSession  # noqa: PLC0415
 
-    session = SqlSession()
+    session = SqlSession(catalog)
     queries: dict[str, PersistentQuery] = {}
     for done in session.run(text):
         if done.query is not None:

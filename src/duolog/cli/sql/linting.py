@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from duolog.cli.sql.telling import lines_of
 from duolog.ksql import nodes
+from duolog.ksql.catalog import Catalog
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.script import is_blank, parse, pieces, substituted, uses_variables
@@ -49,9 +50,9 @@ class Finding:
         return f"{file}:{self.line}:{self.column}: {self.level}: {self.text} [{self.rule}]"
 
 
-def findings_of(text: str) -> list[Finding]:
-    """Return what is found in a text, in the order of its lines."""
-    found = [*_variables(text), *_statements(text)]
+def findings_of(text: str, catalog: Catalog | None = None) -> list[Finding]:
+    """Return what is found in a text, in the order of its lines; `catalog` is what is there before its first statement."""
+    found = [*_variables(text), *_statements(text, catalog)]
     ignored = {
         number: set(re.findall(r"[\w-]+", comment[1]))
         for number, line in enumerate(text.splitlines(), 1)
@@ -66,8 +67,8 @@ def findings_of(text: str) -> list[Finding]:
     )
 
 
-def _statements(text: str) -> Iterator[Finding]:
-    session = SqlSession()
+def _statements(text: str, catalog: Catalog | None) -> Iterator[Finding]:
+    session = SqlSession(catalog)
     failed: set[str] = set()
     for piece in pieces(text):
         if is_blank(piece):

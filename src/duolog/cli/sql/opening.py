@@ -91,7 +91,8 @@ class Opening:
             name: [column.name for column in source.columns]
             for name, source in sorted(engine.catalog.sources.items())
         }
-        functions = sorted(one.name for one in SQL_FUNCTIONS.values() if not one.hidden)
+        built_in = {one.name for one in SQL_FUNCTIONS.values() if not one.hidden}
+        functions = sorted(built_in | engine.catalog.functions.keys())
         return Known(columns, functions, sorted(engine.session.state.queries))
 
     def names(self) -> set[str]:

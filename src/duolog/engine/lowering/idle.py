@@ -1,18 +1,24 @@
-"""What closes windows where no record comes: ticks, which go to every task of the aggregates that wait for them.
+"""What closes windows, and calls processors, where no record comes: ticks, which go to every task that waits for them.
 
     ticks ─▶ route everywhere ─▶ edge ─▶ idle ┄▶ the fold of an aggregate
+                                   └───▶ punctuate ┄▶ a processor
 
 A tick is read as a record of a topic that is none: its timestamp, by the wall clock, is its key. It stands behind all records of
 its micro-batch.
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from duolog.engine.lowering.operators import IdleOperator, RouteOperator
+from duolog.engine.lowering.operators import (
+    IdleOperator,
+    Operator,
+    PunctuateOperator,
+    RouteOperator,
+)
 from duolog.engine.lowering.rows import Json, Row
 from duolog.plan.levels import Levels
-from duolog.plan.nodes import AggregateNode
+from duolog.plan.nodes import AggregateNode, Node, Process
 
 TICKS: Final = "__ticks"
 """What stands for the topic of ticks, in the kernel too."""
@@ -22,20 +28,22 @@ _KEY: Final = ["BIGINT"]
 
 
 def waits_idle(nodes: Iterable[object]) -> bool:
-    """Tell whether an aggregate closes windows when no record comes."""
-    return any(isinstance(node, AggregateNode) and node.idle_ms is not None for node in nodes)
+    """Tell whether something is to happen when no record comes: windows close, or a processor is called."""
+    return any(
+        isinstance(node, Process) or (isinstance(node, AggregateNode) and node.idle_ms is not None)
+        for node in nodes
+    )
 
 
 def add_ticks(spec: Json, levels: Levels) -> None:
-    """Add to a spec what its aggregates need that close windows when no record comes; most need nothing."""
+    """Add to a spec what is needed where something is to happen when no record comes; most need nothing."""
     routes = []
     nodes, edges = spec["nodes"], spec["edges"]
     for part in levels.subtopologies:
         for node in part.nodes:
-            if isinstance(node, AggregateNode) and node.idle_ms is not None:
+            if waits_idle((node,)):
                 edge = len(edges)
-                fold = _fold_of(node, nodes)
-                idle = IdleOperator(fold=fold, store=node.store, idle_ms=node.idle_ms)
+                idle = _told(node, nodes)
                 route = RouteOperator(edge=edge, keys=None, key_bytes="NULL", everywhere=True)
                 edges.append(_edge(edge, part.id, _add(nodes, f"{node.name}-idle", idle)))
                 routes.append(_add(nodes, f"{node.name}-ticks", route))
@@ -52,7 +60,17 @@ def add_ticks(spec: Json, levels: Levels) -> None:
         }
 
 
-def _add(nodes: dict[str, Json], name: str, operator: Any) -> int:
+def _told(node: Node, nodes: dict[str, Json]) -> Operator:
+    """Return what tells a node the time."""
+    if isinstance(node, AggregateNode) and node.idle_ms is not None:
+        return IdleOperator(fold=_fold_of(node, nodes), store=node.store, idle_ms=node.idle_ms)
+    number = next(
+        n for n, of in nodes.items() if of["kind"] == "process" and of["name"] == node.name
+    )
+    return PunctuateOperator(process=int(number))
+
+
+def _add(nodes: dict[str, Json], name: str, operator: Operator) -> int:
     number = len(nodes)
     entry = Row((), (), {}, changes=False).entry(name, operator)
     nodes[str(number)] = entry | {"key_types": _KEY}

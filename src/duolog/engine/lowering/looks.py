@@ -12,7 +12,7 @@ from duolog.engine.lowering.tables import lower_getter
 from duolog.engine.lowering.topics import json_text
 from duolog.engine.sql import literal, spark_types
 from duolog.plan.levels import Levels
-from duolog.plan.nodes import AggregateNode, Node, Suppress
+from duolog.plan.nodes import AggregateNode, Node, ProcessorRows, Suppress
 from duolog.plan.types import Array, Column, Map, Struct
 
 Bounds = Mapping[str, tuple[object, object]]
@@ -21,6 +21,8 @@ Bounds = Mapping[str, tuple[object, object]]
 
 def lower_look(table: Node, levels: Levels, bounds: Bounds | None = None) -> Json:
     """Return what the kernel is told of the one store of `table`, and which rows it is to show."""
+    if isinstance(table, ProcessorRows):
+        return _raw(table)
     around = Surroundings(levels, required_columns(levels.plan))
     if isinstance(table, Suppress):
         row = lower_getter(table.parent, around).row
@@ -34,6 +36,18 @@ def lower_look(table: Node, levels: Levels, bounds: Bounds | None = None) -> Jso
         "key_text": json_text(table.schema.key, row, "key"),
         "value_text": json_text(kept_columns(table, row), row, "value"),
         "condition": _condition(table.schema.key, bounds or {}),
+    }
+
+
+def _raw(table: ProcessorRows) -> Json:
+    """Return a look at all that a store of a processor has, as bytes."""
+    return {
+        "store": table.kept.name,
+        "values": ["v0"],
+        "value_types": ["BINARY"],
+        "key_text": "k0",
+        "value_text": "v0",
+        "condition": None,
     }
 
 

@@ -34,6 +34,48 @@ class ProjectOperator(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class PythonOperator(Operator):
+    """Calls a function in Python with many records at once; its results are `r0` of the new value."""
+
+    kind: ClassVar[str] = "python"
+    function: str
+    arguments: str
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOperator(Operator):
+    """Calls a processor in Python; hands on the number of an output, and key and value as JSON."""
+
+    kind: ClassVar[str] = "process"
+    function: str
+    record: str
+    store: str
+    stores: Sequence[str]
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOutputOperator(Operator):
+    """Makes records of what a processor forwards to one of its outputs."""
+
+    kind: ClassVar[str] = "process_output"
+    output: int
+    keys: Sequence[str]
+    key_columns: Sequence[str]
+    values: Sequence[str]
+    value_columns: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PunctuateOperator(Operator):
+    """Tells the node `process` the time by the wall clock."""
+
+    kind: ClassVar[str] = "punctuate"
+    process: int
+
+
+@dataclass(frozen=True, slots=True)
 class SelectKeyOperator(Operator):
     """Gives records of a stream a new key; one of nulls alone is none, unless they are kept."""
 

@@ -14,6 +14,7 @@ from duolog.engine.lowering.operators import (
     SplitOperator,
     ToStreamOperator,
 )
+from duolog.engine.lowering.python_calls import calls_before
 from duolog.engine.lowering.rows import Lowered, Row, Surroundings
 from duolog.engine.sql import spark_type
 from duolog.plan.expressions import type_of
@@ -21,22 +22,23 @@ from duolog.plan.nodes import Branch, Explode, Filter, Project, Rename, Split, T
 from duolog.plan.types import Array, Column, Map, Type
 
 
-def lower_filter(node: Filter, row: Row, _around: Surroundings) -> Lowered:
-    predicate = lower_expression(node.predicate, row.naming(node.parent.schema))
+def lower_filter(node: Filter, row: Row, around: Surroundings) -> Lowered:
+    before, row, naming = calls_before([node.predicate], node, row, around)
+    predicate = lower_expression(node.predicate, naming)
     versioned = row.changes and node.history_ms is not None
     operator = FilterOperator(predicate=predicate, versioned=versioned)
-    return Lowered([row.entry(node.name, operator)], row)
+    return Lowered([*before, row.entry(node.name, operator)], row)
 
 
 def lower_project(node: Project, row: Row, around: Surroundings) -> Lowered:
     needed = around.needed(node)
-    naming = row.naming(node.parent.schema)
     computed = [(name, expression) for name, expression in node.values if name in needed]
+    before, row, naming = calls_before([of for _, of in computed], node, row, around)
     values = [lower_as_declared(expression, naming) for _, expression in computed]
     types = {column.name: column for column in node.schema.value}
     columns = tuple(types[name] for name, _ in computed)
     entry = row.entry(node.name, ProjectOperator(values=values))
-    return Lowered([entry], Row.of(node.schema.key, columns, changes=row.changes))
+    return Lowered([*before, entry], Row.of(node.schema.key, columns, changes=row.changes))
 
 
 def lower_rename(node: Rename, row: Row, _around: Surroundings) -> Lowered:
@@ -51,7 +53,7 @@ def lower_rename(node: Rename, row: Row, _around: Surroundings) -> Lowered:
 
 
 def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:
-    naming = row.naming(node.parent.schema)
+    before, row, naming = calls_before(node.arrays, node, row, around)
     lowered = [lower_expression(array, naming) for array in node.arrays]
     kinds = [type_of(array, naming.scope) for array in node.arrays]
     if isinstance(kinds[0], Map):
@@ -70,7 +72,7 @@ def lower_explode(node: Explode, row: Row, around: Surroundings) -> Lowered:
         values=[elements.get(column.name) or row.names[column.name] for column in columns],
     )
     entry = row.entry(node.name, operator)
-    return Lowered([entry], Row.of(node.schema.key, columns, changes=False))
+    return Lowered([*before, entry], Row.of(node.schema.key, columns, changes=False))
 
 
 def _as_long_as_all(arrays: Sequence[str], element: Type) -> str:

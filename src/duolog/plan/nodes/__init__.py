@@ -31,6 +31,7 @@ one node that two others read is computed once, two equal nodes are two.
     ToStream         stream                   as its parent
     ToTable          table (keeps a store)    as its parent; null key ignored, null value deletes
     Suppress         table (keeps a store)    as its parent
+    Process          stream (keeps stores)    as its parent; a ProcessOutput as it was declared
     Sink, Print, ForEach: as its parent
 
 A table's records are changes: the old row and the new one, either of them null.
@@ -63,6 +64,7 @@ from duolog.plan.nodes.metadata import SetHeaders, SetTime, ensure_header_names
 from duolog.plan.nodes.node import Node, ancestors, driving, scope_of
 from duolog.plan.nodes.plan import Plan, plan_of
 from duolog.plan.nodes.printed import Print
+from duolog.plan.nodes.process import Process, ProcessorRows, ProcessOutput
 from duolog.plan.nodes.rename import Rename
 from duolog.plan.nodes.repartition import Repartition
 from duolog.plan.nodes.split import Branch, Split
@@ -95,6 +97,9 @@ __all__ = [
     "Numbered",
     "Plan",
     "Print",
+    "Process",
+    "ProcessOutput",
+    "ProcessorRows",
     "Project",
     "Rename",
     "Repartition",

@@ -1,10 +1,10 @@
 """Records for a function of the process that runs a plan."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.nodes.end import End, ensure_json
 from duolog.plan.nodes.node import Node
@@ -23,11 +23,9 @@ class ForEach(End):
             raise InvalidPlan(
                 f"{self.function!r} cannot be called", hint="Give a function of one record."
             )
-        if inspect.iscoroutinefunction(self.function):
-            raise InvalidPlan(
-                f"{self.called} is a coroutine function: nobody would wait for it",
-                hint="Give a function that returns when the record is done.",
-            )
+        ensure_awaits_nothing(
+            self.function, "Give a function that returns when the record is done."
+        )
         ensure_json(self, "to call a function with them")
 
     @property

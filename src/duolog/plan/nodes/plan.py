@@ -10,6 +10,7 @@ from duolog.plan.nodes.for_each import ForEach
 from duolog.plan.nodes.global_table import ensure_read_once
 from duolog.plan.nodes.loops import ensure_no_loop
 from duolog.plan.nodes.node import Node
+from duolog.plan.nodes.process import Process
 from duolog.plan.nodes.repartition import Repartition, ensure_keys_meet
 from duolog.plan.nodes.starting import ensure_one_name, ensure_one_start
 from duolog.plan.nodes.topics import Sink, Source
@@ -31,16 +32,22 @@ class Plan:
     """Where a user began the topology."""
 
     def __post_init__(self) -> None:
-        if not any(isinstance(node, End) for node in self.nodes):
+        if not any(isinstance(node, End | Process) for node in self.nodes):
             raise InvalidPlan(
                 "the topology writes nothing",
-                hint="End it with to(topic), for_each(function) or print().",
+                hint="End it with to(topic), for_each(function), print() or process(...).",
                 place=self.place,
             )
         ensure_no_loop(self.sinks, self.places)
         self._ensure_distinct("node", ((node.name, node) for node in self.nodes))
         self._ensure_distinct(
-            "store", ((store, node) for node in self.nodes for store in node.stores)
+            "store",
+            (
+                (store, node)
+                for node in self.nodes
+                for store in node.stores
+                if not _is_shared(store, node, self.nodes)
+            ),
         )
         ensure_read_once(self.sources)
         ensure_one_start(self.sources, self.places)
@@ -85,6 +92,16 @@ class Plan:
                     place=self.places.get(node.name, ""),
                 )
             first[name] = node
+
+
+def _is_shared(store: str, of: Node, nodes: tuple[Node, ...]) -> bool:
+    """Tell whether a processor names a store, alike, that one before it has."""
+    if not isinstance(of, Process):
+        return False
+    processors = [node for node in nodes if isinstance(node, Process)]
+    before = processors[: processors.index(of)]
+    alike = [kept for kept in of.kept if kept.name == store]
+    return any(kept in node.kept for node in before for kept in alike)
 
 
 def plan_of(*ends: End) -> Plan:

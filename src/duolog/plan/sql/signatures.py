@@ -103,6 +103,11 @@ class Signature:
         found = self._parameters_for(count)
         return None if found is None else tuple(parameter.name for parameter in found)
 
+    def filled(self, of: Type, arguments: Types) -> Type:
+        """Return a type with its generic types as arguments that fit this signature decide them."""
+        found = _fit(arguments, self.types_for(len(arguments)) or ())
+        return of if found is None else _filled(of, found[1], NULL)
+
     def _parameters_for(self, count: int) -> tuple[Parameter, ...] | None:
         given = self.parameters
         if not self.variadic:

@@ -38,6 +38,8 @@ class Command:
     """The id of the query that it begins or replaces."""
     starts: Offsets = field(default_factory=dict)
     """Where the query begins in topics that it does not read from their first record on."""
+    function: Mapping[str, Any] | None = None
+    """What CREATE FUNCTION has found: statements behind it are understood by that where its module is gone."""
 
 
 def encode(command: Command) -> bytes:
@@ -54,6 +56,8 @@ def encode(command: Command) -> bytes:
             for topic, offsets in command.starts.items()
         },
     }
+    if command.function is not None:
+        content["function"] = command.function
     return json.dumps(content | {"check": _check(content)}, ensure_ascii=False).encode()
 
 
@@ -91,6 +95,7 @@ def _command(content: Mapping[str, Any]) -> Command:
             str(topic): {int(number): int(at) for number, at in offsets.items()}
             for topic, offsets in content["starts"].items()
         },
+        content.get("function"),
     )
 
 

@@ -15,12 +15,14 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from sqlglot import exp
 
+from duolog.core.addresses import whole_servers
 from duolog.core.errors import DuologError, KafkaError
 from duolog.ksql import nodes, settings
 from duolog.ksql.catalog import Catalog, SourceInfo
@@ -29,6 +31,7 @@ from duolog.ksql.nodes import place_of
 from duolog.ksql.old_ways import with_old_ways
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.state import SessionState
+from duolog.ksql.user_calls import with_functions
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql import showing
 from duolog.runtime.sql.answers import Answer, Message, Rows
@@ -36,7 +39,7 @@ from duolog.runtime.sql.command_topic import CommandTopic
 from duolog.runtime.sql.commands import Offsets
 from duolog.runtime.sql.ending import in_order_for
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
-from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter
+from duolog.runtime.sql.keeper import Keeper, LiveQuery, Pauses, Starter, Wanted
 from duolog.runtime.sql.ledger import Ledger
 from duolog.runtime.sql.ownership import Ownership
 from duolog.runtime.sql.query_states import QueryStates, followed
@@ -64,7 +67,8 @@ _STOP_S: Final = 90.0
 _END_S: Final = 5.0
 _ASSERT_MS: Final = 1000
 _OF_THE_SERVICE: Final = (nodes.CreateSource, nodes.CreateType, nodes.DropType, nodes.DropSource,
-                          nodes.AlterSource, nodes.InsertSelect, nodes.OfQuery)  # fmt: skip
+                          nodes.AlterSource, nodes.InsertSelect, nodes.OfQuery, nodes.CreateFunction,
+                          nodes.DropFunction)  # fmt: skip
 
 
 class SqlEngine:
@@ -89,7 +93,7 @@ class SqlEngine:
         engine_settings: Mapping[str, str] | None = None,
         starter: Starter | None = None,
     ) -> None:
-        self.bootstrap = bootstrap
+        self.bootstrap = bootstrap = whole_servers(bootstrap)
         self.service_id = service_id
         given = {"ksql.service.id": service_id, **(properties or {})}
         self.session = SqlSession(given=given)
@@ -108,6 +112,7 @@ class SqlEngine:
             processing_log=self.processing_log,
             log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
             interval_ms=int(_seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
+            internal_prefix=f"_duolog-ksql-{service_id}_query_",
         )
         self._starter: Starter = starter or self._spark
         self._pauses = Pauses(*(_seconds(given, name, otherwise) for name, otherwise in ((_FIRST_PAUSE, 15.0), (_LONGEST_PAUSE, 900.0))))  # fmt: skip
@@ -268,6 +273,7 @@ class SqlEngine:
 
                 answers = push if node.args.get("emit") is not None else pull
                 asked = with_old_ways(node, self.session.state.settings)
+                with_functions(asked, self.catalog.functions)
                 assert isinstance(asked, exp.Query), asked
                 yield answers.select(self, asked, text)
             case nodes.PrintTopic():
@@ -287,6 +293,13 @@ class SqlEngine:
                 self._know(node)
                 queries = self.session.state.queries.values()
                 yield showing.topics(node, self.topics.replicas(), queries)
+            case nodes.Explain() if node.args.get("upgrade"):
+                self._know(node)
+                query = self.session.execute(node, text).query
+                assert query is not None
+                known = self._ledger.wanted.get(query.id)
+                wanted = Wanted(query) if known is None else replace(known, query=query)
+                yield from showing.upgrade(self._spark.explain_upgrade(wanted))
             case _:
                 self._know(node)
                 yield from showing.answers(self.session.execute(node, text))

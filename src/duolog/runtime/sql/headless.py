@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlglot import exp
 
@@ -34,6 +34,7 @@ _LOOK_S: Final = 1.0
 _GIVE_UP_S: Final = 0.1
 _OF_THE_SESSION: Final = (nodes.SetProperty, nodes.UnsetProperty, nodes.Define, nodes.Undefine)
 _CREATE: Final = re.compile(r"\A((?:\s|--[^\n]*\n|/\*.*?\*/)*CREATE)\b", re.IGNORECASE | re.DOTALL)
+Created = TypeVar("Created", nodes.CreateSource, nodes.CreateFunction)
 _ADVERBS: Final = ("replace", "exists")
 """What a CREATE says beside what it makes."""
 
@@ -164,9 +165,9 @@ def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]
                 yield from _told(engine, node, text)
             begun |= {there_as} if there_as else {q.id for q in engine.queries()} - before
         case nodes.CreateType():
-            known = engine.catalog.types.get(node.this.name)
-            if known is None or known != type_from(node.args["kind"], engine.catalog.types):
-                yield from _told(engine, node, text)
+            yield from _type_told(engine, node, text)
+        case nodes.CreateFunction():
+            yield from _function_told(engine, node, text)
         case _ if isinstance(node, _OF_THE_SESSION):
             yield from _told(engine, node, text)
         case _:
@@ -176,6 +177,19 @@ def _applied(engine: SqlEngine, node: exp.Expression, text: str, begun: set[str]
                 hint="Definitions, queries, SET and DEFINE are. Run the others by duolog sql -e.",
                 at=place_of(node),
             )
+
+
+def _type_told(engine: SqlEngine, node: nodes.CreateType, text: str) -> Iterator[str]:
+    known = engine.catalog.types.get(node.this.name)
+    if known is None or known != type_from(node.args["kind"], engine.catalog.types):
+        yield from _told(engine, node, text)
+
+
+def _function_told(engine: SqlEngine, node: nodes.CreateFunction, text: str) -> Iterator[str]:
+    """Make a function, unless it is there and can be called."""
+    known = engine.catalog.functions.get(node.this.name.upper())
+    if known is None or known.origin != node.args["origin"].name or known.code.missing:
+        yield from _told(engine, *_replacing(node, text))
 
 
 def _told(engine: SqlEngine, node: exp.Expression, text: str) -> Iterator[str]:
@@ -194,9 +208,16 @@ def _as_it_stands(
         return node, text, same
     if _same(there.statement, node) and _runs(engine, there.query):
         return node, text, True
+    return *_replacing(node, text), False
+
+
+def _replacing(node: Created, text: str) -> tuple[Created, str]:
+    """Return a CREATE as CREATE OR REPLACE."""
+    if node.args.get("replace"):
+        return node, text
     replacing = node.copy()
     replacing.set("replace", True)  # noqa: FBT003 - what the parser puts there
-    return replacing, _CREATE.sub(r"\1 OR REPLACE", text, count=1), False
+    return replacing, _CREATE.sub(r"\1 OR REPLACE", text, count=1)
 
 
 def _runs(engine: SqlEngine, query_id: str) -> bool:

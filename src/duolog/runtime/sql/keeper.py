@@ -6,6 +6,9 @@
 The pauses grow from one failure to the next and begin anew once a query has run for a while. A query that fails is no matter of any
 other. Pauses and their settings are ksqlDB's (`ksql.query.retry.backoff.*`).
 
+A query that CREATE OR REPLACE puts in the place of another starts while that one runs: it rebuilds what it cannot keep, and its
+start ends the other one when it has caught up. If it does not start, the other one goes on where it still runs.
+
 Several start side by side: each waits for the broker and for Spark most of the time.
 
 Threads: one of ours decides, and stops; a few start, one query each. `want` and what asks may be called from any thread.
@@ -13,6 +16,7 @@ Threads: one of ours decides, and stops; a few start, one query each. `want` and
 
 import contextlib
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from duolog.core.errors import DuologError
+from duolog.core.raised import raised
 from duolog.ksql.state import PersistentQuery
 from duolog.runtime.sql.commands import Offsets
 
@@ -34,6 +39,7 @@ LiveState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
 _LOOK_S: Final = 0.1
 _STARTS_AT_ONCE: Final = 4
 _STOPS_AT_ONCE: Final = 8
+_REPLACES: Final = re.compile(r"\s*CREATE\s+OR\s+REPLACE\b", re.IGNORECASE)
 _WELL_AFTER_S: Final = 60.0
 """Who runs for so long has got over its failures."""
 
@@ -54,7 +60,10 @@ class Starter(Protocol):
     """Starts queries, and forgets what they kept. Threads: any."""
 
     def start(self, wanted: "Wanted") -> RunningOne:
-        """Raises DuologError."""
+        """Start a query; one that replaces another stops that, which may run, when it takes its place.
+
+        Raises DuologError.
+        """
 
     def forget(self, checkpoint: str) -> None: ...
     def close(self) -> None: ...
@@ -73,6 +82,11 @@ class Wanted:
     def checkpoint(self) -> str:
         """What its state is kept by."""
         return checkpoint_of(self.query.id, self.before)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it goes on with what another query keeps."""
+        return _REPLACES.match(self.query.statement) is not None
 
 
 def checkpoint_of(query_id: str, before: int) -> str:
@@ -119,6 +133,8 @@ class _Life:
     wanted: Wanted
     starting: "Future[RunningOne] | None" = None
     running: RunningOne | None = None
+    is_replaced: bool = False
+    """Whether what runs is the one before, until what is wanted has taken its place."""
     error: str = ""
     failures: int = 0
     started_at: float = 0.0
@@ -224,6 +240,7 @@ class Keeper:
             wanted, lives = self._wanted, dict(self._lives)
             return wanted.keys() == lives.keys() and all(
                 lives[name].wanted is wanted[name] and _told(name, lives[name]).state != "STARTING"
+                and not (lives[name].is_replaced and not lives[name].error)
                 for name in wanted
             )  # fmt: skip
 
@@ -270,12 +287,7 @@ class Keeper:
         if life.starting is not None:
             self._take_started(life, life.starting)
         if life.wanted is not wanted:
-            replaced = life.wanted.query.planned is not wanted.query.planned
-            if replaced or wanted.query.state == "PAUSED":
-                _stop(life)
-                life.due_at = 0.0
-            if replaced:
-                life.error, life.failures = "", 0
+            self._change(life, wanted)
             life.wanted = wanted
         if wanted.query.state == "PAUSED":
             return
@@ -283,10 +295,24 @@ class Keeper:
         if life.running is not None and life.running.has_ended:
             self._note(life, life.running.exception())
             life.running = None
-        elif life.running is not None and life.failures and now - life.started_at > _WELL_AFTER_S:
+        elif _runs_well(life) and now - life.started_at > _WELL_AFTER_S:
             life.error, life.failures = "", 0
-        if life.running is None and now >= life.due_at:
+        if (life.running is None or life.is_replaced) and now >= life.due_at:
             self._start(life)
+
+    def _change(self, life: _Life, wanted: Wanted) -> None:
+        """See to the end of what ran so far, unless its successor does."""
+        replaced = life.wanted.query.planned is not wanted.query.planned
+        paused = wanted.query.state == "PAUSED"
+        if not (replaced or paused):
+            return
+        runs = life.running is not None and not life.running.has_ended
+        life.is_replaced = replaced and not paused and wanted.replaces and runs
+        if not life.is_replaced:
+            _stop(life)
+        life.due_at = 0.0
+        if replaced:
+            life.error, life.failures = "", 0
 
     def _start(self, life: _Life) -> None:
         life.starting = self._starts.submit(self._starter.start, life.wanted)
@@ -297,13 +323,20 @@ class Keeper:
             self._changed.notify_all()
 
     def _take_started(self, life: _Life, started: "Future[RunningOne]") -> None:
+        before = life.running
         try:
             life.running = started.result()
             life.started_at = time.monotonic()
+            life.is_replaced = False
         except DuologError as error:
             self._note(life, error)
         except Exception as error:  # noqa: BLE001 - of another library: it is this query's error too
-            self._note(life, DuologError(f"{type(error).__name__}: {error}"))
+            self._note(life, DuologError(raised(error)))
+        if before is not None and (before.has_ended or before is not life.running):
+            # Its successor has stopped it, or was about to.
+            before.stop()
+            life.running = None if before is life.running else life.running
+            life.is_replaced = False
         # Last: who asks from another thread takes it for one that starts until it is known what it is.
         life.starting = None
 
@@ -324,16 +357,22 @@ def _is_starting(life: _Life) -> bool:
     return life.starting is not None and not life.starting.done()
 
 
+def _runs_well(life: _Life) -> bool:
+    return life.running is not None and not life.is_replaced and life.failures > 0
+
+
 def _stop(life: _Life) -> None:
     """Stop a query; one that is starting is waited for."""
     starting, life.starting = life.starting, None
+    before = life.running
     if starting is not None:
         # Why it has not started was for those who wanted it.
         with contextlib.suppress(Exception):
             life.running = starting.result()
-    running, life.running = life.running, None
-    if running is not None:
-        running.stop()
+    running, life.running, life.is_replaced = life.running, None, False
+    for one in (running, before):
+        if one is not None:
+            one.stop()
 
 
 def _not_started(wanted: Wanted) -> LiveState:

@@ -10,15 +10,17 @@ Thread rule: one thread at a time; the engine holds its lock.
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import exp
 
+from duolog.ksql import nodes
 from duolog.ksql.catalog import Catalog
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.settings import Settings
 from duolog.ksql.state import Done, SessionState
+from duolog.ksql.user_calls import KEPT
 from duolog.runtime.sql.command_topic import CommandTopic
 from duolog.runtime.sql.commands import Command, Offsets
 from duolog.runtime.sql.errors import CommandDamaged
@@ -107,6 +109,7 @@ class Ledger:
                 self.state.begun,
                 done.query.id if done.query is not None else "",
                 prepare(done, tried),
+                _kept_function(node, tried),
             )
             if self._follow_to(self.topic.append(command)):
                 return done
@@ -147,6 +150,8 @@ class Ledger:
             self._starts.setdefault(command.query, command.starts)
         try:
             (node,) = parse(command.statement)
+            if command.function is not None:
+                node.meta[KEPT] = command.function
             done = self.session.execute(node, command.statement)
         except (SqlError, ValueError) as error:
             told = error.message if isinstance(error, SqlError) else "It is not one statement."
@@ -158,11 +163,22 @@ class Ledger:
             self._starts.pop(query_id, None)
 
 
+def _kept_function(node: exp.Expression, state: SessionState) -> Mapping[str, Any] | None:
+    """Return what the record of a statement keeps of the function that it has made; None where it makes none."""
+    if not isinstance(node, nodes.CreateFunction):
+        return None
+    # Imported here: a statement loads what it needs.
+    from duolog.ksql.udf.modules import as_kept  # noqa: PLC0415
+
+    return as_kept(state.catalog.functions[node.this.name.upper()])
+
+
 def _differs(one: SessionState, other: SessionState) -> bool:
     """Tell if a statement has changed what all sessions share."""
     return (
         one.catalog.sources != other.catalog.sources
         or one.catalog.types != other.catalog.types
+        or one.catalog.functions != other.catalog.functions
         or {name: (id(query.planned), query.state) for name, query in one.queries.items()}
         != {name: (id(query.planned), query.state) for name, query in other.queries.items()}
     )

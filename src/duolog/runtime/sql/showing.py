@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from duolog.ksql import nodes
 from duolog.ksql.state import Done, PersistentQuery
 from duolog.ksql.words import UNITS
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.keeper import LiveQuery
+
+if TYPE_CHECKING:
+    from duolog.engine.upgrades.upgrade import Upgrade
 
 _INTERNAL = "_"
 """How names of topics begin that are no user's, as ksqlDB hides them without ALL."""
@@ -33,6 +37,14 @@ def with_states(
         else query
         for name, query in queries.items()
     }
+
+
+def upgrade(found: "Upgrade") -> Iterator[Rows]:
+    """Yield what becomes of each store of a query that another one replaces, and of what it reads."""
+    columns = tuple((name, "STRING") for name in ("Store", "Becomes", "Why"))
+    yield Rows(columns, iter(found.stores()), title=f"Upgrade of {found.application_id}")
+    columns = tuple((name, "STRING") for name in ("Property", "Value"))
+    yield Rows(columns, iter(found.facts()), title="Upgrade")
 
 
 def milliseconds(duration: nodes.Duration) -> int:

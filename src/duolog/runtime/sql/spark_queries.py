@@ -7,6 +7,7 @@ The JVM starts with the first query, or with `warm_up`. All run in micro-batches
 a look at the ends of its topics every `interval_ms`.
 """
 
+import contextlib
 import re
 import shutil
 import threading
@@ -15,6 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duolog.core.errors import DuologError
+from duolog.ksql.settings import EXACTLY_ONCE
+from duolog.runtime.metrics.here import tell_others
+from duolog.runtime.metrics.spans import trace
 from duolog.runtime.reach import ensure_reachable
 from duolog.runtime.sql.keeper import Wanted
 from duolog.runtime.sql.topics import Topics
@@ -22,6 +27,7 @@ from duolog.runtime.sql.topics import Topics
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig
     from duolog.engine.query import RunningQuery
+    from duolog.engine.upgrades.upgrade import Upgrade
 
 
 class SparkQueries:
@@ -37,6 +43,7 @@ class SparkQueries:
         processing_log: str | None = None,
         log_rows: bool = False,
         interval_ms: int = 1000,
+        internal_prefix: str = "",
     ) -> None:
         self._bootstrap = bootstrap
         self._data = data
@@ -45,6 +52,7 @@ class SparkQueries:
         self._processing_log = processing_log
         self._log_rows = log_rows
         self._interval_ms = interval_ms
+        self._internal_prefix = internal_prefix
         self._opened: Engine | None = None
         self._given_up = threading.Event()
         self._opening = threading.Lock()
@@ -88,12 +96,44 @@ class SparkQueries:
         errors = self.engine.config.errors
         if wanted.query.dead_letters:
             errors = replace(errors, dead_letter_topic=letters, processing_log=False)
+        tell_others()
+        query = self.engine.start(
+            plan,
+            application_id_of(wanted.checkpoint),
+            "micro-batch",
+            wanted.starts,
+            errors=errors,
+            exactly_once=wanted.query.guarantee == EXACTLY_ONCE,
+            # Who replaces a query wants the new one: what of its state cannot be kept is rebuilt, beside the one that runs.
+            upgrade="rebuild" if wanted.replaces else None,
+        )
+        trace(query)
+        return query
+
+    def explain_upgrade(self, wanted: Wanted) -> "Upgrade":
+        """Return what becomes of the state of a query that another one replaces; needs no JVM.
+
+        Raises:
+            CheckpointDamaged: a file of its checkpoint cannot be read.
+        """
         application_id = application_id_of(wanted.checkpoint)
-        return self.engine.start(plan, application_id, "micro-batch", wanted.starts, errors=errors)
+        return self.engine.explain_upgrade(wanted.query.planned.plan, application_id)
 
     def forget(self, checkpoint: str) -> None:
-        """Remove the state of a query that has ended for good."""
-        shutil.rmtree(self._checkpoints / application_id_of(checkpoint), ignore_errors=True)
+        """Remove the state of a query that has ended for good, its changelogs, and what tells which results it has committed."""
+        # Imported here, as the engine is.
+        from duolog.runtime.states import KeptState, internal_topics  # noqa: PLC0415
+
+        application_id = application_id_of(checkpoint)
+        kept = KeptState(self._checkpoints / application_id)
+        internal = internal_topics(application_id, kept.fixed, self._internal_prefix)
+        shutil.rmtree(kept.directory, ignore_errors=True)
+        # Where no broker answers they stay; one that begins under this name again is told.
+        with contextlib.suppress(DuologError):
+            there = self._topics.partitions()
+            for topic in internal:
+                if topic in there:
+                    self._topics.delete(topic)
 
     def give_up(self) -> None:
         """End the start of a JVM that is just going on, and begin none any more."""
@@ -134,7 +174,12 @@ class SparkQueries:
             dead_letter_topic=self._processing_log,
             processing_log=self._processing_log is not None,
         )
-        return replace(config, errors=errors, interval_ms=self._interval_ms)
+        return replace(
+            config,
+            errors=errors,
+            interval_ms=self._interval_ms,
+            internal_prefix=self._internal_prefix,
+        )
 
 
 def application_id_of(checkpoint: str) -> str:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from duolog.core.errors import DuologError, StatementError
 from duolog.ksql import nodes
-from duolog.ksql.catalog import SourceInfo
+from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.script import is_blank, parse, pieces, substituted
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.state import InsertedRow
@@ -57,10 +57,10 @@ class TestOutcome:
         return f"FAIL  {self.test.name}\n      {self.test.file}:{self.line}: {reason}"
 
 
-def run_test(test: SqlTest) -> TestOutcome:
-    """Run a test, and say what became of it."""
+def run_test(test: SqlTest, catalog: Catalog | None = None) -> TestOutcome:
+    """Run a test, and say what became of it; `catalog` is what is there before its first statement."""
     started = time.monotonic()
-    run = _Run(test)
+    run = _Run(test, catalog or Catalog())
     reason = ""
     try:
         run.run()
@@ -80,9 +80,9 @@ def run_test(test: SqlTest) -> TestOutcome:
 
 
 class _Run:
-    def __init__(self, test: SqlTest) -> None:
+    def __init__(self, test: SqlTest, catalog: Catalog) -> None:
         self._test = test
-        self._session = SqlSession(given=SETTINGS)
+        self._session = SqlSession(catalog.copy(), given=SETTINGS)
         self._mesh = Mesh()
         self.line = test.line
         """Where the statement stands that is being run."""

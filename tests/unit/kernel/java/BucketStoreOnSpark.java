@@ -17,7 +17,6 @@ import org.apache.spark.sql.execution.streaming.sources.LowLatencyMemoryStream;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessor;
 import org.apache.spark.sql.streaming.StreamingQuery;
-import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.Trigger;
@@ -136,10 +135,7 @@ public final class BucketStoreOnSpark {
 
     @Override
     public void init(OutputMode outputMode, TimeMode timeMode) {
-      store.attach(
-          getHandle()
-              .getMapState(
-                  store.name(), Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
+      store.attach(Level.state(getHandle(), store.name()));
     }
 
     @Override

@@ -20,12 +20,12 @@ public final class ManyOutputs {
     Spec.Errors errors = 
         new Spec.Errors("log_and_fail", "log_and_fail", "log_and_fail", null, null, false, false);
     Spec spec =
-        new Spec("t", 1, 1, realTime, false, 0, List.of(), null, List.of(), List.of(), Map.of(), List.of(), List.of(), errors);
+        new Spec("t", 1, 1, realTime, false, false, 0, 0, List.of(), null, List.of(), List.of(), Map.of(), List.of(), List.of(), errors, null, null, null, null);
     Many many = new Many(outputs);
     SubTopology.Input input = new SubTopology.Input(0, 1, 1, false, false, many);
     SubTopology subtopology = new SubTopology(Map.of(0, input), List.of(many), List.of());
     ErrorHandlers handlers = new ErrorHandlers(spec);
-    Level level = new Level("t", Map.of(0, subtopology), grouping, handlers, realTime, 0);
+    Level level = new Level("t", "t#", null, Map.of(0, subtopology), grouping, handlers, realTime, 0, null);
 
     int left = 0;
     int waited = 0;

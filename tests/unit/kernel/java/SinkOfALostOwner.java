@@ -28,7 +28,7 @@ public final class SinkOfALostOwner {
             "bootstrap.servers", "127.0.0.1:1", "max.block.ms", "1", "delivery.timeout.ms", "1",
             "request.timeout.ms", "1", "linger.ms", "0");
     Path inside = directory.resolve("spark");
-    Sink sink = new Sink(spec, inside.toString(), settings);
+    Sink sink = new Sink(spec, inside.toString(), settings, null);
     sink.open(0, 0);
     System.out.println(write(sink));
     Files.writeString(directory.resolve("owner.json"), "second");

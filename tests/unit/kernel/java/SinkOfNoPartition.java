@@ -19,7 +19,7 @@ public final class SinkOfNoPartition {
                 + "\"errors\": {\"deserialization\": \"log_and_fail\","
                 + " \"processing\": \"log_and_fail\", \"production\": \"log_and_fail\"},"
                 + "\"sinks\": [{\"id\": 0, \"topic\": \"out\"}]}");
-    Sink sink = new Sink(spec, "/nowhere", Map.of("bootstrap.servers", args[0]));
+    Sink sink = new Sink(spec, "/nowhere", Map.of("bootstrap.servers", args[0]), null);
     sink.open(0, 0);
     try {
       sink.process(record(0));

@@ -129,6 +129,90 @@ def test_a_query_with_another_plan_takes_the_place_of_the_old_one(
     assert starter.forgotten == [], "its state is what the new one goes on from"
 
 
+class ReplacingStarter(FakeStarter):
+    """Starts the second query of an id when it is let, and tells whether the first one runs then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_start = threading.Event()
+        self.ran: list[bool] = []
+
+    def start(self, wanted: Wanted) -> FakeQuery:
+        if (before := self.running.get(wanted.query.id)) is not None:
+            assert self.may_start.wait(WAIT_S)
+            self.ran.append(not before.has_ended)
+        return super().start(wanted)
+
+
+def replacing(of: dict[str, PersistentQuery]) -> Wanted:
+    statement = "CREATE OR REPLACE STREAM one AS SELECT * FROM s;"
+    return Wanted(replace(of[ONE], planned=of[TWO].planned, statement=statement))
+
+
+def test_a_query_that_is_replaced_runs_until_its_successor_takes_its_place() -> None:
+    of, starter = queries(), ReplacingStarter()
+    keeper = Keeper(starter, Pauses(0.2, 60.0))
+    keeper.start()
+    try:
+        keeper.want({ONE: Wanted(of[ONE])})
+        assert keeper.wait_settled(WAIT_S)
+        first = starter.running[ONE]
+
+        keeper.want({ONE: replacing(of)})
+        assert not keeper.wait_settled(0.5)
+        live = keeper.live(ONE)
+        assert live is not None
+        assert (live.state, first.has_ended) == ("RUNNING", False)
+        starter.may_start.set()
+        assert keeper.wait_settled(WAIT_S)
+
+        assert starter.ran == [True]
+        assert first.has_ended
+        assert starter.running[ONE] is not first
+        assert not starter.running[ONE].has_ended
+    finally:
+        keeper.close()
+
+
+def test_a_query_whose_successor_does_not_start_goes_on_and_is_replaced_later(
+    keeper: Keeper, starter: FakeStarter
+) -> None:
+    of = queries()
+    keeper.want({ONE: Wanted(of[ONE])})
+    assert keeper.wait_settled(WAIT_S)
+    first = starter.running[ONE]
+    starter.refused[ONE] = "its topic is gone"
+
+    keeper.want({ONE: replacing(of)})
+    wait_for(keeper, lambda: starter.starts.count(ONE) == 3)
+    live = keeper.live(ONE)
+    assert live is not None
+    assert (live.state, live.error) == ("RUNNING", "its topic is gone")
+    assert not first.has_ended
+
+    del starter.refused[ONE]
+    wait_for(keeper, lambda: starter.running[ONE] is not first)
+    wait_for(keeper, lambda: first.has_ended)
+
+
+def test_a_query_that_is_paused_while_it_is_replaced_stops(
+    keeper: Keeper, starter: FakeStarter
+) -> None:
+    of = queries()
+    keeper.want({ONE: Wanted(of[ONE])})
+    assert keeper.wait_settled(WAIT_S)
+    starter.refused[ONE] = "its topic is gone"
+    wanted = replacing(of)
+    keeper.want({ONE: wanted})
+    wait_for(keeper, lambda: starter.starts.count(ONE) == 2)
+
+    keeper.want({ONE: Wanted(replace(wanted.query, state="PAUSED"))})
+
+    wait_for(keeper, lambda: starter.running[ONE].has_ended)
+    assert keeper.wait_settled(WAIT_S)
+    assert [live.state for live in keeper.live_all()] == ["PAUSED"]
+
+
 def test_what_is_kept_ends_with_the_keeper_and_its_state_stays(starter: FakeStarter) -> None:
     keeper = Keeper(starter)
     keeper.want({ONE: Wanted(queries()[ONE])})

@@ -53,12 +53,15 @@ final class Binder {
           });
 
   private final SparkSession spark;
+  private final String functions;
 
-  /** Expressions over a layout: what they compute follows from nothing else. */
-  private record Text(StructType layout, List<String> expressions) {}
+  /** Expressions over a layout, and functions: what they compute follows from nothing else. */
+  private record Text(StructType layout, List<String> expressions, String functions) {}
 
-  Binder(SparkSession spark) {
+  /** @param functions says which code the functions in Python have that expressions call by their names */
+  Binder(SparkSession spark, String functions) {
     this.spark = spark;
+    this.functions = functions;
   }
 
   /** {@code base} with one nullable column for each type: prefix0, prefix1, … */
@@ -84,7 +87,8 @@ final class Binder {
     if (expressions.isEmpty()) {
       return new Program(new Expression[0][], new DataType[0]);
     }
-    Text text = new Text(layout, List.copyOf(expressions));
+    boolean calls = expressions.stream().anyMatch(one -> one.contains("duolog_python("));
+    Text text = new Text(layout, List.copyOf(expressions), calls ? functions : "");
     Program known = BOUND.get(text);
     if (known == null) {
       known = program(owner, layout, expressions);

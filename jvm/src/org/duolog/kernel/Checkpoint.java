@@ -1,6 +1,9 @@
 package org.duolog.kernel;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
 import java.io.IOException;
+import java.io.Serializable;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.Files;
@@ -70,6 +73,9 @@ public final class Checkpoint {
    */
   public static synchronized String lock(String directory) throws IOException {
     Path path = Path.of(directory);
+    if (Remote.is(path)) {
+      return "unsupported";
+    }
     // A second channel on the same file would free the lock of this process when it is closed.
     if (LOCKED.containsKey(path)) {
       return "held";
@@ -95,7 +101,7 @@ public final class Checkpoint {
   public static void own(String directory, String owner, long number) throws IOException {
     Checkpoint checkpoint = new Checkpoint(Path.of(directory), owner, number);
     checkpoint.ensureOwned();
-    Files.write(checkpoint.beat, new byte[0]);
+    checkpoint.touch();
     checkpoint.beating =
         BEATS.scheduleWithFixedDelay(
             checkpoint::beat, BEAT_MS, BEAT_MS, TimeUnit.MILLISECONDS);
@@ -108,7 +114,7 @@ public final class Checkpoint {
     Checkpoint checkpoint = OWNED.remove(path);
     if (checkpoint != null) {
       checkpoint.beating.cancel(false);
-      Files.deleteIfExists(checkpoint.beat);
+      Remote.deleteIfExists(checkpoint.beat);
     }
     FileChannel channel = LOCKED.remove(path);
     if (channel != null) {
@@ -121,13 +127,32 @@ public final class Checkpoint {
     if (OWNED.isEmpty()) {
       return null;
     }
-    for (Path above = path.toAbsolutePath(); above != null; above = above.getParent()) {
+    for (Path above = Remote.is(path) ? path : path.toAbsolutePath(); above != null; above = above.getParent()) {
       Checkpoint checkpoint = OWNED.get(above);
       if (checkpoint != null) {
         return checkpoint;
       }
     }
     return null;
+  }
+
+  /** What tells tasks in other JVMs, over a shared file system, whether this one still owns the directory. */
+  record Claim(String directory, String owner) implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    /** The claim on the checkpoint that a path lies in, or null where this JVM owns none. */
+    static Claim on(Path path) {
+      Checkpoint checkpoint = of(path);
+      return checkpoint == null
+          ? null
+          : new Claim(checkpoint.directory.toString(), checkpoint.owner);
+    }
+
+    /** What to ask in the JVM of a task; it touches no beat. */
+    Checkpoint ask() {
+      Checkpoint own = OWNED.get(Path.of(directory));
+      return own != null ? own : new Checkpoint(Path.of(directory), owner, -1);
+    }
   }
 
   Unsynced unsynced() {
@@ -139,7 +164,7 @@ public final class Checkpoint {
     long asked = System.nanoTime();
     String found;
     try {
-      found = Files.readString(directory.resolve(OWNER));
+      found = Remote.readString(directory.resolve(OWNER));
     } catch (NoSuchFileException removed) {
       throw new CheckpointLostException(directory, "was removed while it was in use");
     }
@@ -159,9 +184,18 @@ public final class Checkpoint {
   private void beat() {
     try {
       ensureOwned();
-      Files.setLastModifiedTime(beat, FileTime.from(Instant.now()));
+      touch();
     } catch (IOException lost) {
       // Whoever writes next asks again, and tells.
+    }
+  }
+
+  /** Lets hosts that watch the beat see that this JVM lives. Not all file systems behind URLs can set times. */
+  private void touch() throws IOException {
+    byte[] seen = Remote.is(beat) ? Instant.now().toString().getBytes(US_ASCII) : new byte[0];
+    Remote.write(beat, seen);
+    if (!Remote.is(beat)) {
+      Files.setLastModifiedTime(beat, FileTime.from(Instant.now()));
     }
   }
 
@@ -170,7 +204,7 @@ public final class Checkpoint {
     private static final long serialVersionUID = 1L;
 
     CheckpointLostException(Path directory, String how) {
-      super("checkpoint " + directory + " " + how);
+      super("checkpoint " + Remote.text(directory) + " " + how);
     }
   }
 }

@@ -58,6 +58,9 @@ public final class Envelope implements Serializable {
   private long grouping;
   private byte[] packed;
 
+  /** Its place in the order of all that is held ({@link Deferred}); null where it is not. */
+  transient int[] turnHeld;
+
   public Envelope() {}
 
   private Envelope(int edge, int size, long ts, long oldTs, int partition) {

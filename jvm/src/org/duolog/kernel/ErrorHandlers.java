@@ -45,6 +45,7 @@ final class ErrorHandlers implements Serializable {
   }
 
   private final String applicationId;
+  private final String run;
   private final String[] sourceTopics;
   private final boolean[] continues;
   private final String deadLetterTopic;
@@ -57,6 +58,7 @@ final class ErrorHandlers implements Serializable {
 
   ErrorHandlers(Spec spec) {
     applicationId = spec.applicationId();
+    run = Metrics.runOf(spec);
     sourceTopics = spec.sources().stream().map(Spec.Source::topic).toArray(String[]::new);
     Spec.Errors errors = spec.errors();
     continues =
@@ -73,6 +75,7 @@ final class ErrorHandlers implements Serializable {
 
   private ErrorHandlers(ErrorHandlers like, boolean[] continues) {
     this.applicationId = like.applicationId;
+    this.run = like.run;
     this.sourceTopics = like.sourceTopics;
     this.deadLetterTopic = like.deadLetterTopic;
     this.processingLog = like.processingLog;
@@ -125,7 +128,7 @@ final class ErrorHandlers implements Serializable {
       throw new RecordFailed(what, cause);
     }
     Skipped.Sample sample = sample(stage, origin, record, at, cause);
-    if (Metrics.of(applicationId).skip(stage, sample)) {
+    if (Metrics.of(run).skip(stage, sample)) {
       LOGGER.warn("passed over a record: {}{}", what, shown(sample));
     }
     if (deadLetterTopic == null || origin == null) {
@@ -136,6 +139,19 @@ final class ErrorHandlers implements Serializable {
         ? ProcessingLog.entry(
             applicationId, stage.told(), origin, topic, encodedOrigin, deadLetterTopic, at, what, cause)
         : DeadLetter.of(origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
+  }
+
+  /** The entry of a processing log for a call that has failed and is null; null where there is none. */
+  Envelope noted(byte[] encodedOrigin, String at, String why) {
+    if (deadLetterTopic == null || !processingLog || encodedOrigin == null) {
+      return null;
+    }
+    Origin origin = Origin.decode(encodedOrigin);
+    String where = at.isEmpty() ? "" : " at " + at;
+    String what = String.format("a column is null in %s%s: %s", named(origin), where, why);
+    String topic = sourceTopics[origin.source()];
+    return ProcessingLog.entry(
+        applicationId, Stage.PROCESSING, origin, topic, encodedOrigin, deadLetterTopic, at, what, new CallFailed(why));
   }
 
   private Skipped.Sample sample(
@@ -160,7 +176,7 @@ final class ErrorHandlers implements Serializable {
 
   /** Counts a record that came to an operator too late. */
   void late(String operator) {
-    Metrics.of(applicationId).late(operator);
+    Metrics.of(run).late(operator);
   }
 
   private String named(Origin origin) {

@@ -14,6 +14,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 
@@ -45,6 +46,9 @@ public final class FarTimes implements ConsumerInterceptor<byte[], byte[]> {
               }
               try {
                 Object found = method.invoke(kafka, arguments);
+                if (found instanceof PartitionReaderFactory readers) {
+                  return new WakingReaders(readers);
+                }
                 return found instanceof InputPartition[] planned ? reach(planned) : found;
               } catch (InvocationTargetException e) {
                 throw e.getCause();

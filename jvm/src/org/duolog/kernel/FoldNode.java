@@ -36,7 +36,11 @@ final class FoldNode extends AggregatingNode {
   void process(Change change) {
     boolean takesBack = table && change.old != null;
     boolean nothing = change.value == null && !takesBack;
-    if (change.key == null || nothing || !change.latest) {
+    if (change.key == null || (nothing && !table)) {
+      scope.drop(this, change);
+      return;
+    }
+    if (nothing || !change.latest) {
       return;
     }
     store.seen(change.ts);

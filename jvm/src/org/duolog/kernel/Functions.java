@@ -52,6 +52,7 @@ final class Functions {
     TextFunctions.register(registry);
     ValueFunctions.register(registry);
     KeyFunctions.register(registry);
+    PythonFunction.register(registry);
     registry.createOrReplaceTempFunction(
         "duolog_header",
         arguments -> ofHeaders("last", DataTypes.BinaryType, arguments, DataTypes.StringType),

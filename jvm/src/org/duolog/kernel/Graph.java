@@ -22,6 +22,7 @@ final class Graph {
   private final Map<String, KeyValueStore> stores = new HashMap<>();
   private final Map<String, WindowRows> windows = new HashMap<>();
   private final Map<String, VersionRows> versions = new HashMap<>();
+  private final Map<String, BucketStore> ofProcessors = new HashMap<>();
   private final Deque<Node> order = new ArrayDeque<>();
   private final Binding binding;
   private final Grouping grouping;
@@ -51,7 +52,7 @@ final class Graph {
   }
 
   boolean hasStores() {
-    return !stores.isEmpty() || streamJoins.hasStores();
+    return !stores.isEmpty() || !ofProcessors.isEmpty() || streamJoins.hasStores();
   }
 
   List<Node> parentsFirst() {
@@ -179,6 +180,9 @@ final class Graph {
     if (of instanceof Operator.SelectKey rekey) {
       return stateless.selectKey(owner, rekey);
     }
+    if (of instanceof Operator.Python python) {
+      return stateless.python(owner, python);
+    }
     if (of instanceof Operator.Explode explode) {
       return stateless.explode(owner, explode);
     }
@@ -232,9 +236,46 @@ final class Graph {
       windows.get(idle.store()).closeIdle(binding.spec().applicationId(), idle.idleMs());
       return new IdleNode(fold);
     }
+    if (of instanceof ProcessorOperators.Process process) {
+      return processor(owner, process);
+    }
+    if (of instanceof ProcessorOperators.ProcessOutput output) {
+      return stateless.processOutput(owner, output);
+    }
+    if (of instanceof ProcessorOperators.Punctuate punctuate) {
+      return new PunctuateNode((ProcessNode) build(punctuate.process()));
+    }
     if (of instanceof Operator.ToStream) {
       return new ToStreamNode();
     }
     return foreign.node(owner, of);
+  }
+
+  /** A processor stands for its own store, and for those that no other one stands for. */
+  private Node processor(String owner, ProcessorOperators.Process of) {
+    BucketStore own = new BucketStore(of.store(), 1, ProcessorStores.COLUMNS, grouping);
+    List<Store> filled = new ArrayList<>(List.of(own));
+    ofProcessors.put(of.store(), own);
+    Map<String, BucketStore> seen = new HashMap<>();
+    for (String name : of.stores()) {
+      BucketStore store = ofProcessors.get(name);
+      if (store == null) {
+        store = new BucketStore(name, 1, ProcessorStores.COLUMNS, grouping);
+        ofProcessors.put(name, store);
+        filled.add(store);
+      }
+      seen.put(name, store);
+    }
+    String applicationId = binding.spec().applicationId();
+    return new ProcessNode(
+        PythonFunction.of(applicationId, of.function()),
+        applicationId,
+        binding.bind(owner, Binding.input(of), List.of(of.record())),
+        own,
+        seen,
+        filled,
+        of.waits(),
+        of.keyTypes().size(),
+        of.valueTypes().size());
   }
 }

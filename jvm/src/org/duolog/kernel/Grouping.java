@@ -79,6 +79,11 @@ final class Grouping implements Serializable {
     return Long.MIN_VALUE | (grouping >>> SALT_BITS) << BUCKET_BITS | place;
   }
 
+  /** The place of a bucket among those of its task, of the number that Spark keeps it under. */
+  static long placeOfBucket(long number) {
+    return number & (1L << BUCKET_BITS) - 1;
+  }
+
   /** Which of all tasks a number belongs to that Spark keeps state under: its own, or that of a bucket. */
   static long owner(long number) {
     return number < 0 ? (number & Long.MAX_VALUE) >>> BUCKET_BITS : number >>> SALT_BITS;
@@ -99,9 +104,14 @@ final class Grouping implements Serializable {
     return Math.floorMod(source, tasks);
   }
 
+  /** The Spark partition that a task is in. */
+  int sparkPartition(int task) {
+    return task % sparkPartitions;
+  }
+
   void check(long grouping) {
     TaskContext context = TaskContext.get();
-    int expected = task(grouping) % sparkPartitions;
+    int expected = sparkPartition(task(grouping));
     if (context != null && context.partitionId() != expected) {
       throw new IllegalStateException(
           String.format(

@@ -61,7 +61,8 @@ public final class GuardedShuffle extends StreamingShuffleManager {
     private static final Logger LOGGER = LoggerFactory.getLogger(GuardedShuffle.class);
 
     private final Set<TransportClient> known = ConcurrentHashMap.newKeySet();
-    private final boolean local = SparkEnv.get().conf().get("spark.master").startsWith("local");
+    private final boolean local =
+        SparkEnv.get().conf().get("spark.master").matches("local(\\[.*\\])?");
 
     Readers(
         Function2<Object, Object, BoxedUnit> acknowledged,

@@ -206,7 +206,8 @@ final class Horizon {
     return found;
   }
 
-  private static String write(Map<TopicPartition, Long> offsets) {
+  /** The same the other way round. */
+  static String write(Map<TopicPartition, Long> offsets) {
     Map<String, Map<Integer, Long>> topics = new TreeMap<>();
     offsets.forEach(
         (partition, at) ->

@@ -121,11 +121,19 @@ final class Ingress implements Serializable {
 
     private Run(Direct direct) {
       scope.direct = direct;
+      scope.isAsked = true;
       int partition = TaskContext.getPartitionId();
       reading.open(partition);
       timestamps = reading.timestamps().open(partition);
       for (Node node : nodes) {
         node.open(scope, partition);
+      }
+    }
+
+    /** What nodes count from here on is this task's. */
+    void count(TaskCounts counts) {
+      for (Node node : nodes) {
+        node.counts = counts.node(node.name());
       }
     }
 
@@ -153,6 +161,23 @@ final class Ingress implements Serializable {
         }
       }
       scope.release();
+      if (scope.deferred != null) {
+        scope.deferred.recordDone();
+      }
+    }
+
+    /** Look-ups of records before have been answered. */
+    void wake() {
+      if (scope.deferred != null) {
+        scope.deferred.advance();
+      }
+    }
+
+    /** No more records come: those that wait for others go on. */
+    void finish() {
+      if (scope.deferred != null) {
+        scope.deferred.flush();
+      }
     }
 
     /** Fills the change, or hands the record over to the handler of its errors. */

@@ -58,7 +58,7 @@ final class JoinNode extends Node {
   @Override
   void process(Change change) {
     if (!change.latest) {
-      scope.late(this);
+      scope.outOfOrder(this);
       return;
     }
     UnsafeRow row = other.get(change.key);

@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.KeyValueGroupedDataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.OutputMode;
@@ -42,17 +43,19 @@ public final class Kernel {
    * timestamp_ms (BIGINT), and headers if they are to be carried.
    */
   public static Dataset<Envelope> apply(List<Dataset<Row>> sources, String specJson) {
-    return apply(sources, specJson, null);
+    return apply(sources, specJson, null, null);
   }
 
   /**
    * The same, where sources in the format {@link OrderedKafka} are among them.
    *
    * @param horizon their option of this name
+   * @param keptStores what the stores of a fresh checkpoint begin with ({@link InitialState}); null: nothing
    */
   public static Dataset<Envelope> apply(
-      List<Dataset<Row>> sources, String specJson, String horizon) {
+      List<Dataset<Row>> sources, String specJson, String horizon, String keptStores) {
     Spec spec = Spec.parse(specJson);
+    Metrics.begin(spec);
     long inputCount = spec.sources().stream().map(Spec.Source::input).distinct().count();
     if (sources.isEmpty() || sources.size() != inputCount) {
       throw new IllegalArgumentException(
@@ -77,14 +80,27 @@ public final class Kernel {
       }
     }
     Dataset<Envelope> records = inputs.stream().reduce(Dataset::union).orElseThrow();
+    InitialState kept = topology.initialState(InitialState.parse(keptStores));
     for (Level level : topology.levels()) {
-      records =
-          records
-              .groupBy("grouping")
-              .as(Encoders.LONG(), ENVELOPE)
-              .transformWithState(level, TimeMode.None(), OutputMode.Update(), ENVELOPE);
+      records = through(level, records, kept.of(level.subtopologies()));
     }
     return records;
+  }
+
+  private static Dataset<Envelope> through(
+      Level level, Dataset<Envelope> records, Dataset<InitialEntry> kept) {
+    KeyValueGroupedDataset<Long, Envelope> grouped =
+        records.groupBy("grouping").as(Encoders.LONG(), ENVELOPE);
+    if (kept == null) {
+      return grouped.transformWithState(level, TimeMode.None(), OutputMode.Update(), ENVELOPE);
+    }
+    return grouped.transformWithState(
+        new LevelWithInitialState(level),
+        TimeMode.None(),
+        OutputMode.Update(),
+        kept.groupBy("grouping").as(Encoders.LONG(), InitialState.ENTRY),
+        ENVELOPE,
+        InitialState.ENTRY);
   }
 
   /** How many records of an application's sources could not be read since it was built. */

@@ -1,5 +1,6 @@
 package org.duolog.kernel;
 
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;
@@ -25,22 +26,40 @@ public final class Launcher {
       Dataset<Envelope> records, String specJson, Map<String, String> options)
       throws TimeoutException {
     Spec spec = Spec.parse(specJson);
+    return writing(records, spec, options).trigger(trigger(spec, options)).start();
+  }
+
+  /** A query that writes the envelopes for sinks, without its trigger. */
+  static DataStreamWriter<Envelope> writing(
+      Dataset<Envelope> records, Spec spec, Map<String, String> options) {
     checkShufflePartitions(records, spec);
     DataStreamWriter<Envelope> writer =
         records
             .writeStream()
             .outputMode("update")
             .option("checkpointLocation", required(options, "checkpointLocation"))
-            .trigger(trigger(spec, options))
             .foreach(
                 new Sink(
                     spec,
                     required(options, "checkpointLocation"),
-                    producerSettings(options)));
+                    producerSettings(options),
+                    onCluster(records, spec, options)));
     if (options.containsKey("queryName")) {
       writer = writer.queryName(options.get("queryName"));
     }
-    return writer.start();
+    return writer;
+  }
+
+  /** What tasks of other JVMs write results once with; null where they are in this one, or write at least once. */
+  private static ExecutorTransactions.Claim onCluster(
+      Dataset<Envelope> records, Spec spec, Map<String, String> options) {
+    Transactions transactions =
+        spec.exactlyOnce()
+            ? Transactions.of(Path.of(required(options, "checkpointLocation")))
+            : null;
+    return transactions == null
+        ? null
+        : transactions.handOut(records.sparkSession().sparkContext());
   }
 
   /** Closes the producers of this JVM; call it when no query runs any more. */

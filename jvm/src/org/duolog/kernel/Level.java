@@ -1,14 +1,20 @@
 package org.duolog.kernel;
 
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.TaskContext;
-import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl;
+import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.TTLConfig;
+import org.apache.spark.sql.streaming.StatefulProcessorHandle;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
+import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
@@ -27,40 +33,78 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private static final long serialVersionUID = 1L;
 
   private final String applicationId;
+  private final String run;
+  private final String launch;
   private final Map<Integer, SubTopology> subtopologies;
   private final Grouping grouping;
   private final ErrorHandlers handlers;
   private final boolean realTime;
   private final long cacheBytesMax;
+  private final Changelog changelog;
   private transient Scope scope;
   private transient Map<Long, Scope.Task> tasks;
+  private transient TaskContext context;
+  private transient Map<String, MapState<byte[], byte[]>> states;
 
   Level(
       String applicationId,
+      String run,
+      String launch,
       Map<Integer, SubTopology> subtopologies,
       Grouping grouping,
       ErrorHandlers handlers,
       boolean realTime,
-      long cacheBytesMax) {
+      long cacheBytesMax,
+      Changelog changelog) {
     this.applicationId = applicationId;
+    this.run = run;
+    this.launch = launch;
     this.subtopologies = subtopologies;
     this.grouping = grouping;
     this.handlers = handlers;
     this.realTime = realTime;
     this.cacheBytesMax = cacheBytesMax;
+    this.changelog = changelog;
   }
 
   /** Also called on the driver, which only wants to know the state's schemas. */
   @Override
   public void init(OutputMode outputMode, TimeMode timeMode) {
-    for (SubTopology subtopology : subtopologies.values()) {
-      for (Store store : subtopology.stores()) {
-        store.attach(
-            getHandle()
-                .getMapState(
-                    store.name(), Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));
-      }
+    states = new HashMap<>();
+    List<StoreSizes.Counted> counted = new ArrayList<>();
+    subtopologies.forEach(
+        (id, subtopology) -> {
+          for (Store store : subtopology.stores()) {
+            MapState<byte[], byte[]> state = state(getHandle(), store.name());
+            store.attach(changelog == null ? state : changelog.logged(store.name(), state));
+            states.put(store.name(), state);
+            if (state instanceof BytesMap map) {
+              counted.add(new StoreSizes.Counted(map, store.name(), id));
+            }
+          }
+        });
+    if (getHandle() instanceof StatefulProcessorHandleImpl handle) {
+      StoreSizes.countAtCommit(handle, run, grouping, counted);
     }
+  }
+
+  Set<Integer> subtopologies() {
+    return subtopologies.keySet();
+  }
+
+  /** Puts an entry into a store, before any record is handled. */
+  void put(InitialEntry entry) {
+    ImplicitGroupingKeyTracker.setImplicitKey(entry.getNumber());
+    try {
+      states.get(entry.getStore()).updateValue(entry.getKey(), entry.getValue());
+    } finally {
+      ImplicitGroupingKeyTracker.setImplicitKey(entry.getGrouping());
+    }
+  }
+
+  /** What Spark keeps of a store; who restores it declares it in the same way. */
+  static MapState<byte[], byte[]> state(StatefulProcessorHandle handle, String store) {
+    return BytesMap.of(handle, store);
   }
 
   @Override
@@ -76,15 +120,56 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
       open();
     }
     Scope.Task task =
-        tasks.computeIfAbsent(group, unused -> new Scope.Task(group, grouping.task(group)));
+        tasks.computeIfAbsent(group, unused -> task(group, id, subtopology));
     return new Run(subtopology, task, records);
+  }
+
+  private Scope.Task task(long group, int id, SubTopology subtopology) {
+    int number = grouping.task(group);
+    TaskCounts counts = Metrics.of(run).task(id + "_" + number);
+    ProcessorTask processors =
+        subtopology.hasProcessors() ? new ProcessorTask(session(id + "_" + number), isAgain()) : null;
+    return new Scope.Task(group, number, counts, subtopology.nodes(), processors);
+  }
+
+  /** Each Spark query has processes of its own: the one before it may have failed, and its last micro-batch comes again. */
+  private ProcessorWorkers.Session session(String task) {
+    return new ProcessorWorkers.Session(applicationId, launch == null ? run : run + " " + launch, task);
+  }
+
+  /** Whether Spark runs the task again, behind one whose processes know too much. */
+  private boolean isAgain() {
+    return context != null && (context.attemptNumber() > 0 || context.stageAttemptNumber() > 0);
   }
 
   @Override
   public void close() {
     if (scope != null) {
-      subtopologies.values().forEach(SubTopology::close);
       scope = null;
+      try {
+        subtopologies.values().forEach(SubTopology::close);
+      } finally {
+        if (context == null) {
+          endProcessors(false);
+        }
+      }
+    }
+  }
+
+  /** Spark closes what has come to its end alone; a task may fail before that, and behind it. */
+  private void taskEnds(TaskContext ended) {
+    try {
+      close();
+    } finally {
+      endProcessors(ended.isFailed() || ended.isInterrupted());
+    }
+  }
+
+  private void endProcessors(boolean failed) {
+    for (Scope.Task task : tasks.values()) {
+      if (task.processors != null) {
+        task.processors.close(failed);
+      }
     }
   }
 
@@ -92,6 +177,16 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     scope = new Scope(grouping, handlers, realTime, cacheBytesMax);
     scope.gate = realTime ? TableGate.of(applicationId) : null;
     tasks = new HashMap<>();
+    if (changelog != null) {
+      changelog.open(scope);
+    }
+    if (context != TaskContext.get()) {
+      context = TaskContext.get();
+      if (context != null) {
+        TaskCompletionListener ends = this::taskEnds;
+        context.addTaskCompletionListener(ends);
+      }
+    }
     int partition = TaskContext.getPartitionId();
     subtopologies.values().forEach(subtopology -> subtopology.open(scope, partition));
   }
@@ -117,13 +212,22 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
         start();
       }
       while (scope.outputs.isEmpty()) {
-        if (scope.goOn()) {
-          scope.release();
+        if (scope.goOn() || subtopology.punctuate()) {
+          done();
         } else if (finished) {
-          break;
+          if (scope.deferred == null) {
+            break;
+          }
+          scope.deferred.flush();
+          boolean isDue = subtopology.hasDue();
+          if (scope.outputs.isEmpty() && !isDue) {
+            break;
+          }
         } else if (records.hasNext()) {
-          subtopology.process(records.next());
-          scope.release();
+          Envelope record = records.next();
+          task.counts.observe(record.ts());
+          subtopology.process(record);
+          done();
         } else {
           finish();
         }
@@ -136,9 +240,16 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
       return hasNext() ? scope.outputs.poll() : Iterator.<Envelope>empty().next();
     }
 
+    private void done() {
+      scope.release();
+      if (scope.deferred != null) {
+        scope.deferred.recordDone();
+      }
+    }
+
     private void start() {
       scope.enter(task);
-      subtopology.select(task.grouping);
+      subtopology.select(task);
       records =
           realTime
               ? unordered
@@ -147,7 +258,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
 
     private void finish() {
       finished = realTime || !subtopology.finish(finishing++);
-      scope.release();
+      done();
     }
   }
 }

@@ -9,7 +9,6 @@ import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.ChecksumFs;
 import org.apache.hadoop.fs.DelegateToFileSystem;
@@ -69,9 +68,6 @@ public final class LocalFiles extends LocalFileSystem {
   }
 
   private static final class Raw extends RawLocalFileSystem {
-    /** The logs whose entries make a micro-batch planned, and done. */
-    private static final Set<String> LOGS = Set.of("offsets", "commits");
-
     @Override
     protected OutputStream createOutputStream(Path path, boolean append) throws IOException {
       ensureOwned(path);
@@ -94,19 +90,8 @@ public final class LocalFiles extends LocalFileSystem {
         Unsynced.sync(local(to).getParent());
         return renamed;
       }
-      boolean isEntry = LOGS.contains(to.getParent().getName());
-      if (isEntry) {
-        checkpoint.unsynced().sync();
-      }
-      // Last, as little time as can be before the rename.
-      checkpoint.ensureOwned();
-      boolean renamed = super.rename(from, to);
-      checkpoint.unsynced().remove(local(from));
-      written(checkpoint, local(to));
-      if (isEntry) {
-        checkpoint.unsynced().sync();
-      }
-      return renamed;
+      return EntryRename.through(
+          checkpoint, local(from), local(to), () -> super.rename(from, to));
     }
 
     @Override
@@ -199,7 +184,7 @@ public final class LocalFiles extends LocalFileSystem {
 
     /** Without a cause: the innermost one is what people are told. */
     NotWrittenException(java.nio.file.Path path, Throwable e) {
-      super("cannot write " + path + ": " + reason(e));
+      super("cannot write " + Remote.text(path) + ": " + reason(e));
       addSuppressed(e);
     }
 

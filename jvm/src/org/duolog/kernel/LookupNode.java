@@ -61,6 +61,7 @@ final class LookupNode extends Node {
   @Override
   void process(Change change) {
     if (change.value == null) {
+      counts.drop(NodeCounts.Reason.NULL_VALUE);
       return;
     }
     UnsafeRow key = keys == null ? change.key : computedKey(change);
@@ -69,6 +70,8 @@ final class LookupNode extends Node {
       UnsafeRow joined =
           values.apply(operands.of(change.key, change.value, right, change.ts));
       forward(out.set(change.key, joined, null, change));
+    } else if (key == null) {
+      counts.drop(NodeCounts.Reason.NULL_KEY);
     }
   }
 

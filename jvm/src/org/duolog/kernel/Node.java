@@ -23,6 +23,9 @@ abstract class Node implements Serializable {
   /** The running task; set while open. */
   protected transient Scope scope;
 
+  /** What it has done for the running task; of nobody until a task is told. */
+  protected transient NodeCounts counts;
+
   /** What this node hands on; one instance, filled again and again. */
   protected transient Change out;
 
@@ -45,6 +48,7 @@ abstract class Node implements Serializable {
   void open(Scope scope, int partition) {
     this.scope = scope;
     this.out = new Change();
+    this.counts = new NodeCounts();
     for (Program program : programs) {
       program.open(partition);
     }
@@ -84,6 +88,7 @@ abstract class Node implements Serializable {
   }
 
   protected final void forward(Change change) {
+    counts.forward();
     for (Node child : children) {
       scope.run(child, change);
     }

@@ -50,7 +50,7 @@ final class NumberNode extends Node {
   @Override
   void process(Change change) {
     if (!change.latest) {
-      scope.late(this);
+      scope.outOfOrder(this);
       return;
     }
     number.setLong(0, counter.next());

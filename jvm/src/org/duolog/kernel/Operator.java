@@ -17,6 +17,7 @@ interface Operator {
       Map.ofEntries(
           Map.entry("filter", Filter.class),
           Map.entry("project", Project.class),
+          Map.entry("python", Python.class),
           Map.entry("select_key", SelectKey.class),
           Map.entry("explode", Explode.class),
           Map.entry("split", Split.class),
@@ -42,6 +43,9 @@ interface Operator {
           Map.entry("sliding_fold", SlidingFold.class),
           Map.entry("suppress", Suppress.class),
           Map.entry("idle", Idle.class),
+          Map.entry("process", ProcessorOperators.Process.class),
+          Map.entry("process_output", ProcessorOperators.ProcessOutput.class),
+          Map.entry("punctuate", ProcessorOperators.Punctuate.class),
           Map.entry("route", RouteOperator.class),
           Map.entry("sink", Sink.class));
 
@@ -90,6 +94,31 @@ interface Operator {
       List<String> values)
       implements Operator {
     public Project {
+      children = Spec.orEmpty(children);
+      keyTypes = Spec.orEmpty(keyTypes);
+      valueTypes = Spec.orEmpty(valueTypes);
+      values = Spec.orEmpty(values);
+    }
+  }
+
+  /**
+   * Calls a function in Python with records of a stream, many at once, and computes a new value.
+   *
+   * @param function its name in the spec
+   * @param arguments bytes of JSON
+   * @param values see what it gives as r0, bytes of JSON
+   */
+  record Python(
+      String name,
+      List<Integer> children,
+      List<String> keyTypes,
+      List<String> valueTypes,
+      boolean table,
+      String function,
+      String arguments,
+      List<String> values)
+      implements Operator {
+    public Python {
       children = Spec.orEmpty(children);
       keyTypes = Spec.orEmpty(keyTypes);
       valueTypes = Spec.orEmpty(valueTypes);

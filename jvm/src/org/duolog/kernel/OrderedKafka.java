@@ -22,7 +22,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * be read with either. Further ones: {@code horizon}, a name that the sources of one query share;
  * {@code horizon.table}, whether a record goes before those of other topics with its timestamp;
  * {@code horizon.global}, whether it is a global table; {@code horizon.input}, which of the
- * query's sources it is; {@code horizon.start}, where the first micro-batch begins, as Spark writes offsets, if not at the
+ * query's sources it is; {@code horizon.until}, where it is to be read no further; {@code horizon.start}, where the first micro-batch begins, as Spark writes offsets, if not at the
  * first records.
  *
  * <p>Threads: the driver's. Named to Spark as the format of a stream, so it has a public constructor.

@@ -1,8 +1,10 @@
 package org.duolog.kernel;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -26,6 +28,7 @@ final class OrderedStream
   private final Horizon horizon;
   private final LostRecords lost;
   private final Ways.Way way;
+  private final Map<TopicPartition, Long> until;
 
   OrderedStream(
       MicroBatchStream kafka, CaseInsensitiveStringMap options, Horizon horizon, Ways.Way way) {
@@ -34,6 +37,8 @@ final class OrderedStream
     this.options = options;
     this.horizon = horizon;
     this.lost = new LostRecords(options);
+    String last = options.get("horizon.until");
+    this.until = last == null ? null : Horizon.read(last);
     horizon.add(this);
   }
 
@@ -64,12 +69,31 @@ final class OrderedStream
 
   /** Where a micro-batch from {@code start} on ends at most, by the number of its records. */
   Offset boundedEnd(Offset start) {
-    return admission().latestOffset(start, getDefaultReadLimit());
+    return notBeyond(start, admission().latestOffset(start, getDefaultReadLimit()));
   }
 
   /** Where the topic ended when {@link #boundedEnd} was asked; null where it has no partition. */
   Offset available() {
-    return admission().reportLatestOffset();
+    return notBeyond(null, admission().reportLatestOffset());
+  }
+
+  /** Up to where it is to be read at all; partitions of which nothing is said are left as they are. */
+  private Offset notBeyond(Offset start, Offset end) {
+    if (until == null || end == null) {
+      return end;
+    }
+    Map<TopicPartition, Long> begins = start == null ? Map.of() : Horizon.read(start.json());
+    Map<TopicPartition, Long> ends = new HashMap<>();
+    Horizon.read(end.json())
+        .forEach(
+            (partition, at) -> {
+              Long last = until.getOrDefault(partition, begins.get(partition));
+              if (last != null) {
+                // Where it begins behind that, nothing is read.
+                ends.put(partition, Math.max(Math.min(at, last), begins.getOrDefault(partition, 0L)));
+              }
+            });
+    return deserializeOffset(Horizon.write(ends));
   }
 
   @Override

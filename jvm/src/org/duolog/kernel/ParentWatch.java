@@ -20,6 +20,7 @@ public final class ParentWatch {
   private static final int STATUS = 137;
 
   private static volatile boolean ended;
+  private static volatile long startedBy = ProcessHandle.current().pid();
 
   private ParentWatch() {}
 
@@ -28,8 +29,14 @@ public final class ParentWatch {
     ended = true;
   }
 
+  /** The process that a person stops: the one that has started this JVM, where it has said so; else the JVM. */
+  static long ofUser() {
+    return startedBy;
+  }
+
   /** Halts this JVM when {@code parent} is not its parent, from now on. */
   public static void begin(long parent) {
+    startedBy = parent;
     Thread thread =
         new Thread(
             () -> {

@@ -2,14 +2,16 @@ package org.duolog.kernel;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkEnv;
 
 /**
  * Records that tasks of this JVM print, until the process that started it fetches them. What there is
- * no room for is counted. Threads: any.
+ * no room for is counted. An executor of a cluster, which nobody asks, writes them to its own standard output. Threads: any.
  */
 public final class Prints {
   private static final int WAITING_MAX = 10_000;
@@ -34,11 +36,20 @@ public final class Prints {
   }
 
   synchronized void add(String label, long ts, String key, String value) {
+    if (isExecutor()) {
+      System.out.printf("[%s] %s %s %s%n", label, Instant.ofEpochMilli(ts), key, value);
+      return;
+    }
     if (waiting.size() < WAITING_MAX) {
       waiting.add(new Line(label, ts, key, value));
     } else {
       leftOut++;
     }
+  }
+
+  private static boolean isExecutor() {
+    SparkEnv spark = SparkEnv.get();
+    return spark != null && !spark.executorId().equals("driver");
   }
 
   /**

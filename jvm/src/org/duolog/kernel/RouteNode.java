@@ -122,6 +122,7 @@ final class RouteNode extends Node {
   private void send(UnsafeRow key, UnsafeRow value, UnsafeRow old, Change of) {
     int task = task(key, value, of);
     Envelope envelope = Envelope.toEdge(edge, key, value, old, of, scope.origin);
+    counts.forward();
     scope.emit(subtopology, task, rekeyed, envelope);
   }
 

@@ -40,6 +40,12 @@ final class Scope {
   /** How records reach their tasks without a shuffle; null where they do not. */
   Direct direct;
 
+  /** Where records wait for others, to be taken together; null where they do not. */
+  Deferred deferred;
+
+  /** Whether who reads the records of this task asks for what has been answered meanwhile. */
+  boolean isAsked;
+
   private final Grouping grouping;
   private final ErrorHandlers handlers;
   private final Turns turns;
@@ -74,10 +80,27 @@ final class Scope {
     turns.reset();
   }
 
+  /** Where what is going on stands, to go on with it later: a record waits, with so many bytes. */
+  Place place(int bytes) {
+    return new Place(source, partition, position, origin, record, deferred.waits(bytes));
+  }
+
+  /** Goes on with what was left at a place. */
+  void goOn(Place place) {
+    tellNotes();
+    source = place.source;
+    partition = place.partition;
+    position = place.position;
+    origin = place.origin;
+    record = place.record;
+    deferred.goOn(place.turn);
+  }
+
   /** Has a node process a change, or hands the record over to the handler of its errors. */
   void run(Node node, Change change) {
     Change before = current;
     current = change;
+    node.counts.process();
     try {
       node.process(change);
     } catch (RecordException e) {
@@ -102,12 +125,34 @@ final class Scope {
 
   /** A record has come to a node too late for a window. */
   void late(Node node) {
+    node.counts.drop(NodeCounts.Reason.LATE);
     handlers.late(node.name());
+  }
+
+  /** A node takes no version of a row that is not its latest. */
+  void outOfOrder(Node node) {
+    node.counts.drop(NodeCounts.Reason.OUT_OF_ORDER);
+    handlers.late(node.name());
+  }
+
+  /** A record has come to a node that takes none without a key, or none without a value. */
+  void drop(Node node, Change change) {
+    node.counts.drop(
+        change.key == null ? NodeCounts.Reason.NULL_KEY : NodeCounts.Reason.NULL_VALUE);
   }
 
   /** The record has failed at a node; returns if the query goes on without it. */
   void failed(Node node, Change change, RecordException e) {
+    node.counts.drop(NodeCounts.Reason.ERROR);
     handle(node.stage(), change.headers, node.name(), (Exception) e.getCause());
+  }
+
+  /** A function has given null because it has failed, and the record goes on. */
+  void noted(String at, String why) {
+    Envelope entry = handlers.noted(origin, at, why);
+    if (entry != null) {
+      emitToSink(entry);
+    }
   }
 
   /** The current record has failed; what is left of it is its dead letter. */
@@ -122,6 +167,11 @@ final class Scope {
     if (deadLetter != null) {
       emitToSink(deadLetter);
     }
+  }
+
+  /** The number of the running task, among those of its sub-topology. */
+  int taskNumber() {
+    return task.number;
   }
 
   /** The grouping value of the running task; 0 at the ingress. */
@@ -147,7 +197,9 @@ final class Scope {
       direct.check(partition, subtopology, target);
     }
     envelope.setGrouping(grouping.of(subtopology, target));
-    if (later) {
+    if (deferred != null) {
+      hold(envelope, later);
+    } else if (later) {
       rekeyed.add(envelope);
     } else {
       send(envelope);
@@ -168,8 +220,16 @@ final class Scope {
     send(envelope);
   }
 
+  /** Tells why calls in expressions have given null for the current record, before another one goes on. */
+  void tellNotes() {
+    for (String why : PythonFunction.takeNotes()) {
+      noted("", why);
+    }
+  }
+
   /** A record is done: sends what it caused under new keys. */
   void release() {
+    tellNotes();
     for (Envelope envelope; (envelope = rekeyed.poll()) != null; ) {
       send(envelope);
     }
@@ -202,11 +262,29 @@ final class Scope {
   }
 
   private void send(Envelope envelope) {
-    if (task == null) {
-      int turn = turns.of(grouping.slot(envelope.getGrouping()), envelope.edge());
-      envelope.stamp(source, position, turn);
+    if (deferred != null) {
+      hold(envelope, false);
     } else {
-      envelope.stamp(source, task.sequence++, 0);
+      envelope.stamp(source, position, 0);
+      leave(envelope);
+    }
+  }
+
+  private void hold(Envelope envelope, boolean last) {
+    envelope.stamp(source, position, 0);
+    deferred.hold(envelope, last);
+  }
+
+  /** It is the turn of what was stamped with its place. */
+  void leave(Envelope envelope) {
+    if (task != null) {
+      envelope.stamp(task.number, task.sequence++, 0);
+    } else {
+      if (deferred != null) {
+        turns.begin(envelope.source(), envelope.position());
+      }
+      int turn = turns.of(grouping.slot(envelope.getGrouping()), envelope.edge());
+      envelope.stamp(envelope.source(), envelope.position(), turn);
     }
     outputs.add(envelope);
   }
@@ -218,6 +296,8 @@ final class Scope {
   private static final class Turns {
     private final int[] turn;
     private final int[] last;
+    private int lastSource = -1;
+    private long lastPosition = -1;
 
     Turns(int targets) {
       turn = new int[targets];
@@ -229,6 +309,15 @@ final class Scope {
       Arrays.fill(last, Integer.MIN_VALUE);
     }
 
+    /** Begins anew where another record begins. */
+    void begin(int source, long position) {
+      if (source != lastSource || position != lastPosition) {
+        reset();
+        lastSource = source;
+        lastPosition = position;
+      }
+    }
+
     int of(int target, int edge) {
       if (edge <= last[target]) {
         turn[target]++;
@@ -238,6 +327,10 @@ final class Scope {
     }
   }
 
+  /** Where a record stood; `turn` is its place in the order of all that wait. */
+  record Place(
+      int source, int partition, long position, byte[] origin, SourceRecord record, int[] turn) {}
+
   /** What a record left for later. */
   private record Later(BooleanSupplier steps, byte[] origin) {}
 
@@ -245,11 +338,32 @@ final class Scope {
   static final class Task {
     final long grouping;
     final int number;
+    final TaskCounts counts;
+    private final NodeCounts[] ofNodes;
+
+    /** Its processors; null where it has none. */
+    final ProcessorTask processors;
+
     private long sequence;
 
-    Task(long grouping, int number) {
+    /** @param nodes of its sub-topology */
+    Task(
+        long grouping, int number, TaskCounts counts, Node[] nodes, ProcessorTask processors) {
+      this.processors = processors;
       this.grouping = grouping;
       this.number = number;
+      this.counts = counts;
+      this.ofNodes = new NodeCounts[nodes.length];
+      for (int i = 0; i < nodes.length; i++) {
+        ofNodes[i] = counts.node(nodes[i].name());
+      }
+    }
+
+    /** What nodes count from here on is this task's. */
+    void counted(Node[] nodes) {
+      for (int i = 0; i < nodes.length; i++) {
+        nodes[i].counts = ofNodes[i];
+      }
     }
   }
 }

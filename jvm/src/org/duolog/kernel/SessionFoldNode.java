@@ -73,6 +73,7 @@ final class SessionFoldNode extends AggregatingNode {
   @Override
   void process(Change change) {
     if (change.key == null || change.value == null) {
+      scope.drop(this, change);
       return;
     }
     rows.observe(change.ts);

@@ -8,17 +8,25 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.InvalidPartitionsException;
 import org.apache.kafka.common.errors.RecordBatchTooLargeException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.record.AbstractRecords;
+import org.apache.kafka.common.record.CompressionType;
+import org.apache.kafka.common.record.RecordBatch;
 import org.apache.kafka.common.utils.Utils;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.ForeachWriter;
 
 /**
- * Writes envelopes to their sink topics: at least once, in order within a Spark partition.
+ * Writes envelopes to their sink topics, in order within a Spark partition: at least once, or exactly once in the
+ * {@link Transactions} of the application.
  *
  * <p>Spark's own Kafka sink has no timestamp column and would stamp records with the wall clock. Tasks
  * share their {@link Producers}. A record that the broker refuses
@@ -33,49 +41,110 @@ import org.apache.spark.sql.ForeachWriter;
 final class Sink extends ForeachWriter<Envelope> {
   private static final long serialVersionUID = 1L;
 
+  /** Kafka's default of {@code max.request.size}. */
+  private static final int REQUEST_BYTES_MAX = 1 << 20;
+
+  private static final int CLOCK_EVERY = 32;
+
   private final String applicationId;
+  private final String run;
   private final String checkpointLocation;
+  private final Checkpoint.Claim claim;
+  private final ExecutorTransactions.Claim onCluster;
   private final String[] topics;
   private final int[] windowBytes;
   private final boolean[] isCall;
+  private final boolean[] isChangelog;
   private final ErrorHandlers handlers;
   private final HashMap<String, Object> producerConfig;
+  private final boolean exactlyOnce;
+  private final int requestBytesMax;
+  private final boolean realTime;
   private transient Producers.Shared shared;
+  private transient EpochWriter transactions;
+  private transient KafkaProducer<byte[], byte[]> producer;
+  private transient long epoch;
+  private transient boolean begun;
   private transient Queue<Refused> refused;
   private transient Metrics metrics;
+  private transient Map<String, SinkCounts> counts;
+  private transient int sparkPartition;
+  private transient long now;
+  private transient long written;
   private transient Checkpoint checkpoint;
   private transient Calls calls;
   private transient Calls.Task task;
 
   /**
-   * @param checkpointLocation asked whether this JVM still owns it, where it ever did
+   * @param checkpointLocation of which tasks ask whether this JVM still owns it, where it does now
    * @param settings of the producer; the rest has defaults that suit the mode
+   * @param onCluster where tasks of other JVMs are to write each result once; else null
    */
-  Sink(Spec spec, String checkpointLocation, Map<String, String> settings) {
+  Sink(
+      Spec spec,
+      String checkpointLocation,
+      Map<String, String> settings,
+      ExecutorTransactions.Claim onCluster) {
+    this.onCluster = onCluster;
     this.applicationId = spec.applicationId();
     this.checkpointLocation = checkpointLocation;
+    this.run = Metrics.runOf(spec);
+    this.realTime = spec.realTime();
+    this.claim = Checkpoint.Claim.on(Path.of(checkpointLocation));
     this.topics = spec.sinks().stream().map(Spec.Output::topic).toArray(String[]::new);
     this.windowBytes = spec.sinks().stream().mapToInt(Spec.Output::windowBytes).toArray();
     this.isCall = new boolean[topics.length];
-    spec.sinks().forEach(sink -> isCall[sink.id()] = sink.call());
+    this.isChangelog = new boolean[topics.length];
+    for (Spec.Output sink : spec.sinks()) {
+      isCall[sink.id()] = sink.call();
+      isChangelog[sink.id()] = sink.store() != null;
+    }
     this.handlers = new ErrorHandlers(spec);
-    boolean realTime = spec.realTime();
+    exactlyOnce = spec.exactlyOnce();
     producerConfig = new HashMap<>();
     producerConfig.put("linger.ms", realTime ? "0" : "50");
     producerConfig.put("batch.size", realTime ? "65536" : "262144");
     producerConfig.put("acks", "all");
     producerConfig.putAll(settings);
+    requestBytesMax =
+        Integer.parseInt(
+            String.valueOf(
+                producerConfig.getOrDefault(
+                    ProducerConfig.MAX_REQUEST_SIZE_CONFIG, REQUEST_BYTES_MAX)));
   }
 
   @Override
   public boolean open(long partition, long epoch) {
+    Points.at("sink.open");
     refused = new ConcurrentLinkedQueue<>();
-    metrics = Metrics.of(applicationId);
-    checkpoint = Checkpoint.of(Path.of(checkpointLocation));
-    shared = Producers.take(producerConfig);
+    metrics = Metrics.of(run);
+    counts = new HashMap<>();
+    sparkPartition = (int) partition;
+    checkpoint = claim == null ? null : claim.ask();
+    if (exactlyOnce) {
+      openExactlyOnce(epoch);
+    } else {
+      shared = Producers.take(producerConfig);
+      producer = shared.producer;
+    }
     calls = Calls.of(applicationId);
     task = new Calls.Task(handlers);
     return true;
+  }
+
+  private void openExactlyOnce(long epoch) {
+    TaskContext context = TaskContext.get();
+    if (context.attemptNumber() > 0 || context.stageAttemptNumber() > 0) {
+      throw new EpochBroken("a task was run twice in one epoch", null);
+    }
+    transactions =
+        onCluster == null ? Transactions.of(Path.of(checkpointLocation)) : onCluster.here();
+    if (transactions == null) {
+      throw new IllegalStateException("transactions are not open in this JVM");
+    }
+    producer = transactions.producer();
+    this.epoch = epoch;
+    begun = false;
   }
 
   @Override
@@ -101,29 +170,76 @@ final class Sink extends ForeachWriter<Envelope> {
   }
 
   private void send(Envelope record) {
+    Points.at("sink.send");
     ProducerRecord<byte[], byte[]> produced = produced(record, topics, partition(record));
-    InvalidPartitionsException nowhere = nowhere(record, produced);
-    if (nowhere != null) {
-      refused.add(new Refused(record, produced.topic(), nowhere));
+    ApiException refusal = refusal(record, produced);
+    if (refusal != null) {
+      refused.add(new Refused(record, produced.topic(), refusal, true));
       return;
     }
-    shared.producer.send(
-        produced,
-        (metadata, error) -> {
-          if (error != null) {
-            refused.add(new Refused(record, produced.topic(), error));
-          }
-        });
-    metrics.recordsOut.increment();
+    if (exactlyOnce && !begun) {
+      transactions.begin(epoch);
+      begun = true;
+    }
+    try {
+      producer.send(
+          produced,
+          (metadata, error) -> {
+            if (error != null) {
+              refused.add(new Refused(record, produced.topic(), error, false));
+            }
+          });
+    } catch (KafkaException e) {
+      throw transactions == null ? e : transactions.failure(e);
+    }
+    if (!isOfChangelog(record)) {
+      count(produced);
+    }
   }
 
-  /** Says that a record chose a partition that is not there: the producer would wait a minute for it to come. */
-  private InvalidPartitionsException nowhere(
-      Envelope record, ProducerRecord<byte[], byte[]> produced) {
-    if (record.partition() == Envelope.ANY_PARTITION) {
-      return null;
+  private boolean isOfChangelog(Envelope record) {
+    return record.topic() == null && isChangelog[record.sink()];
+  }
+
+  private void count(ProducerRecord<byte[], byte[]> record) {
+    metrics.recordsOut.increment();
+    // In a micro-batch ages are seconds, and asking for the time is not free.
+    if (realTime || written++ % CLOCK_EVERY == 0) {
+      now = System.currentTimeMillis();
     }
-    int last = shared.producer.partitionsFor(produced.topic()).size() - 1;
+    counts
+        .computeIfAbsent(record.topic(), topic -> metrics.sink(topic, sparkPartition))
+        .write(length(record.key()) + length(record.value()), now - record.timestamp());
+  }
+
+  private static int length(byte[] bytes) {
+    return bytes == null ? 0 : bytes.length;
+  }
+
+  /**
+   * Says why a record need not be given to the producer: one that chose a partition that is not there, for which the
+   * producer would wait a minute; and in a transaction one that is too large, as the producer would end the transaction.
+   */
+  private ApiException refusal(Envelope record, ProducerRecord<byte[], byte[]> produced) {
+    if (exactlyOnce) {
+      int bytes =
+          AbstractRecords.estimateSizeInBytesUpperBound(
+              RecordBatch.CURRENT_MAGIC_VALUE,
+              CompressionType.NONE,
+              produced.key(),
+              produced.value(),
+              produced.headers().toArray());
+      if (bytes > requestBytesMax) {
+        return new RecordTooLargeException(
+            String.format(
+                "it has %d bytes when written, max.request.size is %d", bytes, requestBytesMax));
+      }
+    }
+    return record.partition() == Envelope.ANY_PARTITION ? null : nowhere(produced);
+  }
+
+  private InvalidPartitionsException nowhere(ProducerRecord<byte[], byte[]> produced) {
+    int last = producer.partitionsFor(produced.topic()).size() - 1;
     return produced.partition() <= last
         ? null
         : new InvalidPartitionsException(
@@ -135,6 +251,9 @@ final class Sink extends ForeachWriter<Envelope> {
     for (Refused next = refused.poll(); next != null; next = refused.poll()) {
       Exception error = next.error;
       String at = "topic \"" + next.topic + "\"";
+      if (exactlyOnce && !next.here) {
+        throw broken(error, at);
+      }
       if (!(error instanceof ApiException) || error instanceof RetriableException) {
         Producers.retire(shared);
         String what = "cannot write to " + at + ": " + error.getMessage();
@@ -147,8 +266,26 @@ final class Sink extends ForeachWriter<Envelope> {
     }
   }
 
+  /** What a transaction ends with that a broker has refused a record of. */
+  private RuntimeException broken(Exception error, String at) {
+    RuntimeException failed =
+        new IllegalStateException("cannot write to " + at + ": " + error.getMessage(), error);
+    RuntimeException meaning = transactions.failure(failed);
+    boolean isOfTheRecord =
+        error instanceof ApiException && !(error instanceof RetriableException);
+    return meaning == failed && isOfTheRecord
+        ? new RecordFailed(
+            "a transaction cannot leave out a record that " + at + " refuses: " + error.getMessage(),
+            error)
+        : meaning;
+  }
+
   /** What is written in the place of a refused record; null where that is nothing. */
   private Envelope deadLetter(Envelope refused, String at, Exception error) {
+    if (isOfChangelog(refused)) {
+      // A state that its changelog does not have could not come back: no handler may pass it over.
+      throw new RecordFailed("cannot write a change of a store to " + at + ": " + error, error);
+    }
     if (!handlers.isDeadLetter(refused)) {
       byte[] headers = refused.headers();
       return handlers.handle(
@@ -176,7 +313,7 @@ final class Sink extends ForeachWriter<Envelope> {
     }
     byte[] key = record.key();
     byte[] inner = Arrays.copyOf(key, key.length - windowBytes[record.sink()]);
-    int partitions = shared.producer.partitionsFor(topics[record.sink()]).size();
+    int partitions = producer.partitionsFor(topics[record.sink()]).size();
     return Utils.toPositive(Utils.murmur2(inner)) % partitions;
   }
 
@@ -203,24 +340,31 @@ final class Sink extends ForeachWriter<Envelope> {
   /** Waits for all calls and acknowledgements, unless the task has failed already. */
   @Override
   public void close(Throwable error) {
-    if (shared == null) {
+    if (producer == null) {
       return;
     }
     try {
       if (error == null) {
         calls.await(task);
         sendDeadLetters();
-        shared.producer.flush();
+        producer.flush();
         while (!refused.isEmpty()) {
           ensureOwned();
           handleRefused();
-          shared.producer.flush();
+          producer.flush();
         }
         ensureOwned();
+        Points.at("sink.written");
+        if (begun && transactions instanceof ExecutorTransactions here) {
+          onCluster.tell(epoch, here.id());
+        }
       }
     } finally {
-      Producers.give(shared);
-      shared = null;
+      if (shared != null) {
+        Producers.give(shared);
+        shared = null;
+      }
+      producer = null;
     }
   }
 
@@ -235,6 +379,6 @@ final class Sink extends ForeachWriter<Envelope> {
     }
   }
 
-  /** A record that the producer or the broker does not take. */
-  private record Refused(Envelope record, String topic, Exception error) {}
+  /** A record that the producer or the broker does not take; {@code here}: that was not given to the producer. */
+  private record Refused(Envelope record, String topic, Exception error, boolean here) {}
 }

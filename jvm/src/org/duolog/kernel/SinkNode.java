@@ -59,11 +59,12 @@ final class SinkNode extends Node {
 
   /** The partition that was chosen; whether there is one that large, the producer knows. */
   private static int partition(UnsafeRow aim) {
-    int chosen = aim.getInt(PARTITION);
-    if (chosen < 0) {
+    // Of 64 bits, as it may have: cut to 32 it would be the number of another partition.
+    long chosen = aim.getLong(PARTITION);
+    if (chosen < 0 || chosen > Integer.MAX_VALUE) {
       throw new RecordException(new IllegalArgumentException("the partition is " + chosen));
     }
-    return chosen;
+    return (int) chosen;
   }
 
   @Override
@@ -83,6 +84,7 @@ final class SinkNode extends Node {
       topic = aim.isNullAt(TOPIC) ? null : aim.getUTF8String(TOPIC);
       partition = aim.isNullAt(PARTITION) ? Envelope.ANY_PARTITION : partition(aim);
     }
+    counts.forward();
     scope.emitToSink(
         Envelope.toSink(
             sink, key, value, change.ts, change.headers, scope.origin, topic, partition));

@@ -83,6 +83,7 @@ final class SlidingFoldNode extends AggregatingNode {
   @Override
   void process(Change change) {
     if (change.key == null || change.value == null) {
+      scope.drop(this, change);
       return;
     }
     rows.observe(change.ts);

@@ -20,7 +20,9 @@ record Spec(
     int shufflePartitions,
     boolean realTime,
     boolean direct,
+    boolean exactlyOnce,
     long cacheBytesMax,
+    int generation,
     List<Source> sources,
     Source ticks,
     List<Edge> edges,
@@ -28,7 +30,11 @@ record Spec(
     Map<Integer, Operator> nodes,
     List<String> stores,
     List<Output> sinks,
-    Errors errors) {
+    Errors errors,
+    List<Function> functions,
+    Python python,
+    String run,
+    String launch) {
 
   private static final ObjectMapper MAPPER =
       new ObjectMapper().setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE);
@@ -43,6 +49,7 @@ record Spec(
     levels = orEmpty(levels);
     stores = orEmpty(stores);
     sinks = orEmpty(sinks);
+    functions = orEmpty(functions);
     nodes = nodes == null ? Map.of() : nodes;
     errors = errors == null ? new Errors(null, null, null, null, null, false, false) : errors;
     if (tasks < 1 || shufflePartitions < 1) {
@@ -172,6 +179,22 @@ record Spec(
    * @param windowBytes how many bytes at the end of its keys are a window, which does not choose the
    *     partition; 0 for most
    * @param call whether it is no topic: its records are for a function, whose name stands in its place
+   * @param store whose changelog it is; null of all others
    */
-  record Output(int id, String topic, int windowBytes, boolean call) {}
+  record Output(int id, String topic, int windowBytes, boolean call, String store) {}
+
+  /**
+   * A function in Python, called by its name in expressions.
+   *
+   * @param told how people know it
+   * @param id another one for other code
+   * @param body what Python has pickled, in base64
+   * @param timeoutMs how long one record may take; null: as of all
+   * @param lookups how many of its calls may be under way at once; null: one is done before the next
+   */
+  record Function(
+      String name, String told, String id, byte[] body, Long timeoutMs, Integer lookups) {}
+
+  /** How Python is started for functions, and how long one record may take. */
+  record Python(PythonWorkers.Command command, long timeoutMs) {}
 }

@@ -52,6 +52,7 @@ final class SplitNode extends Node {
       branch++;
     }
     if (childOf[branch] != NOBODY) {
+      counts.forward();
       scope.run(children()[childOf[branch]], change);
     }
   }

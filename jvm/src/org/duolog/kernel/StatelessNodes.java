@@ -19,6 +19,23 @@ record StatelessNodes(Binding binding) {
     return new ProjectNode(values, of.table(), of.keyTypes().size(), of.valueTypes().size());
   }
 
+  Node python(String owner, Operator.Python of) {
+    StructType layout = Binder.withTs(Binder.with(Binding.record(of), "r", List.of("BINARY")));
+    return new PythonNode(
+        PythonFunction.of(binding.spec().applicationId(), of.function()),
+        binding.bind(owner, Binding.input(of), List.of(of.arguments())),
+        binding.computed(owner, layout, of.values(), of),
+        of.keyTypes().size(),
+        of.valueTypes().size());
+  }
+
+  Node processOutput(String owner, ProcessorOperators.ProcessOutput of) {
+    return new ProcessOutputNode(
+        of.output(),
+        binding.typed(owner, Binding.input(of), of.keys(), of.keyColumns()),
+        binding.typed(owner, Binding.input(of), of.values(), of.valueColumns()));
+  }
+
   Node selectKey(String owner, Operator.SelectKey of) {
     List<String> types = binding.child(owner, of).keyTypes();
     Program keys = binding.typed(owner, Binding.input(of), of.keys(), types);
@@ -99,7 +116,7 @@ record StatelessNodes(Binding binding) {
     }
     List<String> target =
         List.of(Binding.orElse(of.topic(), "NULL"), Binding.orElse(of.partition(), "NULL"));
-    return binding.typed(owner, Binding.input(of), target, List.of("STRING", "INT"));
+    return binding.typed(owner, Binding.input(of), target, List.of("STRING", "BIGINT"));
   }
 
   Node route(String owner, RouteOperator of) {

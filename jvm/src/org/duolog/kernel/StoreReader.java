@@ -34,6 +34,7 @@ import org.apache.spark.sql.types.StructType;
 public final class StoreReader implements Serializable, MapPartitionsFunction<Row, Row> {
   private static final long serialVersionUID = 1L;
   private static final String STREAM_TIME = "X'00'";
+  private static final List<String> BYTES = List.of("BINARY");
   private static final StructType RESULT =
       new StructType()
           .add("key", DataTypes.BinaryType)
@@ -111,6 +112,9 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
         List<String> keys = held.untilClose() ? of.keyTypes() : Closing.keyTypes(of);
         return new Layout(keys, of.valueTypes(), true, null, false, null, true);
       }
+      if (of instanceof ProcessorOperators.Process) {
+        return new Layout(BYTES, BYTES, true, null, false, null, false);
+      }
       throw new IllegalArgumentException("a " + of.kind() + " keeps no rows to be looked at");
     }
 
@@ -145,10 +149,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   StoreReader(Spec spec, SparkSession spark, Look look) {
     Operator of =
         spec.nodes().values().stream()
-            .filter(node -> look.store().equals(storeOf(node)))
+            .filter(node -> look.store().equals(storeOf(node)) || isOf(node, look.store()))
             .findFirst()
             .orElseThrow(() -> new IllegalArgumentException("no table fills " + look.store()));
-    Binding binding = new Binding(spec, new Binder(spark));
+    PythonFunction.define(spec);
+    Binding binding = new Binding(spec, new Binder(spark, PythonFunction.versions(spec)));
     String owner = "store " + look.store();
     layout = Layout.of(of);
     valueColumns = look.valueTypes().size();
@@ -161,6 +166,10 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
             owner,
             Binder.withTs(Binder.with(key, "v", look.valueTypes())),
             List.of(look.keyText(), look.valueText(), condition));
+  }
+
+  private static boolean isOf(Operator of, String store) {
+    return of instanceof ProcessorOperators.Process process && process.stores().contains(store);
   }
 
   /** The store that a table's operator fills; null of others, whose stores have no rows of a table. */
@@ -183,29 +192,19 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
    *
    * @param operator the level that has the store
    * @param commit the number of the micro-batch or epoch
+   * @param store its name there: another one than in the spec, where an upgrade has not committed anything yet
    */
   public static Dataset<Row> read(
       SparkSession spark,
       String checkpoint,
       int operator,
       long commit,
+      String store,
       String specJson,
       String lookJson) {
     Look look = Spec.parse(lookJson, Look.class);
     StoreReader reader = new StoreReader(Spec.parse(specJson), spark, look);
-    Dataset<Row> state =
-        spark
-            .read()
-            .format("statestore")
-            .option("operatorId", operator)
-            .option("batchId", commit)
-            .option("stateVarName", look.store())
-            .load(checkpoint);
-    Dataset<Row> entries =
-        state.selectExpr(
-            inside(state, "key") + " AS number",
-            inside(state, "user_map_key") + " AS entry_key",
-            inside(state, "user_map_value") + " AS entry_value");
+    Dataset<Row> entries = entries(spark, checkpoint, operator, commit, store);
     if (reader.layout.isOfTime()) {
       entries
           .where("entry_key = " + STREAM_TIME)
@@ -213,6 +212,23 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
           .forEach(row -> reader.sees(row.getLong(0), row.getAs(1), row.getAs(2)));
     }
     return entries.mapPartitions(reader, Encoders.row(RESULT));
+  }
+
+  /** All entries of a store, as they are: the number that Spark keeps one under, its key and its value. */
+  static Dataset<Row> entries(
+      SparkSession spark, String checkpoint, int operator, long commit, String store) {
+    Dataset<Row> state =
+        spark
+            .read()
+            .format("statestore")
+            .option("operatorId", operator)
+            .option("batchId", commit)
+            .option("stateVarName", store)
+            .load(checkpoint);
+    return state.selectExpr(
+        inside(state, "key") + " AS number",
+        inside(state, "user_map_key") + " AS entry_key",
+        inside(state, "user_map_value") + " AS entry_value");
   }
 
   /** The one field of a column of the state: Spark names it after what the level was grouped by, or by itself. */

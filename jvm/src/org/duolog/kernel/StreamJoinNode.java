@@ -84,8 +84,11 @@ final class StreamJoinNode extends Node {
     if (change.key == null) {
       if (change.value != null && of.tellsUnmatched()) {
         tell(change, null, change.value, null, change.ts);
+      } else {
+        scope.drop(this, change);
       }
     } else if (change.value == null) {
+      scope.drop(this, change);
       if (stores.own != null) {
         stores.own.observe(change.ts);
       }

@@ -19,6 +19,10 @@ final class SubTopology implements Serializable {
 
   private final Node[] nodes;
   private final Store[] stores;
+  private final ProcessNode[] processors;
+  private transient Scope.Task counted;
+  private transient Scope.Task task;
+  private transient boolean moved;
 
   /**
    * Nodes come parents first, and so do the stores that they fill.
@@ -31,6 +35,11 @@ final class SubTopology implements Serializable {
     this.inputs = new Input[edges];
     inputs.forEach((edge, input) -> this.inputs[edge] = input);
     this.nodes = nodes.toArray(Node[]::new);
+    this.processors =
+        nodes.stream()
+            .filter(ProcessNode.class::isInstance)
+            .map(ProcessNode.class::cast)
+            .toArray(ProcessNode[]::new);
     this.stores =
         nodes.stream()
             .flatMap(node -> node.stores().stream())
@@ -47,6 +56,14 @@ final class SubTopology implements Serializable {
     return stores;
   }
 
+  boolean hasProcessors() {
+    return processors.length > 0;
+  }
+
+  Node[] nodes() {
+    return nodes;
+  }
+
   void open(Scope scope, int partition) {
     for (Store store : stores) {
       store.open(scope);
@@ -61,7 +78,20 @@ final class SubTopology implements Serializable {
     }
   }
 
-  void select(long grouping) {
+  /** What follows belongs to this task. */
+  void select(Scope.Task task) {
+    if (counted != task) {
+      counted = task;
+      task.counted(nodes);
+    }
+    select(task.grouping);
+    this.task = task;
+    for (ProcessNode processor : processors) {
+      processor.select(task.processors);
+    }
+  }
+
+  private void select(long grouping) {
     for (Store store : stores) {
       store.select(grouping);
     }
@@ -78,7 +108,46 @@ final class SubTopology implements Serializable {
   }
 
   void process(Envelope record) {
-    inputs[record.edge()].process(record);
+    Input input = inputs[record.edge()];
+    if (processors.length > 0 && !input.isTick() && !input.goesFirst) {
+      task.processors.observe(record.ts());
+      moved = true;
+    }
+    input.process(record);
+  }
+
+  /**
+   * A record is done: calls a processor that is due by stream time, of several the one that was due first. Returns
+   * whether one was.
+   */
+  boolean punctuate() {
+    if (!moved) {
+      return false;
+    }
+    ProcessNode first = null;
+    for (ProcessNode processor : processors) {
+      if (processor.isDue()
+          && (first == null || processor.nextStreamTime() < first.nextStreamTime())) {
+        first = processor;
+      }
+    }
+    if (first != null) {
+      first.punctuate();
+      return true;
+    }
+    moved = false;
+    for (ProcessNode processor : processors) {
+      processor.settleAtOnce();
+    }
+    return false;
+  }
+
+  /** Whether a processor has told meanwhile that it is due. */
+  boolean hasDue() {
+    for (ProcessNode processor : processors) {
+      moved |= processor.isDue();
+    }
+    return moved;
   }
 
   /**
@@ -91,6 +160,9 @@ final class SubTopology implements Serializable {
     if (step < stores.length) {
       stores[step].handOn();
       return true;
+    }
+    for (ProcessNode processor : processors) {
+      processor.settle();
     }
     for (Store store : stores) {
       store.flush();
@@ -137,6 +209,11 @@ final class SubTopology implements Serializable {
       this.feedsTable = feedsTable;
       this.goesFirst = goesFirst;
       this.node = node;
+    }
+
+    /** Whether it brings the time by the wall clock. */
+    boolean isTick() {
+      return node instanceof PunctuateNode || node instanceof IdleNode;
     }
 
     private void open(Scope scope) {

@@ -30,6 +30,7 @@ final class TableNode extends Node {
   @Override
   void process(Change change) {
     if (change.key == null) {
+      scope.drop(this, change);
       return;
     }
     store.seen(change.ts);

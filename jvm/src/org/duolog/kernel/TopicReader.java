@@ -1,10 +1,8 @@
 package org.duolog.kernel;
 
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.TaskContext;
@@ -22,15 +20,23 @@ import org.apache.spark.util.TaskCompletionListener;
 final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope> {
   private static final long serialVersionUID = 1L;
   private static final int COUNTED_AT_ONCE = 256;
+  private static final int NO_PARTITION = -1;
 
   private final String applicationId;
+  private final String run;
   private final String topic;
   private final boolean realTime;
   private final Ingress[] ingresses;
 
+  /** @param run what is counted belongs to it, as {@link Metrics} names it */
   TopicReader(
-      String applicationId, String topic, boolean realTime, List<Ingress> ingresses) {
+      String applicationId,
+      String run,
+      String topic,
+      boolean realTime,
+      List<Ingress> ingresses) {
     this.applicationId = applicationId;
+    this.run = run;
     this.topic = topic;
     this.realTime = realTime;
     this.ingresses =
@@ -69,8 +75,10 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
   private final class Run implements Iterator<Envelope> {
     private final Iterator<SourceRecord> records;
     private final Ingress.Run[] runs = new Ingress.Run[ingresses.length];
-    private final Metrics metrics = Metrics.of(applicationId);
-    private final Map<Integer, AtomicLong> positions = new HashMap<>();
+    private final Metrics metrics = Metrics.of(run);
+    private int partition = NO_PARTITION;
+    private AtomicLong position;
+    private TaskCounts counts;
     private final TableGate gate;
     private final long endedAtStart;
     private long recordsIn;
@@ -90,6 +98,11 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
     public boolean hasNext() {
       while (waiting() == null && records.hasNext()) {
         process(records.next());
+      }
+      if (waiting() == null) {
+        for (Ingress.Run run : runs) {
+          run.finish();
+        }
       }
       if (waiting() == null) {
         close();
@@ -116,7 +129,28 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
       return null;
     }
 
+    /** The records of a Spark task are one partition's, as a rule. */
+    private void enter(int next) {
+      partition = next;
+      position = metrics.position(topic, partition);
+      boolean isOurs = topic.equals(IdleTicks.TOPIC);
+      counts = isOurs ? new TaskCounts() : metrics.task(topic + "-" + partition);
+      for (Ingress.Run run : runs) {
+        run.count(counts);
+      }
+    }
+
     private void process(SourceRecord record) {
+      if (record.getOffset() == WakingReaders.NO_OFFSET) {
+        for (Ingress.Run run : runs) {
+          run.wake();
+        }
+        return;
+      }
+      if (record.getPartition() != partition) {
+        enter(record.getPartition());
+      }
+      counts.observe(record.getTs());
       if (!topic.equals(IdleTicks.TOPIC)) {
         recordsIn++;
         bytesIn += length(record.getKey()) + length(record.getValue());
@@ -133,9 +167,7 @@ final class TopicReader implements MapPartitionsFunction<SourceRecord, Envelope>
           runs[i].outputs().stream().filter(row -> !row.isForSink()).forEach(row -> gate.sent());
         }
       }
-      positions
-          .computeIfAbsent(record.getPartition(), partition -> metrics.position(topic, partition))
-          .lazySet(record.getOffset() + 1);
+      position.lazySet(record.getOffset() + 1);
     }
 
     private void count() {

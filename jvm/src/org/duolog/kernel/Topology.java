@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -33,6 +34,7 @@ final class Topology {
           .add("headers", DataTypes.BinaryType, true);
 
   private final Spec spec;
+  private final SparkSession spark;
   private final Binding binding;
   private final Grouping grouping;
   private final ErrorHandlers handlers;
@@ -40,7 +42,9 @@ final class Topology {
 
   Topology(Spec spec, SparkSession spark) {
     this.spec = spec;
-    this.binding = new Binding(spec, new Binder(spark));
+    this.spark = spark;
+    PythonFunction.define(spec);
+    this.binding = new Binding(spec, new Binder(spark, PythonFunction.versions(spec)));
     this.handlers = new ErrorHandlers(spec);
     int subtopologies =
         1 + spec.edges().stream().mapToInt(Spec.Edge::subtopology).max().orElse(-1);
@@ -102,7 +106,8 @@ final class Topology {
     byTopic.forEach(
         (topic, ingresses) ->
             topics.add(
-                new TopicReader(spec.applicationId(), topic, spec.realTime(), ingresses)));
+                new TopicReader(
+                    spec.applicationId(), Metrics.runOf(spec), topic, spec.realTime(), ingresses)));
     return topics;
   }
 
@@ -116,6 +121,10 @@ final class Topology {
       found.computeIfAbsent(input, unused -> new ArrayList<>()).add(reader);
     }
     return List.copyOf(found.values());
+  }
+
+  InitialState initialState(List<InitialState.Kept> stores) {
+    return new InitialState(stores, grouping, binding, spark);
   }
 
   List<Level> levels() {
@@ -176,11 +185,33 @@ final class Topology {
     }
     return new Level(
         spec.applicationId(),
+        Metrics.runOf(spec),
+        spec.launch(),
         subtopologies,
         grouping,
         handlers,
         spec.realTime(),
-        spec.cacheBytesMax());
+        spec.cacheBytesMax(),
+        Changelog.of(spec));
+  }
+
+  Grouping grouping() {
+    return grouping;
+  }
+
+  /** The names of the stores of each sub-topology, by levels. */
+  List<Map<Integer, List<String>>> stores() {
+    return spec.levels().stream()
+        .map(
+            ids -> {
+              Map<Integer, List<String>> stores = new TreeMap<>();
+              ids.forEach(
+                  id ->
+                      stores.put(
+                          id, Stream.of(subtopology(id).stores()).map(Store::name).toList()));
+              return stores;
+            })
+        .toList();
   }
 
   private SubTopology subtopology(int id) {

@@ -8,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -40,8 +39,14 @@ final class Unsynced {
 
   private final Set<Path> paths = ConcurrentHashMap.newKeySet();
 
+  /** Those whose paths have left the set: where a sync was stopped or failed, the next one waits for them. */
+  private final Set<Future<?>> running = ConcurrentHashMap.newKeySet();
+
+  /** What is behind an URL is durable as it is closed. */
   void add(Path path) {
-    paths.add(path);
+    if (!Remote.is(path)) {
+      paths.add(path);
+    }
   }
 
   /** Forgets what was deleted or has another name now. */
@@ -51,12 +56,22 @@ final class Unsynced {
 
   /** Syncs all that was added; nothing of it is in the set any more where this returns. */
   void sync() throws IOException {
-    List<Future<?>> running = new ArrayList<>();
     for (Path path : paths) {
       running.add(SYNCS.submit(() -> syncOne(path)));
     }
-    for (Future<?> one : running) {
-      await(one);
+    IOException failed = null;
+    for (Future<?> one : List.copyOf(running)) {
+      try {
+        await(one);
+      } catch (InterruptedIOException stopped) {
+        throw stopped;
+      } catch (IOException e) {
+        failed = failed == null ? e : failed;
+      }
+      running.remove(one);
+    }
+    if (failed != null) {
+      throw failed;
     }
   }
 

@@ -35,6 +35,7 @@ final class VersionedTableNode extends Node {
   @Override
   void process(Change change) {
     if (change.key == null) {
+      scope.drop(this, change);
       return;
     }
     if (versions.isExpired(change.ts)) {

@@ -44,6 +44,7 @@ final class WaitNode extends Node {
   @Override
   void process(Change change) {
     if (change.value == null) {
+      counts.drop(NodeCounts.Reason.NULL_VALUE);
       return;
     }
     if (change.key == null || change.ts < waiting.streamTime() - graceMs) {

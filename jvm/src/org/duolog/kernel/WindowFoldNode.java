@@ -65,6 +65,7 @@ final class WindowFoldNode extends AggregatingNode {
   @Override
   void process(Change change) {
     if (change.key == null || change.value == null) {
+      scope.drop(this, change);
       return;
     }
     rows.observe(change.ts);

@@ -19,11 +19,14 @@ from duolog.plan.expressions import (
     Item,
     Lambda,
     Literal,
+    PythonCall,
     Variable,
     walk,
 )
+from duolog.plan.python_functions import PythonFunction
 from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX, SQL_FUNCTIONS
 from duolog.plan.sql.signatures import UNIT
+from duolog.plan.sql.user_functions import Routine
 from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, NULL, Array, Decimal, Map, Struct, Type
 from duolog.runtime.sql.duck.casts import cast
 from duolog.runtime.sql.duck.lists import LIST_FUNCTIONS
@@ -31,6 +34,7 @@ from duolog.runtime.sql.duck.lowering import ELSEWHERE, Lowering
 from duolog.runtime.sql.duck.operators import LOGIC, OPERATORS
 from duolog.runtime.sql.duck.times import TIME_FUNCTIONS
 from duolog.runtime.sql.duck.types import duck_type, text
+from duolog.runtime.sql.duck.user_functions import call_of
 from duolog.runtime.sql.duck.values import VALUE_FUNCTIONS
 
 FUNCTIONS: Final[Mapping[str, Lowering]] = {
@@ -90,6 +94,10 @@ def lowered(  # noqa: PLR0911 - a table of cases
             template = LOGIC[name]([one.sql for one in sides], [], BOOLEAN)
             assert template is not None, name
             return Lowered(template, BOOLEAN)
+        case PythonCall(PythonFunction(Routine() as routine), args):
+            return Lowered(
+                call_of(routine, [lowered(arg, names).sql for arg in args]), routine.result
+            )
         case Call(name, args) if name in PLAN_FUNCTIONS:
             return _call(name.removeprefix(PREFIX), args, names)
         case _:

@@ -17,6 +17,7 @@ from duolog.ksql.nodes import place_of
 from duolog.ksql.scope import SqlScope, Visible
 from duolog.ksql.sources import WINDOW_BOUNDS
 from duolog.ksql.types import wider
+from duolog.ksql.user_calls import with_functions
 from duolog.ksql.words import ROWTOPIC
 from duolog.plan.types import BIGINT, INT, STRING, Type
 from duolog.runtime.sql.duck.casts import cast
@@ -83,6 +84,8 @@ class Translator:
         Raises:
             SqlError: it cannot run.
         """
+        assert isinstance(node, exp.Expression), node
+        with_functions(node, self.catalog.functions)
         return self._query(node, {}, None)
 
     def _query(self, node: exp.Query, named: Mapping[str, Query], outer: Selecting | None) -> Query:

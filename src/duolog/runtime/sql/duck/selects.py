@@ -10,16 +10,21 @@ from typing import Final, NamedTuple
 
 from sqlglot import exp
 
+from duolog.ksql.aggregates import bind_aggregate
 from duolog.ksql.analysis import items_of, meaning, told
 from duolog.ksql.binder import Binder, Bound
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.rows_parser import ROWS_ONLY
 from duolog.ksql.scope import SqlScope, Visible
+from duolog.ksql.settings import Settings
+from duolog.ksql.table_functions import array_of, ensure_not_in_case, is_table_function
 from duolog.ksql.types import sql_name
+from duolog.ksql.user_calls import user_function
 from duolog.plan.expressions import Call, Expression
 from duolog.plan.sql.registry import PREFIX
 from duolog.plan.types import BOOLEAN, NULL, STRING, Type, numeric
+from duolog.plan.user_folds import OF_USER, Kept
 from duolog.runtime.sql.duck.aggregates import (
     AGGREGATES,
     OVER_ONLY,
@@ -29,6 +34,7 @@ from duolog.runtime.sql.duck.aggregates import (
 )
 from duolog.runtime.sql.duck.expressions import Lowered, Written, lowered
 from duolog.runtime.sql.duck.offsets import BY_OFFSET, by_offset
+from duolog.runtime.sql.duck.user_functions import fold_of
 
 _PLAIN_COMPARISONS: Final = {
     PREFIX + name: sign
@@ -92,6 +98,7 @@ class Selecting:
         self._ensure_answerable()
         items = items_of(self.select, self._binder("SELECT"), beside=True)
         clauses = self._clauses_before(relation)
+        ensure_not_in_case(items)
         outputs = [self._lowered("SELECT", item.node) for item in items]
         columns = tuple(
             ResultColumn(item.name, STRING if one.type == NULL else one.type)
@@ -186,10 +193,15 @@ class Selecting:
                 return _bound(f"EXISTS ({query.sql})", BOOLEAN)
             if isinstance(node, exp.In) and node.args.get("query") is not None:
                 return self._among(clause, node)
-            if isinstance(node, exp.Window | exp.Filter) or is_aggregate(node):
-                if inside and (isinstance(node, exp.Window) or not over):
+            makes_rows = isinstance(node, exp.Anonymous) and is_table_function(node)
+            if makes_rows or isinstance(node, exp.Window | exp.Filter) or is_aggregate(node):
+                if inside and not makes_rows and (isinstance(node, exp.Window) or not over):
                     raise _nested(node, inside)
-                return self._called(clause, node, aggregated=aggregated)
+                return (
+                    self._rows_of(clause, node, inside=inside)
+                    if makes_rows
+                    else self._called(clause, node, aggregated=aggregated)
+                )
             if aggregated and not node.find(*ROWS_ONLY):
                 if (found := self._groups.get(meaning(node, self.scope))) is not None:
                     return found
@@ -247,8 +259,9 @@ class Selecting:
         if isinstance(call, exp.Filter):
             where, call = call.expression.this, call.this
         name = str(call.this).upper() if isinstance(call, exp.Anonymous) else ""
+        of_user = user_function(call)
         found = AGGREGATES.get(name) or (OVER_ONLY.get(name) if window else None)
-        if found is None and name not in BY_OFFSET:
+        if found is None and name not in BY_OFFSET and of_user is None:
             raise SqlError(f"'{name}' is no aggregate function", at=place_of(call))
         if clause in {"WHERE", "GROUP BY", "JOIN"}:
             raise SqlError(f"{clause} cannot have an aggregate function: {name}", at=place_of(call))
@@ -267,10 +280,31 @@ class Selecting:
         if window:
             behind += f" OVER ({self._window(window, inside)})"
         assert isinstance(call, exp.Anonymous), call
+        if of_user is not None:
+            return _of_user(call, inside, behind)
         if found is None:
             value = lowered(inside.bind(call.expressions[0]).expression)
             return _bound(*by_offset(call, *value, self.scope.columns, behind))
         return _call(found, name, call, inside, behind)
+
+    def _rows_of(self, clause: str, node: exp.Expression, *, inside: str) -> Bound:
+        """Return an element of what a table function gives: there is a row for each, as DuckDB's UNNEST makes them."""
+        assert isinstance(node, exp.Anonymous), node
+        name = str(node.this).upper()
+        if clause != "SELECT":
+            raise SqlError(
+                f"Table functions stand among what is selected, and {name} stands in {clause}",
+                at=place_of(node),
+                hint="Name it there in a query of its own: FROM (SELECT … ) AS x.",
+            )
+        if inside or self._aggregated or any(map(_has_window, self.select.expressions)):
+            raise SqlError(
+                f"Table functions cannot be used with aggregations, and {name} is",
+                at=place_of(node),
+                hint="Compute one of them in a query of its own: FROM (SELECT … ) AS x.",
+            )
+        array, of = array_of(node, self._binder(clause))
+        return _bound(f"UNNEST({lowered(array).sql})", of.element)
 
     def _window(self, window: exp.Window, binder: Binder) -> str:
         def one(node: exp.Expression) -> str:
@@ -301,8 +335,14 @@ def is_aggregate(node: exp.Expression) -> bool:
     """Tell if a node is the call of an aggregate function, whether it is to be had here or not."""
     if not isinstance(node, exp.Anonymous):
         return False
+    if (of_user := user_function(node)) is not None:
+        return of_user.kind == "aggregate"
     name = str(node.this).upper()
     return name in AGGREGATES or name in BY_OFFSET
+
+
+def _has_window(node: exp.Expression) -> bool:
+    return node.find(exp.Window) is not None
 
 
 def _nested(node: exp.Expression, around: str) -> SqlError:
@@ -348,6 +388,15 @@ def _call(found: Aggregate, name: str, call: exp.Anonymous, binder: Binder, behi
             f"Function '{name.lower()}' does not accept parameters ({listed}).", at=place_of(call)
         )
     return _bound(*written(found, [one.sql for one in args], types, behind, distinct=distinct))
+
+
+def _of_user(call: exp.Anonymous, binder: Binder, behind: str) -> Bound:
+    aggregate = bind_aggregate(call, binder, Settings())
+    kept = dict(aggregate.options)[OF_USER]
+    assert isinstance(kept, Kept), kept
+    columns = () if aggregate.arg is None else (aggregate.arg, *aggregate.others)
+    args = [lowered(one).sql for one in columns]
+    return _bound(fold_of(kept, args, behind), kept.routine.result)
 
 
 def _bound(sql: str, of: Type) -> Bound:

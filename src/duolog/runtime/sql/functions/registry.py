@@ -158,6 +158,7 @@ FUNCTIONS: Final = {
 }  # fmt: skip
 
 
+_of_users: Final[dict[str, Function]] = {}
 _there: Final[WeakKeyDictionary[Any, set[str]]] = WeakKeyDictionary()
 """The functions that are in a database, by its connection: DuckDB itself takes 30 ms to tell."""
 
@@ -166,8 +167,8 @@ def ensure_functions(connection: Any, sql: str) -> None:
     """Bring the functions that a query calls into the database of a connection, if they are not there."""
     known = _there.setdefault(connection, set())
     called_now = {name.removeprefix(PREFIX) for name in _CALLED.findall(sql)}
-    for name in sorted(called_now & FUNCTIONS.keys() - known):
-        function = FUNCTIONS[name]
+    for name in sorted(called_now & (FUNCTIONS.keys() | _of_users.keys()) - known):
+        function = _function(name)
         connection.create_function(
             PREFIX + name,
             _guarded(function),
@@ -176,6 +177,15 @@ def ensure_functions(connection: Any, sql: str) -> None:
             null_handling="special",
         )
         known.add(name)
+
+
+def ensure_known(name: str, function: Function) -> None:
+    """Make a function of a user's known by a name, which means the same as long as the process lives."""
+    _of_users.setdefault(name, function)
+
+
+def _function(name: str) -> Function:
+    return FUNCTIONS.get(name) or _of_users[name]
 
 
 def _guarded(function: Function) -> Callable[..., Any]:
@@ -199,4 +209,4 @@ def _guarded(function: Function) -> Callable[..., Any]:
 def called(name: str, args: Sequence[str]) -> str:
     """Return a call as SQL of DuckDB."""
     call = f"{PREFIX}{name}({', '.join(args)})"
-    return f"CAST({call} AS DOUBLE)" if FUNCTIONS[name].gives == _DOUBLE else call
+    return f"CAST({call} AS DOUBLE)" if _function(name).gives == _DOUBLE else call

@@ -1,0 +1,115 @@
+package org.duolog.kernel;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.plugin.DriverPlugin;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.api.plugin.SparkPlugin;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Brings what executors of other JVMs have counted to the driver: each second what has changed, and the last at their end.
+ * So does it with what functions in Python print there, which nobody would see.
+ *
+ * <p>Accumulators come with the end of a task, which in real time is that of an epoch: a minute. In a JVM that is driver
+ * and executor at once there is nothing to bring.
+ *
+ * <p>An executor that is killed has told of all but its last second. Threads: Spark's, and one of each executor.
+ */
+public final class MetricsPlugin implements SparkPlugin {
+  private static final Logger LOGGER = LoggerFactory.getLogger(MetricsPlugin.class);
+  private static final long PERIOD_MS = 1000;
+  private static final String DRIVER = "driver";
+
+  @Override
+  public DriverPlugin driverPlugin() {
+    return new OfDriver();
+  }
+
+  @Override
+  public ExecutorPlugin executorPlugin() {
+    return new OfExecutor();
+  }
+
+  /** All that an executor has counted in a run, as {@link Metrics} tells it. */
+  record Report(String executor, String run, String counted) implements Serializable {}
+
+  private static final class OfDriver implements DriverPlugin {
+    @Override
+    public Map<String, String> init(SparkContext context, PluginContext plugin) {
+      return Map.of();
+    }
+
+    @Override
+    public Object receive(Object message) {
+      if (message instanceof Report report) {
+        Metrics.take(report.executor(), report.run(), report.counted());
+      } else if (message instanceof PythonOutput.Printed printed) {
+        PythonOutput.add(printed);
+      }
+      return null;
+    }
+  }
+
+  private static final class OfExecutor implements ExecutorPlugin {
+    private final Map<String, String> told = new HashMap<>();
+    private PluginContext context;
+    private ScheduledExecutorService thread;
+
+    @Override
+    public void init(PluginContext plugin, Map<String, String> extra) {
+      // Of a local master it has the driver's own name.
+      if (DRIVER.equals(plugin.executorID())) {
+        return;
+      }
+      context = plugin;
+      thread =
+          Executors.newSingleThreadScheduledExecutor(
+              work -> {
+                Thread daemon = new Thread(work, "duolog-metrics");
+                daemon.setDaemon(true);
+                return daemon;
+              });
+      thread.scheduleWithFixedDelay(this::tell, PERIOD_MS, PERIOD_MS, TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public void shutdown() {
+      if (thread != null) {
+        thread.shutdownNow();
+        tell();
+      }
+    }
+
+    /** Nothing that goes wrong here may end the thread: the next report has all that this one had. */
+    private synchronized void tell() {
+      PythonOutput.Printed printed = PythonOutput.takeLines();
+      try {
+        if (!printed.isEmpty()) {
+          context.send(printed);
+        }
+      } catch (IOException | RuntimeException e) {
+        PythonOutput.add(printed);
+        LOGGER.debug("cannot bring the driver what was printed", e);
+      }
+      try {
+        for (Map.Entry<String, String> one : Metrics.ofThisJvm().entrySet()) {
+          if (!one.getValue().equals(told.get(one.getKey()))) {
+            context.send(new Report(context.executorID(), one.getKey(), one.getValue()));
+            told.put(one.getKey(), one.getValue());
+          }
+        }
+      } catch (IOException | RuntimeException e) {
+        LOGGER.debug("cannot tell the driver what was counted", e);
+      }
+    }
+  }
+}

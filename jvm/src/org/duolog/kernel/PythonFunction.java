@@ -1,0 +1,161 @@
+package org.duolog.kernel;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * A function of a user's, in Python: arguments and result travel as JSON.
+ *
+ * <pre>  duolog_python('application', 'price', bytes of {"a0":3,"a1":"SFO"})  ->  bytes of {"r":4.5}
+ * </pre>
+ *
+ * <p>It goes where tasks run, with all that a worker needs to call it ({@link PythonWorkers}). As an expression it is
+ * called with one record, and the task waits. Threads: any.
+ */
+public final class PythonFunction implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final Map<String, PythonFunction> DEFINED = new ConcurrentHashMap<>();
+
+  /** What is to be told of the record that this thread is at. */
+  private static final ThreadLocal<List<String>> NOTES = ThreadLocal.withInitial(ArrayList::new);
+
+  private final String name;
+  private final String id;
+  private final byte[] body;
+  private final PythonWorkers.Command command;
+  private final long timeoutMs;
+  private final int lookups;
+
+  /**
+   * @param name what it is called, and where it is written
+   * @param id another one for other code
+   * @param body the function as Python has pickled it
+   * @param timeoutMs how long one record may take
+   * @param lookups how many of its calls may be under way at once; 0: one is done before the next
+   */
+  PythonFunction(
+      String name,
+      String id,
+      byte[] body,
+      PythonWorkers.Command command,
+      long timeoutMs,
+      int lookups) {
+    this.name = name;
+    this.id = id;
+    this.body = body;
+    this.command = command;
+    this.timeoutMs = timeoutMs;
+    this.lookups = lookups;
+  }
+
+  String name() {
+    return name;
+  }
+
+  String id() {
+    return id;
+  }
+
+  byte[] body() {
+    return body;
+  }
+
+  PythonWorkers.Command command() {
+    return command;
+  }
+
+  long timeoutMs() {
+    return timeoutMs;
+  }
+
+  int lookups() {
+    return lookups;
+  }
+
+  /** Why calls in expressions have given null since this was asked last; as a rule none. */
+  static List<String> takeNotes() {
+    List<String> found = NOTES.get();
+    if (!found.isEmpty()) {
+      NOTES.set(new ArrayList<>());
+    }
+    return found;
+  }
+
+  /** Makes the functions of a spec known to expressions that are bound from now on. */
+  static void define(Spec spec) {
+    for (Spec.Function function : spec.functions()) {
+      DEFINED.put(
+          spec.applicationId() + "/" + function.name(),
+          new PythonFunction(
+              function.told(),
+              function.id(),
+              function.body(),
+              spec.python().command(),
+              function.timeoutMs() == null ? spec.python().timeoutMs() : function.timeoutMs(),
+              function.lookups() == null ? 0 : function.lookups()));
+    }
+  }
+
+  /** What is another text where a function of a spec has other code. */
+  static String versions(Spec spec) {
+    return spec.functions().stream().map(Spec.Function::id).collect(Collectors.joining(" "));
+  }
+
+  static PythonFunction of(String applicationId, String name) {
+    PythonFunction known = DEFINED.get(applicationId + "/" + name);
+    if (known == null) {
+      throw new IllegalArgumentException("the spec has no Python function " + name);
+    }
+    return known;
+  }
+
+  /** duolog_python('application', 'function', BINARY) */
+  static void register(FunctionRegistry registry) {
+    List<AbstractDataType> inputs = List.of(DataTypes.BinaryType);
+    registry.createOrReplaceTempFunction(
+        "duolog_python",
+        arguments -> {
+          String application = ((Literal) arguments.apply(0)).value().toString();
+          String name = ((Literal) arguments.apply(1)).value().toString();
+          List<Expression> given = List.of(arguments.apply(2));
+          return new Invoke(
+              Literal.fromObject(of(application, name), new ObjectType(PythonFunction.class)),
+              "call",
+              DataTypes.BinaryType,
+              CollectionConverters.asScala(given).toSeq(),
+              CollectionConverters.asScala(inputs).toSeq(),
+              true,
+              true,
+              true);
+        },
+        "scala_udf");
+  }
+
+  /**
+   * What it gives for one record.
+   *
+   * @throws CallFailed it has failed, or did not return
+   */
+  public byte[] call(byte[] arguments) throws CallFailed {
+    PythonWorkers.Answer answer = PythonWorkers.call(this, List.of(arguments)).get(0);
+    if (answer.error() != null) {
+      throw new CallFailed(answer.error());
+    }
+    if (answer.note() != null) {
+      NOTES.get().add(answer.note());
+    }
+    return answer.result();
+  }
+}

@@ -1,0 +1,146 @@
+"""An HTTP endpoint of a process: /metrics for Prometheus, /health and /ready for whoever watches it.
+
+    /health  200 while the process answers
+    /ready   200 when all that it needs is there; else 503 with what is missing
+
+Waiting and HTTP itself are on threads of the endpoint. Who serves says what there is to tell: `Endpoint`'s methods.
+
+Threads: one that accepts, one for each request (a few at a time).
+"""
+
+import json
+import logging
+import socket
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore, Thread
+from time import sleep
+from typing import Any, Final
+
+from duolog.broker.metrics.text import CONTENT_TYPE
+from duolog.broker.network.addresses import Address
+
+logger = logging.getLogger(__name__)
+
+_CLIENT_TIMEOUT_S: Final = 10.0
+_REQUESTS_MAX: Final = 8
+_PAUSE_S: Final = 1.0
+
+
+class Endpoint(ABC):
+    """Serves until it is closed what its methods tell; each is called by several threads at once."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self.address = Address(*listening.getsockname()[:2])
+        self._server = _Server(listening, self)
+        self._listening = listening
+        self._open = True
+        self._thread = Thread(target=self._accept, name="metrics-http", daemon=True)
+        self._thread.start()
+
+    @abstractmethod
+    def metrics(self) -> bytes | None:
+        """Return the text of all metrics, or None when there is none now."""
+
+    @abstractmethod
+    def alive(self) -> bool:
+        """Tell whether the process does its work."""
+
+    @abstractmethod
+    def readiness(self) -> dict[str, bool]:
+        """Return what is needed, and whether it is there."""
+
+    def more(self, path: str) -> object | None:
+        """Return what else there is at a path, to be told as JSON; None where there is nothing."""
+        del path
+        return None
+
+    def close(self) -> None:
+        self._open = False
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # Wakes the thread.
+        self._thread.join()
+        self._server.server_close()
+
+    def _accept(self) -> None:
+        while self._open:
+            try:
+                accepted, address = self._listening.accept()
+            except OSError:
+                if self._open:  # No descriptors left, as a rule.
+                    sleep(_PAUSE_S)
+                continue
+            self._server.process_request(accepted, address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: "_Server"
+    timeout = _CLIENT_TIMEOUT_S
+    server_version = "duolog"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        endpoint = self.server.endpoint
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            text = endpoint.metrics()
+            if text is None:
+                self._answer(503, "text/plain", b"no metrics now\n")
+            else:
+                self._answer(200, CONTENT_TYPE, text)
+        elif path == "/health":
+            alive = endpoint.alive()
+            self._answer_json(200 if alive else 503, {"alive": alive})
+        elif path == "/ready":
+            checks = endpoint.readiness()
+            ready = all(checks.values())
+            self._answer_json(200 if ready else 503, {"ready": ready, **checks})
+        elif (told := endpoint.more(path)) is not None:
+            self._answer_json(200, told)
+        else:
+            self._answer(404, "text/plain", b"/metrics, /health, /ready\n")
+
+    do_HEAD = do_GET
+
+    def _answer_json(self, status: int, content: object) -> None:
+        self._answer(status, "application/json", json.dumps(content).encode() + b"\n")
+
+    def _answer(self, status: int, content_type: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  http.server's name.
+        logger.debug("http request", extra={"line": format % args})
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, listening: socket.socket, endpoint: Endpoint) -> None:
+        super().__init__(listening.getsockname()[:2], _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.endpoint = endpoint
+        self._places = BoundedSemaphore(_REQUESTS_MAX)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        del request
+        logger.debug("http client failed", extra={"client": client_address}, exc_info=True)

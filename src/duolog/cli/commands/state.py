@@ -1,0 +1,318 @@
+"""`duolog state`: what applications keep, on this disk and in their internal topics; `state_reset` removes it."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from duolog.cli import output
+from duolog.cli.commands.state_reset import reset
+from duolog.cli.errors import StateMissing
+from duolog.cli.following import tell_restored
+from duolog.cli.options import data_option, read_assignments, set_option
+from duolog.cli.output import Column, Row
+from duolog.cli.servers import read_servers
+from duolog.cli.state_tools import below, find_state, kept_below
+from duolog.cli.topic_tools import confirm
+from duolog.cli.topology_file import TopologyFile
+from duolog.runtime.data_dirs import default_data_dir
+
+if TYPE_CHECKING:
+    from duolog.engine.commit_topic import Committed, Kept
+    from duolog.runtime.application import Application
+    from duolog.runtime.states import KeptState
+
+LIST_COLUMNS: Final = (
+    Column("application", "string", "application id"),
+    Column(
+        "condition", "string", "running, stopped, new (nothing committed), damaged, other format"
+    ),
+    Column("epoch", "bigint | null", "number of the last commit; null: none"),
+    Column("committed_at", "string | null", "when that was"),
+    Column("tasks", "int | null", "tasks that its state is divided by"),
+    Column("stores", "int", "how many stores it has"),
+    Column(
+        "changelogs",
+        "boolean | null",
+        "whether its state comes back from internal topics; null: not known yet",
+    ),
+    Column("bytes", "bigint", "its size on disk"),
+    Column("directory", "string", "where it is"),
+)
+STORE_COLUMNS: Final = (
+    Column("store", "string", "name of the store"),
+    Column("of", "string", "what it is the store of"),
+    Column("place", "string | null", "its sub-topology, and how deep that lies"),
+    Column("changelog", "string | null", "its changelog topic; null: it has none"),
+)
+POSITION_COLUMNS: Final = (
+    Column("topic", "string", "name of the source topic"),
+    Column("partition", "int", "number of the partition"),
+    Column("offset", "bigint", "where the last commit goes on"),
+)
+ROW_COLUMNS: Final = (
+    Column("key", "json", "the key; of several columns, or of a window, an array"),
+    Column("value", "json", "the columns of the row, as an object"),
+    Column("timestamp", "bigint", "that of the row, in milliseconds"),
+)
+_servers_option = click.option(
+    "-b",
+    "--bootstrap-servers",
+    "--bootstrap-server",
+    "bootstrap_servers",
+    callback=read_servers,
+    envvar="DUOLOG_BOOTSTRAP_SERVERS",
+    show_envvar=True,
+    default="127.0.0.1:9092",
+    show_default=True,
+    metavar="HOST:PORT,…",
+    help="The Kafka cluster of the application.",
+)
+_file_argument = click.argument(
+    "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+_DATA: Final = "The data directory of `duolog run`.  [default: all below $XDG_DATA_HOME/duolog]"
+_DATA_OF_FILE: Final = (
+    "The data directory of `duolog run`.  [default: $XDG_DATA_HOME/duolog/<topology>]"
+)
+
+
+@click.group()
+def state() -> None:
+    """List, describe, dump, restore and reset what applications keep.
+
+    \b
+    Examples:
+      duolog state list
+      duolog state describe totals --data ./data --positions
+      duolog state dump totals.py aggregate-3-store --data ./data -o jsonl
+      duolog state restore totals.py --data ./data --dry-run
+      duolog state reset totals --data ./data --to-earliest --dry-run
+    """
+
+
+state.add_command(reset)
+
+
+@state.command("list")
+@data_option(_DATA, urls=True)
+@output.output_option
+def list_states(*, data_dir: Path | None, form: str) -> None:
+    """List applications that have a checkpoint on this disk. Needs no broker."""
+    if form == "help":
+        return click.echo(output.help_text(LIST_COLUMNS), nl=False)
+    rows = [_state_row(of) for of in kept_below(data_dir)]
+    if data_dir is not None and not data_dir.is_dir():
+        raise StateMissing(
+            f'directory "{data_dir}" does not exist',
+            hint="--data is the directory that `duolog run --data` was given.",
+        )
+    if not rows:
+        click.echo(f"no application has a checkpoint {below(data_dir)}", err=True)
+    return output.write_rows(rows, LIST_COLUMNS, form)
+
+
+@state.command()
+@click.argument("application")
+@click.option("--positions", is_flag=True, help="Where each source partition is read on from.")
+@data_option(_DATA, urls=True)
+@output.output_option
+def describe(*, application: str, positions: bool, data_dir: Path | None, form: str) -> None:
+    """Show the stores of an application, or how far it has read. Needs no broker."""
+    columns = POSITION_COLUMNS if positions else STORE_COLUMNS
+    if form == "help":
+        return click.echo(output.help_text(columns), nl=False)
+    found = find_state(application, data_dir)
+    fixed = found.fixed
+    versions = " ".join(f"{name}={number}" for name, number in fixed.get("versions", {}).items())
+    click.echo(
+        f"condition={found.condition} epoch={_or_dash(found.epoch)} "
+        f"committed_at={_or_dash(_moment(found.committed_at_ms))} tasks={fixed.get('tasks', '-')} "
+        f"format={_or_dash(found.format)} {versions} bytes={found.bytes} directory={found.directory}",
+        err=True,
+    )
+    if positions:
+        places = sorted(
+            (topic, partition, offset)
+            for topic, offsets in found.positions().items()
+            for partition, offset in offsets.items()
+        )
+        rows: list[Row] = [
+            dict(zip(("topic", "partition", "offset"), at, strict=True)) for at in places
+        ]
+        return output.write_rows(rows, columns, form)
+    return output.write_rows(_store_rows(found), columns, form)
+
+
+@state.command()
+@_file_argument
+@click.argument("store")
+@data_option(_DATA_OF_FILE, urls=True)
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(("jsonl", "help")),
+    default="jsonl",
+    show_default=True,
+    help="Form of the output; `help` prints its columns.",
+)
+@set_option("An engine setting; may be given several times.")
+def dump(
+    *, path: Path, store: str, data_dir: Path | None, form: str, assignments: tuple[str, ...]
+) -> None:
+    """Write the rows of a table's store as JSON, one in a line, as the last commit has left them.
+
+    FILE has the topology. It takes seconds, for a JVM; the application may run.
+    """
+    if form == "help":
+        return click.echo(output.help_text(ROW_COLUMNS), nl=False)
+    with _application(path, data_dir, "127.0.0.1:9092", assignments) as application:
+        rows = application.store(store).all()
+        for key, value in rows.items():
+            click.echo(
+                json.dumps(
+                    {"key": key, "value": value, "timestamp": rows.timestamp_ms(key)},
+                    ensure_ascii=False,
+                    default=str,
+                )
+            )
+    return None
+
+
+@state.command()
+@_file_argument
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be put aside and restored, and change nothing."
+)
+@click.option(
+    "--yes", is_flag=True, help="Do not ask before a checkpoint that is whole is put aside."
+)
+@data_option(_DATA_OF_FILE, urls=True)
+@_servers_option
+@set_option("An engine setting; may be given several times.")
+def restore(
+    *,
+    path: Path,
+    dry_run: bool,
+    yes: bool,
+    data_dir: Path | None,
+    bootstrap_servers: str,
+    assignments: tuple[str, ...],
+) -> None:
+    """Fill the stores of an application from their changelogs, and go on from its last commit.
+
+    `duolog run` does it by itself where the checkpoint is lost or cannot be read. FILE has the topology. A checkpoint that is
+    there is put aside, as `spark.before-restore`.
+    """
+    with _application(path, data_dir, bootstrap_servers, assignments) as application:
+        name = application.application_id
+        _ensure_stopped(application)
+        kept = application.what_is_kept()
+        if kept is None:
+            click.echo(
+                f'application "{name}" has no changelogs that anything was committed to: '
+                "`duolog run --set state.changelog=on` begins them with a first start",
+                err=True,
+            )
+            raise click.exceptions.Exit(3)
+        click.echo(f'application "{name}": {_last_commit(kept.committed)}', err=True)
+        asks = application.has_whole_checkpoint and not yes
+        if dry_run or asks:
+            for line in _what_a_restore_does(application, kept):
+                click.echo(line, err=True)
+        if dry_run:
+            return
+        if asks:
+            confirm(f'The checkpoint of "{name}" is whole. Put it aside, and restore?')
+        application.on_restore = tell_restored
+        application.restore()
+
+
+def _application(
+    path: Path, data_dir: Path | None, bootstrap_servers: str, assignments: tuple[str, ...]
+) -> "Application":
+    topology = TopologyFile(path).load()
+    from duolog.runtime.application import Application  # noqa: PLC0415 - takes half a second
+
+    return Application(
+        topology,
+        bootstrap_servers=bootstrap_servers,
+        data_dir=data_dir or default_data_dir(topology.name),
+        settings=read_assignments(assignments),
+    )
+
+
+def _ensure_stopped(application: "Application") -> None:
+    """Raise CheckpointInUse where it runs on this machine: a start of a JVM later, `restore` would."""
+    from duolog.runtime.states import KeptState  # noqa: PLC0415 - as in `_application`
+
+    KeptState(application.checkpoint_dir).ensure_stopped()
+
+
+def _last_commit(committed: "Committed") -> str:
+    """Say what stores come back to.
+
+    Its number is that of the checkpoint, as `list` shows it: in the topic they begin anew with each start.
+    """
+    moment = _moment(committed.committed_at_ms)
+    told = f"its last commit is number {committed.number}" + (f", of {moment}" if moment else "")
+    has_committed = committed.epoch >= 0
+    return told if has_committed else f"{told}; since then it has started and committed nothing"
+
+
+def _what_a_restore_does(application: "Application", kept: "Kept") -> Iterator[str]:
+    from duolog.engine.checkpoint import Checkpoint  # noqa: PLC0415 - as in `_application`
+    from duolog.engine.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
+    from duolog.runtime.states import changelogs_of  # noqa: PLC0415
+
+    logged = LoggedCheckpoint(Checkpoint(application.checkpoint_dir))
+    for spark_dir, aside in logged.moves_of_restore():
+        if logged.is_half_restored:
+            yield f"would remove {spark_dir}: a restore before has not come to its end"
+        else:
+            replaces = ", in the place of what is there" if aside.exists() else ""
+            yield f"would put {spark_dir} aside as {aside.name}{replaces}"
+    topics = changelogs_of(application.application_id, kept.application)
+    for store, topic in sorted(topics.items()):
+        yield f'would restore store "{store}" from topic "{topic}"'
+
+
+def _state_row(of: "KeptState") -> Row:
+    return {
+        "application": of.application_id,
+        "condition": of.condition,
+        "epoch": of.epoch,
+        "committed_at": _moment(of.committed_at_ms),
+        "tasks": of.fixed.get("tasks"),
+        "stores": len(of.stores),
+        "changelogs": of.has_changelogs,
+        "bytes": of.bytes,
+        "directory": str(of.directory),
+    }
+
+
+def _store_rows(of: "KeptState") -> list[Row]:
+    changelogs = of.changelogs
+    return [
+        {
+            "store": name,
+            "of": layout.get("called"),
+            "place": layout.get("place"),
+            "changelog": changelogs.get(name),
+        }
+        for name, layout in sorted(of.stores.items())
+    ]
+
+
+def _moment(time_ms: int | None) -> str | None:
+    if time_ms is None:
+        return None
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _or_dash(value: object) -> object:
+    return "-" if value is None else value

@@ -1,0 +1,191 @@
+"""`duolog state reset`: an application begins anew, as if it had never run."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from duolog.cli import output
+from duolog.cli.cluster import Cluster, cluster_options
+from duolog.cli.options import data_option
+from duolog.cli.output import Column, Row
+from duolog.cli.state_tools import below, maybe_find_state, no_state, state_to_be
+from duolog.cli.times import read_duration, read_time
+from duolog.cli.topic_tools import EARLIEST, LATEST, confirm, read_metadata, read_offsets
+
+if TYPE_CHECKING:
+    from duolog.runtime.states import KeptState
+
+COLUMNS: Final = (
+    Column("kind", "string", "checkpoint, internal topic, or input topic"),
+    Column("name", "string", "its directory, its name, or TOPIC-PARTITION"),
+    Column(
+        "action",
+        "string",
+        "deleted, or where the next start begins: an offset, or as the topology says",
+    ),
+)
+
+
+@click.command()
+@click.argument("application")
+@click.option("--to-earliest", is_flag=True, help="Input topics from their first record on.")
+@click.option("--to-latest", is_flag=True, help="Input topics from behind their last record on.")
+@click.option(
+    "--to-time",
+    "--to-datetime",
+    "to_time",
+    metavar="TIME",
+    help="From the first record from then on: ms, RFC 3339, or an age like 10m.",
+)
+@click.option("--by-duration", metavar="AGE", help="From so long before now: 10m, 2h, 7d or PT10M.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@data_option(
+    "The data directory of `duolog run`.  [default: all below $XDG_DATA_HOME/duolog]", urls=True
+)
+@output.output_option
+@cluster_options
+def reset(
+    *,
+    application: str,
+    to_earliest: bool,
+    to_latest: bool,
+    to_time: str | None,
+    by_duration: str | None,
+    dry_run: bool,
+    yes: bool,
+    data_dir: Path | None,
+    form: str,
+    cluster: Cluster,
+) -> None:
+    """Delete what an application keeps: its checkpoint and its internal topics.
+
+    The next start reads its input topics from where the topology says, or from where an option says. Result topics stay
+    as they are, and get results again. It does what Kafka Streams' application reset tool and `cleanUp()` do. Where the
+    checkpoint is gone, its internal topics say what there is. An application that runs is refused.
+
+    \b
+    Examples:
+      duolog state reset totals --data ./data --dry-run
+      duolog state reset totals --data ./data --by-duration 2h --yes
+    """
+    if form == "help":
+        return click.echo(output.help_text(COLUMNS), nl=False)
+    ways = [to_earliest, to_latest, to_time is not None, by_duration is not None]
+    if sum(ways) > 1:
+        raise click.UsageError("Give one of --to-earliest, --to-latest, --to-time, --by-duration.")
+    spec = EARLIEST if to_earliest else LATEST if to_latest else _at_time(to_time, by_duration)
+    on_disk = maybe_find_state(application, data_dir)
+    found = on_disk or state_to_be(application, data_dir)
+    found.ensure_stopped()
+    client = cluster.admin()
+    topics, sources = _topics_of(application, on_disk, data_dir, cluster, client)
+    starts = {} if spec is None else _starts(client, cluster, sources, spec)
+    rows = [] if on_disk is None else [_row("checkpoint", str(found.directory), "deleted")]
+    rows += [_row("internal topic", topic, "deleted") for topic in topics]
+    for topic in sources:
+        if topic not in starts:
+            rows.append(_row("input topic", topic, "as the topology says"))
+        for number, offset in sorted(starts.get(topic, {}).items()):
+            rows.append(_row("input topic", f"{topic}-{number}", f"offset {offset}"))
+    output.write_rows(rows, COLUMNS, form)
+    if not dry_run:
+        if not yes:
+            sys.stdout.flush()  # Who answers sees it, also through a pipe.
+            confirm(f'Delete the state of application "{application}"?')
+            found.ensure_stopped()
+        # The topics first: of a checkpoint without them a start can go on, and of them without it a start restores.
+        with cluster.errors(f'delete the internal topics of "{application}"'):
+            for future in client.delete_topics(topics).values() if topics else ():
+                cluster.first_result([future])
+        found.remove()
+        if starts:
+            found.checkpoint.give_starts(starts)
+    verb = "would reset" if dry_run else "reset"
+    click.echo(f'{verb} application "{application}"', err=True)
+    return None
+
+
+def _row(kind: str, name: str, action: str) -> Row:
+    return {"kind": kind, "name": name, "action": action}
+
+
+def _topics_of(
+    application: str,
+    on_disk: "KeptState | None",
+    data_dir: Path | None,
+    cluster: Cluster,
+    client: AdminClient,
+) -> tuple[list[str], list[str]]:
+    """Return the internal topics of an application that exist, and its input topics.
+
+    What its checkpoint does not tell, because it is lost or damaged, its topic of commits does.
+
+    Raises:
+        StateMissing: neither is there.
+        CheckpointInUse: there is no checkpoint, and the application runs on this machine with one elsewhere.
+    """
+    # Imported here: `--help` needs none of it.
+    from duolog.engine.settings import EngineConfig  # noqa: PLC0415
+    from duolog.runtime.remains import ensure_runs_nowhere, find_remains  # noqa: PLC0415
+
+    there = set(read_metadata(client, cluster).topics)
+    config = EngineConfig(
+        cluster.bootstrap_servers, Path("checkpoints"), client_options=cluster.properties
+    )
+    left = find_remains(config, application, there)
+    if on_disk is None:
+        if not left.internal_topics:
+            nor = f", and no internal topics on {cluster.bootstrap_servers}"
+            raise no_state(application, data_dir, nor=nor)
+        ensure_runs_nowhere(application)
+        click.echo(
+            f'application "{application}" has no checkpoint {below(data_dir)}: what it is to come back from is in Kafka',
+            err=True,
+        )
+        return left.internal_topics, left.source_topics
+    known = [topic for topic in on_disk.internal_topics if topic in there]
+    return list(dict.fromkeys([*known, *left.internal_topics])), (
+        on_disk.source_topics or left.source_topics
+    )
+
+
+def _at_time(to_time: str | None, by_duration: str | None) -> OffsetSpec | None:
+    """Return the spec of a time; None where the topology says where to begin."""
+    now_ms = time.time_ns() // 1_000_000
+    if to_time is not None:
+        time_ms = read_time(to_time, now_ms)
+    elif by_duration is not None:
+        try:
+            time_ms = max(0, now_ms - read_duration(by_duration))
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+    else:
+        return None
+    at_time: OffsetSpec = OffsetSpec.for_timestamp(time_ms)
+    return at_time
+
+
+def _starts(
+    client: AdminClient, cluster: Cluster, sources: list[str], spec: OffsetSpec
+) -> dict[str, dict[int, int]]:
+    """Return where each partition of the input topics begins; of those that exist."""
+    metadata = read_metadata(client, cluster).topics
+    places = [
+        TopicPartition(topic, number)
+        for topic in sources
+        if topic in metadata
+        for number in metadata[topic].partitions
+    ]
+    starts: dict[str, dict[int, int]] = {}
+    with cluster.errors("look up the offsets of its input topics"):
+        offsets = read_offsets(client, cluster, places, spec)
+        ends = read_offsets(client, cluster, places, LATEST)
+    for (topic, number), offset in offsets.items():
+        starts.setdefault(topic, {})[number] = ends[topic, number] if offset < 0 else offset
+    return starts

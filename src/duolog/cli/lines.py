@@ -1,0 +1,92 @@
+"""What commands that stay say on standard error: lines for people, or with `--log-format json` an object each.
+
+    {"time": "2026-11-21T04:30:00.123Z", "level": "INFO", "logger": "cli", "message": "micro-batch, running: …",
+     "application": "sales", "records_in": 20011}
+
+As JSON, what Python modules of Duolog log goes the same way, from info on, and the engine's log has such objects, too. What
+the JVM says before its own log begins stays as it is. Form and application are those of the process.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+import click
+
+from duolog.broker.log_format import JsonFormatter, log_to_stderr
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+FORMS: Final = ("text", "json")
+_ASKS: Final = "--log-format=json"
+_logger: Final = logging.getLogger("duolog.cli")
+_handler: logging.Handler | None = None
+_asked = False
+_application = ""
+
+
+def log_format_option(command: Command) -> Command:
+    """Add `--log-format`, which needs no place among the parameters of the command."""
+    return click.option(
+        "--log-format",
+        type=click.Choice(FORMS),
+        default="text",
+        show_default=True,
+        expose_value=False,
+        callback=_set_form,
+        # Before all else that has something to say.
+        is_eager=True,
+        help="Form of the lines on standard error and in the engine's log; json is an object a line.",
+    )(command)
+
+
+def heed(argv: Sequence[str]) -> None:
+    """Say already what is wrong with the words of a command in the form that they ask for."""
+    global _asked  # noqa: PLW0603 - as below
+    pairs = zip(argv, [*argv[1:], ""], strict=True)
+    _asked = any(_ASKS in {f"{one}={other}", one} for one, other in pairs)
+
+
+def says_json() -> bool:
+    """Tell whether lines are objects."""
+    return _asked or _handler is not None
+
+
+def engine_settings() -> dict[str, str]:
+    """Return what the engine is to be told of the form."""
+    return {"logging.format": "json"} if says_json() else {}
+
+
+def say(message: str, *, level: int = logging.INFO, **fields: object) -> None:
+    """Write a line; its fields are for who reads JSON, and people find in it what they tell."""
+    if _handler is not None:
+        _logger.log(level, "%s", message.strip(), extra=fields)
+    elif says_json():
+        place = (_logger.name, level, "", 0, message.strip(), (), None)
+        record = _logger.makeRecord(*place, extra=fields)
+        click.echo(JsonFormatter().format(record), err=True)
+    else:
+        click.echo(message, err=True)
+
+
+def speak_of(application: str) -> None:
+    """Lines are of this application from here on."""
+    global _application  # noqa: PLW0603 - as the form, one for the process
+    _application = application
+
+
+def _set_form(context: click.Context, _param: click.Parameter, form: str) -> None:
+    global _handler  # noqa: PLW0603 - as above
+    if form != "json" or _handler is not None or context.resilient_parsing:
+        return
+    _handler = log_to_stderr("json")
+    _handler.addFilter(_with_application)
+    # py4j gives the root a handler of its own where it has none, and would tell each line once more, as text.
+    logging.getLogger("duolog").propagate = False
+    logging.getLogger().addHandler(_handler)
+
+
+def _with_application(record: logging.LogRecord) -> bool:
+    if _application and not hasattr(record, "application"):
+        record.application = _application
+    return True

@@ -1,0 +1,76 @@
+"""What the commands about state share: which applications there are on this disk."""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duolog.cli.errors import StateMissing
+from duolog.runtime.data_dirs import data_home, default_data_dir
+
+if TYPE_CHECKING:
+    from duolog.runtime.states import KeptState
+
+
+def kept_below(data_dir: Path | None) -> "list[KeptState]":
+    """Return what stands below a data directory, or below all default ones, by name."""
+    from duolog.runtime.states import kept_states  # noqa: PLC0415 - `--help` needs none of it
+
+    return kept_states(data_dir)
+
+
+def below(data_dir: Path | None) -> str:
+    """Return where `kept_below` has looked, for people."""
+    directory = data_home() if data_dir is None else data_dir
+    return f"below {directory}" + ("" if directory.is_dir() else ", which does not exist")
+
+
+def find_state(application: str, data_dir: Path | None) -> "KeptState":
+    """Return the checkpoint of an application.
+
+    Raises:
+        StateMissing: there is none, or there are several.
+    """
+    found = maybe_find_state(application, data_dir)
+    if found is None:
+        raise no_state(application, data_dir)
+    return found
+
+
+def maybe_find_state(application: str, data_dir: Path | None) -> "KeptState | None":
+    """Return the checkpoint of an application; None where there is none.
+
+    Raises:
+        StateMissing: there are several.
+    """
+    found = [of for of in kept_below(data_dir) if of.application_id == application]
+    if len(found) > 1:
+        raise StateMissing(
+            f'application "{application}" has several checkpoints',
+            detail=", ".join(str(of.directory) for of in found),
+            hint="--data says which.",
+        )
+    return found[0] if found else None
+
+
+def state_to_be(application: str, data_dir: Path | None) -> "KeptState":
+    """Return where the checkpoint of an application will be that has none.
+
+    Raises:
+        ConfigError: the name cannot name an application.
+    """
+    from duolog.engine.application_ids import checkpoint_of  # noqa: PLC0415 - as in `kept_below`
+    from duolog.runtime.states import KeptState  # noqa: PLC0415
+
+    directory = default_data_dir(application) if data_dir is None else data_dir
+    return KeptState(checkpoint_of(directory / "checkpoints", application).directory)
+
+
+def no_state(application: str, data_dir: Path | None, *, nor: str = "") -> StateMissing:
+    """Return the error for an application that keeps nothing; `nor` says where else nothing was found."""
+    known = [of.application_id for of in kept_below(data_dir)]
+    near = get_close_matches(application, known, n=1)
+    return StateMissing(
+        f'application "{application}" has no checkpoint {below(data_dir)}{nor}',
+        hint=(f'Did you mean "{near[0]}"? ' if near else "")
+        + "`duolog state list --data DIR` shows what is there.",
+    )

@@ -1,0 +1,1 @@
+"""`duolog top`: what applications do, from one look to the next (`looks`), as tables (`screen`)."""

@@ -1,0 +1,153 @@
+"""What `duolog top` shows on a terminal: a line for each application; of one, its nodes and topic partitions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+Row = Mapping[str, object]
+
+_HEADS: Final = {
+    "application": "APPLICATION", "where": "WHERE", "state": "STATE", "mode": "MODE", "in_per_s": "IN/S",
+    "out_per_s": "OUT/S", "lag_records": "LAG", "lag_s": "LAG S", "late": "LATE",
+    "dropped": "DROPPED", "state_rows": "ROWS", "state_bytes": "STORES", "epoch_ms": "EPOCH", "phases_ms": "SPENT ON",
+    "node": "NODE", "tasks": "TASKS", "process_total": "IN", "forward_total": "OUT",
+    "topic": "TOPIC", "partition": "PARTITION", "position": "POSITION", "end": "END",
+    "store": "STORE", "task": "TASK", "rows": "ROWS", "bytes": "BYTES", "counted_s_ago": "COUNTED S AGO",
+}  # fmt: skip
+_OF_ALL: Final = ("application", "where", "state", "mode", "in_per_s", "out_per_s", "lag_records", "lag_s", "late",
+                  "dropped", "state_rows", "state_bytes", "epoch_ms", "phases_ms")  # fmt: skip
+_OF_NODES: Final = ("node", "tasks", "in_per_s", "process_total", "forward_total", "dropped")
+_OF_STORES: Final = ("store", "task", "rows", "bytes", "counted_s_ago")
+_OF_PARTITIONS: Final = ("topic", "partition", "position", "end", "lag_records", "lag_s")
+_FIRST_LEFT_OUT: Final = ("phases_ms", "epoch_ms", "state_rows", "state_bytes", "dropped", "late", "tasks", "mode", "lag_s",
+                          "position", "end", "out_per_s", "forward_total", "in_per_s", "where", "counted_s_ago",
+                          "bytes")  # fmt: skip
+_NAMES: Final = frozenset({"application", "where", "node", "topic", "store"})
+"""What may be long: it goes on in the next line where there is no room. No number does."""
+_TEXTS: Final = _NAMES | {"state", "mode", "phases_ms", "task"}
+_SIZES: Final = frozenset({"state_bytes", "bytes"})
+_STATES: Final = {"running": "green", "failed": "red", "restarting": "yellow"}
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+class Inside(NamedTuple):
+    """What is in one application: `where` it runs, and its nodes, stores and topic partitions as rows."""
+
+    where: str
+    nodes: Sequence[Row]
+    stores: Sequence[Row]
+    partitions: Sequence[Row]
+
+
+def screen(
+    applications: Sequence[Row], insides: Sequence[Inside] = (), awaited: str | None = None
+) -> RenderableType:
+    """Return all tables that there is something for; `awaited` is the application that was asked for."""
+    if not applications:
+        nothing = (
+            "No application runs. Start one: duolog run FILE"
+            if awaited is None
+            else f'Application "{awaited}" does not run at the moment. It is shown when it does.'
+        )
+        return Text(nothing, style="dim")
+    parts: list[RenderableType] = [_Fitting(applications, _OF_ALL)]
+    for inside in insides:
+        # Two of one name are told apart by where they run.
+        parts += [Text(f"\n{inside.where}", style="bold")] if len(insides) > 1 else []
+        tables = (
+            (inside.nodes, _OF_NODES),
+            (inside.stores, _OF_STORES),
+            (inside.partitions, _OF_PARTITIONS),
+        )
+        parts += [_Fitting(rows, columns) for rows, columns in tables if rows]
+    return Group(*parts)
+
+
+class _Fitting:
+    """A table with as many of its columns as the terminal has room for, as it is at the moment."""
+
+    def __init__(self, rows: Sequence[Row], columns: Sequence[str]) -> None:
+        self._rows = rows
+        self._columns = columns
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        yield table(self._rows, fitting(self._rows, self._columns, options.max_width))
+
+
+def fitting(rows: Sequence[Row], columns: Sequence[str], width: int) -> list[str]:
+    """Return the columns that fit into so many characters: half a number would be another one."""
+    kept = list(columns)
+    names = [row.get("application") for row in rows]
+    told_apart = "where" if len(set(names)) < len(names) else None
+    for name in _FIRST_LEFT_OUT:
+        if name == told_apart:
+            continue
+        if sum(_width(rows, one) for one in kept) <= width:
+            break
+        if name in kept:
+            kept.remove(name)
+    return kept
+
+
+def _width(rows: Sequence[Row], name: str) -> int:
+    widest = max((len(cell(name, row[name])) for row in rows), default=0)
+    # What time is spent on goes on in the next line.
+    return max(len(_HEADS[name]), min(widest, 12) if name == "phases_ms" else widest) + 2
+
+
+def table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
+    """Return rows under headings; numbers stand to the right."""
+    made = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in columns:
+        made.add_column(
+            _HEADS[name],
+            justify="left" if name in _TEXTS else "right",
+            overflow="fold",
+            no_wrap=name != "phases_ms" and name not in _NAMES,
+        )
+    for row in rows:
+        made.add_row(*(Text(cell(name, row[name]), style=_style(name, row)) for name in columns))
+    return made
+
+
+def cell(name: str, value: object) -> str:
+    """Return a value for people; what is not known is a dash.
+
+    Example:
+        >>> cell("lag_records", 12345), cell("state_bytes", 3 << 20), cell("lag_s", None)
+        ('12,345', '3.0 MiB', '-')
+        >>> cell("phases_ms", {"work": 70, "commit": 8}), cell("epoch_ms", 1834)
+        ('work 70 ms, commit 8 ms', '1.8 s')
+    """
+    match value:
+        case None:
+            return "-"
+        case dict():
+            return ", ".join(f"{phase} {_time(ms)}" for phase, ms in value.items()) or "-"
+        case int() if name in _SIZES:
+            return _size(value)
+        case int() if name == "epoch_ms":
+            return _time(value)
+        case int() | float():
+            return f"{value:,}"
+    return str(value)
+
+
+def _time(ms: int) -> str:
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
+
+
+def _size(count: float) -> str:
+    unit = 0
+    while count >= 1024 and unit < len(_UNITS) - 1:
+        count, unit = count / 1024, unit + 1
+    return f"{count:.0f} B" if unit == 0 else f"{count:.1f} {_UNITS[unit]}"
+
+
+def _style(name: str, row: Row) -> str:
+    if name == "state":
+        return _STATES.get(str(row[name]), "")
+    return "yellow" if name in {"late", "dropped"} and row[name] else ""

@@ -1,0 +1,77 @@
+"""Where brokers are: `bootstrap.servers`, as every client of Kafka's takes it.
+
+    kafka, [::1]:9093   ->   kafka:9092,[::1]:9093
+
+librdkafka adds the port that is missing, and the clients in Java refuse it: so all are given the whole address.
+"""
+
+import ipaddress
+import re
+from typing import Final
+
+from duolog.core.errors import ConfigError
+
+PORT: Final = 9092
+_PORT_MAX: Final = 65535
+_ADDRESS: Final = re.compile(
+    r"(?P<protocol>[A-Za-z0-9_]+://)?(?P<host>\[[0-9A-Fa-f:.]+(?:%[^\]]+)?\]|[^\s:/\[\]]+)(?::(?P<port>[0-9]{1,5}))?"
+)
+
+
+def whole_servers(given: str) -> str:
+    """Return servers with the port of each, parted by commas.
+
+    Example:
+        >>> whole_servers("kafka, [::1]:9093")
+        'kafka:9092,[::1]:9093'
+
+    Raises:
+        ConfigError: there is none, or one is no address.
+    """
+    servers = [server.strip() for server in given.split(",") if server.strip()]
+    if not servers:
+        raise ConfigError(
+            "no broker is named", name="bootstrap.servers", value=given, hint="Name one: HOST:PORT."
+        )
+    return ",".join(_whole(server) for server in servers)
+
+
+def split_address(server: str) -> tuple[str, int]:
+    """Return host and port of `[PROTOCOL://]HOST[:PORT]`.
+
+    Example:
+        >>> split_address("PLAINTEXT://kafka:9093"), split_address("[::1]:9092")
+        (('kafka', 9093), ('::1', 9092))
+
+    Raises:
+        ConfigError: it is no such address.
+    """
+    _, host, port = _parts(server)
+    return host.strip("[]"), port
+
+
+def _whole(server: str) -> str:
+    protocol, host, port = _parts(server)
+    return f"{protocol}{host}:{port}"
+
+
+def _parts(server: str) -> tuple[str, str, int]:
+    found = _ADDRESS.fullmatch(server)
+    port = int(found["port"] or PORT) if found else 0
+    if found is None or not 1 <= port <= _PORT_MAX:
+        raise ConfigError(
+            f'"{server}" is no address of a broker',
+            name="bootstrap.servers",
+            value=server,
+            hint=f"Write [{server}]:{PORT}: an address of IPv6 stands in brackets."
+            if _is_v6(server)
+            else f"Write HOST:PORT, several with commas between; without :PORT it is {PORT}.",
+        )
+    return found["protocol"] or "", found["host"], port
+
+
+def _is_v6(server: str) -> bool:
+    try:
+        return ipaddress.ip_address(server).version == 6
+    except ValueError:
+        return False

@@ -1,0 +1,59 @@
+"""Whether the internal topics of an application are what it can trust: there, and kept whole.
+
+    missing, and it held entries     refused: a new one would have only what changes from then on
+    not compacted alone              refused: what is older than its retention would go, whether it counts or not
+
+Looked at by each start, before it changes anything.
+
+Source: Kafka Streams, KIP-698, looks at the same of the topics that it finds.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from duolog.engine.errors import ChangelogMismatch
+
+_DELETE: Final = "delete"
+
+
+def ensure_there(application_id: str, held: Collection[str], there: Collection[str]) -> None:
+    """Raise ChangelogMismatch where one of the changelogs that hold entries, `held`, is not among the topics that exist."""
+    missing = sorted(set(held) - set(there))
+    if missing:
+        names, many = ", ".join(f'"{name}"' for name in missing), len(missing) > 1
+        raise ChangelogMismatch(
+            f'changelog{"s" if many else ""} {names} of application "{application_id}" '
+            f"{'are' if many else 'is'} missing",
+            query_id=application_id,
+            detail="A new one would be empty: state that comes back from it would lack all that has not changed since, "
+            "and results would go on wrong.",
+            hint=f"Bring {'them' if many else 'it'} back, from a backup or the cluster that has "
+            f"{'them' if many else 'it'}. `duolog state reset {application_id}` begins anew from the source topics; "
+            "or start it under another application id.",
+        )
+
+
+def is_kept_by_age(policy: str) -> bool:
+    """Tell whether a topic of this cleanup.policy loses records that nothing has taken the place of.
+
+    Example:
+        >>> is_kept_by_age("compact"), is_kept_by_age("compact, delete"), is_kept_by_age("")
+        (False, True, False)
+    """
+    return _DELETE in {word.strip() for word in policy.split(",")}
+
+
+def ensure_compacted(
+    application_id: str, policies: Mapping[str, str], bootstrap_servers: str
+) -> None:
+    """Raise ChangelogMismatch where an internal topic loses records by their age; `policies` are those of all that exist."""
+    for name, policy in sorted(policies.items()):
+        if is_kept_by_age(policy):
+            raise ChangelogMismatch(
+                f'internal topic "{name}" has cleanup.policy={policy} instead of compact',
+                query_id=application_id,
+                detail="By its retention it loses records that count still: state would come back without them.",
+                hint=f"`duolog topics alter {name} --config cleanup.policy=compact -b {bootstrap_servers}` keeps what is "
+                "there. Where the application has written to it for longer than its retention, some is gone: "
+                f"`duolog state reset {application_id}` begins anew from the source topics.",
+            )

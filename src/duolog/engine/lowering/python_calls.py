@@ -1,0 +1,42 @@
+"""Functions in Python that are called with many records at once, before the step whose expressions ask for them.
+
+    map_values(total=price(n))  ─▶  python: r0 = price of each   ─▶  project: the value of r0
+
+Where records may wait for others: of a stream, and with nothing behind but steps that keep nothing, up to the next cut. Elsewhere, and
+where a call is in a branch that may not be asked for, a function is called by the expression, record by record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from duolog.engine.expressions import Names, arguments_of
+from duolog.engine.lowering.operators import PythonOperator
+from duolog.engine.lowering.rows import Json, Row, Surroundings
+from duolog.engine.python_functions import name_of
+from duolog.plan.expressions import Expression, type_of
+from duolog.plan.nodes import Node
+from duolog.plan.python_calls import calls_of_many
+from duolog.plan.types import BYTES, Column
+
+
+def calls_before(
+    expressions: Sequence[Expression], node: Node, row: Row, around: Surroundings
+) -> tuple[list[Json], Row, Names]:
+    """Return what calls the functions of `expressions`, the row that leaves it, and the names for the expressions there."""
+    naming = row.naming(node.parents[0].schema)
+    entries: list[Json] = []
+    calls = () if row.changes else calls_of_many(expressions, node, around.levels)
+    for call in calls:
+        known = call.function.over(tuple(type_of(arg, naming.scope) for arg in call.args))
+        columns = [f"v{number}" for number in range(len(row.value))]
+        operator = PythonOperator(
+            function=name_of(known),
+            arguments=arguments_of(call.args, naming),
+            values=[*columns, "r0"],
+        )
+        entries.append(row.entry(node.name, operator))
+        at = f"v{len(columns)}"
+        # Nobody knows it by a name.
+        row = replace(row, value=(*row.value, Column(f"python {at}", BYTES)))
+        naming = replace(naming, calls=(*naming.calls, (call, at)))
+    return entries, row, naming

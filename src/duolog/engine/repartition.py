@@ -1,0 +1,203 @@
+"""Which state can be given to another number of tasks, and what its stores then begin with.
+
+    spark/ (M tasks) ─▶ entries of each store, at the last commit ─▶ task of the key, of N ─▶ spark-2/ (N tasks)
+
+The number of tasks says where a key's state lies, so it stays as the first start has chosen it. Here each entry goes to the
+task that its record key has among the new ones, on the way of an upgrade (ADR 0074): at the next start, in its first
+micro-batch. What is a task's own (stream time, the buckets that have rows, numbers) is made of that of the tasks whose keys it gets
+(the kernel's `TasksOwn`). Where the record key of an entry is, `_forms` says for each kind of node.
+
+What has no task of a key is refused by name: stores of processors, global tables, tasks that a function has chosen; and results
+on close, of which each task has told those up to a time of its own.
+
+Kafka Streams has nothing like it: there, more partitions mean a reset of the application.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from duolog.engine.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint_files import last_commit
+from duolog.engine.engine import Engine
+from duolog.engine.errors import NotRepartitionable
+from duolog.engine.owner import release
+from duolog.engine.store_layouts import shape_of, subtopologies_of
+from duolog.engine.store_names import Names
+from duolog.engine.stores import operator_of
+from duolog.engine.versions import versions
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import Plan
+
+Json = dict[str, Any]
+
+_WITHOUT_STORE: Final = frozenset(
+    [
+        *("filter", "project", "explode", "split", "select_key", "route", "lookup", "join"),
+        *("headers", "time", "to_stream", "print", "sink", "python", "idle"),
+        *("announce", "subscribe", "foreign_table", "foreign_join"),
+    ]
+)
+_OF_OWN: Final = {
+    "wait": "waiting",
+    "number": "numbers",
+    "subscriptions": "subscriptions",
+    "newest": "rows",
+}
+_KEY_COLUMNS_MAX: Final = 62
+"""With the bounds of a window they are 64: beyond, columns would lie elsewhere in a row."""
+
+
+def _forms(node: Json) -> dict[str, str]:
+    """Return how the stores lie that a node fills, by name, as the kernel's `OtherTasks.Form` calls it.
+
+    Raises:
+        NotRepartitionable: nothing says which task their entries belong to.
+    """
+    kind, name = node["kind"], node["name"]
+    match kind:
+        case "table" | "fold":
+            by_time = "versions" if node.get("history_ms") is not None else "expiring"
+            plain = node.get("ttl_ms") is None and by_time == "expiring"
+            return {node["store"]: "rows" if plain else by_time}
+        case "window_fold" | "session_fold" | "sliding_fold":
+            if node.get("on_close"):
+                raise _refused(name, "tells results on close, each task up to a time of its own")
+            return {node["store"]: "windows"}
+        case "suppress":
+            return {node["store"]: "windows"}
+        case "stream_join":
+            found = {node["store"]: "lists"} if node["fills"] else {}
+            waiting = {node["unmatched"]: "unmatched"} if node["unmatched"] else {}
+            return found | waiting
+        case "wait" | "number" | "subscriptions" | "newest":
+            return {node["store"]: _OF_OWN[kind]}
+        case "process" | "process_output" | "punctuate":
+            raise _refused(name, "keeps what its own code has chosen the keys of")
+        case _:
+            raise _refused(name, f"keeps what nobody knows to move ({kind})")
+
+
+@dataclass(frozen=True, slots=True)
+class Movable:
+    """A store whose entries can go to other tasks, and what chooses the task of a key."""
+
+    name: str
+    subtopology: int
+    key_types: list[str]
+    key_bytes: str
+    form: str = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Repartitioned:
+    """What the next start begins with."""
+
+    tasks_before: int
+    tasks: int
+    stores: Sequence[str]
+
+
+def repartition(engine: Engine, plan: Plan, application_id: str, tasks: int) -> Repartitioned:
+    """Have the next start of an application, which does not run, go on with another number of tasks.
+
+    Raises:
+        NotRepartitionable: it has no state yet, or one that cannot be moved.
+        CheckpointMismatch, CheckpointDamaged, CheckpointInUse, CheckpointNotWritable: as a start.
+    """
+    with engine.claimed(application_id) as (checkpoint, session):
+        done = _repartition(engine, plan, application_id, tasks, checkpoint)
+        release(checkpoint.directory, session.holder, session.java_pid)
+        return done
+
+
+def _repartition(
+    engine: Engine, plan: Plan, application_id: str, tasks: int, checkpoint: Checkpoint
+) -> Repartitioned:
+    pinned, (spark_dir, positions) = checkpoint.pinned_shape(), checkpoint.go_on_from()
+    if pinned is None or last_commit(spark_dir) is None:
+        raise NotRepartitionable(
+            f'application "{application_id}" has no state',
+            query_id=application_id,
+            detail=f"Nothing is committed in {checkpoint.directory}.",
+            hint="Its first start takes the setting tasks, or the partitions that there are.",
+        )
+    before = int(pinned["tasks"])
+    old, new = (find_levels(plan, count) for count in (before, tasks))
+    shape = shape_of(engine.spec(old, application_id), Names.of(old))
+    checkpoint.ensure_fits(application_id, shape, {})
+    spec = engine.spec(new, application_id)
+    stores = movable_stores(spec)
+    # Where another number was asked for since the last commit, the state is still of the one before.
+    content = checkpoint.content() or {}
+    is_current = spark_dir == checkpoint.spark_dir
+    lies_in = int((content if is_current else content["before"])["tasks"])
+    initial = initial_entries(stores, spark_dir, lies_in)
+    # A changelog has a partition for each task: all of them begin anew.
+    going_on = Upgraded(
+        versions(), checkpoint.topic_ids(), positions, initial, stores=spec["stores"]
+    )
+    checkpoint.upgrade(shape_of(spec, Names.of(new)), going_on)
+    return Repartitioned(before, tasks, [store.name for store in stores])
+
+
+def movable_stores(spec: Json) -> list[Movable]:
+    """Return the stores of a lowered plan, by name.
+
+    Raises:
+        NotRepartitionable: one of them keeps what belongs to no task of a key.
+    """
+    places = subtopologies_of(spec)
+    choosing: dict[int, set[str]] = {}
+    targets = {edge["id"]: edge for edge in spec["edges"]}
+    for node in spec["nodes"].values():
+        if node["kind"] == "route":
+            edge = targets[node["edge"]]
+            if spec["nodes"][str(edge["node"])]["kind"] in {"idle", "punctuate"}:
+                continue  # The time of day goes to all tasks, and is in no store.
+            if node["everywhere"] or node["partition"] or node["partitions"]:
+                raise _refused(node["name"], "chooses tasks otherwise than by the key")
+            choosing.setdefault(edge["subtopology"], set()).add(node["key_bytes"])
+    found = {}
+    for number, node in spec["nodes"].items():
+        if node["kind"] in _WITHOUT_STORE:
+            continue
+        place = places[int(number)]
+        for store, form in _forms(node).items():
+            if len(choosing[place]) != 1:
+                raise _refused(node["name"], "gets keys in several forms")
+            if len(node["key_types"]) > _KEY_COLUMNS_MAX:
+                raise _refused(node["name"], f"has more than {_KEY_COLUMNS_MAX} columns of a key")
+            (key_bytes,) = choosing[place]
+            found[store] = Movable(store, place, node["key_types"], key_bytes, form)
+    return [found[name] for name in sorted(found)]
+
+
+def initial_entries(stores: Sequence[Movable], spark_dir: Path, tasks_before: int) -> list[Json]:
+    """Return what stores begin with, as the kernel's `InitialState` reads it; they lie in so many tasks."""
+    commit = last_commit(spark_dir)
+    found = {store.name: operator_of(spark_dir, store.name) for store in stores}
+    return [
+        {
+            "checkpoint": str(spark_dir),
+            "operator": found[store.name],
+            "commit": commit,
+            "store": store.name,
+            "becomes": store.name,
+            "subtopology": store.subtopology,
+            "key_types": store.key_types,
+            "key_bytes": store.key_bytes,
+            "form": store.form,
+            "tasks_before": tasks_before,
+        }
+        for store in stores
+        if commit is not None and found[store.name] is not None
+    ]
+
+
+def _refused(node: str, why: str) -> NotRepartitionable:
+    return NotRepartitionable(
+        f"{node} {why}, so its state cannot be given to other tasks",
+        hint="Start the topology under another name with the setting tasks: it computes everything again from the topics.",
+    )

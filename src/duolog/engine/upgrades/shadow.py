@@ -1,0 +1,153 @@
+"""What runs beside an application while stores are rebuilt: the part of the new topology that they need.
+
+    sources ─▶ sub-topologies of rebuilt stores, and those above them        the rest is left out
+                    └─▶ sinks: only to topics that nobody has written yet
+
+What the old topology writes meanwhile is not written twice: a sink to one of its topics begins behind the upgrade.
+A topic that was not read before is read here alone, so that what comes from such topics alone is written here.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from duolog.engine.store_layouts import children_of, subtopologies_of
+from duolog.engine.upgrades.comparison import Comparison
+from duolog.engine.upgrades.renaming import filled_by
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A part of a topology, and the stores that come from it."""
+
+    spec: Json
+    stores: frozenset[str]
+    """The names in Spark's state that are rebuilt."""
+    topics: frozenset[str]
+    """What it reads."""
+
+
+def shadow_of(spec: Json, found: Comparison, written: Collection[str] | None) -> Shadow:
+    """Return what rebuilds the stores that an upgrade cannot keep.
+
+    Args:
+        spec: of the new topology.
+        found: what becomes of its stores.
+        written: the topics that the old topology writes; None: any may be.
+    """
+    graph = _Graph(spec)
+    rebuilt = {change.store for change in found.begins_empty}
+    while True:
+        parts = graph.above({found.subtopologies[store] for store in rebuilt})
+        topics = graph.topics_to(parts)
+        first_read = topics - set(found.old_topics)
+        # Behind the upgrade what was read here does not come again.
+        also = {
+            change.store
+            for change in found.of("keeps", "new")
+            if first_read & set(change.topics) and change.store not in rebuilt
+        }
+        if not also:
+            break
+        rebuilt |= also
+
+    def is_told(number: int) -> bool:
+        node = spec["nodes"][str(number)]
+        above = graph.leading_to(number)
+        of_new_topics = {topic for n in above for topic in graph.sources.get(n, ())} <= first_read
+        sink = spec["sinks"][node["sink"]]
+        anywhere = node.get("topic") is not None  # Records choose it.
+        if written is None or anywhere or sink.get("call") or sink["topic"] in written:
+            return of_new_topics
+        stores = {store for n in above for store in filled_by(spec["nodes"][str(n)])}
+        return of_new_topics or bool(stores & rebuilt)
+
+    kept = found.kept.keys() - rebuilt
+    in_state = {store for store, part in found.subtopologies.items() if part in parts}
+    told = {n for n in graph.of_kind("sink") if is_told(n)}
+    return Shadow(graph.pruned(parts, told), frozenset(in_state - kept), frozenset(topics))
+
+
+class _Graph:
+    """A spec, from its sources on over edges."""
+
+    def __init__(self, spec: Json) -> None:
+        self._spec = spec
+        self._nodes: dict[int, Json] = {int(n): node for n, node in spec["nodes"].items()}
+        self._parts = subtopologies_of(spec)
+        self._targets = {edge["id"]: edge["subtopology"] for edge in spec["edges"]}
+        self._parents: dict[int, set[int]] = {}
+        for number, node in self._nodes.items():
+            for child in children_of(node, spec):
+                self._parents.setdefault(child, set()).add(number)
+        self.sources: dict[int, set[str]] = {}
+        for source in spec["sources"]:
+            for child in source["children"]:
+                self.sources.setdefault(child, set()).add(source["topic"])
+
+    def of_kind(self, kind: str) -> list[int]:
+        return [number for number, node in self._nodes.items() if node["kind"] == kind]
+
+    def leading_to(self, number: int) -> set[int]:
+        """Return a node and all before it."""
+        found, fresh = {number}, [number]
+        while fresh:
+            more = self._parents.get(fresh.pop(), set()) - found
+            found |= more
+            fresh += more
+        return found
+
+    def above(self, parts: set[int]) -> set[int]:
+        """Return sub-topologies, and those whose records come to them."""
+        found = set(parts)
+        while True:
+            more = {
+                part
+                for route in self._routes_to(found)
+                for number in self.leading_to(route)
+                if (part := self._parts.get(number)) is not None
+            }
+            if more <= found:
+                return found
+            found |= more
+
+    def topics_to(self, parts: set[int]) -> set[str]:
+        """Return the topics whose records come to sub-topologies."""
+        return {
+            topic
+            for route in self._routes_to(parts)
+            for number in self.leading_to(route)
+            for topic in self.sources.get(number, ())
+        }
+
+    def pruned(self, parts: set[int], told: set[int]) -> Json:
+        """Return the spec without what leads nowhere else than to other sub-topologies and sinks, and without prints."""
+        useful = {
+            n for end in (told, self._routes_to(parts)) for at in end for n in self.leading_to(at)
+        }
+        useful |= {number for number, part in self._parts.items() if part in parts}
+        useful -= set(self.of_kind("print")) | (set(self.of_kind("sink")) - told)
+        useful -= set(self.of_kind("route")) - self._routes_to(parts)
+
+        def without(node: Json) -> Json:
+            return node | {"children": [child for child in node["children"] if child in useful]}
+
+        spec = self._spec | {
+            "nodes": {number: without(node) for number, node in self._spec["nodes"].items()},
+            "sources": [
+                left for source in self._spec["sources"] if (left := without(source))["children"]
+            ],
+        }
+        if "ticks" in spec:
+            ticks = without(spec.pop("ticks"))
+            spec |= {"ticks": ticks} if ticks["children"] else {}
+        return spec
+
+    def _routes_to(self, parts: set[int]) -> set[int]:
+        return {
+            number
+            for number in self.of_kind("route")
+            if self._targets[self._nodes[number]["edge"]] in parts
+        }

@@ -1,0 +1,193 @@
+"""The upgrade of one application to a plan: finds what it would do, rebuilds what it has to, and writes it down.
+
+find      compares; changes nothing
+beside    rebuilds stores beside the application, and sees to its end
+settle    with the checkpoint claimed: reads the rest, and replaces the one file
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from duolog.engine.calling import Call
+from duolog.engine.checkpoint import Checkpoint, Json
+from duolog.engine.launch import Launcher
+from duolog.engine.owner import claim
+from duolog.engine.patterns import with_topics
+from duolog.engine.query import RunningQuery
+from duolog.engine.settings import EngineConfig
+from duolog.engine.starts import begins_of
+from duolog.engine.state_schemas import lead_here
+from duolog.engine.store_layouts import shape_of
+from duolog.engine.store_names import Names
+from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.engine.upgrades.comparison import Comparison, compare
+from duolog.engine.upgrades.rebuild import BESIDE, Rebuild, go_on_with
+from duolog.engine.upgrades.shadow import shadow_of
+from duolog.engine.upgrades.upgrade import How, Upgrade
+from duolog.engine.versions import versions
+from duolog.plan.nodes import Plan
+
+if TYPE_CHECKING:
+    from duolog.engine.session import Session
+
+logger: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A plan as it would run now."""
+
+    spec: Json
+    names: Names
+    counts: Mapping[str, int]
+    """The partitions of each topic that it reads."""
+    matched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The topics of each pattern."""
+
+    def topics(self, named: Iterable[str]) -> frozenset[str]:
+        """Return topics, and of a pattern those that match it."""
+        return frozenset(topic for name in named for topic in self.matched.get(name, (name,)))
+
+    @property
+    def shape(self) -> Json:
+        return shape_of(self.spec, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrading:
+    """What an engine knows of an application that is to go on with another plan."""
+
+    plan: Plan
+    application_id: str
+    checkpoint: Checkpoint
+    topics: TopicReader
+    config: EngineConfig
+    session: "Callable[[], Session]"
+    note: Callable[[RunningQuery], None]
+    """Lets the engine know what it has to stop when it closes."""
+    starts: EndOffsets = field(default_factory=dict)
+    """Where topics begin that nobody has read yet, whatever their sources say."""
+
+    def find(self, lowered: Lowered) -> Upgrade:
+        """Compare the plan with the checkpoint."""
+        pinned, shape = self.checkpoint.pinned_shape(), lowered.shape
+        if pinned is None or not self.checkpoint.differs(shape):
+            looked_in = self.checkpoint.directory
+            return Upgrade(self.application_id, None, begun=pinned is not None, directory=looked_in)
+        found = compare(pinned, lowered.spec, lowered.names)
+        missed = lowered.topics(
+            topic
+            for change in found.begins_empty
+            for topic in change.topics
+            if topic in found.old_topics
+        )
+        return Upgrade(self.application_id, found, behind=self._behind(missed))
+
+    def beside(self, lowered: Lowered) -> None:
+        """Rebuild what cannot be kept, until hardly anything is missing.
+
+        Raises:
+            QueryFailed: Spark ended it; the next upgrade goes on where it was.
+        """
+        found = self.find(lowered)
+        if found.comparison is not None and not found.keeps_all:
+            self._rebuild(lowered, found.comparison).come_near(self.config.auto_lag_records_max)
+
+    def settle(
+        self,
+        lowered: Lowered,
+        how: How,
+        topic_ids: Mapping[str, str],
+    ) -> None:
+        """Let the plan go on where the one before has stopped; does nothing where the checkpoint fits.
+
+        Raises:
+            CheckpointMismatch: a store cannot be kept that is to be.
+            CheckpointDamaged, SourceTopicRecreated, CheckpointNotWritable: as a start.
+            QueryFailed: what has to be rebuilt could not be.
+        """
+        found = self.find(lowered)
+        if found.comparison is None:
+            return
+        found.ensure_allowed(how)
+        self.checkpoint.ensure_same_topics(self.application_id, topic_ids)
+        rebuild = None
+        if how == "rebuild" and not found.keeps_all:
+            rebuild = self._rebuild(lowered, found.comparison)
+            rebuild.come_to_the_end()
+        begins = begins_of(self.plan, self.topics, lowered.counts, self.starts)
+        going_on = go_on_with(found.comparison, self.checkpoint, rebuild, begins)
+        going_on = replace(
+            going_on, versions=versions(), topic_ids=topic_ids, stores=lowered.spec["stores"]
+        )
+        self.checkpoint.upgrade(lowered.shape, going_on)
+
+    def _behind(self, topics: Collection[str]) -> dict[str, int] | None:
+        """Return how many records of topics were read; None where no broker answers."""
+        counts = self.topics.known_partition_counts(lambda topic: topic in topics)
+        if counts is None:
+            return None
+        _, positions = self.checkpoint.go_on_from()
+        first = self.topics.offsets_at(counts, 0) if counts else {}
+        return {
+            topic: sum(max(0, positions.get(topic, {}).get(n, 0) - at) for n, at in offsets.items())
+            for topic, offsets in first.items()
+        }
+
+    def _rebuild(self, lowered: Lowered, found: Comparison) -> Rebuild:
+        name, shadow = f"{self.application_id}.rebuild", self.checkpoint.shadow
+        part = shadow_of(lowered.spec, found, self.checkpoint.written_topics())
+        shape = lowered.shape | {"rebuilds": sorted(part.stores)}
+        sources = with_topics(part.spec["sources"], lowered.matched)
+        read = frozenset(source["topic"] for source in sources)
+        old = lowered.topics(found.old_topics)
+        counts = {topic: n for topic, n in lowered.counts.items() if topic in read}
+        first_read = {topic: n for topic, n in counts.items() if topic not in old}
+        # What it passes over, the old topology has told.
+        errors = replace(self.config.errors, dead_letter_topic=None)
+        config = replace(self.config, errors=errors)
+        spec = part.spec | {"application_id": name, "sources": sources, "errors": errors.spec()}
+        spec["run"] = uuid.uuid4().hex
+        begins = {
+            **begins_of(self.plan, self.topics, first_read, self.starts),
+            **{topic: at for topic, at in self.checkpoint.first_starts().items() if topic in read},
+        }
+
+        def launcher(until: Callable[[], EndOffsets]) -> Launcher:
+            session = self.session()
+            claim(shadow.directory, session.holder, name, pid=session.java_pid)
+            if shadow.pinned_tasks() is not None and shadow.differs(shape):
+                shadow.forget_all()
+                if part.spec["sinks"] and config.exactly_once:
+                    logger.warning(
+                        "the rebuild of another topology is begun anew: results that it has committed stay in its topics",
+                    )
+            shadow.forget_unplanned()
+            lead_here(shadow.directory)
+            shadow.pin(name, shape, versions(), self.topics.topic_ids(counts), begins)
+            made = Launcher(session, config, shadow, spec, self.plan.places, counts, until)
+            made.take_over_what_was_begun()
+            return made
+
+        def start(until: Callable[[], EndOffsets], is_done: Callable[[], bool]) -> RunningQuery:
+            places = self.plan.places
+            query = RunningQuery(
+                launcher(until),
+                self.topics,
+                BESIDE,
+                counts,
+                lambda: launcher(until),
+                calls={of.name: Call.of(of, places.get(of.name, "")) for of in self.plan.calls},
+                key_functions=self.plan.key_functions,
+                is_done=is_done,
+            )
+            query.start()
+            self.note(query)
+            return query
+
+        return Rebuild(
+            self.checkpoint, part, old, read, lambda: self.topics.end_offsets(first_read), start
+        )

@@ -1,0 +1,43 @@
+"""What a checkpoint is written by."""
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from duolog.engine.errors import CheckpointMismatch
+
+_PACKAGES: Final = ("duolog", "pyspark")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Duolog and of Spark that run here."""
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found
+
+
+def ensure_spark_reads(checkpoint: Path, pinned: Mapping[str, Any]) -> None:
+    """Raise CheckpointMismatch where a newer Spark has written the state: Spark reads older ones, and no newer one."""
+    written, running = pinned.get("versions", {}).get("pyspark", ""), versions()["pyspark"]
+    if minor_of(written) > minor_of(running):
+        raise CheckpointMismatch(
+            f"checkpoint {checkpoint} was written with Spark {written}",
+            query_id=checkpoint.name,
+            detail=f"Spark {running} runs here. Spark reads the state of older versions, and not of newer ones.",
+            hint=f"Use pyspark {written} or a later one, or another application id.",
+        )
+
+
+def minor_of(version_text: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version; nothing where it has none.
+
+    Example:
+        >>> minor_of("4.3.0.dev1"), minor_of("unknown")
+        ((4, 3), ())
+    """
+    return tuple(int(part) for part in version_text.split(".")[:2] if part.isdigit())

@@ -1,0 +1,272 @@
+"""A function that is called: with the values of one record, with those of many, or many times at once.
+
+    values    price(3, "SFO")                 for each record
+    arrow     price(Array[3, 5], Array[…])    for many: an array of as many results
+    lookups   await price(3, "SFO")           for many at once, each again if it fails
+
+An error names the function and the line in it, and is of one record: where a function of many fails, it is called with
+halves, until it is known for which.
+"""
+
+import asyncio
+import json
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal as PythonDecimal
+from typing import Any
+
+from duolog.core.errors import DuologError
+from duolog.core.raised import raised
+from duolog.functions import values, vectors
+from duolog.functions.places import place_in
+from duolog.functions.threads import Threads
+from duolog.plan.awaiting import is_coroutine
+from duolog.plan.python_functions import Gathered, Lookups, PythonFunction, code_of
+from duolog.plan.sql.user_functions import FunctionFailed, Routine
+
+
+class CallError(Exception):
+    """A function has failed for a record; the message says which function, where and why."""
+
+
+class NullFor(CallError):
+    """A function of SQL has failed for a record: it is null there, and the message is told."""
+
+
+Outcome = Any
+"""What a function gave, as a row has it; or a `CallError`."""
+
+
+class Called:
+    """A function with what reads its arguments and checks its results. Threads: one at a time."""
+
+    def __init__(self, function: PythonFunction) -> None:
+        self._function = function
+        self._takes = function.takes
+        parameters = [of for of in function.parameters if of is not None]
+        assert len(parameters) == len(function.parameters), f"{function} over types nobody knows"
+        self._names = [f"a{number}" for number in range(len(parameters))]
+        self._readers = [
+            (number, read)
+            for number, of in enumerate(parameters)
+            if (read := values.from_json(of)) is not None
+        ]
+        self._check = values.plain(function.result)
+        self._text = values.text(function.result)
+        exact = any(values.has_decimal(of) for of in parameters)
+        self._decoder = json.JSONDecoder(parse_float=PythonDecimal) if exact else json.JSONDecoder()
+        self._callable = function.function
+        self._is_null = False
+        if isinstance(routine := function.function, Routine) and routine.is_null_where_it_fails:
+            self._is_null = True
+            self._callable = lambda *values: routine.called_with(values)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._threads: Threads | None = None
+        self._at_once = asyncio.Semaphore()
+
+    def lines(self, rows: bytes, done: Callable[[int], None]) -> bytes:
+        """Return a line for each of `rows`, a JSON array of objects: `+` and `{"r":…}`, `-` and what is wrong, `~` and why null.
+
+        Tells how many are done, now and then.
+        """
+        if self._takes != "values" and (told := self._columns(rows)) is not None:
+            return told
+        return self.told(self.outcomes(self.given(rows), done))
+
+    def _columns(self, rows: bytes) -> bytes | None:
+        """Return the lines of many rows, column by column; None where parameters gather some."""
+        if self._function.shape:
+            return None
+        decoded = self._decoder.decode(rows.decode())
+        columns = [[row[name] for row in decoded] for name in self._names]
+        for number, read in self._readers:
+            columns[number] = [None if one is None else read(one) for one in columns[number]]
+        try:
+            found = vectors.called(self._function, columns)
+            told = vectors.lines(self._function, found, len(decoded))
+            if told is None:
+                results = vectors.results(found, len(decoded))
+                told = self.told([self._checked(result) for result in results])
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
+            return self.told(self._by_halves(self.given(rows), error))
+        return told
+
+    def given(self, rows: bytes) -> list[list[Any]]:
+        """Return the arguments of each of `rows`, a JSON array of objects."""
+        return [self._arguments(row) for row in self._decoder.decode(rows.decode())]
+
+    def told(self, outcomes: list[Outcome]) -> bytes:
+        """Return a line for each outcome."""
+        lines: list[str] = []
+        text = self._text
+        for outcome in outcomes:
+            if isinstance(outcome, CallError):
+                kind = "~" if isinstance(outcome, NullFor) else "-"
+                lines.append(kind + " ".join(str(outcome).split()))
+            else:
+                lines.append('+{"r":null}' if outcome is None else f'+{{"r":{text(outcome)}}}')
+        lines.append("")
+        return "\n".join(lines).encode(errors="replace")
+
+    def one(self, given: Sequence[object]) -> Any:
+        """Return what the function gives for values of a row.
+
+        Raises:
+            CallError: it has failed.
+        """
+        (outcome,) = self.outcomes([self._shaped(list(given))], lambda _count: None)
+        if isinstance(outcome, NullFor):
+            return None
+        if isinstance(outcome, CallError):
+            raise outcome
+        return outcome
+
+    def outcomes(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
+        """Return what the function gives for each row of arguments."""
+        if self._function.lookups is not None:
+            return self._looked_up(rows, done)
+        if self._takes != "values":
+            return self._of_many(rows)
+        found: list[Outcome] = []
+        function, check = self._callable, self._check
+        for count, row in enumerate(rows, start=1):
+            try:
+                found.append(check(function(*row)))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                found.append(self._failed(error))
+            done(count)
+        return found
+
+    def _arguments(self, row: dict[str, Any]) -> list[Any]:
+        found = [row[name] for name in self._names]
+        for number, read in self._readers:
+            if found[number] is not None:
+                found[number] = read(found[number])
+        return self._shaped(found)
+
+    def _shaped(self, given: list[Any]) -> list[Any]:
+        """Return what the parameters get of the arguments."""
+        if not self._function.shape:
+            return given
+        rest = iter(given)
+        return [_gathered(part, rest) for part in self._function.shape]
+
+    def _of_many(self, rows: list[list[Any]]) -> list[Outcome]:
+        if not rows:
+            return []
+        try:
+            results = vectors.call(self._function, rows)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
+            return self._by_halves(rows, error)
+        return [self._checked(result) for result in results]
+
+    def _by_halves(self, rows: list[list[Any]], error: BaseException) -> list[Outcome]:
+        """Find the rows that the function cannot take, which has failed with all of these."""
+        if len(rows) == 1:
+            return [self._failed(error)]
+        half = len(rows) // 2
+        return self._of_many(rows[:half]) + self._of_many(rows[half:])
+
+    def _checked(self, result: object) -> Outcome:
+        try:
+            return self._check(result)
+        except Exception as error:  # noqa: BLE001 - of a user's object
+            return self._failed(error)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether its calls wait side by side."""
+        return self._function.lookups is not None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop in which it looks up."""
+        how = self._function.lookups
+        assert how is not None
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._threads = Threads(self._loop)
+            self._at_once = asyncio.Semaphore(how.limit)
+            weakref.finalize(self, self._loop.close)
+        return self._loop
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether as many of its threads hang as may look up at once: its process is better made anew."""
+        how = self._function.lookups
+        return how is not None and self._threads is not None and self._threads.hung >= how.limit
+
+    def _looked_up(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
+        return self.loop.run_until_complete(self.all(rows, done))
+
+    async def all(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
+        """Return what is found for each row; as many as may be are under way, those of other calls included."""
+        how, at_once = self._function.lookups, self._at_once
+        assert how is not None
+        count = 0
+
+        async def one(row: list[Any]) -> Outcome:
+            nonlocal count
+            async with at_once:
+                outcome = await self._tried(row, how)
+            count += 1
+            done(count)
+            return outcome
+
+        return list(await asyncio.gather(*(one(row) for row in rows)))
+
+    async def _tried(self, row: list[Any], how: Lookups) -> Outcome:
+        pause_s = how.pause_ms / 1000
+        for tries_left in range(how.retries, -1, -1):
+            try:
+                async with asyncio.timeout(how.timeout_ms / 1000) as limit:
+                    found = await self._awaited(row)
+                return self._check(found)
+            except TimeoutError as error:
+                failed = self._failed(error)
+                if limit.expired():
+                    # Where it waited, the one that was cancelled there knows.
+                    told = self._told(error.__cause__ or error, elsewhere=False)
+                    failed = CallError(f"{told}: no answer within {how.timeout_ms} ms")
+            except values.WrongType as error:
+                return self._failed(error)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may raise anything
+                failed = self._failed(error)
+            if tries_left:
+                await asyncio.sleep(pause_s)
+                pause_s *= 2
+        return CallError(f"{failed}, in the last of {how.retries + 1} tries")
+
+    async def _awaited(self, row: list[Any]) -> object:
+        if is_coroutine(self._function.function):
+            return await self._function.function(*row)
+        assert self._threads is not None
+        return await self._threads.call(self._function.function, row)
+
+    def _failed(self, error: BaseException) -> CallError:
+        if isinstance(error, FunctionFailed):
+            # It says which function, and where.
+            return NullFor(str(error)) if self._is_null else CallError(str(error))
+        what = raised(error)
+        if isinstance(error, DuologError):
+            what = error.one_line()
+        if isinstance(error, values.WrongType):
+            what = f"returned what it does not say: {error}"
+        return CallError(f"{self._told(error)}: {what}")
+
+    def _told(self, error: BaseException, *, elsewhere: bool = True) -> str:
+        """Return the function, and the line in the user's code where it failed."""
+        own = code_of(self._function.function)
+        place = place_in(error, own and own.co_filename, elsewhere=elsewhere)
+        place = place or self._function.place
+        return f"{self._function.called} ({place})" if place else self._function.called
+
+
+def _gathered(part: Gathered | None, rest: Iterator[Any]) -> Any:
+    if part is None or not part.names:
+        value = next(rest)
+        return value if part is None or part.made is None or value is None else part.made(**value)
+    found = {name: next(rest) for name in part.names}
+    return found if part.made is None else part.made(**found)

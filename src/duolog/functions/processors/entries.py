@@ -1,0 +1,80 @@
+"""The rows of a store as bytes, by bucket and key: read once, and written when a call ends.
+
+    bucket, key bytes  ->  timestamp, bytes        a bucket is what is scanned at once
+
+Where they are kept, a `Backend` knows: the kernel's state, over a pipe, or a dict in tests.
+"""
+
+from typing import Final, NamedTuple, Protocol
+
+Place = tuple[int, bytes]
+"""Bucket and key."""
+
+_KNOWN_MAX: Final = 50_000
+
+
+class Held(NamedTuple):
+    """A row as it is kept."""
+
+    timestamp_ms: int
+    data: bytes
+
+
+Writes = dict[Place, Held | None]
+"""Rows by their places; None: deleted."""
+
+
+class Backend(Protocol):
+    """Where the stores of a task are kept."""
+
+    def get(self, store: str, place: Place) -> Held | None: ...
+
+    def scan(self, store: str, bucket: int) -> dict[bytes, Held]: ...
+
+    def write(self, store: str, writes: Writes) -> None: ...
+
+
+class Entries:
+    """The rows of one store of a task. What was read or written is known until it is forgotten. Threads: one at a time."""
+
+    def __init__(self, name: str, backend: Backend) -> None:
+        self._name = name
+        self._backend = backend
+        self._known: Writes = {}
+        self._written: Writes = {}
+        self.timestamp_ms = 0
+        """That of what is written next."""
+
+    def get(self, bucket: int, key: bytes) -> Held | None:
+        place = bucket, key
+        try:
+            return self._known[place]
+        except KeyError:
+            found = self._known[place] = self._backend.get(self._name, place)
+            return found
+
+    def put(
+        self, bucket: int, key: bytes, data: bytes | None, timestamp_ms: int | None = None
+    ) -> None:
+        """Write a row, or delete it."""
+        time = self.timestamp_ms if timestamp_ms is None else timestamp_ms
+        place = bucket, key
+        self._known[place] = self._written[place] = None if data is None else Held(time, data)
+
+    def scan(self, bucket: int) -> dict[bytes, Held]:
+        """Return all rows of a bucket by their keys."""
+        self.flush()
+        return self._backend.scan(self._name, bucket)
+
+    def flush(self) -> None:
+        """Write what is not written yet."""
+        if self._written:
+            self._backend.write(self._name, self._written)
+            self._written = {}
+        if len(self._known) > _KNOWN_MAX:
+            self._known.clear()
+
+    def forget(self) -> None:
+        """Forget what was read, and what was not written: somebody else may have been there."""
+        self._known.clear()
+        self._written = {}

@@ -1,0 +1,339 @@
+"""A processor that is called: in one task, with its stores, its schedules and what it forwards.
+
+    hosted = Hosted(definition, place, stores, clock)
+    hosted.begin(stream_time, kept, known)                  init, where it was not; schedules go on where they were
+    hosted.process(Given(key, value, 1000, …))              Told: what was forwarded, and what went wrong
+    hosted.punctuate(PunctuationType.STREAM_TIME, 2000)
+
+Threads: one at a time. Source: Kafka Streams `ProcessorNode`, `StreamTask`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from duolog.core.errors import DuologError, StatementError
+from duolog.core.raised import raised
+from duolog.functions.places import place_in
+from duolog.functions.processors.codecs import Codec, ColumnsCodec
+from duolog.functions.processors.records import (
+    FixedKeyRecord,
+    Headers,
+    Record,
+    RecordMetadata,
+    checked_headers,
+    fixed,
+)
+from duolog.functions.processors.schedules import Kept, PunctuationType, Schedule, Schedules
+from duolog.functions.processors.stores import Store
+from duolog.plan.awaiting import ensure_awaits_nothing
+from duolog.plan.durations import Duration, milliseconds
+from duolog.plan.processors import Definition
+
+
+class Place(NamedTuple):
+    """Which task a processor is in, of which step."""
+
+    application_id: str
+    task_id: str
+    node: str
+
+
+class Given(NamedTuple):
+    """A record as it comes: columns of key and value, None where they are null."""
+
+    key: tuple[Any, ...] | None
+    value: tuple[Any, ...] | None
+    timestamp_ms: int
+    headers: Headers
+    metadata: RecordMetadata
+
+
+class Forwarded(NamedTuple):
+    """A record that was forwarded: to an output by its number; columns by name."""
+
+    output: int
+    key: dict[str, Any] | None
+    value: dict[str, Any] | None
+    timestamp_ms: int
+    headers: Headers
+
+
+@dataclass(slots=True)
+class Told:
+    """What a call has forwarded, and what has gone wrong in it."""
+
+    forwarded: list[Forwarded] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+class InitFailed(Exception):
+    """A processor could not begin: no record is at fault."""
+
+
+class Hosted:
+    """One processor in one task: its context, too."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        place: Place,
+        stores: Mapping[str, Store],
+        clock: Callable[[], int],
+    ) -> None:
+        self._definition = definition
+        self._place = place
+        self._stores = stores
+        self._clock = clock
+        self._schedules = Schedules()
+        self._instance: Any = None
+        self._begins = False
+        self._stream_time = -1
+        self._metadata: RecordMetadata | None = None
+        self._told: Told | None = None
+        self._key = _Columns(definition.input.key)
+        self._names = [column.name for column in definition.input.value]
+        self._outputs = {of.name: n for n, of in enumerate(definition.outputs)}
+        self._shapes = [
+            (_Columns(of.schema.key), ColumnsCodec(of.schema.value)) for of in definition.outputs
+        ]
+
+    # What is asked by who hosts it.
+
+    @property
+    def schedules(self) -> Schedules:
+        return self._schedules
+
+    def begin(self, stream_time: int, kept: Kept | None) -> Told:
+        """Make it, unless it is there; its schedules go on where they were `kept`.
+
+        Raises:
+            InitFailed: it cannot be made.
+        """
+        self._stream_time = stream_time
+        told = Told()
+        if self._instance is None:
+            self._told, self._begins = told, True
+            try:
+                self._instance = self._made()
+                self._instance.init(self)
+            except (Exception, SystemExit) as error:
+                why = self._failed("init", error)
+                self._instance = None
+                raise InitFailed(why) from error
+            finally:
+                self._told, self._begins = None, False
+        if kept is not None:
+            self._schedules.restore(kept)
+        return told
+
+    def _made(self) -> Any:
+        made = self._definition.make()
+        if not callable(getattr(made, "process", None)):
+            raise StatementError(
+                f"{self._definition.called} gives {type(made).__name__}, which is no processor",
+                hint="Give a class that is a Processor, or a function that returns a new one each time.",
+            )
+        return made
+
+    def process(self, given: Given, stream_time: int) -> Told:
+        """Call it with a record."""
+        self._stream_time = stream_time
+        self._metadata = given.metadata
+        columns = (
+            dict(zip(self._names, given.value, strict=True)) if given.value is not None else None
+        )
+        key = None if given.key is None else self._key.shown(given.key)
+        make = fixed if self._definition.fixed_key else Record
+        record = make(key, columns, given.timestamp_ms, given.headers)
+        for store in self._stores.values():
+            store.at(given.timestamp_ms)
+        with_told = self._called("process", lambda: self._instance.process(record))
+        self._metadata = None
+        return with_told
+
+    def punctuate(self, kind: PunctuationType, now: int, stream_time: int) -> Told:
+        """Call what is due at a time, the earliest first."""
+        self._stream_time = stream_time
+        told = Told()
+        for schedule in self._schedules.pass_due(kind, now):
+            for store in self._stores.values():
+                store.at(max(now, 0))
+            one = self._called("punctuation", lambda of=schedule: of.callback(now))  # type: ignore[misc]
+            told.forwarded += one.forwarded
+            told.errors += one.errors
+        return told
+
+    def skip(self, kind: PunctuationType, now: int) -> None:
+        """Let what is due pass: a call of it was lost with its process."""
+        for _ in self._schedules.pass_due(kind, now):
+            pass
+
+    def close(self) -> None:
+        """End it."""
+        if self._instance is not None:
+            self._instance.close()
+            self._instance = None
+
+    def _called(self, what: str, call: Callable[[], object]) -> Told:
+        told = self._told = Told()
+        try:
+            call()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a user's processor may raise anything
+            told.errors.append(self._failed(what, error))
+        finally:
+            self._told = None
+        return told
+
+    def _failed(self, what: str, error: BaseException) -> str:
+        """Return the processor, the line in the user's code, and what went wrong there."""
+        own = _file_of(self._instance if self._instance is not None else self._definition.make)
+        at = place_in(error, own)
+        place = f" ({at})" if at else ""
+        why = raised(error)
+        if isinstance(error, DuologError):
+            why = error.one_line()
+        return " ".join(f"{self._definition.called}.{what}{place}: {why}".split())
+
+    # What it asks as its context: `contexts.ProcessingContext` says what each is.
+
+    @property
+    def application_id(self) -> str:
+        return self._place.application_id
+
+    @property
+    def task_id(self) -> str:
+        return self._place.task_id
+
+    @property
+    def record_metadata(self) -> RecordMetadata | None:
+        return self._metadata
+
+    def current_stream_time_ms(self) -> int:
+        return self._stream_time
+
+    def current_system_time_ms(self) -> int:
+        return self._clock()
+
+    def store(self, name: str) -> Store:
+        try:
+            return self._stores[name]
+        except KeyError:
+            given = ", ".join(self._stores) or "none"
+            raise StatementError(
+                f'{self._definition.called} was given no store "{name}"',
+                detail=f"It was given {given}.",
+                hint="Name it among stores= of the step.",
+            ) from None
+
+    def schedule(
+        self, interval: Duration, kind: PunctuationType | str, callback: Callable[[int], object]
+    ) -> "_Cancel":
+        try:
+            of = PunctuationType(kind)
+        except ValueError:
+            raise StatementError(
+                f"{kind!r} is no time to schedule by",
+                hint='By "stream time" or "wall clock".',
+            ) from None
+        ensure_awaits_nothing(callback, "Give a function that returns when it is done.")
+        interval_ms = milliseconds(interval, "interval")
+        if interval_ms < 1:
+            raise StatementError(
+                f"an interval of {interval_ms} ms is shorter than a millisecond",
+                hint='Give a longer one: "10 seconds".',
+            )
+        made = self._schedules.add(of, interval_ms, self._clock(), callback, kept=self._begins)
+        return _Cancel(made)
+
+    def forward(self, record: Record, to: str | None = None) -> None:
+        told = self._told
+        if told is None:
+            raise StatementError(
+                "a record is forwarded when nobody is called",
+                hint="Forward in init, process or a callback, and not from a thread beside them.",
+            )
+        if self._definition.fixed_key and not isinstance(record, FixedKeyRecord):
+            raise StatementError(
+                f"{record!r} is no record whose key is fixed",
+                hint="Forward record.with_value(...), or use process() for records of other keys.",
+            )
+        if not isinstance(record, Record):
+            raise StatementError(
+                f"{record!r} is no Record", hint="Forward Record(key, value, timestamp_ms)."
+            )
+        headers = checked_headers(record.headers) if record.headers else ()
+        for number in self._children(to):
+            key, value = self._shapes[number]
+            told.forwarded.append(
+                Forwarded(
+                    number, key.checked(record.key), value.checked(record.value),
+                    record.timestamp_ms, headers,
+                )
+            )  # fmt: skip
+
+    def _children(self, to: str | None) -> Iterator[int]:
+        if to is None:
+            return iter(range(len(self._shapes)))
+        if to not in self._outputs:
+            there = (
+                ", ".join(f'"{name}"' for name in self._outputs if name)
+                or "only one, without a name"
+            )
+            raise StatementError(
+                f'{self._definition.called} has no child "{to}"', detail=f"There is {there}."
+            )
+        return iter((self._outputs[to],))
+
+
+class _Cancel:
+    """A schedule that can be cancelled."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+
+    def cancel(self) -> None:
+        self._schedule.cancelled = True
+
+
+class _Columns:
+    """The columns of a key, as a record has them and as rows do."""
+
+    def __init__(self, columns: tuple[Any, ...]) -> None:
+        self._names = [column.name for column in columns]
+        self._codecs = [Codec(column.type) for column in columns]
+
+    def shown(self, key: tuple[Any, ...]) -> Any:
+        if all(part is None for part in key):
+            return None
+        return key[0] if len(key) == 1 else key
+
+    def checked(self, key: Any) -> dict[str, Any] | None:
+        """Return a key by column; None for a null one.
+
+        Raises:
+            StatementError: it has another number of columns.
+            WrongType: one of them is none of its type.
+        """
+        if key is None:
+            return None
+        parts = key if len(self._names) != 1 else (key,)
+        if not isinstance(parts, tuple) or len(parts) != len(self._names):
+            raise StatementError(
+                f"{key!r} is no key of columns {', '.join(self._names) or '(none)'}",
+                detail="A key of several columns is a tuple.",
+            )
+        return {
+            name: codec.check(part)
+            for name, codec, part in zip(self._names, self._codecs, parts, strict=True)
+        }
+
+
+def _file_of(of: Any) -> str | None:
+    for code in (getattr(type(of), "process", None), getattr(of, "process", None), of):
+        found = getattr(getattr(code, "__code__", None), "co_filename", None)
+        if found is not None:
+            return str(found)
+    return None

@@ -1,0 +1,129 @@
+"""Records as a processor gets and forwards them.
+
+Source: Kafka Streams `processor.api.Record`, `FixedKeyRecord`, `RecordMetadata`.
+"""
+
+import operator
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, NoReturn, Self
+
+from duolog.core.errors import StatementError
+
+Headers = tuple[tuple[str, bytes | None], ...]
+_TIMESTAMP_MAX: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Key, value, timestamp and headers. Each `with_…` returns another one.
+
+    Raises:
+        StatementError: the timestamp is no whole number, or is negative.
+    """
+
+    key: Any
+    """The value of a key of one column, a tuple of several (a window's start and end last); None: a null key."""
+    value: Any
+    """A dict by column; None: a null value. A dataclass or a tuple of the columns may be forwarded, too."""
+    timestamp_ms: int
+    headers: Headers = ()
+    """Names and bytes, in their order."""
+
+    def __post_init__(self) -> None:
+        if self.timestamp_ms.__class__ is not int:
+            # A number of numpy's is one, time.time() * 1000 is none.
+            object.__setattr__(self, "timestamp_ms", _whole(self.timestamp_ms))
+        if not 0 <= self.timestamp_ms <= _TIMESTAMP_MAX:
+            raise StatementError(
+                f"a record has the timestamp {self.timestamp_ms}",
+                detail="It is milliseconds since 1970, not negative, and of 64 bits.",
+            )
+
+    def with_key(self, key: Any) -> Self:
+        """Return it under another key."""
+        return replace(self, key=key)
+
+    def with_value(self, value: Any) -> Self:
+        """Return it with another value."""
+        return replace(self, value=value)
+
+    def with_timestamp(self, timestamp_ms: int) -> Self:
+        """Return it with another timestamp, in milliseconds."""
+        return replace(self, timestamp_ms=timestamp_ms)
+
+    def with_headers(self, headers: Headers) -> Self:
+        """Return it with other headers."""
+        return replace(self, headers=headers)
+
+
+def _whole(timestamp_ms: Any) -> int:
+    try:
+        return operator.index(timestamp_ms)
+    except TypeError:
+        raise StatementError(
+            f"a record has the timestamp {timestamp_ms!r:.100}",
+            detail="It is milliseconds since 1970, a whole number.",
+            hint="Give int(time.time() * 1000), say.",
+        ) from None
+
+
+def checked_headers(headers: Any) -> Headers:
+    """Return headers that can be written.
+
+    Raises:
+        StatementError: they are no pairs of a name and bytes.
+    """
+    try:
+        found = tuple((name, value) for name, value in headers)
+    except (TypeError, ValueError):
+        found = ((None, None),)
+    for name, value in found:
+        if not isinstance(name, str) or not (value is None or isinstance(value, bytes)):
+            raise StatementError(
+                f"{headers!r:.100} are no headers",
+                detail="They are pairs of a name and bytes, or None.",
+                hint='Give (("trace", b"7"),).',
+            )
+    return found
+
+
+_MADE_HERE = object()
+
+
+@dataclass(frozen=True, slots=True)
+class FixedKeyRecord(Record):
+    """A record whose key stays: made of one that came, never anew.
+
+    Raises:
+        StatementError: it is made anew, or is to get another key.
+    """
+
+    made_by: object = None
+
+    def __post_init__(self) -> None:
+        if self.made_by is not _MADE_HERE:
+            raise StatementError(
+                "a record with a fixed key is made of one that came",
+                hint="Forward record.with_value(...). A processor of process() may make new ones: Record(...).",
+            )
+        Record.__post_init__(self)
+
+    def with_key(self, key: Any) -> NoReturn:
+        """Refuse: the key is fixed."""
+        raise StatementError(
+            f"the key of a record of process_values() stays what it is, and does not become {key!r}",
+            hint="Use process(): records are then shuffled behind it, where that is needed.",
+        )
+
+
+def fixed(key: Any, value: Any, timestamp_ms: int, headers: Headers) -> FixedKeyRecord:
+    """Return a record that has come to a processor that keeps keys."""
+    return FixedKeyRecord(key, value, timestamp_ms, headers, _MADE_HERE)
+
+
+class RecordMetadata(NamedTuple):
+    """Where the record stands that set off what is going on: that of a source of the topology, as in errors."""
+
+    topic: str
+    partition: int
+    offset: int

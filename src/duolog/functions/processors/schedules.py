@@ -1,0 +1,105 @@
+"""When a processor is called without a record: punctuation, by stream time and by the wall clock.
+
+    schedule(interval)     by stream time first with the next record, and then when time passes a multiple of it
+                           by wall clock first when the interval has passed
+    several passed at once one call, and the next one at the next multiple
+
+Source: Kafka Streams `PunctuationQueue`, `PunctuationSchedule`, `ProcessorContextImpl.schedule`.
+"""
+
+import enum
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+NEVER: Final = 2**63 - 1
+
+
+class PunctuationType(enum.StrEnum):
+    """Which time a schedule goes by."""
+
+    STREAM_TIME = "stream time"
+    """The greatest timestamp of the records that have come to the task: without records it stands still."""
+    WALL_CLOCK_TIME = "wall clock"
+
+
+@dataclass(slots=True, order=True)
+class Schedule:
+    """A callback, and when it is due next, in milliseconds."""
+
+    at: int
+    number: int
+    kind: PunctuationType = field(compare=False)
+    interval: int = field(compare=False)
+    callback: Callable[[int], object] = field(compare=False)
+    kept: bool = field(compare=False)
+    """Whether it was scheduled by `init`, and so goes on where it was when the processor is made anew."""
+    cancelled: bool = field(default=False, compare=False)
+
+    def passed(self, now: int) -> None:
+        """Set when it is due next, after it was called: intervals that have passed are left out."""
+        following = self.at + self.interval
+        if now >= following:
+            following = self.at + ((now - self.at) // self.interval + 1) * self.interval
+        self.at = following
+
+
+Kept = list[Any]
+"""Schedules as they are kept between processes: kind, interval and time of each; None where one was cancelled."""
+
+
+class Schedules:
+    """What a processor has scheduled, in one task. Threads: one at a time."""
+
+    def __init__(self) -> None:
+        self._all: list[Schedule] = []
+        self._due: dict[PunctuationType, list[Schedule]] = {kind: [] for kind in PunctuationType}
+
+    def add(
+        self, kind: PunctuationType, interval: int, now: int, callback: Any, *, kept: bool
+    ) -> Schedule:
+        """Schedule a callback; by stream time it is due with the next record."""
+        at = 0 if kind is PunctuationType.STREAM_TIME else now + interval
+        number = self._all[-1].number + 1 if self._all else 0
+        schedule = Schedule(at, number, kind, interval, callback, kept)
+        self._all.append(schedule)
+        heapq.heappush(self._due[kind], schedule)
+        return schedule
+
+    def next(self, kind: PunctuationType) -> int:
+        """Return when something is due; `NEVER` where nothing is."""
+        due = self._due[kind]
+        while due and due[0].cancelled:
+            heapq.heappop(due)
+        return due[0].at if due else NEVER
+
+    def pass_due(self, kind: PunctuationType, now: int) -> Iterator[Schedule]:
+        """Yield what is due, the earliest first, for who calls it; what is called may schedule more, or cancel."""
+        while self.next(kind) <= now:
+            schedule = heapq.heappop(self._due[kind])
+            try:
+                yield schedule
+            finally:
+                schedule.passed(now)
+                if not schedule.cancelled:
+                    heapq.heappush(self._due[kind], schedule)
+
+    def keep(self) -> Kept:
+        """Return what `init` has scheduled, as it stands."""
+        self._all = [one for one in self._all if one.kept or not one.cancelled]
+        return [
+            None if one.cancelled else [one.kind.value, one.interval, one.at]
+            for one in self._all
+            if one.kept
+        ]
+
+    def restore(self, kept: Kept) -> None:
+        """Go on where it was kept: schedules by their places, if they are still what they were."""
+        for schedule, known in zip((one for one in self._all if one.kept), kept, strict=False):
+            if known is None:
+                schedule.cancelled = True
+            elif known[:2] == [schedule.kind.value, schedule.interval]:
+                schedule.at = known[2]
+        for due in self._due.values():
+            heapq.heapify(due)

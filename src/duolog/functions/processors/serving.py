@@ -1,0 +1,180 @@
+"""Processors in a process that the kernel has started: those of the tasks that it works for, and what they are asked.
+
+    begin   a task's processor is made, or is there; from now on the process works for that task
+    run     items one after the other, and what came of each
+
+Of a task there is one object for each store, whoever of its processors has it. Source: the kernel's `ProcessorTask`.
+"""
+
+import json
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal as PythonDecimal
+from typing import Any, Final
+
+from duolog.functions import values
+from duolog.functions.processors import wire
+from duolog.functions.processors.codecs import Codec
+from duolog.functions.processors.entries import Entries
+from duolog.functions.processors.hosted import Forwarded, Given, Hosted, InitFailed, Place, Told
+from duolog.functions.processors.records import RecordMetadata
+from duolog.functions.processors.schedules import PunctuationType
+from duolog.functions.processors.stores import KINDS, Store
+from duolog.plan.processors import Definition, struct_of
+
+_INT: Final = struct.Struct(">i")
+_LONG: Final = struct.Struct(">q")
+_TOLD: Final = struct.Struct(">iq")
+_KINDS: Final = {
+    wire.STREAM_TIME: PunctuationType.STREAM_TIME,
+    wire.WALL_CLOCK: PunctuationType.WALL_CLOCK_TIME,
+}
+
+
+@dataclass(slots=True)
+class _Task:
+    """What is there of one task."""
+
+    stores: dict[str, Store] = field(default_factory=dict)
+    hosted: dict[int, Hosted] = field(default_factory=dict)
+
+
+class _Clock:
+    """The wall clock; in a driver's test that of the driver."""
+
+    def __init__(self) -> None:
+        self.driven: int | None = None
+
+    def __call__(self) -> int:
+        return time.time_ns() // 1_000_000 if self.driven is None else self.driven
+
+
+class Processors:
+    """The processors of a process. Threads: one at a time.
+
+    `ask` puts a question to the kernel, which has called and waits; it returns the answer.
+    """
+
+    def __init__(self, ask: Callable[[bytes], bytes]) -> None:
+        self._remote = wire.RemoteStores(ask)
+        self._definitions: dict[int, _Defined] = {}
+        self._tasks: dict[str, _Task] = {}
+        self._now = _Task()
+        self._clock = _Clock()
+
+    def define(self, number: int, definition: Definition) -> None:
+        self._definitions[number] = _Defined(definition)
+
+    def begin(self, number: int, payload: bytes) -> bytes:
+        """Begin with a processor for a task; return what was told: `!` and why, where it cannot begin."""
+        given = json.loads(payload)
+        defined = self._definitions[number]
+        self._clock.driven = given["wall_clock"]
+        task = self._now = self._tasks.setdefault(given["session"], _Task())
+        for spec in defined.definition.stores:
+            if spec.name not in task.stores:
+                task.stores[spec.name] = KINDS[spec.kind](spec, Entries(spec.name, self._remote))
+        hosted = task.hosted.get(number)
+        if hosted is None:
+            place = Place(given["application"], given["task"], given["node"])
+            stores = {spec.name: task.stores[spec.name] for spec in defined.definition.stores}
+            hosted = Hosted(defined.definition, place, stores, self._clock)
+        for spec in defined.definition.stores:
+            task.stores[spec.name].forget()
+        try:
+            told = hosted.begin(given["stream_time"], given["schedules"])
+        except InitFailed as error:
+            return b"!" + str(error).encode(errors="replace")
+        task.hosted[number] = hosted
+        for kind in PunctuationType:
+            if kind.value in given["lost"]:
+                hosted.skip(kind, given["lost"][kind.value])
+        return b"+" + self._told(number, hosted, [told])
+
+    def run(self, number: int, payload: bytes, done: Callable[[int], None]) -> bytes:
+        """Call a processor of the task that was begun with last; return what was told."""
+        defined, hosted = self._definitions[number], self._now.hosted[number]
+        told = []
+        for count, item in enumerate(wire.read_items(payload), start=1):
+            if item.kind == wire.RECORD:
+                told.append(hosted.process(defined.given(item), item.stream_time))
+            else:
+                told.append(hosted.punctuate(_KINDS[item.kind], item.time, item.stream_time))
+            done(count)
+        return b"+" + self._told(number, hosted, told)
+
+    def close(self) -> None:
+        """End all processors; one that fails at it does not keep the others from it."""
+        for task in self._tasks.values():
+            for hosted in task.hosted.values():
+                try:
+                    hosted.close()
+                except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's processor may raise anything
+                    print(f"{type(error).__name__} in close: {error}")  # noqa: T201 - it is the user's
+        self._tasks.clear()
+
+    def _told(self, number: int, hosted: Hosted, told: list[Told]) -> bytes:
+        defined = self._definitions[number]
+        for spec in defined.definition.stores:
+            self._now.stores[spec.name].flush()
+        parts = [_INT.pack(len(told))]
+        for one in told:
+            parts.append(_INT.pack(len(one.forwarded)))
+            parts += [defined.record(forwarded) for forwarded in one.forwarded]
+            parts.append(_INT.pack(len(one.errors)))
+            parts += [wire.put(error.encode(errors="replace")) for error in one.errors]
+        parts.append(self._remote.take())
+        schedules = hosted.schedules
+        parts.append(wire.put(json.dumps(schedules.keep()).encode()))
+        parts += [_LONG.pack(schedules.next(kind)) for kind in PunctuationType]
+        return b"".join(parts)
+
+
+class _Defined:
+    """A definition, with what reads its records and writes what it forwards."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        columns = definition.input.columns
+        self._keys = len(definition.input.key)
+        self._names = [f"a{number}" for number in range(len(columns))]
+        self._readers = [
+            (number, read)
+            for number, column in enumerate(columns)
+            if (read := values.from_json(column.type)) is not None
+        ]
+        exact = any(values.has_decimal(column.type) for column in columns)
+        self._decode = (
+            json.JSONDecoder(parse_float=PythonDecimal) if exact else json.JSONDecoder()
+        ).decode
+        self._writers = [
+            (Codec(struct_of(of.schema.key)).text, Codec(struct_of(of.schema.value)).text)
+            for of in definition.outputs
+        ]
+
+    def given(self, item: wire.Item) -> Given:
+        row: dict[str, Any] = self._decode(item.data.decode())
+        found = [row.get(name) for name in self._names]
+        for number, read in self._readers:
+            if found[number] is not None:
+                found[number] = read(found[number])
+        return Given(
+            None if item.null_key else tuple(found[: self._keys]),
+            None if item.null_value else tuple(found[self._keys :]),
+            item.time,
+            wire.read_headers(item.headers),
+            RecordMetadata(item.topic, item.partition, item.offset),
+        )
+
+    def record(self, one: Forwarded) -> bytes:
+        key, value = self._writers[one.output]
+        return b"".join(
+            (
+                _TOLD.pack(one.output, one.timestamp_ms),
+                wire.put(wire.write_headers(one.headers)),
+                wire.put(None if one.key is None else key(one.key).encode(errors="replace")),
+                wire.put(None if one.value is None else value(one.value).encode(errors="replace")),
+            )
+        )

@@ -1,0 +1,435 @@
+"""Stores as a processor sees them: by key, by key and window, by key and session, by key and time.
+
+    kind        what is kept, by bucket and key                        a row
+    key-value   1, key                                                 the value, with the record's timestamp
+    versioned   1, key                                                 its versions, the earliest first
+    window      16 + segment of the start, key                         the windows of the key in that segment
+    session     16 + segment of the end, key                           its sessions
+    all others  0, ""                                                  the greatest time that was put, and the segments
+
+A segment is a span of time whose rows go together, half of how long rows are kept and a minute at least; behind the
+greatest time that was put by more than the retention nothing is found, and its segments are emptied.
+
+A key of one column is that value, one of several a tuple; a value of one column is that value, one of several a dict.
+Whatever is asked for by a range, or without a key, is gone through whole: in one task.
+
+Source: Kafka Streams `TimestampedKeyValueStore`, `WindowStore`, `SessionStore`, `VersionedKeyValueStore` (KIP-889),
+`AbstractSegments`.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from duolog.core.errors import StatementError
+from duolog.functions.processors.codecs import KeyCodec, ValueCodec
+from duolog.functions.processors.entries import Entries
+from duolog.plan.processors import KeptStore
+
+ABOUT: Final = 0
+"""The bucket of what a store knows of itself."""
+ROWS: Final = 1
+"""The bucket of rows without windows."""
+SEGMENTS: Final = 16
+"""The bucket of the first segment."""
+_NO_TIME: Final = -1
+
+
+class TimestampedValue(NamedTuple):
+    """A value, and the timestamp that it was put with. Source: Kafka Streams `ValueAndTimestamp`."""
+
+    value: Any
+    timestamp_ms: int
+
+
+class Windowed(NamedTuple):
+    """A key and its window, or session, in milliseconds. Source: Kafka Streams `Windowed`."""
+
+    key: Any
+    start_ms: int
+    end_ms: int
+
+
+class Versioned(NamedTuple):
+    """A version of a value: from when it holds, and until when; None: it is the latest. Source: `VersionedRecord`."""
+
+    value: Any
+    timestamp_ms: int
+    valid_to_ms: int | None
+
+
+class Store:
+    """What all stores have."""
+
+    def __init__(self, spec: KeptStore, entries: Entries) -> None:
+        self._spec = spec
+        self._entries = entries
+        self._keys = KeyCodec(spec)
+        self._values = ValueCodec(spec)
+
+    @property
+    def name(self) -> str:
+        return self._spec.name
+
+    def at(self, timestamp_ms: int) -> None:
+        """What is put from here on was put at a time."""
+        self._entries.timestamp_ms = timestamp_ms
+
+    def flush(self) -> None:
+        """Write what was put."""
+        self._entries.flush()
+
+    def forget(self) -> None:
+        """Forget what was read: somebody else may have written."""
+        self._entries.forget()
+
+    def _ensure_time(self, at: int) -> None:
+        if at < 0:
+            raise StatementError(
+                f'what store "{self.name}" is to keep is of {at} ms',
+                detail="Times are milliseconds since 1970, and not negative.",
+            )
+
+    def _wanted(self, low: Any, high: Any) -> Callable[[tuple[Any, ...]], bool]:
+        """Return whether a key is in a range, both ends with it; None is no bound."""
+        first = None if low is None else in_order(self._keys.decode(self._keys.encode(low)))
+        last = None if high is None else in_order(self._keys.decode(self._keys.encode(high)))
+
+        def fits(key: tuple[Any, ...]) -> bool:
+            at = in_order(key)
+            return (first is None or first <= at) and (last is None or at <= last)
+
+        return fits
+
+
+def in_order(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what keys are ordered by: NaN behind all numbers, nulls last, what has no order of its own by its text."""
+    return tuple(
+        (2, 0) if value is None else (1, 0) if value != value else (0, _ordered(value))  # noqa: PLR0124 - NaN alone is not what it is
+        for value in key
+    )
+
+
+def _ordered(value: Any) -> Any:
+    return str(value) if isinstance(value, dict | list | tuple) else value
+
+
+class KeyValueStore(Store):
+    """Values by key. Source: Kafka Streams `KeyValueStore`; with timestamps `TimestampedKeyValueStore`.
+
+    With timestamps what is read is a `TimestampedValue`, and `put` may say the timestamp; else it is the record's.
+    """
+
+    def get(self, key: Any) -> Any:
+        """Return the value of a key; None where there is none."""
+        held = self._entries.get(ROWS, self._keys.encode(key))
+        return None if held is None else self._shown(held.data, held.timestamp_ms)
+
+    def put(self, key: Any, value: Any, timestamp_ms: int | None = None) -> None:
+        """Set the value of a key; None deletes it."""
+        if timestamp_ms is not None:
+            self._ensure_time(timestamp_ms)
+        data = None if value is None else self._values.encode(value).encode()
+        self._entries.put(ROWS, self._keys.encode(key), data, timestamp_ms)
+
+    def put_if_absent(self, key: Any, value: Any) -> Any:
+        """Set the value of a key that has none; return the one that it had."""
+        before = self.get(key)
+        if before is None:
+            self.put(key, value)
+        return before
+
+    def delete(self, key: Any) -> Any:
+        """Delete a key; return the value that it had."""
+        before = self.get(key)
+        if before is not None:
+            self.put(key, None)
+        return before
+
+    def all(self) -> Iterator[tuple[Any, Any]]:
+        """Yield keys and values, in the order of the keys, as they were when this was asked for."""
+        return self.range(None, None)
+
+    def range(
+        self, low: Any = None, high: Any = None, *, reverse: bool = False
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield those with keys from one to another, both with them; None is no bound."""
+        fits = self._wanted(low, high)
+        return self._sorted(fits, reverse=reverse)
+
+    def prefix_scan(self, prefix: str) -> Iterator[tuple[Any, Any]]:
+        """Yield those whose key, or its first column, is a text that begins so."""
+
+        def fits(key: tuple[Any, ...]) -> bool:
+            return key[0] is not None and str(key[0]).startswith(prefix)
+
+        return self._sorted(fits, reverse=False)
+
+    def approximate_num_entries(self) -> int:
+        """Return how many keys there are: exactly, and by counting them."""
+        return len(self._entries.scan(ROWS))
+
+    def _sorted(
+        self, fits: Callable[[tuple[Any, ...]], bool], *, reverse: bool
+    ) -> Iterator[tuple[Any, Any]]:
+        found = ((self._keys.decode(data), held) for data, held in self._entries.scan(ROWS).items())
+        rows = sorted(
+            ((key, held) for key, held in found if fits(key)),
+            key=lambda row: in_order(row[0]),
+            reverse=reverse,
+        )
+        return (
+            (key[0] if len(key) == 1 else key, self._shown(held.data, held.timestamp_ms))
+            for key, held in rows
+        )
+
+    def _shown(self, data: bytes, timestamp_ms: int) -> Any:
+        value = self._values.decode(self._values.parse(data.decode()))
+        return TimestampedValue(value, timestamp_ms) if self._spec.timestamped else value
+
+
+class _OfTime(Store):
+    """Keeps rows for a time, counted from the greatest that was put."""
+
+    def _known(self) -> tuple[int, list[int]]:
+        """Return the greatest time that was put, and the segments that have rows."""
+        held = self._entries.get(ABOUT, b"")
+        if held is None:
+            return _NO_TIME, []
+        time, segments = json.loads(held.data)
+        return time, segments
+
+    def _keep(self, time: int, segments: list[int]) -> None:
+        self._entries.put(ABOUT, b"", json.dumps([time, segments]).encode(), time)
+
+    def _gone_by(self, time: int) -> int:
+        """Return the last time of which nothing is found any more."""
+        return time - self._spec.retention_ms
+
+
+_Row = list[Any]
+"""A row of a segment: its time, its other time, and its value as a text of JSON, so that no digit is lost."""
+
+
+class _Segmented(_OfTime):
+    """Rows by key and time, in segments."""
+
+    def _put(self, key: Any, at: int, beside: int, value: Any) -> None:
+        """Put a row, or delete it; one of a time that is gone is dropped, as in Kafka Streams."""
+        data = self._keys.encode(key)
+        text = None if value is None else self._values.encode(value)
+        time, segments = self._known()
+        self._ensure_time(min(at, beside))
+        if at > time:
+            time = at
+            segments = self._without_gone(time, segments)
+            self._keep(time, segments)
+        if at <= self._gone_by(time):
+            return
+        segment = at // self._spec.segment_ms
+        rows = [row for row in self._rows(segment, data) if row[:2] != [at, beside]]
+        if text is not None:
+            rows.append([at, beside, text])
+            rows.sort(key=lambda row: (row[0], row[1]))
+            if segment not in segments:
+                self._keep(time, sorted([*segments, segment]))
+        self._write(segment, data, rows)
+
+    def _without_gone(self, time: int, segments: list[int]) -> list[int]:
+        """Empty the segments that nothing is found of any more; return the others."""
+        left = []
+        for segment in segments:
+            if (segment + 1) * self._spec.segment_ms - 1 > self._gone_by(time):
+                left.append(segment)
+            else:
+                for key in self._entries.scan(SEGMENTS + segment):
+                    self._entries.put(SEGMENTS + segment, key, None)
+        return left
+
+    def _rows(self, segment: int, key: bytes) -> list[_Row]:
+        held = self._entries.get(SEGMENTS + segment, key)
+        return [] if held is None else parse_rows(held.data)
+
+    def _write(self, segment: int, key: bytes, rows: list[_Row]) -> None:
+        self._entries.put(SEGMENTS + segment, key, write_rows(rows) if rows else None)
+
+    def _of_key(self, key: Any, first: int, last: int) -> Iterator[_Row]:
+        """Yield the rows of a key whose times are from first to last, the earliest first."""
+        data = self._keys.encode(key)
+        time, segments = self._known()
+        first = max(first, self._gone_by(time) + 1)
+        for segment in self._between(segments, first, last):
+            for row in self._rows(segment, data):
+                if first <= row[0] <= last:
+                    yield [row[0], row[1], self._value(row[2])]
+
+    def _of_all(
+        self, low: Any, high: Any, first: int, last: int
+    ) -> Iterator[tuple[tuple[Any, ...], _Row]]:
+        """Yield the rows of keys in a range, in the order of keys and times."""
+        fits = self._wanted(low, high)
+        time, segments = self._known()
+        first = max(first, self._gone_by(time) + 1)
+        found = []
+        for segment in self._between(segments, first, last):
+            for data, held in self._entries.scan(SEGMENTS + segment).items():
+                key = self._keys.decode(data)
+                if fits(key):
+                    rows = (row for row in parse_rows(held.data) if first <= row[0] <= last)
+                    found += [(key, [row[0], row[1], self._value(row[2])]) for row in rows]
+        return iter(sorted(found, key=lambda one: (in_order(one[0]), one[1][:2])))
+
+    def _between(self, segments: list[int], first: int, last: int) -> list[int]:
+        length = self._spec.segment_ms
+        return [one for one in segments if first // length <= one <= last // length]
+
+    def _value(self, text: str) -> Any:
+        return self._values.decode(self._values.parse(text))
+
+
+def parse_rows(data: bytes) -> list[_Row]:
+    """Return rows whose values are still JSON's text."""
+    return [list(row) for row in json.loads(data)]
+
+
+def write_rows(rows: list[_Row]) -> bytes:
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class WindowStore(_Segmented):
+    """Values by key and window, which is known by its start. Source: Kafka Streams `WindowStore`."""
+
+    def put(self, key: Any, value: Any, window_start_ms: int) -> None:
+        """Set the value of a key's window; None deletes it. One that is gone by now is dropped."""
+        self._put(key, window_start_ms, 0, value)
+
+    def fetch(self, key: Any, window_start_ms: int) -> Any:
+        """Return the value of a key's window; None where there is none."""
+        found = self._of_key(key, window_start_ms, window_start_ms)
+        return next((value for _, _, value in found), None)
+
+    def fetch_between(self, key: Any, from_ms: int, to_ms: int) -> Iterator[tuple[int, Any]]:
+        """Yield starts and values of the windows of a key that begin in a span of time, both ends with it."""
+        return ((start, value) for start, _, value in self._of_key(key, from_ms, to_ms))
+
+    def fetch_keys(
+        self, low: Any, high: Any, from_ms: int, to_ms: int
+    ) -> Iterator[tuple[Windowed, Any]]:
+        """Yield the same of a range of keys, both ends with it; None is no bound."""
+        for key, (start, _, value) in self._of_all(low, high, from_ms, to_ms):
+            yield self._window(key, start), value
+
+    def fetch_all(self, from_ms: int, to_ms: int) -> Iterator[tuple[Windowed, Any]]:
+        """Yield the windows of all keys that begin in a span of time, both ends with it."""
+        return self.fetch_keys(None, None, from_ms, to_ms)
+
+    def all(self) -> Iterator[tuple[Windowed, Any]]:
+        """Yield all windows, in the order of keys and times."""
+        return self.fetch_all(0, 2**63 - 1)
+
+    def _window(self, key: tuple[Any, ...], start: int) -> Windowed:
+        shown = key[0] if len(key) == 1 else key
+        return Windowed(shown, start, start + self._spec.window_ms)
+
+
+class SessionStore(_Segmented):
+    """Values by key and session, which is known by its start and end. Source: Kafka Streams `SessionStore`."""
+
+    def put(self, key: Any, start_ms: int, end_ms: int, value: Any) -> None:
+        """Set the value of a key's session; None deletes it. One that is gone by now is dropped."""
+        if start_ms > end_ms:
+            raise StatementError(f"a session from {start_ms} to {end_ms} ms ends before it begins")
+        self._put(key, end_ms, start_ms, value)
+
+    def remove(self, key: Any, start_ms: int, end_ms: int) -> None:
+        """Delete a session."""
+        self.put(key, start_ms, end_ms, None)
+
+    def fetch_session(self, key: Any, start_ms: int, end_ms: int) -> Any:
+        """Return the value of a key's session; None where there is none."""
+        found = self._of_key(key, end_ms, end_ms)
+        return next((value for _, start, value in found if start == start_ms), None)
+
+    def find_sessions(
+        self, key: Any, earliest_end_ms: int, latest_start_ms: int
+    ) -> Iterator[tuple[Windowed, Any]]:
+        """Yield the sessions of a key that end at a time or behind it, and begin at one or before it."""
+        for end, start, value in self._of_key(key, earliest_end_ms, 2**63 - 1):
+            if start <= latest_start_ms:
+                yield Windowed(key, start, end), value
+
+    def fetch(self, key: Any) -> Iterator[tuple[Windowed, Any]]:
+        """Yield all sessions of a key."""
+        return self.find_sessions(key, 0, 2**63 - 1)
+
+    def all(self) -> Iterator[tuple[Windowed, Any]]:
+        """Yield the sessions of all keys."""
+        for key, (end, start, value) in self._of_all(None, None, 0, 2**63 - 1):
+            yield Windowed(key[0] if len(key) == 1 else key, start, end), value
+
+
+class VersionedStore(_OfTime):
+    """Values by key, and what they were before. Source: Kafka Streams `VersionedKeyValueStore` (KIP-889).
+
+    What a value was is known as long as the retention says, behind the greatest time that was put.
+    """
+
+    def put(self, key: Any, value: Any, timestamp_ms: int) -> None:
+        """Set what a value is from a time on, up to the next version; None deletes it. What is too late is dropped."""
+        self._ensure_time(timestamp_ms)
+        data = self._keys.encode(key)
+        text = None if value is None else self._values.encode(value)
+        time, _ = self._known()
+        if timestamp_ms > time:
+            time = timestamp_ms
+            self._keep(time, [])
+        versions = self._versions(data)
+        if timestamp_ms < self._gone_by(time):
+            return
+        versions = [one for one in versions if one[0] != timestamp_ms]
+        versions.append([timestamp_ms, 0, text])
+        versions.sort(key=lambda one: one[0])
+        self._entries.put(ROWS, data, write_rows(self._still_known(versions, time)), timestamp_ms)
+
+    def delete(self, key: Any, timestamp_ms: int) -> Versioned | None:
+        """Delete a value from a time on; return the version that held then. What is too late is dropped."""
+        if timestamp_ms < self._gone_by(self._known()[0]):
+            return None
+        before = self.get(key, timestamp_ms)
+        self.put(key, None, timestamp_ms)
+        return before
+
+    def get(self, key: Any, as_of_ms: int | None = None) -> Versioned | None:
+        """Return the latest version of a value, or that of a time; None where there was none, or nobody knows any more."""
+        versions = self._versions(self._keys.encode(key))
+        if as_of_ms is not None and as_of_ms < self._gone_by(self._known()[0]):
+            # Only what is still the latest is known for sure.
+            versions = versions[-1:]
+        until = None
+        for at, _, text in reversed(versions):
+            if as_of_ms is None or at <= as_of_ms:
+                if text is None:
+                    return None
+                return Versioned(self._values.decode(self._values.parse(text)), at, until)
+            until = at
+        return None
+
+    def _versions(self, key: bytes) -> list[_Row]:
+        held = self._entries.get(ROWS, key)
+        return [] if held is None else parse_rows(held.data)
+
+    def _still_known(self, versions: list[_Row], time: int) -> list[_Row]:
+        """Leave out what was over before anybody could ask for it."""
+        gone = self._gone_by(time)
+        following = [one[0] for one in versions[1:]] + [None]
+        return [
+            one for one, end in zip(versions, following, strict=True) if end is None or end > gone
+        ]
+
+
+KINDS: Final[dict[str, type[Store]]] = {
+    "key-value": KeyValueStore,
+    "window": WindowStore,
+    "session": SessionStore,
+    "versioned": VersionedStore,
+}

@@ -1,0 +1,69 @@
+"""Threads in which look-ups wait that are no coroutines: one that hangs is given up, and another takes its place.
+
+    call -> a thread that is free, or a new one -> free again when the function returns
+            given up before that: it hangs, and is counted, until the function returns after all
+
+How many wait at once, who calls says. Threads: one, that of the loop.
+"""
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Work = tuple[asyncio.Future[Any], Callable[..., Any], Sequence[Any]]
+
+
+class Threads:
+    """Daemons: the process need not wait for those that hang."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._process = os.getpid()
+        self._free: list[queue.SimpleQueue[Work]] = []
+        self.hung = 0
+        """How many have not returned from a call that nobody waits for any more."""
+
+    async def call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        """Return what a function gives, called in a thread."""
+        done: asyncio.Future[tuple[Any, BaseException | None]] = self._loop.create_future()
+        work = self._free.pop() if self._free else self._started()
+        work.put((done, function, arguments))
+        try:
+            found, error = await done
+        except asyncio.CancelledError:
+            self.hung += 1
+            raise
+        if error is not None:
+            raise error
+        return found
+
+    def _started(self) -> "queue.SimpleQueue[Work]":
+        work: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, args=(work,), daemon=True).start()
+        return work
+
+    def _serve(self, work: "queue.SimpleQueue[Work]") -> None:
+        while True:
+            done, function, arguments = work.get()
+            found: tuple[Any, BaseException | None]
+            try:
+                found = function(*arguments), None
+            except BaseException as error:  # noqa: BLE001 - who waits for it raises it
+                found = None, error
+            if os.getpid() != self._process:
+                os._exit(0)  # Forked by the function: the loop is that of another process.
+            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+                self._loop.call_soon_threadsafe(self._returned, work, done, found)
+
+    def _returned(
+        self, work: "queue.SimpleQueue[Work]", done: asyncio.Future[Any], found: Any
+    ) -> None:
+        if done.cancelled():
+            self.hung -= 1
+        else:
+            done.set_result(found)
+        self._free.append(work)

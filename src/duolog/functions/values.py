@@ -1,0 +1,332 @@
+"""Values on their way between the kernel and Python: what JSON says of them, by their types.
+
+    BOOLEAN, INT, BIGINT, STRING   themselves        DECIMAL    a text or number -> Decimal
+    DOUBLE   a number, or "NaN"                      BYTES      base64           -> bytes
+    TIMESTAMP, DATE   ISO 8601 -> datetime, date     STRUCT     an object        -> dict
+
+Both ways agree with `duolog.serde.json`, which the kernel reads and writes by. What cannot be a value of its type is a
+`WrongType`, and never another value.
+"""
+
+import base64
+import datetime as dt
+import inspect
+import json
+import math
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from decimal import Decimal as PythonDecimal
+from decimal import InvalidOperation
+from typing import Any, Final
+
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+)
+from duolog.serde.json import WIDE
+
+Change = Callable[[Any], Any]
+
+_BITS: Final = {INT: 32, TIME: 32, BIGINT: 64}
+_NOT_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class WrongType(TypeError):
+    """A value that is none of its type."""
+
+    def __init__(self, value: object, of: Type) -> None:
+        told = f"{shown(value)} is no {of}"
+        if inspect.isawaitable(value):
+            told += ", and nobody waits for it here: map_async does"
+        super().__init__(told)
+        self.of = of
+
+
+def shown(value: object) -> str:
+    """Return a value for an error."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def from_json(of: Type) -> Change | None:  # noqa: PLR0911 - a table of cases
+    """Return what makes a Python value of a parsed one, nulls aside; None where it is that already."""
+    match of:
+        case Array(element=element):
+            item = from_json(element)
+            if item is None:
+                return None
+            read = _or_none(item)
+            return lambda value: [read(one) for one in value]
+        case Map(key=key, value=inner):
+            return _map_reader(key, inner)
+        case Struct(fields=fields):
+            readers = {name: change for name, kind in fields if (change := from_json(kind))}
+            if not readers:
+                return None
+            each = {name: _or_none(change) for name, change in readers.items()}
+            return lambda value: {**value, **{name: each[name](value[name]) for name in each}}
+        case Decimal():
+            return PythonDecimal
+        case _:
+            return _READERS.get(of)
+
+
+def _map_reader(key: Type, inner: Type) -> Change | None:
+    read_key = _KEY_READERS.get(key)
+    item = from_json(inner)
+    if read_key is None and item is None:
+        return None
+    name = read_key or (lambda text: text)
+    read = _or_none(item) if item else (lambda value: value)
+    return lambda value: {name(text): read(one) for text, one in value.items()}
+
+
+def _or_none(change: Change) -> Change:
+    return lambda value: None if value is None else change(value)
+
+
+_READERS: Final[dict[Type, Change]] = {
+    DOUBLE: lambda value: _NOT_NUMBERS[value] if isinstance(value, str) else float(value),
+    BYTES: base64.b64decode,
+    DATE: dt.date.fromisoformat,
+    TIMESTAMP: lambda value: dt.datetime.fromisoformat(value).astimezone(dt.UTC),
+}
+_KEY_READERS: Final[dict[Type, Change]] = {
+    INT: int,
+    BIGINT: int,
+    DOUBLE: float,
+    BOOLEAN: lambda text: text == "true",
+}
+
+
+def has_decimal(of: Type) -> bool:
+    """Tell whether numbers must be read to the last digit."""
+    match of:
+        case Array(element=inner):
+            return has_decimal(inner)
+        case Map(value=inner):
+            return has_decimal(inner)
+        case Struct(fields=fields):
+            return any(has_decimal(kind) for _, kind in fields)
+        case _:
+            return isinstance(of, Decimal)
+
+
+def plain(of: Type) -> Change:
+    """Return what checks a value that a function has given, and makes it one of a row's: a dict of an object.
+
+    Raises, when it is called:
+        WrongType: it is none of the type.
+    """
+    check = _plain(of)
+    return lambda value: None if value is None else check(value)
+
+
+def _plain(of: Type) -> Change:
+    match of:
+        case Array(element=element):
+            item = plain(element)
+            return lambda value: [item(one) for one in _sequence(value, of)]
+        case Map(key=key, value=inner):
+            name, item = _plain(key), plain(inner)
+            return lambda value: {name(k): item(v) for k, v in _mapping(value, of).items()}
+        case Struct(fields=fields):
+            checks = [(name, plain(kind)) for name, kind in fields]
+            return lambda value: _fields(value, checks, of)
+        case Decimal():
+            return lambda value: _decimal(value, of)
+        case _ if of in _BITS:
+            bound = 2 ** (_BITS[of] - 1)
+            return lambda value: _integer(value, bound, of)
+        case _:
+            return _PLAIN[of]
+
+
+def _native(value: object) -> object:
+    """Return what a scalar of NumPy or Arrow stands for."""
+    for name in ("item", "as_py"):
+        native = getattr(value, name, None)
+        if callable(native):
+            return native()
+    return value
+
+
+def _integer(value: object, bound: int, of: Type) -> int:
+    if value.__class__ is not int:
+        value = _native(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise WrongType(value, of)
+        # A member of an IntEnum says its name of itself, and not its number.
+        value = int.__int__(value)
+    if not -bound <= value < bound:
+        raise WrongType(value, of)
+    return value
+
+
+def _double(value: object) -> float:
+    if value.__class__ is float:
+        return value
+    value = _native(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise WrongType(value, DOUBLE)
+    return float(value)
+
+
+def _kind(kind: type, of: Type) -> Change:
+    def check(value: Any) -> Any:
+        if value.__class__ is kind:
+            return value
+        value = _native(value)
+        if not isinstance(value, kind):
+            raise WrongType(value, of)
+        return value
+
+    return check
+
+
+def _timestamp(value: object) -> dt.datetime:
+    if not isinstance(value, dt.datetime):
+        raise WrongType(value, TIMESTAMP)
+    if value.tzinfo is None:
+        raise WrongType(f"{value} without a time zone", TIMESTAMP)
+    return value.astimezone(dt.UTC)
+
+
+def _date(value: object) -> dt.date:
+    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
+        raise WrongType(value, DATE)
+    return value
+
+
+def _bytes(value: object) -> bytes:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise WrongType(value, BYTES)
+    return bytes(value)
+
+
+def _decimal(value: object, of: Decimal) -> PythonDecimal:
+    if isinstance(value, bool) or not isinstance(value, int | PythonDecimal):
+        raise WrongType(value, of)
+    try:
+        found = PythonDecimal(value).quantize(PythonDecimal(1).scaleb(-of.scale), context=WIDE)
+    except InvalidOperation:
+        raise WrongType(value, of) from None
+    if found.copy_abs() >= PythonDecimal(10) ** (of.precision - of.scale):
+        raise WrongType(value, of)
+    return found
+
+
+def _sequence(value: object, of: Type) -> Any:
+    if isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__"):
+        raise WrongType(value, of)
+    return value
+
+
+def _mapping(value: object, of: Type) -> Any:
+    if not isinstance(value, dict):
+        raise WrongType(value, of)
+    return value
+
+
+def _fields(value: Any, checks: list[tuple[str, Change]], of: Type) -> dict[str, Any]:
+    if isinstance(value, dict):
+        unknown = value.keys() - {name for name, _ in checks}
+        if unknown:
+            raise TypeError(f'"{min(map(str, unknown))}" is no field of {of}')
+        return {name: check(value.get(name)) for name, check in checks}
+    if isinstance(value, tuple) and len(value) == len(checks):
+        return {name: check(one) for one, (name, check) in zip(value, checks, strict=True)}
+    if not is_dataclass(value):
+        raise WrongType(value, of)
+    return {name: check(getattr(value, name)) for name, check in checks}
+
+
+_PLAIN: Final[dict[Type, Change]] = {
+    BOOLEAN: _kind(bool, BOOLEAN),
+    DOUBLE: _double,
+    STRING: _kind(str, STRING),
+    BYTES: _bytes,
+    DATE: _date,
+    TIMESTAMP: _timestamp,
+}
+
+
+def to_json(of: Type) -> Change | None:
+    """Return what makes a row's value one that `json` writes; None where it is that already."""
+    match of:
+        case Array(element=element):
+            item = _each(element)
+            return None if item is None else _list_writer(item)
+        case Map(value=inner):
+            return _map_writer(_each(inner) or (lambda value: value))
+        case Struct(fields=fields):
+            writers = {name: write for name, kind in fields if (write := _each(kind))}
+            if not writers:
+                return None
+            return lambda value: {**value, **{name: writers[name](value[name]) for name in writers}}
+        case Decimal():
+            return lambda value: format(value, "f")
+        case _:
+            return _WRITERS.get(of)
+
+
+def text(of: Type) -> Callable[[Any], str]:
+    """Return what writes a row's value as JSON, nulls aside."""
+    plain_text = _TEXTS.get(of)
+    if plain_text is not None:
+        return plain_text
+    write = to_json(of)
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    return encode if write is None else lambda value: encode(write(value))
+
+
+def _list_writer(item: Change) -> Change:
+    return lambda value: [item(one) for one in value]
+
+
+def _map_writer(write: Change) -> Change:
+    return lambda value: {_key(name): write(one) for name, one in value.items()}
+
+
+def _each(of: Type) -> Change | None:
+    write = to_json(of)
+    return None if write is None else _or_none(write)
+
+
+def _key(name: object) -> str:
+    return str(name).lower() if isinstance(name, bool) else str(name)
+
+
+def _double_text(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+# The encoder of json takes ten times as long for a value alone.
+_TEXTS: Final[dict[Type, Callable[[Any], str]]] = {
+    INT: repr,
+    BIGINT: repr,
+    DOUBLE: lambda value: repr(value) if math.isfinite(value) else f'"{_double_text(value)}"',
+    STRING: json.encoder.encode_basestring,
+    BOOLEAN: lambda value: "true" if value else "false",
+}
+
+_WRITERS: Final[dict[Type, Change]] = {
+    DOUBLE: _double_text,
+    BYTES: lambda value: base64.b64encode(value).decode(),
+    DATE: lambda value: value.isoformat(),
+    TIMESTAMP: lambda value: f"{value.replace(tzinfo=None).isoformat(timespec='microseconds')}Z",
+}

@@ -1,0 +1,132 @@
+"""Arrow's arrays and pandas' series of many records' values, for functions that take these."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from duolog.functions.values import text
+from duolog.plan.python_functions import PythonFunction
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+)
+
+_PLAIN: Final[dict[Type, Callable[[Any], str]]] = {
+    of: text(of) for of in (INT, BIGINT, DOUBLE, STRING, BOOLEAN)
+}
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def call(function: PythonFunction, rows: list[list[Any]]) -> list[Any]:
+    """Return what the function gives for many rows, one value for each.
+
+    Raises:
+        TypeError: it gives no array, or one of another length; and whatever the function raises.
+    """
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return results(called(function, columns), len(rows))
+
+
+def called(function: PythonFunction, columns: Sequence[list[Any]]) -> Any:
+    """Return what the function gives, as it is, for columns of values; raises whatever it raises."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra, and a third of a second
+
+    arrays = [
+        pa.array(column, type=arrow_type(of))
+        for column, of in zip(columns, function.parameters, strict=True)
+        if of is not None
+    ]
+    given = [array.to_pandas() for array in arrays] if function.takes == "pandas" else arrays
+    return function.function(*given)
+
+
+def lines(function: PythonFunction, found: Any, count: int) -> bytes | None:
+    """Return a line for each of `count` results; None where their type does not vouch for them, one by one."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    if function.result not in _PLAIN or not count:
+        return None
+    if hasattr(found, "dtype"):
+        try:
+            # What is missing in a series is null here, and then looked at one by one: NaN is a value.
+            found = pa.array(found, from_pandas=True)
+        except pa.ArrowException:
+            return None
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    if not isinstance(found, pa.Array) or len(found) != count or found.null_count:
+        return None
+    if found.type != arrow_type(function.result):
+        return None
+    texts = _texts(found, function.result)
+    return None if texts is None else ('+{"r":' + '}\n+{"r":'.join(texts) + "}\n").encode()
+
+
+def _texts(found: "pa.Array[Any]", of: Type) -> Iterable[str] | None:
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    if of == DOUBLE and not pc.all(pc.is_finite(found)).as_py():
+        return None  # NaN is no number of JSON's.
+    return map(_PLAIN[of], found.to_pylist())
+
+
+def results(found: Any, count: int) -> list[Any]:
+    """Return the values of what a function has given for `count` rows.
+
+    Raises:
+        TypeError: it is no array, or of another length.
+    """
+    for name in ("to_pylist", "tolist"):
+        if hasattr(found, name):
+            listed = getattr(found, name)()
+            break
+    else:
+        raise TypeError(f"returned {type(found).__name__}, which is no array")
+    if not isinstance(listed, list) or len(listed) != count:
+        length = len(listed) if isinstance(listed, list) else 1
+        raise TypeError(f"returned {length} values for {count} records")
+    return [None if _is_missing(value) else value for value in listed]
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas has NaT and NA for what is null; NaN is a value of a DOUBLE.
+    return type(value).__name__ in {"NaTType", "NAType"}
+
+
+def arrow_type(of: Type) -> "pa.DataType":
+    """Return Arrow's type for one of ours."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    match of:
+        case Array(element=element):
+            return pa.list_(arrow_type(element))
+        case Map(key=key, value=value):
+            return pa.map_(arrow_type(key), arrow_type(value))
+        case Struct(fields=fields):
+            return pa.struct([(name, arrow_type(kind)) for name, kind in fields])
+        case Decimal():
+            return pa.decimal128(of.precision, of.scale)
+        case _:
+            return {
+                BOOLEAN: pa.bool_(),
+                INT: pa.int32(),
+                BIGINT: pa.int64(),
+                DOUBLE: pa.float64(),
+                STRING: pa.string(),
+                BYTES: pa.binary(),
+                DATE: pa.date32(),
+                TIMESTAMP: pa.timestamp("us", tz=str(dt.UTC)),
+            }[of]

@@ -1,0 +1,190 @@
+"""Types of the language for annotations of Python's.
+
+    str      STRING     bool    BOOLEAN    Decimal    DECIMAL     list[T]     ARRAY<T>        a TypeVar    any type, the same everywhere
+    int      BIGINT     bytes   BYTES      datetime   TIMESTAMP   dict[K, V]  MAP<K, V>       T | None     T, which may be null
+    float    DOUBLE                        date, time DATE, TIME  a dataclass STRUCT, its fields in capitals
+
+    Annotated[Decimal, "DECIMAL(10,2)"], Annotated[int, "INT"]: what a text says goes before the annotation
+
+A Decimal that is taken may be of any size; one that is given says its size, or is a DECIMAL(38, 18).
+"""
+
+import datetime as dt
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from decimal import Decimal as PythonDecimal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from duolog.core.errors import DuologError
+from duolog.plan.sql.signatures import AnyDecimal, Generic
+from duolog.plan.sql.user_values import field_name, without_none
+from duolog.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Column,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+    parse_type,
+)
+
+PLAIN: Final[Mapping[object, Type]] = {
+    bool: BOOLEAN,
+    int: BIGINT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    dt.date: DATE,
+    dt.datetime: TIMESTAMP,
+    dt.time: TIME,
+}
+_GIVEN_DECIMAL: Final = Decimal(38, 18)
+_KNOWN: Final = (
+    "Types are str, int, float, bool, bytes, Decimal, datetime, date, time, list[…], dict[…, …], dataclasses, and each of "
+    "them | None."
+)
+_ROWS: Final = (list, Iterable, Iterator, Generator, Sequence, Collection)
+
+
+class NoType(Exception):
+    """An annotation stands for no type of the language; the text says which, the hint what would do."""
+
+    def __init__(self, told: str, hint: str = _KNOWN) -> None:
+        super().__init__(told)
+        self.hint = hint
+
+
+def type_of_parameter(annotation: Any) -> Type:
+    """Return the type that an argument is to have.
+
+    Raises:
+        NoType: it has none.
+    """
+    return AnyDecimal("DECIMAL") if _is_any_decimal(annotation) else type_of_result(annotation)
+
+
+def type_of_result(annotation: Any) -> Type:
+    """Return the type of what is given.
+
+    Raises:
+        NoType: it has none.
+
+    Example:
+        >>> print(type_of_result(dict[str, list[float | None]]))
+        MAP<STRING, ARRAY<DOUBLE>>
+    """
+    return _type(annotation, ())
+
+
+def type_of_rows(annotation: Any) -> Type:
+    """Return the type of a row, where a function gives several: list[T], Iterator[T], Generator[T, None, None].
+
+    Raises:
+        NoType: it gives none.
+    """
+    plain = without_none(annotation)
+    if (get_origin(plain) or plain) not in _ROWS or not get_args(plain):
+        raise NoType(f"{shown(annotation)} is no rows", "Say of what: list[str], Iterator[Point].")
+    return _type(get_args(plain)[0], ())
+
+
+def may_be_none(annotation: Any) -> bool:
+    """Tell if None may stand there."""
+    if get_origin(annotation) is Annotated:
+        return may_be_none(get_args(annotation)[0])
+    return get_origin(annotation) in {Union, UnionType} and NoneType in get_args(annotation)
+
+
+def shown(annotation: Any) -> str:
+    """Return an annotation as it was written, about."""
+    return annotation.__name__ if type(annotation) is type else str(annotation)
+
+
+def _is_any_decimal(annotation: Any) -> bool:
+    told = _told_type(annotation)
+    return told is None and without_none(annotation) is PythonDecimal
+
+
+def _told_type(annotation: Any) -> str | None:
+    """Return the text that an annotation says its type by."""
+    if get_origin(annotation) in {Union, UnionType}:
+        found = (_told_type(one) for one in get_args(annotation))
+        return next((one for one in found if one is not None), None)
+    if get_origin(annotation) is not Annotated:
+        return None
+    return next((one for one in get_args(annotation)[1:] if isinstance(one, str)), None)
+
+
+def _type(  # noqa: PLR0911 - a table of cases
+    annotation: Any, around: tuple[Any, ...]
+) -> Type:
+    if (told := _told_type(annotation)) is not None:
+        try:
+            return parse_type(told)
+        except DuologError as error:
+            raise NoType(f'"{told}" is no type: {error.message}') from error
+    plain = without_none(annotation)
+    origin, args = get_origin(plain), get_args(plain)
+    if origin is list and args:
+        return Array(_type(args[0], around))
+    if origin is dict and args:
+        return Map(_type(args[0], around), _type(args[1], around))
+    if isinstance(plain, TypeVar):
+        if len(plain.__name__) > 1:
+            raise NoType(
+                f"the TypeVar {plain.__name__} has a long name", "Call it by one letter: T."
+            )
+        return Generic(plain.__name__)
+    if is_dataclass(plain) and isinstance(plain, type):
+        return _struct(plain, around)
+    if plain is PythonDecimal:
+        return _GIVEN_DECIMAL
+    try:
+        return PLAIN[plain]
+    except (KeyError, TypeError):
+        raise _no_type(plain) from None
+
+
+def _struct(of: type, around: tuple[Any, ...]) -> Struct:
+    if of in around:
+        raise NoType(
+            f"{of.__name__} contains itself", "A STRUCT has as many fields as its type says."
+        )
+    try:
+        hints = get_type_hints(of, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise NoType(
+            f"the annotations of {of.__name__} cannot be read: {error}",
+            "Define what they name at the top of its module.",
+        ) from error
+    columns = tuple(
+        Column(field_name(one.name), _type(hints[one.name], (*around, of))) for one in fields(of)
+    )
+    if len({column.name for column in columns}) < len(columns):
+        raise NoType(
+            f"two fields of {of.__name__} differ in capitals alone",
+            "Names of the language are written in capitals: give one of them another name.",
+        )
+    return Struct(columns)
+
+
+def _no_type(annotation: Any) -> NoType:
+    hints: Mapping[Any, str] = {
+        list: "Say of what: list[str].",
+        dict: "Say of what: dict[str, int].",
+        Any: "Say which type, or use a TypeVar where any will do.",
+    }
+    told = f"no type of the language for {shown(annotation)}"
+    try:
+        return NoType(told, hints.get(annotation, _KNOWN))
+    except TypeError:
+        return NoType(told)

@@ -1,0 +1,408 @@
+"""What makes a function of Python's one of the language: `@udf`, `@udaf`, `@udtf`.
+
+    @udf                                            @udtf
+    def initials(name: str) -> str: ...             def words(text: str) -> Iterator[str]: ...
+
+    @udaf
+    class Spread:
+        def initialize(self) -> Kept: ...                             of a group without records
+        def aggregate(self, kept: Kept, value: float) -> Kept: ...    with one record more
+        def undo(self, kept: Kept, value: float) -> Kept: ...         with one less: for tables; may be left out
+        def merge(self, one: Kept, other: Kept) -> Kept: ...          of two sessions; may be left out
+        def map(self, kept: Kept) -> float: ...                       the result; left out, it is what is kept
+
+The types are those of the annotations. Several of one name are its overloads; so is a parameter with a default, which may be
+left out. `*values: T` stands any number of times. What an aggregate is made with, `__init__(self, k: int)`, are constants behind the columns.
+
+The decorated thing stays what it was, and can be called and tested as such. Source: ksqlDB's `@Udf`, `@UdafFactory`, `@Udtf`.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any, Final, TypeVar, get_type_hints, overload
+
+from duolog.core.errors import StatementError
+from duolog.ksql.udf.annotations import (
+    NoType,
+    may_be_none,
+    shown,
+    type_of_parameter,
+    type_of_result,
+    type_of_rows,
+)
+from duolog.plan.awaiting import is_async_generator, is_coroutine, is_generator
+from duolog.plan.sql.signatures import Parameter, Signature
+from duolog.plan.sql.user_functions import Body, Kind, Overload, Step
+from duolog.plan.types import Type
+
+DEFINED: Final = "__duolog_functions__"
+"""The name under which a module keeps what was defined in it."""
+
+_STEPS: Final[tuple[Step, ...]] = ("initialize", "aggregate", "undo", "merge", "map")
+_NEEDED: Final = ("initialize", "aggregate")
+_ONE: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A decorated function or class: the overloads that it makes, and what it is called."""
+
+    name: str
+    """In the language, in capitals."""
+    python_name: str
+    kind: Kind
+    bodies: Mapping[Overload, Body]
+    description: str
+    family: str
+
+
+@overload
+def udf(function: Decorated, /) -> Decorated: ...
+@overload
+def udf(
+    *, name: str | None = None, description: str | None = None, category: str | None = None
+) -> Callable[[Decorated], Decorated]: ...
+def udf(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    category: str | None = None,
+) -> Any:
+    """Make a function one of SQL's: called for each row, typed by its annotations.
+
+    A parameter that is not `| None` is never called with a null: the result is null then. What it raises makes the result
+    null too, and is told in the processing log.
+
+    Args:
+        function: what is decorated, `@udf` without parentheses.
+        name: its name in SQL; its own, if none is given.
+        description: what DESCRIBE FUNCTION says; the first paragraph of its docstring, if none is given.
+        category: what SHOW FUNCTIONS says; OTHER, if none is given.
+
+    Raises:
+        StatementError: an annotation is missing, or stands for no type of SQL's.
+
+    Example:
+        >>> @udf
+        ... def initials(name: str) -> str:
+        ...     return "".join(word[0] for word in name.split())
+        >>> initials("Ada Lovelace")
+        'AL'
+    """
+    return _decorating("scalar", function, name, description, category)
+
+
+@overload
+def udtf(function: Decorated, /) -> Decorated: ...
+@overload
+def udtf(
+    *, name: str | None = None, description: str | None = None, category: str | None = None
+) -> Callable[[Decorated], Decorated]: ...
+def udtf(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    category: str | None = None,
+) -> Any:
+    """Make a function a table function of SQL's: one that gives several rows for each, as `list[T]` or `Iterator[T]`.
+
+    Arguments, nulls and errors are as for `udf`; null and what fails are no rows.
+
+    Example:
+        >>> @udtf
+        ... def words(text: str) -> list[str]:
+        ...     return text.split()
+    """
+    return _decorating("table", function, name, description, category)
+
+
+@overload
+def udaf(function: Decorated, /) -> Decorated: ...
+@overload
+def udaf(
+    *, name: str | None = None, description: str | None = None, category: str | None = None
+) -> Callable[[Decorated], Decorated]: ...
+def udaf(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    category: str | None = None,
+) -> Any:
+    """Make a class an aggregate function of SQL's: `initialize`, `aggregate`, and as needed `undo`, `merge`, `map`.
+
+    What is kept for a group has the type that `initialize` gives, and lies in the query's store. Without `undo` it
+    aggregates streams only, without `merge` no session windows. A value of null is passed over unless `aggregate` takes None.
+
+    Example:
+        >>> @udaf
+        ... class Product:
+        ...     def initialize(self) -> float:
+        ...         return 1.0
+        ...
+        ...     def aggregate(self, kept: float, value: float) -> float:
+        ...         return kept * value
+    """
+    return _decorating("aggregate", function, name, description, category)
+
+
+def _decorating(
+    kind: Kind, function: Any, name: str | None, description: str | None, category: str | None
+) -> Any:
+    def decorate(decorated: Any) -> Any:
+        made = define(decorated, kind)
+        if name is not None:
+            made = replace(made, name=name.upper())
+        if description is not None:
+            made = replace(made, description=description)
+        if category is not None:
+            made = replace(made, family=category.upper())
+        vars(sys.modules[decorated.__module__]).setdefault(DEFINED, []).append(made)
+        return decorated
+
+    return decorate if function is None else decorate(function)
+
+
+def define(decorated: Any, kind: Kind = "scalar") -> Definition:
+    """Return what a function or class defines.
+
+    Raises:
+        StatementError: it cannot be a function of the language; the error says where it stands and what would do.
+    """
+    if kind == "aggregate":
+        if not isinstance(decorated, type):
+            raise _refused(
+                decorated, "is no class", "An aggregate is a class: initialize, aggregate …"
+            )
+        found = dict(_overloads_of_class(decorated))
+    else:
+        if not isinstance(decorated, FunctionType):
+            raise _refused(decorated, "is no function", "Decorate a function: def …")
+        _ensure_awaits_nothing(decorated, decorated)
+        found = dict(_overloads_of_function(decorated, kind))
+    name = decorated.__name__
+    return Definition(name.upper(), name, kind, found, _description(decorated), "")
+
+
+def _ensure_awaits_nothing(of: Any, function: Any) -> None:
+    if is_coroutine(function) or is_async_generator(function):
+        raise _refused(
+            of, "is a coroutine function", "Nobody would wait for it: use def.", function
+        )
+
+
+def _overloads_of_function(function: FunctionType, kind: Kind) -> Iterator[tuple[Overload, Body]]:
+    hints = _hints(function, function)
+    given = [*inspect.signature(function).parameters.values()]
+    result = _result(function, function, hints, rows=kind == "table")
+    for parameters in _ways(function, given):
+        yield _overload(function, function, parameters, hints, result)
+
+
+def _overloads_of_class(of: type) -> Iterator[tuple[Overload, Body]]:
+    steps = {name: vars(of)[name] for name in _STEPS if callable(vars(of).get(name))}
+    steps |= {
+        name: getattr(of, name)
+        for name in _STEPS
+        if name not in steps and callable(getattr(of, name, None))
+    }
+    for name in _NEEDED:
+        if name not in steps:
+            raise _refused(
+                of, f"has no {name}", "It needs initialize(self) and aggregate(self, kept, value)."
+            )
+    for step in steps.values():
+        _ensure_awaits_nothing(of, step)
+        if is_generator(step):
+            raise _refused(of, "has a step that is a generator", "Return the value.", step)
+    hints = {name: _hints(of, step) for name, step in steps.items()}
+    kept_as = hints["initialize"].get("return", inspect.Signature.empty)
+    state = _result(of, steps["initialize"], hints["initialize"], rows=False)
+    _ensure_steps_agree(of, steps, hints, state)
+    result = state
+    if "map" in steps:
+        result = _result(of, steps["map"], hints["map"], rows=False)
+    columns = [*inspect.signature(steps["aggregate"]).parameters.values()][2:]
+    made_with: list[inspect.Parameter] = []
+    init_hints: Mapping[str, Any] = {}
+    if of.__init__ is not object.__init__:  # type: ignore[misc] # Its own, not an instance's.
+        made_with = [*inspect.signature(of).parameters.values()]
+        init_hints = _hints(of, of.__init__)  # type: ignore[misc]
+    # What both are called is no matter: they stand at places.
+    for way in _ways(of, columns):
+        for constants in _ways(of, made_with):
+            if any(one.kind is one.VAR_POSITIONAL for one in constants):
+                raise _refused(
+                    of, "is made with any number of constants", "Say how many there are."
+                )
+            one, body = _overload(of, of, way, hints["aggregate"], result)
+            behind, _ = _overload(of, of, constants, init_hints, result)
+            signature = Signature(
+                one.signature.parameters + behind.signature.parameters,
+                result,
+                one.signature.variadic,
+                len(constants) if one.signature.variadic else 0,
+            )
+            yield (
+                Overload(
+                    signature,
+                    one.nullable + behind.nullable,
+                    len(constants),
+                    state,
+                    tuple(name for name in _STEPS if name in steps),
+                ),
+                replace(body, state_annotation=kept_as),
+            )
+
+
+def _ensure_steps_agree(
+    of: type, steps: Mapping[Step, Any], hints: Mapping[Step, Mapping[str, Any]], state: Type
+) -> None:
+    """Raise a StatementError where a step takes or gives something else than what is kept."""
+    counts: dict[Step, int] = {"initialize": 0, "map": 1, "merge": 2}
+    for name, step in steps.items():
+        parameters = [*inspect.signature(step).parameters.values()][1:]
+        if name in counts and len(parameters) != counts[name]:
+            raise _refused(of, f"has a step {name} with {len(parameters)} parameters", f"It has {counts[name]} beside self.")  # fmt: skip
+        kept = parameters[:2] if name == "merge" else parameters[: 0 if name == "initialize" else 1]
+        if name in {"aggregate", "undo"} and len(parameters) < 2:
+            raise _refused(
+                of, f"has a step {name} without a value", f"def {name}(self, kept, value)."
+            )
+        for parameter in kept:
+            found = _type(
+                of, step, parameter.name, hints[name].get(parameter.name, parameter.empty)
+            )
+            if found != state:
+                raise _refused(
+                    of, f"keeps {state}, and {name} takes {found}", "Annotate them alike.", step
+                )
+        if name in {"aggregate", "undo", "merge"}:
+            gives = _result(of, step, hints[name], rows=False)
+            if gives != state:
+                raise _refused(
+                    of, f"keeps {state}, and {name} gives {gives}", "Annotate them alike.", step
+                )
+    if "undo" in steps:
+        one, other = (
+            [(p.kind, hints[name].get(p.name)) for p in [*inspect.signature(steps[name]).parameters.values()][2:]]
+            for name in ("aggregate", "undo")
+        )  # fmt: skip
+        if one != other:
+            raise _refused(
+                of, "has an undo of other values than aggregate", "Give both the same parameters."
+            )
+
+
+def _overload(
+    of: Any,
+    step: Any,
+    parameters: list[inspect.Parameter],
+    hints: Mapping[str, Any],
+    result: Type,
+) -> tuple[Overload, Body]:
+    annotations = tuple(hints.get(one.name, one.empty) for one in parameters)
+    types = tuple(
+        _type(of, step, one.name, said) for one, said in zip(parameters, annotations, strict=True)
+    )
+    signature = Signature(
+        tuple(Parameter(one.name, kind) for one, kind in zip(parameters, types, strict=True)),
+        result,
+        any(one.kind is one.VAR_POSITIONAL for one in parameters),
+    )
+    nullable = tuple(may_be_none(said) for said in annotations)
+    return Overload(signature, nullable), Body(of, annotations, place=place_of(of))
+
+
+def _ways(of: Any, parameters: list[inspect.Parameter]) -> Iterator[list[inspect.Parameter]]:
+    """Yield the parameters of each way to call a function: with all of them, and without those that have a default."""
+    for one in parameters:
+        if one.kind is one.VAR_KEYWORD or (
+            one.kind is one.KEYWORD_ONLY and one.default is one.empty
+        ):
+            raise _refused(
+                of,
+                f'has a parameter "{one.name}" that is given by name',
+                "Arguments stand at places.",
+            )
+    placed = [one for one in parameters if one.kind in _ONE or one.kind is one.VAR_POSITIONAL]
+    needed = [one for one in placed if one.default is one.empty]
+    for count in range(len(placed), len(needed) - 1, -1):
+        if any(one.kind is one.VAR_POSITIONAL for one in placed) and count < len(placed):
+            return
+        yield placed[:count]
+
+
+def _type(of: Any, step: Any, name: str, annotation: Any) -> Type:
+    if annotation is inspect.Signature.empty:
+        raise _refused(
+            of,
+            f'has a parameter "{name}" without an annotation',
+            f"{name}: str, for example.",
+            step,
+        )
+    try:
+        return type_of_parameter(annotation)
+    except NoType as error:
+        raise _refused(
+            of, f'has a parameter "{name}: {shown(annotation)}": {error}', error.hint, step
+        ) from error
+
+
+def _result(of: Any, step: Any, hints: Mapping[str, Any], *, rows: bool) -> Type:
+    annotation = hints.get("return", inspect.Signature.empty)
+    if annotation is inspect.Signature.empty or annotation is type(None):
+        example = "-> list[str]" if rows else "-> str"
+        raise _refused(
+            of, "does not say what it gives", f"Annotate its result: {example}, for example.", step
+        )
+    try:
+        return type_of_rows(annotation) if rows else type_of_result(annotation)
+    except NoType as error:
+        raise _refused(of, f'gives "{shown(annotation)}": {error}', error.hint, step) from error
+
+
+def _hints(of: Any, step: Any) -> Mapping[str, Any]:
+    try:
+        return get_type_hints(step, include_extras=True)
+    except (NameError, TypeError, SyntaxError) as error:
+        raise _refused(
+            of,
+            f"has annotations that cannot be read: {error}",
+            "Define what they name at the top of its module.",
+            step,
+        ) from error
+
+
+def _description(of: Any) -> str:
+    text = inspect.getdoc(of) if of.__doc__ else None
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
+def place_of(of: Any) -> str:
+    """Return where a function or class is written: `scoring.py:12`; empty where nobody knows."""
+    code = getattr(of, "__code__", None)
+    if code is not None:
+        return f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
+    try:
+        _, line = inspect.getsourcelines(of)
+        return f"{(inspect.getsourcefile(of) or '').rpartition('/')[2]}:{line}"
+    except (OSError, TypeError):
+        return ""
+
+
+def _refused(of: Any, what: str, hint: str, step: Any = None) -> StatementError:
+    name = getattr(of, "__name__", repr(of))
+    return StatementError(
+        f'function "{name}" {what}', hint=hint, place=place_of(step or of) or place_of(of)
+    )

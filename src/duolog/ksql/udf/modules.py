@@ -1,0 +1,219 @@
+"""Modules that have functions: what is imported, what it defines, and what is kept of that in the command topic.
+
+    'scoring:score'    what `score` is in module `scoring`, wherever Python finds it
+
+A record of the command topic keeps what a plan depends on, so that statements behind it are understood where the module is gone.
+"""
+
+import importlib
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, Final
+
+from duolog.core.errors import DuologError, StatementError
+from duolog.core.raised import raised
+from duolog.ksql.udf.decorators import DEFINED, Definition, define
+from duolog.plan.sql.signatures import Signature, signature
+from duolog.plan.sql.user_functions import Code, Kind, Overload, UserFunction
+from duolog.plan.types import parse_type
+
+_HINT: Final = "It is looked for beside the file of statements, in the directory of the process, and where Python is installed."
+
+
+def look_in(*directories: Path) -> None:
+    """Let modules be found in these directories too, the first one first."""
+    for directory in reversed(directories):
+        if (path := str(directory.resolve())) not in sys.path:
+            sys.path.insert(0, path)
+
+
+def load(name: str, origin: str, *, anew: bool = False) -> UserFunction:
+    """Return the function that `module:name` defines, under its name in the language.
+
+    Args:
+        name: what it is called, in capitals.
+        origin: `module:name`; the name is that in Python, or in the language.
+        anew: whether a module that was imported is read again.
+
+    Raises:
+        StatementError: there is none; the error says why.
+    """
+    module_name, _, wanted = origin.partition(":")
+    if not module_name or not wanted:
+        raise StatementError(
+            f'"{origin}" names no function',
+            hint="Write the module and the function: 'scoring:score'.",
+        )
+    module = _imported(module_name, anew=anew)
+    found = [
+        one
+        for one in _defined_in(module)
+        if wanted == one.python_name or wanted.upper() == one.name
+    ]
+    if not found:
+        found = [_plain_function(module, wanted)]
+    return _function(name, origin, found)
+
+
+def functions_of(module_name: str, *, anew: bool = False) -> tuple[UserFunction, ...]:
+    """Return all functions that a module defines, by their own names.
+
+    Raises:
+        StatementError: it cannot be imported, or defines none.
+    """
+    module = _imported(module_name, anew=anew)
+    by_name: dict[str, list[Definition]] = {}
+    for one in _defined_in(module):
+        by_name.setdefault(one.name, []).append(one)
+    if not by_name:
+        raise StatementError(
+            f'module "{module_name}" defines no function of SQL',
+            hint="Decorate some: @duolog.udf, @duolog.udaf, @duolog.udtf.",
+        )
+    return tuple(_function(name, f"{module_name}:{name}", of) for name, of in by_name.items())
+
+
+def as_kept(function: UserFunction) -> dict[str, Any]:
+    """Return what a record of the command topic says of a function."""
+    return {
+        "kind": function.kind,
+        "overloads": [
+            {
+                "signature": _text(one.signature),
+                "nullable": list(one.nullable),
+                "constants": one.constants,
+                "state": None if one.state is None else str(one.state),
+                "steps": list(one.steps),
+            }
+            for one in function.overloads
+        ],
+    }
+
+
+def of_kept(name: str, origin: str, kept: Mapping[str, Any], *, anew: bool = False) -> UserFunction:
+    """Return the function that a record speaks of; loaded, where it still is what the record says.
+
+    Where it cannot be had, or is another one by now, `code.missing` says why.
+    """
+    kind: Kind = kept["kind"]
+    overloads = tuple(_overload(one) for one in kept["overloads"])
+    try:
+        found = load(name, origin, anew=anew)
+    except StatementError as error:
+        return UserFunction(name, kind, origin, overloads, Code({}, str(error).replace("\n", " ")))
+    gone = [one for one in overloads if one not in found.overloads]
+    if found.kind != kind or gone:
+        was = ", ".join(_text(one.signature) for one in gone or overloads)
+        told = (
+            f"It was {was}, and is another one now. CREATE OR REPLACE FUNCTION takes it as it is."
+        )
+        return UserFunction(name, kind, origin, overloads, Code({}, told))
+    return UserFunction(name, kind, origin, overloads, found.code, found.description, found.family)
+
+
+def _overload(kept: Mapping[str, Any]) -> Overload:
+    state = kept["state"]
+    return Overload(
+        signature(kept["signature"]),
+        tuple(kept["nullable"]),
+        int(kept["constants"]),
+        None if state is None else parse_type(state),
+        tuple(kept["steps"]),
+    )
+
+
+def _text(of: Signature) -> str:
+    """Return a signature as `signature` reads it."""
+    parts = [f"{one.name} {one.type}" for one in of.parameters]
+    if of.variadic:
+        parts[-1 - of.behind] += "..."
+    return f"{of.result} ({', '.join(parts)})"
+
+
+def _function(name: str, origin: str, of: Sequence[Definition]) -> UserFunction:
+    kinds = {one.kind for one in of}
+    if len(kinds) > 1:
+        raise StatementError(
+            f'function "{name}" from "{origin}" is of several kinds',
+            hint="Give them names of their own.",
+        )
+    bodies = {over: body for one in of for over, body in one.bodies.items()}
+    taken = [[parameter.type for parameter in one.signature.parameters] for one in bodies]
+    for at, types in enumerate(taken):
+        if types in taken[:at]:
+            places = sorted({body.place for body in bodies.values()})
+            raise StatementError(
+                f'function "{name}" has two overloads of the same types',
+                detail=f"They are written at {', '.join(places)}.",
+                hint="Call one of them otherwise: @udf(name=…).",
+            )
+    description = next((one.description for one in of if one.description), "")
+    family = next((one.family for one in of if one.family), "")
+    return UserFunction(name, of[0].kind, origin, tuple(bodies), Code(bodies), description, family)
+
+
+def _defined_in(module: ModuleType) -> list[Definition]:
+    found: list[Definition] = vars(module).get(DEFINED, [])
+    return found
+
+
+def _plain_function(module: ModuleType, name: str) -> Definition:
+    """Return what a function without a decorator defines: one for each row."""
+    found = getattr(module, name, None)
+    if not isinstance(found, FunctionType):
+        known = sorted({one.python_name for one in _defined_in(module)})
+        raise StatementError(
+            f'module "{module.__name__}" has no function "{name}"',
+            detail=f"It defines {', '.join(known)}." if known else "",
+            hint="Decorate it: @duolog.udf, @duolog.udaf or @duolog.udtf.",
+        )
+    return define(found)
+
+
+def _imported(name: str, *, anew: bool) -> ModuleType:
+    importlib.invalidate_caches()
+    before = sys.modules.get(name)
+    try:
+        if before is None or not anew:
+            return importlib.import_module(name)
+        # What was defined is defined again, or is gone.
+        vars(before).pop(DEFINED, None)
+        return importlib.reload(before)
+    except DuologError as error:
+        raise StatementError(f'module "{name}" cannot be imported', detail=str(error)) from error
+    except ModuleNotFoundError as error:
+        if error.name is not None and name.startswith(error.name):
+            raise StatementError(f'there is no module "{name}"', hint=_HINT) from error
+        raise _failed(name, error) from error
+    except Exception as error:
+        raise _failed(name, error) from error
+    except SystemExit as error:
+        if type(error) is not SystemExit:
+            raise  # Of a signal.
+        raise _failed(name, error) from error
+
+
+def _failed(name: str, error: BaseException) -> StatementError:
+    """Return what is wrong with a module, and on which line of it or of what it imports."""
+    at = next(_places(error), "")
+    return StatementError(
+        f'module "{name}" cannot be imported: {raised(error)}',
+        detail=f"It is raised at {at}." if at else "",
+        hint=f'python -c "import {name}" shows the whole trace.',
+    )
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    """Yield where an error came from, the innermost first, without the machinery of imports."""
+    if isinstance(error, SyntaxError) and error.filename:
+        yield f"{error.filename}:{error.lineno}"
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if (
+            not frame.filename.startswith("<")
+            and "importlib" not in frame.filename
+            and frame.filename != __file__
+        ):
+            yield f"{frame.filename}:{frame.lineno}"

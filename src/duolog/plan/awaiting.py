@@ -1,0 +1,44 @@
+"""Functions that nobody would wait for: coroutines and generators, where a step needs a result."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from duolog.plan.errors import InvalidPlan
+
+
+def is_coroutine(function: Any) -> bool:
+    """Tell whether a call of it gives a coroutine: `async def`, a partial of one, or an object with such a `__call__`."""
+    return any(map(inspect.iscoroutinefunction, _forms(function)))
+
+
+def is_generator(function: Any) -> bool:
+    """Tell whether a call of it gives a generator: `yield` stands in it."""
+    return any(map(inspect.isgeneratorfunction, _forms(function)))
+
+
+def is_async_generator(function: Any) -> bool:
+    """Tell whether a call of it gives an asynchronous generator."""
+    return any(map(inspect.isasyncgenfunction, _forms(function)))
+
+
+def ensure_awaits_nothing(function: Callable[..., Any], hint: str) -> None:
+    """Refuse a function whose call does nothing yet: a coroutine, or a generator.
+
+    Raises:
+        StatementError: it is one.
+    """
+    called = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
+    if is_coroutine(function) or is_async_generator(function):
+        raise InvalidPlan(f"{called} is a coroutine function: nobody would wait for it", hint=hint)
+    if is_generator(function):
+        raise InvalidPlan(f"{called} is a generator: nobody would run it", hint=hint)
+
+
+def _forms(function: Any) -> tuple[Any, ...]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, type) or not callable(function):
+        return (function,)
+    return function, type(function).__call__

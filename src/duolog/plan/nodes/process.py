@@ -1,0 +1,137 @@
+"""A processor of a user's as a node, and what it hands to its children."""
+
+from dataclasses import dataclass, field
+
+from duolog.plan.errors import InvalidPlan
+from duolog.plan.nodes.node import Names, Node, ensure_stream
+from duolog.plan.processors import Definition, KeptStore
+from duolog.plan.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Process(Node):
+    """Calls a processor with each record of a stream, and by time; only its outputs read it.
+
+    A record is in the task of its key. Stores that several of them name are shared: these are in one part of the plan.
+    """
+
+    name: str
+    parent: Node
+    definition: Definition
+    is_table: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        ensure_stream(self.parent, "process")
+        names = [kept.name for kept in self.definition.stores]
+        for name in names:
+            if names.count(name) > 1 or name == self.own_store:
+                raise InvalidPlan(f'two stores of "{self.name}" are called "{name}"')
+
+    @property
+    def own_store(self) -> str:
+        """The name of the store of what it knows of itself: stream time and schedules."""
+        return f"{self.name}-schedules"
+
+    @property
+    def kept(self) -> tuple[KeptStore, ...]:
+        """The stores that the processor sees."""
+        return self.definition.stores
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @property
+    def by_key(self) -> bool:
+        return True
+
+    @property
+    def rekeys(self) -> bool:
+        return not self.definition.fixed_key
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.own_store, *(kept.name for kept in self.kept))
+
+    @property
+    def expiry(self) -> str:
+        return "as long as the processor says; windows, sessions and versions for their retention"
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.parent.schema
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True
+
+    @property
+    def action(self) -> str:
+        kept = ", ".join(f"{store.name} {store}" for store in self.kept)
+        return f"by {self.definition.called}{f', kept in {kept}' if kept else ''}"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return frozenset(parent.schema.names)
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessOutput(Node):
+    """What a processor forwards to one of its children, by its number."""
+
+    name: str
+    process: Process
+    number: int
+    is_table: bool = field(default=False, init=False)
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.process,)
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.process.definition.outputs[self.number].schema
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def keeps_whole_rows(self) -> bool:
+        return True
+
+    @property
+    def action(self) -> str:
+        called = self.process.definition.outputs[self.number].name
+        return f'what is forwarded to "{called}"' if called else "what is forwarded"
+
+    def reads(self, parent: Node, behind: Names) -> Names:
+        return frozenset(parent.schema.names)
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessorRows(Node):
+    """The rows of a processor's store, for who looks into it: no node of a plan."""
+
+    process: Process
+    kept: KeptStore
+    is_table: bool = field(default=True, init=False)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.kept.name
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]
+        return self.kept.schema
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.kept.name,)
+
+    @property
+    def action(self) -> str:
+        return f"rows of {self.process}"

@@ -1,0 +1,12 @@
+"""Calls of users' functions as expressions."""
+
+from collections.abc import Sequence
+
+from duolog.plan.expressions import Expression, PythonCall
+from duolog.plan.python_functions import PythonFunction
+from duolog.plan.sql.user_functions import Routine
+
+
+def user_call(routine: Routine, args: Sequence[Expression]) -> Expression:
+    """Return the call of a routine; its arguments are of the routine's types."""
+    return PythonCall(PythonFunction(routine, routine.arguments, routine.result), tuple(args))

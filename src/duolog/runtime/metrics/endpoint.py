@@ -1,0 +1,63 @@
+"""The HTTP endpoint of what runs: /metrics for Prometheus, /health, /ready, and /applications for `duolog top`.
+
+It is healthy while no application has failed, and ready when one runs and none waits for its next start.
+"""
+
+import logging
+import socket
+from typing import TYPE_CHECKING
+
+from duolog.broker.metrics.endpoint import Endpoint
+from duolog.broker.network.addresses import open_listener, parse_address
+from duolog.core.errors import ConfigError
+from duolog.runtime.metrics.exposition import exposition
+from duolog.runtime.metrics.here import applications_here
+
+if TYPE_CHECKING:
+    from duolog.engine.query import RunningQuery
+
+logger = logging.getLogger(__name__)
+
+
+def serve_metrics(address: str) -> "ApplicationsEndpoint":
+    """Serve what runs in this process at `HOST:PORT`, until it is closed; port 0 takes a free one.
+
+    Raises:
+        ConfigError: the address is beyond loopback, or cannot be had.
+    """
+    try:
+        listening = open_listener(parse_address(address, option="metrics"), insecure=False)
+    except ConfigError as error:
+        if "beyond loopback" in error.message:
+            error.hint = "Listen on 127.0.0.1, and let a proxy that asks who comes stand before it."
+        raise
+    return ApplicationsEndpoint(listening)
+
+
+class ApplicationsEndpoint(Endpoint):
+    """Tells of all queries that run in this process, whoever has started them."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        super().__init__(listening)
+        logger.info("metrics are served", extra={"address": str(self.address)})
+
+    def metrics(self) -> bytes | None:
+        return "".join(exposition(applications_here())).encode()
+
+    def alive(self) -> bool:
+        return all(query.state != "failed" for query in _queries())
+
+    def readiness(self) -> dict[str, bool]:
+        states = [query.state for query in _queries()]
+        return {"started": bool(states), "running": "restarting" not in states}
+
+    def more(self, path: str) -> object | None:
+        if path != "/applications":
+            return None
+        return [one.to_json() for one in applications_here()]
+
+
+def _queries() -> "list[RunningQuery]":
+    from duolog.engine.engine import running_queries  # noqa: PLC0415 - there since one was started
+
+    return running_queries()

@@ -1,0 +1,123 @@
+"""The applications of this process, and a socket by which other processes of this user see them.
+
+    $XDG_RUNTIME_DIR/duolog/<pid>.sock     else <temporary directory>/duolog-<user id>/<pid>.sock
+
+Whoever connects is told all, as JSON, once. Nothing is counted or kept for it: what nobody looks at costs nothing. The directory
+is its user's alone; a socket whose process has gone is removed by who finds it.
+
+Threads: one that answers, one look after the other.
+"""
+
+import atexit
+import contextlib
+import json
+import logging
+import os
+import socket
+import stat
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from duolog.engine.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+
+_LOOK_TIMEOUT_S: Final = 10.0
+_CHUNK_BYTES: Final = 1 << 16
+_lock: Final = threading.Lock()
+_tells: list[Path] = []
+
+
+def applications_here() -> "list[Metrics]":
+    """Return the applications that run in this process, by name."""
+    # Imported here: who tells has loaded them, who looks need not.
+    from duolog.engine.engine import running_queries  # noqa: PLC0415
+    from duolog.engine.metrics import metrics_of  # noqa: PLC0415
+
+    return [metrics_of(query) for query in running_queries()]
+
+
+def tell_others() -> None:
+    """Let other processes of this user see what runs here, from now on. Where that cannot be, nothing is said."""
+    with _lock:
+        if _tells:
+            return
+        try:
+            path = _directory() / f"{os.getpid()}.sock"
+            path.unlink(missing_ok=True)
+            listening = _listen(path)
+        except (
+            OSError
+        ) as error:  # Too long a path, a disk that is full: applications run all the same.
+            logger.debug("duolog top does not see this process", extra={"reason": str(error)})
+            return
+        _tells.append(path)
+        atexit.register(path.unlink, missing_ok=True)
+        threading.Thread(target=_answer, args=(listening,), name="duolog-top", daemon=True).start()
+
+
+def look_at_others() -> list[dict[str, Any]]:
+    """Return the applications of all processes of this user on this machine: `Metrics.to_json`, and `pid`.
+
+    A process that does not answer in time is left out.
+    """
+    found: list[dict[str, Any]] = []
+    try:
+        paths = sorted(_directory().glob("*.sock"))
+    except OSError:
+        return found
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):
+            found += [{**one, "pid": int(path.stem)} for one in _ask(path)]
+    return found
+
+
+def _directory() -> Path:
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or ""
+    base = Path(runtime) if Path(runtime).is_absolute() and Path(runtime).is_dir() else None
+    path = base / "duolog" if base else Path(tempfile.gettempdir()) / f"duolog-{os.getuid()}"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    # In a directory that all may write to, somebody else may have been first.
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{path} is not this user's alone")
+    return path
+
+
+def _listen(path: Path) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(str(path))
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def _ask(path: Path) -> list[dict[str, Any]]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(_LOOK_TIMEOUT_S)
+        try:
+            asking.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+            raise
+        pieces = list(iter(lambda: asking.recv(_CHUNK_BYTES), b""))
+    told: list[dict[str, Any]] = json.loads(b"".join(pieces))
+    return told
+
+
+def _answer(listening: socket.socket) -> None:
+    while True:
+        accepted, _ = listening.accept()
+        with accepted:
+            accepted.settimeout(_LOOK_TIMEOUT_S)
+            try:
+                told = json.dumps([one.to_json() for one in applications_here()])
+                accepted.sendall(told.encode())
+            except Exception as error:  # noqa: BLE001 - the next one who looks may be luckier
+                logger.debug("a look has failed", extra={"reason": str(error)})

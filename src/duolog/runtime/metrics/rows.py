@@ -1,0 +1,194 @@
+"""Metrics of applications by their names for Prometheus: a row each, from which text and reference page are made.
+
+Names are those that the JMX exporter gives to Kafka Streams' own, so that a dashboard for Kafka Streams shows an application
+of Duolog's: `kafka_streams_stream_task_metrics_process_total`. What Kafka has no name for begins with `duolog_`. Counters
+begin at 0 with each JVM. Ages are a histogram here, where Kafka Streams has average, least and greatest.
+
+Source: Kafka Streams' `StreamsMetricsImpl`; KIP-444, KIP-613, KIP-846, KIP-607 (state).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from duolog.engine.metrics import Metrics, SinkMetrics, StoreMetrics
+
+Kind = Literal["counter", "gauge"]
+Labels = dict[str, object]
+Samples = Iterable[tuple[Labels, float]]
+
+_ALL_OF_IT: Final = "triggerExecution"
+_S: Final = 1000
+
+
+class Row(NamedTuple):
+    """A family of samples: its name, kind, meaning, and what it is of one application."""
+
+    name: str
+    kind: Kind
+    doc: str
+    samples: Callable[["Metrics"], Samples]
+
+
+def _tasks(metrics: "Metrics") -> Samples:
+    return (({"task_id": task.task}, task.records) for task in metrics.tasks)
+
+
+def _stream_time(metrics: "Metrics") -> Samples:
+    return (
+        ({"task_id": task.task}, task.stream_time_ms / _S)
+        for task in metrics.tasks
+        if task.stream_time_ms is not None
+    )
+
+
+def _lateness_avg(metrics: "Metrics") -> Samples:
+    return (
+        ({"task_id": task.task}, task.lateness_sum_ms / task.records)
+        for task in metrics.tasks
+        if task.records
+    )
+
+
+def _lateness_max(metrics: "Metrics") -> Samples:
+    return (({"task_id": task.task}, task.lateness_max_ms) for task in metrics.tasks)
+
+
+def _processed(metrics: "Metrics") -> Samples:
+    for task in metrics.tasks:
+        for node in task.nodes:
+            yield {"task_id": task.task, "processor_node_id": node.node}, node.process_total
+
+
+def _forwarded(metrics: "Metrics") -> Samples:
+    for task in metrics.tasks:
+        for node in task.nodes:
+            yield {"task_id": task.task, "processor_node_id": node.node}, node.forward_total
+
+
+def _dropped(metrics: "Metrics") -> Samples:
+    for task in metrics.tasks:
+        for node in task.nodes:
+            labels: Labels = {"task_id": task.task, "processor_node_id": node.node}
+            for reason, count in node.dropped.items():
+                yield labels | {"reason": reason}, count
+
+
+def _stores(metrics: "Metrics") -> "Iterator[tuple[Labels, StoreMetrics]]":
+    for task in metrics.tasks:
+        for store in task.stores:
+            yield {"task_id": task.task, "rocksdb_state_id": store.store}, store
+
+
+def _consumed(metrics: "Metrics") -> Samples:
+    return (
+        ({"topic_name": source.topic, "partition": source.partition}, source.records_consumed)
+        for source in metrics.sources
+    )
+
+
+def _lag(metrics: "Metrics") -> Samples:
+    for source in metrics.sources:
+        if (lag := source.lag_records) is not None:
+            yield {"topic": source.topic, "partition": source.partition}, lag
+
+
+def _lag_seconds(metrics: "Metrics") -> Samples:
+    for source in metrics.sources:
+        if (lag := source.lag_ms(metrics.at_ms)) is not None:
+            yield {"topic": source.topic, "partition": source.partition}, lag / _S
+
+
+def _epoch_max(metrics: "Metrics") -> Samples:
+    return [({}, metrics.epochs.longest_ms / _S)]
+
+
+def _phases(metrics: "Metrics") -> Samples:
+    phases = metrics.epochs.phases_ms.items()
+    return (({"phase": phase}, ms / _S) for phase, ms in phases if phase != _ALL_OF_IT)
+
+
+ROWS: Final = (
+    Row("duolog_application_info", "gauge", "1: this application, its state and its mode.",
+        lambda m: [({"state": m.state, "mode": m.mode}, 1)]),
+    Row("duolog_records_in_total", "counter", "Records that were read of all topics.",
+        lambda m: [({}, m.records_in)]),
+    Row("duolog_records_out_total", "counter", "Records that were written to all topics.",
+        lambda m: [({}, m.records_out)]),
+    Row("duolog_skipped_records_total", "counter",
+        "Records that an exception handler passed over, by what failed.",
+        lambda m: (({"stage": stage}, count) for stage, count in m.skipped.items())),
+    Row("kafka_streams_stream_task_metrics_process_total", "counter",
+        "Records of a task: of a sub-topology, or of a topic partition that is read.", _tasks),
+    Row("duolog_task_stream_time_seconds", "gauge",
+        "The greatest timestamp that a task has seen, in seconds since 1970.", _stream_time),
+    Row("kafka_streams_stream_task_metrics_record_lateness_avg", "gauge",
+        "Milliseconds by which records were behind stream time when they came.", _lateness_avg),
+    Row("kafka_streams_stream_task_metrics_record_lateness_max", "gauge",
+        "The greatest of these.", _lateness_max),
+    Row("kafka_streams_stream_processor_node_metrics_process_total", "counter",
+        "Records that came to a node.", _processed),
+    Row("duolog_processor_node_forward_total", "counter",
+        "Records that a node handed on.", _forwarded),
+    Row("kafka_streams_stream_task_metrics_dropped_records_total", "counter",
+        "Records that a node dropped, by reason: null_key, null_value, late, out_of_order, error.",
+        _dropped),
+    Row("kafka_streams_stream_topic_metrics_records_consumed_total", "counter",
+        "Records that were read of a topic partition.", _consumed),
+    Row("kafka_consumer_consumer_fetch_manager_metrics_records_lag", "gauge",
+        "Records of a topic partition that were not yet read.", _lag),
+    Row("duolog_records_lag_seconds", "gauge",
+        "How old the record is that was read last, by its timestamp, where more wait; else 0.",
+        _lag_seconds),
+    Row("kafka_streams_stream_topic_metrics_records_produced_total", "counter",
+        "Records that were written to a topic.",
+        lambda m: (({"topic_name": one.topic}, one.records_produced) for one in m.sinks)),
+    Row("kafka_streams_stream_topic_metrics_bytes_produced_total", "counter",
+        "Bytes of keys and values that were written to a topic.",
+        lambda m: (({"topic_name": one.topic}, one.bytes_produced) for one in m.sinks)),
+    Row("kafka_streams_stream_thread_metrics_commit_total", "counter",
+        "Micro-batches and epochs that were committed.", lambda m: [({}, m.epochs.count)]),
+    Row("duolog_epoch_seconds_total", "counter", "What micro-batches and epochs took in all.",
+        lambda m: [({}, m.epochs.phases_ms.get(_ALL_OF_IT, 0) / _S)]),
+    Row("duolog_epoch_seconds_max", "gauge", "What the longest of them took.", _epoch_max),
+    Row("duolog_epoch_phase_seconds_total", "counter",
+        "What their phases took, under Spark's names.", _phases),
+    Row("kafka_streams_stream_state_metrics_estimate_num_keys", "gauge",
+        "Rows of a store in a task, counted at commits in a hundredth of the time: those of a large store some while ago.",
+        lambda m: ((labels, store.rows) for labels, store in _stores(m))),
+    Row("duolog_store_bytes", "gauge",
+        "Bytes of their keys and values, before compression.",
+        lambda m: ((labels, store.bytes) for labels, store in _stores(m))),
+    Row("duolog_store_counted_timestamp_seconds", "gauge",
+        "When they were counted, in seconds since 1970; not told as long as there are so many at least.",
+        lambda m: ((labels, store.counted_at_ms / _S) for labels, store in _stores(m)
+                   if store.counted_at_ms is not None)),
+    Row("kafka_streams_stream_state_metrics_total_sst_files_size", "gauge",
+        "Bytes of RocksDB's files, by level, as the last commit has left them.",
+        lambda m: (({"level": one.level}, one.bytes) for one in m.states)),
+    Row("duolog_state_memory_bytes", "gauge", "Memory that RocksDB uses, by level.",
+        lambda m: (({"level": one.level}, one.memory_bytes) for one in m.states)),
+    Row("duolog_state_commit_seconds", "gauge",
+        "What the last commit of a level took, summed over tasks, which commit side by side.",
+        lambda m: (({"level": one.level}, one.commit_ms / _S) for one in m.states)),
+)  # fmt: skip
+"""All but the histogram."""
+
+AGES: Final = "kafka_streams_stream_processor_node_metrics_record_e2e_latency_ms"
+AGES_DOC: Final = "Milliseconds from a record's timestamp to when it was written to a topic."
+
+
+def ages(sink: "SinkMetrics") -> Iterator[tuple[str, int]]:
+    """Yield the steps of a sink's histogram, in ms, with how many are at most as old.
+
+    Example:
+        >>> from duolog.engine.metrics import SinkMetrics
+        >>> list(ages(SinkMetrics("t", 4, 0, 9, (1, 2, 0, 1))))
+        [('0', 1), ('1', 3), ('3', 3), ('+Inf', 4)]
+    """
+    seen = 0
+    last = len(sink.e2e_latency_counts) - 1
+    for place, count in enumerate(sink.e2e_latency_counts):
+        seen += count
+        # Ages are whole: less than 2^place is at most 2^place - 1.
+        yield ("+Inf" if place == last else str(2**place - 1)), seen

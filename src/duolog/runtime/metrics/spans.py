@@ -1,0 +1,153 @@
+"""Epochs as spans of OpenTelemetry, where somebody takes spans.
+
+    epoch            application, number, records; as long as it took
+    ├─ latestOffset  its phases, under Spark's names
+    ├─ walCommit
+    ├─ getBatch
+    ├─ queryPlanning
+    ├─ addBatch
+    └─ commitOffsets
+
+Who takes them is said by the program (`opentelemetry.trace.set_tracer_provider`), by `opentelemetry-instrument duolog run
+FILE`, or by the environment, which names a collector (`collector`). Spark tells how long phases took and not when they began: they
+stand one behind the other, as Spark runs them.
+
+Threads: one for each query, which looks every few seconds at the epochs that have ended. Nobody waits for it: a collector that
+hangs costs a query nothing, and an end of the process three seconds at most.
+"""
+
+import atexit
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from duolog.core.errors import QueryError
+from duolog.engine.metrics import Epoch, read_epochs
+from duolog.runtime.metrics.collector import Collector, Span
+
+if TYPE_CHECKING:
+    from duolog.engine.query import RunningQuery
+
+_LOOK_S: Final = 2.0
+_LAST_S: Final = 3.0
+_NS_PER_MS: Final = 1_000_000
+_PHASES: Final = (
+    "latestOffset",
+    "walCommit",
+    "getBatch",
+    "queryPlanning",
+    "addBatch",
+    "commitOffsets",
+)
+"""In the order in which Spark runs them."""
+
+
+class Taker(Protocol):
+    """Takes epochs as traces, of each the outermost span first."""
+
+    def take(self, application_id: str, traces: Sequence[Sequence[Span]]) -> bool:
+        """Return whether they have come; if not, they are brought once more."""
+
+
+def trace(query: "RunningQuery") -> threading.Thread | None:
+    """Begin to tell the epochs of a query as spans; returns None where nobody takes any."""
+    tracer = _tracer()
+    taker = Collector.of_environment() if tracer is None else ProviderOfProgram(tracer)
+    if taker is None:
+        return None
+    name = f"duolog-spans-{query.application_id}"
+    thread = threading.Thread(target=_follow, args=(query, taker), name=name, daemon=True)
+    thread.start()
+    atexit.register(_wait_for_the_last, query, thread)
+    return thread
+
+
+def _wait_for_the_last(query: "RunningQuery", thread: threading.Thread) -> None:
+    if query.has_ended:
+        thread.join(_LAST_S)
+
+
+def spans_of(epoch: Epoch, application_id: str) -> tuple[Span, ...]:
+    """Return an epoch as a span, and behind it those of its phases, which are in it."""
+    begin = epoch.started_at_ms * _NS_PER_MS
+    at = begin
+    phases = []
+    for phase in _PHASES:
+        if spent_ms := epoch.phases_ms.get(phase):
+            phases.append(Span(phase, at, at + spent_ms * _NS_PER_MS, {}))
+            at += spent_ms * _NS_PER_MS
+    took_ms = epoch.phases_ms.get("triggerExecution", 0)
+    attributes: dict[str, str | int] = {
+        "duolog.application_id": application_id,
+        "duolog.epoch_id": epoch.id,
+        "duolog.records_in": epoch.records_in,
+    }
+    whole = Span("epoch", begin, max(at, begin + took_ms * _NS_PER_MS), attributes)
+    return (whole, *phases)
+
+
+class ProviderOfProgram:
+    """Takes spans for the provider that the program has set."""
+
+    def __init__(self, tracer: Any) -> None:
+        self._tracer = tracer
+
+    def take(self, application_id: str, traces: Sequence[Sequence[Span]]) -> bool:
+        """Hand them on; always true, as what becomes of them there is that provider's."""
+        del application_id
+        from opentelemetry.trace import set_span_in_context  # noqa: PLC0415 - an extra
+
+        for whole, *phases in traces:
+            span = self._tracer.start_span(
+                whole.name, start_time=whole.start_ns, attributes=whole.attributes
+            )
+            context = set_span_in_context(span)
+            for phase in phases:
+                inside = self._tracer.start_span(
+                    phase.name, context=context, start_time=phase.start_ns
+                )
+                inside.end(end_time=phase.end_ns)
+            span.end(end_time=whole.end_ns)
+        return True
+
+
+def _tracer() -> Any | None:
+    try:
+        from opentelemetry import trace as api  # noqa: PLC0415 - an extra
+    except ImportError:
+        return None
+    # Nobody has said where spans go: none are made.
+    if isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
+        return None
+    return api.get_tracer("duolog")
+
+
+def _follow(query: "RunningQuery", taker: Taker) -> None:
+    told = 0
+    ended = False
+    while not ended:
+        ended = _has_ended(query)
+        epochs = read_epochs(_counted(query)).last
+        if epochs and epochs[-1].number < told:
+            told = 0  # Another JVM counts from 1.
+        new = [epoch for epoch in epochs if epoch.number > told]
+        traces = [spans_of(epoch, query.application_id) for epoch in new]
+        if new and taker.take(query.application_id, traces):
+            told = new[-1].number
+
+
+def _has_ended(query: "RunningQuery") -> bool:
+    """Wait for the next look; a query that fails has ended, whoever else is told why."""
+    try:
+        return query.wait(_LOOK_S)
+    except QueryError:
+        return True
+
+
+def _counted(query: "RunningQuery") -> dict[str, Any]:
+    from duolog.engine.query import JVM_IS_GONE  # noqa: PLC0415 - whoever has a query has it loaded
+
+    try:
+        return query.launcher.counted()
+    except (*JVM_IS_GONE, AttributeError):  # The last: a session that is closed has no JVM to name.
+        return {}

@@ -1,0 +1,116 @@
+"""Functions of users' in DuckDB: a scalar one is called for each row, an aggregate once for the rows of a group.
+
+    SCORE(a, b)      duolog_user_3(a, b)
+    SPREAD(a, b)     duolog_user_4(list(struct_pack(f0 := a, f1 := b)))
+
+They run in this process, as the functions of `sql.functions` do, which bring them into a database. Values are DuckDB's there:
+fields of a STRUCT by their places, times without a zone.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from duolog.core.errors import StatementError
+from duolog.ksql.errors import SqlError
+from duolog.plan.sql.user_functions import Body, Routine
+from duolog.plan.types import DOUBLE, TIMESTAMP, Array, Column, Map, Struct, Type, parts_of
+from duolog.plan.user_folds import Kept
+from duolog.runtime.sql.duck.types import Convert, duck_type, reader
+from duolog.runtime.sql.functions.registry import Function, called, ensure_known
+
+_NAMES: Final[dict[tuple[Routine, Body | None, bool], str]] = {}
+"""Of what was called in this process: routines, and whether the rows of a group are folded."""
+
+
+def call_of(routine: Routine, args: Sequence[str]) -> str:
+    """Return the call of a scalar function as SQL of DuckDB.
+
+    Raises:
+        SqlError: the module of the function cannot be had.
+    """
+    _ensure_there(routine)
+    return _called(routine, args, routine.arguments, routine, fold=False)
+
+
+def fold_of(kept: Kept, args: Sequence[str], behind: str) -> str:
+    """Return the call of an aggregate as SQL of DuckDB; `behind` are FILTER (…) and OVER (…), or nothing.
+
+    Raises:
+        SqlError: the module of the function cannot be had.
+    """
+    steps = kept.routine.overload.steps
+    state, columns = kept.state, kept.routine.arguments
+    initialize = replace(kept.routine, step="initialize", arguments=(), result=state)
+    add = replace(kept.routine, arguments=(state, *columns), result=state)
+    give = replace(kept.routine, step="map", arguments=(state,)) if "map" in steps else None
+    _ensure_there(initialize)
+
+    def folded(rows: Sequence[Mapping[str, Any]] | None) -> Any:
+        found = initialize()
+        for row in rows or ():
+            found = add(found, *(row[f"f{at}"] for at in range(len(columns))))
+        return found if give is None else give(found)
+
+    listed = ", ".join(f"f{at} := {arg}" for at, arg in enumerate(args)) or "none := true"
+    rows = f"list(struct_pack({listed})){behind}"
+    of_row = Struct(tuple(Column(f"f{at}", of) for at, of in enumerate(columns)))
+    return _called(kept.routine, [rows], (Array(of_row),), folded, fold=True)
+
+
+def _ensure_there(routine: Routine) -> None:
+    """Raise a SqlError where a function is missing, before rows are read."""
+    try:
+        routine.bound()
+    except StatementError as error:
+        raise SqlError(error.message, detail=error.detail, hint=error.hint) from error
+
+
+def _called(
+    routine: Routine,
+    args: Sequence[str],
+    types: Sequence[Type],
+    call: Callable[..., Any],
+    *,
+    fold: bool,
+) -> str:
+    name = _NAMES.setdefault((routine, routine.body, fold), f"user_{len(_NAMES)}")
+    readers = [reader(of) for of in types]
+    write = _writer(routine.result)
+
+    def converted(*values: Any) -> Any:
+        given = (
+            value if read is None else read(value)
+            for read, value in zip(readers, values, strict=True)
+        )
+        found = call(*given)
+        return None if found is None else write(found)
+
+    gives = "DOUBLE" if routine.result == DOUBLE else duck_type(routine.result)
+    ensure_known(name, Function(converted, gives, takes_nulls=True))
+    return called(name, args)
+
+
+def _writer(of: Type) -> Convert:
+    """Return what makes a value of a row one that DuckDB takes from a function."""
+    if not any(isinstance(part, Struct) or part == TIMESTAMP for part in parts_of(of)):
+        return lambda value: value
+    match of:
+        case Array(element=element):
+            item = _or_null(_writer(element))
+            return lambda value: [item(one) for one in value]
+        case Map(key=key, value=inner):
+            of_key, of_value = _or_null(_writer(key)), _or_null(_writer(inner))
+            return lambda value: {of_key(k): of_value(v) for k, v in value.items()}
+        case Struct(fields=fields):
+            parts = [
+                (one.name, f"f{at}", _or_null(_writer(one.type))) for at, one in enumerate(fields)
+            ]
+            return lambda value: {to: write(value[name]) for name, to, write in parts}
+        case _:
+            return lambda value: value.astimezone(dt.UTC).replace(tzinfo=None)
+
+
+def _or_null(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)

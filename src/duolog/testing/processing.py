@@ -1,0 +1,154 @@
+"""Processors in the reference evaluator: called in this process, with stores that are dicts.
+
+What a processor is and what its stores do is the very code that production runs (`duolog.functions.processors`); how
+records and times come to it is said here once more.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from duolog.core.errors import QueryError
+from duolog.functions.processors.entries import Entries, Held, Place, Writes
+from duolog.functions.processors.hosted import Given, Hosted, InitFailed, Told
+from duolog.functions.processors.hosted import Place as Task
+from duolog.functions.processors.records import RecordMetadata
+from duolog.functions.processors.schedules import PunctuationType
+from duolog.functions.processors.stored import rows_of
+from duolog.functions.processors.stores import KINDS, Store
+from duolog.plan.nodes import Process, ProcessorRows
+from duolog.runtime.store_rows import StoredRow
+from duolog.testing.entries import Entry
+from duolog.testing.scalars import RecordError
+
+Failed = Callable[[RecordError], None]
+
+
+class DictStores:
+    """The stores of a task, in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[int, dict[bytes, Held]]] = defaultdict(lambda: defaultdict(dict))
+
+    def get(self, store: str, place: Place) -> Held | None:
+        bucket, key = place
+        return self.rows[store][bucket].get(key)
+
+    def scan(self, store: str, bucket: int) -> dict[bytes, Held]:
+        return dict(self.rows[store][bucket])
+
+    def write(self, store: str, writes: Writes) -> None:
+        for (bucket, key), held in writes.items():
+            if held is None:
+                self.rows[store][bucket].pop(key, None)
+            else:
+                self.rows[store][bucket][key] = held
+
+
+class TaskProcessors:
+    """The processors of a task: when they are called, and what comes of it."""
+
+    def __init__(
+        self,
+        nodes: Sequence[Process],
+        application_id: str,
+        task_id: str,
+        clock: Callable[[], int],
+    ) -> None:
+        self._backend = DictStores()
+        self._stores: dict[str, Store] = {}
+        self._stream_time = -1
+        self._hosted: dict[Process, Hosted] = {}
+        self._begun = False
+        for node in nodes:
+            for kept in node.kept:
+                if kept.name not in self._stores:
+                    entries = Entries(kept.name, self._backend)
+                    self._stores[kept.name] = KINDS[kept.kind](kept, entries)
+            stores = {kept.name: self._stores[kept.name] for kept in node.kept}
+            place = Task(application_id, task_id, node.name)
+            self._hosted[node] = Hosted(node.definition, place, stores, clock)
+
+    def begin(self) -> list[tuple[Process, list[Entry]]]:
+        """Begin with those that have not; return what they forward."""
+        if self._begun:
+            return []
+        self._begun = True
+        found = []
+        for node, hosted in self._hosted.items():
+            try:
+                told = hosted.begin(self._stream_time, None)
+            except InitFailed as error:
+                raise QueryError(f"processor {node} cannot begin", detail=str(error)) from error
+            found.append((node, self._entries(node, told, None)))
+        return found
+
+    def observe(self, timestamp_ms: int) -> None:
+        """A record of a time has come to the task."""
+        self._stream_time = max(self._stream_time, timestamp_ms)
+
+    def process(self, node: Process, entry: Entry, failed: Failed) -> list[Entry]:
+        """Call a processor with a record."""
+        is_null = all(part is None for part in entry.key)
+        given = Given(
+            None if is_null else entry.key,
+            entry.value,
+            entry.timestamp_ms,
+            entry.headers,
+            RecordMetadata(*entry.place),
+        )
+        return self._done(node, self._hosted[node].process(given, self._stream_time), entry, failed)
+
+    def due(self) -> Process | None:
+        """Return the processor that is due by stream time, of several the one that was due first."""
+        kind = PunctuationType.STREAM_TIME
+        by_time = sorted(self._hosted, key=lambda node: self._hosted[node].schedules.next(kind))
+        if not by_time or self._stream_time < 0:
+            return None
+        is_due = self._hosted[by_time[0]].schedules.next(kind) <= self._stream_time
+        return by_time[0] if is_due else None
+
+    def punctuate(
+        self, node: Process, kind: PunctuationType, now: int, failed: Failed
+    ) -> list[Entry]:
+        """Call what a processor has scheduled for a time."""
+        told = self._hosted[node].punctuate(kind, now, self._stream_time)
+        return self._done(node, told, None, failed)
+
+    @property
+    def stream_time(self) -> int:
+        return self._stream_time
+
+    def rows(self, of: ProcessorRows) -> list[StoredRow]:
+        """Return the rows of a store."""
+        if of.kept.name not in self._stores:
+            return []
+        held = self._backend.rows[of.kept.name]
+        return [
+            StoredRow(*row)
+            for bucket in held.values()
+            for key, one in bucket.items()
+            for row in rows_of(of.kept, key, one.data, one.timestamp_ms)
+        ]
+
+    def close(self) -> None:
+        for hosted in self._hosted.values():
+            hosted.close()
+
+    def _done(self, node: Process, told: Told, cause: Entry | None, failed: Failed) -> list[Entry]:
+        for store in self._stores.values():
+            store.flush()
+        entries = self._entries(node, told, cause)
+        for error in told.errors:
+            failed(RecordError(error))
+        return entries
+
+    def _entries(self, node: Process, told: Told, cause: Entry | None) -> list[Entry]:
+        found = []
+        for one in told.forwarded:
+            columns = node.definition.outputs[one.output].schema.key
+            key = (None,) * len(columns) if one.key is None else tuple(one.key.values())
+            value = None if one.value is None else tuple(one.value.values())
+            entry = Entry(key, value, one.timestamp_ms, branch=one.output, headers=one.headers)
+            found.append(entry if cause is None else replace(entry, place=cause.place))
+        return found

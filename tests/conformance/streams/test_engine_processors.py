@@ -1,0 +1,207 @@
+"""Processors in a query of Spark's: in micro-batches, in real time, when it starts again, and with exactly once."""
+
+import datetime as dt
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from duolog import (
+    Application,
+    FixedKeyProcessor,
+    Processor,
+    Record,
+    Topology,
+    key_value_store,
+    versioned_store,
+    window_store,
+)
+from duolog.engine.settings import Mode
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+PARTITIONS = 3
+MINUTE_MS = 60_000
+
+
+class Counting(Processor):
+    """Counts by key and by minute, and tells all counts with each minute of stream time, and of the wall clock now and then."""
+
+    def init(self, context: Any) -> None:
+        self.context = context
+        self.counts, self.minutes = context.store("counts"), context.store("minutes")
+        self.latest = context.store("latest")
+        context.schedule(dt.timedelta(minutes=1), "stream time", self.minute)
+        context.schedule(dt.timedelta(milliseconds=300), "wall clock", self.beat)
+
+    def process(self, record: Record) -> None:
+        n = record.value["n"]
+        if n == 13:
+            raise ValueError("thirteen is right out")
+        counted = (self.counts.get(record.key) or 0) + 1
+        self.counts.put(record.key, counted)
+        self.latest.put(record.key, n, record.timestamp_ms)
+        start = record.timestamp_ms // MINUTE_MS * MINUTE_MS
+        self.minutes.put(record.key, (self.minutes.fetch(record.key, start) or 0) + 1, start)
+        self.context.forward(Record(f"{n % 5}", {"n": n}, record.timestamp_ms), "numbers")
+
+    def minute(self, now: int) -> None:
+        for key, counted in self.counts.all():
+            self.context.forward(Record(key, {"count": counted}, now), "counted")
+
+    def beat(self, now: int) -> None:
+        self.context.forward(Record(self.context.task_id, {"count": -1}, now), "beats")
+
+
+class Numbering(FixedKeyProcessor):
+    """Numbers the records of a key; its store is the one that a step before it has, for other keys."""
+
+    def init(self, context: Any) -> None:
+        self.context, self.seen = context, context.store("seen")
+
+    def process(self, record: Any) -> None:
+        number = (self.seen.get(record.key) or 0) + 1
+        self.seen.put(record.key, number)
+        self.context.forward(record.with_value({"n": record.value["n"], "number": number}))
+
+
+def topology() -> Topology:
+    topology = Topology("processors")
+    counts = key_value_store("counts", key="id STRING", value="count BIGINT")
+    minutes = window_store(
+        "minutes", key="id STRING", value="count BIGINT", size="1 minute", retention="1 day"
+    )
+    latest = versioned_store("latest", key="id STRING", value="n BIGINT", history="1 day")
+    seen = key_value_store("seen", key="id STRING", value="number BIGINT")
+    numbers = topology.stream("numbers", key="id STRING", value="n BIGINT")
+    children = numbers.process_to(
+        Counting,
+        stores=[counts, minutes, latest],
+        children={"numbers": "n BIGINT", "counted": "count BIGINT", "beats": "count BIGINT"},
+        name="counting",
+    )
+    children["counted"].to("counted")
+    children["beats"].to("beats")
+    numbered = children["numbers"].process_values(
+        Numbering, stores=[seen], value="n BIGINT, number BIGINT", name="numbering"
+    )
+    numbered.to("numbered")
+    return topology
+
+
+def _settings(mode: Mode, **more: str) -> dict[str, Any]:
+    settings = {"processing.exception.handler": "log_and_continue", "epoch.ms": "1000"}
+    return {
+        "mode": mode,
+        "settings": settings | {name.replace("_", "."): v for name, v in more.items()},
+    }
+
+
+def _produce(client: Client, numbers: range) -> None:
+    for n in numbers:
+        client.produce(
+            "numbers",
+            f"k{n % 4}",
+            json.dumps({"n": n}),
+            timestamp_ms=1_700_000_000_000 + n * 20_000,
+        )
+
+
+def _told(client: Client, topic: str, column: str) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for record in client.read(topic):
+        found.setdefault((record.key or b"").decode(), []).append(
+            json.loads(record.value or b"{}")[column]
+        )
+    return found
+
+
+def _wait(ready: Callable[[], bool], shown: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < deadline, shown()
+        time.sleep(0.1)
+
+
+def _numbered(numbers: range) -> dict[str, list[int]]:
+    """The numbers that a key's records get, in any order: thirteen was never processed."""
+    there = [n for n in numbers if n != 13]
+    return {f"{key}": list(range(1, 1 + sum(n % 5 == key for n in there))) for key in range(5)}
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_processors_are_called_in_each_mode_and_after_a_second_start(
+    spark: SparkSession, tmp_path: Path, mode: Mode
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    with EmbeddedCluster() as cluster:
+        client = Client(cluster.bootstrap_servers)
+        client.create_topic("numbers", PARTITIONS)
+        for start in range(2):
+            with Application(
+                topology(),
+                bootstrap_servers=cluster.bootstrap_servers,
+                data_dir=tmp_path,
+                **_settings(mode),
+            ) as application:
+                query = application.start()
+                _produce(client, range(start * 10, start * 10 + 10))
+                assert query.wait_until_caught_up(90)
+                wanted = _numbered(range(start * 10 + 10))
+                _wait(
+                    lambda: (
+                        {k: sorted(set(v)) for k, v in _told(client, "numbered", "number").items()}
+                        == wanted  # noqa: B023
+                    ),
+                    lambda: _told(client, "numbered", "number"),
+                )
+                beats = len(list(client.read("beats")))
+                _wait(lambda: len(list(client.read("beats"))) > beats + 1, lambda: beats)  # noqa: B023
+                there = [n for n in range(start * 10 + 10) if n != 13]
+                counted = {f"k{k}": {"count": sum(n % 4 == k for n in there)} for k in range(4)}
+                _wait(
+                    lambda: application.store("counts").all() == counted,  # noqa: B023
+                    lambda: application.store("counts").all(),
+                )
+                minutes = application.store("minutes").fetch("k1")
+                assert sum(row["count"] for row in minutes.values()) == counted["k1"]["count"]
+                assert application.store("latest").get("k2") == {"n": 18 if start else 6}
+        told = _told(client, "counted", "count")
+        assert all(counts == sorted(counts) for counts in told.values()), told
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
+def test_stores_of_processors_come_back_from_their_changelogs(
+    spark: SparkSession, tmp_path: Path, mode: Mode
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    with EmbeddedCluster() as cluster:
+        client = Client(cluster.bootstrap_servers)
+        client.create_topic("numbers", PARTITIONS)
+        for start in range(2):
+            with Application(
+                topology(),
+                bootstrap_servers=cluster.bootstrap_servers,
+                data_dir=tmp_path,
+                **_settings(mode, state_changelog="on", processing_guarantee="exactly_once_v2"),
+            ) as application:
+                query = application.start()
+                _produce(client, range(start * 10, start * 10 + 10))
+                assert query.wait_until_caught_up(90)
+                wanted = _numbered(range(start * 10 + 10))
+                _wait(
+                    lambda: (
+                        {k: sorted(v) for k, v in _told(client, "numbered", "number").items()}
+                        == wanted  # noqa: B023
+                    ),
+                    lambda: _told(client, "numbered", "number"),
+                )
+            for lost in tmp_path.glob("**/state"):
+                shutil.rmtree(lost)

@@ -1,0 +1,73 @@
+"""The programs of `examples/` in Python on a Spark cluster of two workers: the environment says where, nothing else.
+
+Each says what it says in one process, and its executors leave their work directories with the workers. One cannot be there,
+and says so.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from conformance.test_examples import EXAMPLES, ON_ONE_JVM
+from duolog.engine.settings import MASTER_VARIABLE
+from duolog.testing import SparkCluster
+
+REFUSED: Final = {
+    "16_quiet_sensors.py": r'processor "[^"]+" needs a local master: it is called by time'
+}
+PROGRAMS: Final = sorted({*ON_ONE_JVM, "11_crash.py"} - set(REFUSED))
+"""Those of `test_examples.PROGRAMS` that start an application."""
+TIMEOUT_S: Final = 580
+
+pytestmark = [pytest.mark.deep, pytest.mark.spark, pytest.mark.timeout(TIMEOUT_S + 20)]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with SparkCluster(tmp_path_factory.mktemp("spark"), memory="2g") as running:
+        yield running
+
+
+def run(cluster: SparkCluster, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=EXAMPLES.parent,
+        env=os.environ | {MASTER_VARIABLE: cluster.master},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+    )
+
+
+def executors(cluster: SparkCluster) -> set[Path]:
+    """Return the work directories of all executors that the cluster has had."""
+    return set(cluster.directory.glob("worker-*/app-*/*"))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_example_runs_on_a_cluster_that_only_the_environment_names(
+    cluster: SparkCluster, name: str
+) -> None:
+    before = executors(cluster)
+
+    done = run(cluster, [str(EXAMPLES / name)])
+
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
+    assert "Notice: " in done.stdout
+    workers = {path.parents[1] for path in executors(cluster) - before}
+    assert len(workers) == len(cluster.workers)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_an_example_that_cannot_be_on_a_cluster_says_so(cluster: SparkCluster, name: str) -> None:
+    done = run(cluster, [str(EXAMPLES / name)])
+
+    assert done.returncode != 0
+    assert re.search(REFUSED[name], done.stderr)

@@ -1,0 +1,147 @@
+"""`--log-format json`: every line on standard error is an object, whatever a command and its JVM have to say."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.command import Duolog
+from duolog.testing import EmbeddedCluster
+
+WAIT_S = 200
+TOPOLOGY = """
+from duolog import Topology, col
+
+def double(n: int) -> int:
+    print("called with", n)
+    return n * 2
+
+topology = Topology("jsonlines")
+numbers = topology.stream("numbers", key="id STRING", value="n BIGINT")
+numbers.with_columns(twice=double).to("twice")
+"""
+SQL = """
+SET 'auto.offset.reset' = 'earliest';
+CREATE STREAM numbers (id STRING KEY, n BIGINT) WITH (kafka_topic='numbers', value_format='JSON');
+CREATE STREAM twice AS SELECT id, n * 2 AS twice FROM numbers;
+"""
+
+
+class Running:
+    """A command that stays, and what it has written to standard error so far."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.lines: list[str] = []
+        self._come = threading.Condition()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            with self._come:
+                self.lines.append(line)
+                self._come.notify_all()
+
+    def wait_for(self, part: str) -> None:
+        with self._come:
+            found = self._come.wait_for(lambda: any(part in one for one in self.lines), WAIT_S)
+        assert found, f"no line has {part!r}: {self.lines}"
+
+    def end(self) -> list[dict[str, Any]]:
+        """End it as Ctrl-C does, and return all lines as objects."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(WAIT_S)
+        self._thread.join(WAIT_S)
+        return [json.loads(line) for line in self.lines]
+
+
+@contextmanager
+def running(cwd: Path, *words: str) -> Iterator[Running]:
+    command = [sys.executable, "-P", "-m", "duolog", *words, "--log-format", "json"]
+    with subprocess.Popen(
+        command, cwd=cwd, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            yield Running(process)
+        finally:
+            process.kill()
+
+
+def check(objects: list[dict[str, Any]]) -> None:
+    assert objects
+    for one in objects:
+        assert {"time", "level", "logger", "message"} <= one.keys(), one
+        assert one["time"].endswith("Z")
+        assert one["level"] in {"DEBUG", "INFO", "WARN", "WARNING", "ERROR"}, one
+
+
+def test_each_line_of_a_broker_is_an_object(tmp_path: Path) -> None:
+    words = ("broker", "--listen", "127.0.0.1:0", "--data", "data")
+    with running(tmp_path, *words) as broker:
+        broker.wait_for("message")
+        objects = broker.end()
+
+    check(objects)
+    assert broker.process.returncode in {0, 130}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "none.py"),
+        ("run", "apart.py", "--such-an-option"),
+        ("run", "apart.py", "-b", "127.0.0.1:1"),
+        ("sql", "-b", "127.0.0.1:1", "-e", "SHOW TOPICS"),
+        ("sql", "-e", "SHOW TOPICS", "-f", "none.sql"),
+        ("broker", "--data", "/proc/none"),
+    ],
+)
+def test_each_line_of_a_command_that_fails_is_an_object(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "apart.py").write_text(TOPOLOGY)
+
+    with running(tmp_path, *words) as failing:
+        failing.process.wait(WAIT_S)
+        objects = failing.end()
+
+    check(objects)
+    assert objects[-1]["level"] == "ERROR"
+    assert failing.process.returncode != 0
+
+
+@pytest.mark.deep
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("command", ["run", "sql"])
+def test_each_line_of_what_runs_is_an_object(tmp_path: Path, command: str) -> None:
+    """A JVM that starts, records that fail, and an end; what functions print goes to standard output."""
+    (tmp_path / "app.py").write_text(TOPOLOGY)
+    (tmp_path / "app.sql").write_text(SQL)
+    with EmbeddedCluster() as cluster:
+        duolog = Duolog(cluster.bootstrap_servers)
+        assert duolog("topics", "create", "numbers").returncode == 0
+        assert duolog("produce", "numbers", "-K", ":", stdin='a:{"n": 1}\nb:{\n').returncode == 0
+        file = ("run", "app.py") if command == "run" else ("sql", "-f", "app.sql")
+        with running(tmp_path, *file, "-b", cluster.bootstrap_servers, "--data", "data") as process:
+            topic = "twice" if command == "run" else "TWICE"
+            read = ("consume", topic, "--from-beginning", "--until-end", "-o", "jsonl")
+            deadline = time.monotonic() + WAIT_S
+            while '"a"' not in duolog(*read).stdout:
+                assert time.monotonic() < deadline, process.lines
+                time.sleep(1)
+            if command == "run":
+                process.wait_for("passed over")
+            objects = process.end()
+
+    check(objects)

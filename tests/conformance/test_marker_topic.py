@@ -1,0 +1,86 @@
+"""Topics that are called like the marker of an application, on a broker; the kernel is played."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from unittest.mock import MagicMock
+
+import pytest
+
+from duolog.engine import EngineConfig
+from duolog.engine.checkpoint import Checkpoint
+from duolog.engine.errors import ChangelogMismatch
+from duolog.engine.launch import Launcher
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = pytest.mark.timeout(60)
+
+COMPACTED: Final = {"cleanup.policy": "compact"}
+OWNER: Final = json.dumps({"claim": "c", "host": "h", "pid": 1, "checkpoint": "/c"})
+EPOCH: Final = json.dumps({"query": "q", "epoch": 5})
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as started:
+        yield started
+
+
+def open_transactions(cluster: EmbeddedCluster, directory: Path, name: str) -> MagicMock:
+    """Begin to write exactly once; return the kernel's door."""
+    session = MagicMock()
+    kernel: MagicMock = session.kernel.return_value
+    kernel.markers.return_value = kernel.open.return_value = "{}"
+    config = EngineConfig(cluster.bootstrap_servers, directory, exactly_once=True)
+    spec = {"application_id": name, "shuffle_partitions": 1, "sources": []}
+    launcher = Launcher(session, config, Checkpoint(directory / name), spec)
+    launcher.open_transactions("micro-batch", None)
+    return kernel
+
+
+def test_a_topic_of_people_that_is_called_like_the_marker_is_not_written(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("billing-epochs", partitions=6)
+    client.create_topic("shop-epochs", partitions=1, configs=COMPACTED)
+    client.produce("shop-epochs", "stone age", "of the shop")
+    client.create_topic("rock-epochs", partitions=1, configs=COMPACTED)
+    client.produce("rock-epochs", "epoch", "no marker")
+
+    with pytest.raises(ChangelogMismatch, match=r'"billing-epochs" is not the marker') as many:
+        open_transactions(cluster, tmp_path, "billing")
+    with pytest.raises(ChangelogMismatch, match=r'"shop-epochs" is not the marker') as other:
+        open_transactions(cluster, tmp_path, "shop")
+    with pytest.raises(ChangelogMismatch, match=r'"rock-epochs" is not the marker'):
+        open_transactions(cluster, tmp_path, "rock")
+
+    assert "6 partitions" in many.value.detail
+    assert '"stone age"' in other.value.detail
+    assert len(client.read("shop-epochs")) == 1
+
+
+def test_a_marker_that_would_be_forgotten_by_its_age_is_refused(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("rests-epochs", partitions=1, configs={"cleanup.policy": "delete"})
+    client.produce("rests-epochs", "owner", OWNER)
+
+    with pytest.raises(ChangelogMismatch, match=r'"rests-epochs" has cleanup\.policy=delete'):
+        open_transactions(cluster, tmp_path, "rests")
+
+
+def test_a_marker_is_taken_for_one_and_none_is_in_the_way_of_the_first(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("sales-epochs", partitions=1, configs=COMPACTED)
+    for _ in range(120):
+        client.produce("sales-epochs", "owner", OWNER)
+        client.produce("sales-epochs", "epoch", EPOCH)
+    client.create_topic("fresh-epochs", partitions=1, configs=COMPACTED)
+
+    for name in ("sales", "fresh", "first"):
+        assert open_transactions(cluster, tmp_path, name).open.called

@@ -1,0 +1,221 @@
+"""`duolog top`: what two looks tell, and what is shown of it."""
+
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from duolog.cli.commands import top as command
+from duolog.cli.errors import NotServed
+from duolog.cli.main import main
+from duolog.cli.top import looks
+from duolog.cli.top.looks import application_row, node_rows, partition_rows, store_rows
+from duolog.cli.top.screen import Inside, screen
+from duolog.engine.metrics import Metrics
+from unit.engine.metrics_samples import whole
+
+Look = Callable[..., dict[tuple[str, str], Metrics]]
+
+
+def later() -> Metrics:
+    return replace(whole(), at_ms=4000, records_in=803, late={"fold": 2})
+
+
+def inside(where: str = "77") -> Inside:
+    rows = node_rows(later(), whole()), store_rows(later()), partition_rows(later())
+    return Inside(where, *rows)
+
+
+def shown(width: int, *rows: dict[str, object], insides: Sequence[Inside] = ()) -> str:
+    console = Console(width=width, record=True)
+    console.print(screen(rows, insides))
+    return console.export_text()
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application, seen twice."""
+    seen = iter([whole(), later()])
+
+    def look(addresses: tuple[str, ...] = ()) -> dict[tuple[str, str], Metrics]:
+        del addresses
+        return {("77", "sums"): next(seen)}
+
+    monkeypatch.setattr(looks, "look", look)
+    monkeypatch.setattr(command, "_FIRST_S", 0)
+
+
+def test_rates_are_those_between_two_looks() -> None:
+    row = application_row("77", later(), whole())
+
+    assert (row["in_per_s"], row["out_per_s"]) == (400, 0)
+    assert (row["lag_records"], row["lag_s"], row["late"]) == (6, 3.3, 2)
+    assert (row["epoch_ms"], row["phases_ms"]) == (None, {"work": 40})
+    assert application_row("77", later(), None)["in_per_s"] is None
+
+
+def test_nodes_are_told_over_all_tasks_and_partitions_each() -> None:
+    (node,) = node_rows(later(), whole())
+    (partition,) = partition_rows(later())
+
+    assert node == {
+        "node": "fold", "tasks": 1, "in_per_s": 0, "process_total": 3, "forward_total": 2, "dropped": 1,
+    }  # fmt: skip
+    assert (partition["topic"], partition["lag_records"]) == ("orders", 6)
+
+
+@pytest.mark.parametrize("width", [160, 80, 40])
+def test_a_narrow_terminal_has_fewer_columns_and_no_half_numbers(width: int) -> None:
+    console = Console(width=width, record=True)
+
+    console.print(screen([application_row("77", later(), whole())], [inside()]))
+
+    text = console.export_text()
+    assert "…" not in text
+    assert "APPLICATION" in text
+    assert "sums" in text
+    assert ("SPENT ON" in text) is (width == 160)
+    assert "LAG" in text
+
+
+def test_the_screen_has_a_line_for_each_and_says_where_nothing_runs() -> None:
+    console = Console(width=160, record=True)
+
+    console.print(screen([application_row("77", later(), whole())]))
+    console.print(screen([]))
+
+    text = console.export_text()
+    assert "APPLICATION" in text
+    assert "work 40 ms" in text
+    assert "No application runs" in text
+
+
+@pytest.mark.usefixtures("runs")
+def test_without_a_terminal_it_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", "sums"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "fold" in shown
+    assert "400" in shown
+
+
+@pytest.mark.usefixtures("runs")
+def test_as_json_it_is_an_array_of_applications(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", "-o", "json"]) == 0
+
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["application"], row["where"], row["in_per_s"]) == ("sums", "77", 400)
+    assert list(row) == [column.name for column in command.COLUMNS]
+
+
+@pytest.mark.usefixtures("runs")
+def test_an_application_that_does_not_run_is_told_with_those_that_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["top", "other"]) != 0
+
+    assert 'application "other" does not run here' in capsys.readouterr().err
+
+
+def test_an_address_that_nobody_serves_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", "--metrics", "127.0.0.1:1"]) == 5
+
+    assert 'nobody serves metrics at "127.0.0.1:1"' in capsys.readouterr().err
+
+
+def test_stores_are_told_by_task_with_their_rows_and_how_old_the_count_is() -> None:
+    (store,) = store_rows(later())
+
+    assert store == {"store": "sums", "task": "1_0", "rows": 4, "bytes": 80, "counted_s_ago": 2}
+    text = shown(160, application_row("77", later(), None), insides=[inside()])
+    assert re.search(r"sums +1_0 +4 +80 B +2\b", text)
+
+
+@pytest.mark.parametrize("width", [160, 60, 30])
+def test_two_applications_of_one_name_are_told_apart_however_narrow_it_is(width: int) -> None:
+    rows = [application_row(where, later(), None) for where in ("4711", "4712")]
+
+    text = shown(width, *rows, insides=[inside("sums at 4711"), inside("sums at 4712")])
+
+    assert re.findall(r"(?m)^sums +(471\d)", text) == ["4711", "4712"]
+    assert re.findall(r"sums at (\d+)", text) == ["4711", "4712"]
+    assert len(re.findall(r"(?m)^fold ", text)) == 2
+
+
+@pytest.mark.parametrize("width", [200, 60, 30])
+def test_a_long_name_goes_on_in_the_next_line_and_no_number_is_cut(width: int) -> None:
+    name = "an-application-with-a-name-that-nobody-can-remember"
+    row = application_row("77", replace(later(), application_id=name), whole())
+
+    text = shown(width, row)
+
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    begins = re.findall(r"(?m)^[a-z-]+", text)
+    assert "".join(begins) == name
+    assert re.search(r"\b6\b", text), "its lag"
+
+
+@pytest.mark.usefixtures("ends_and_comes_back")
+def test_who_watches_an_application_that_ends_is_told_so_and_sees_it_again() -> None:
+    terminal = io.StringIO()
+    console = Console(width=100, file=terminal, force_terminal=True, color_system=None)
+
+    with pytest.raises(KeyboardInterrupt):
+        command._watch("sums", (), 0, console)  # noqa: SLF001 - without end on a terminal
+
+    text = terminal.getvalue()
+    ended = text.index('Application "sums" does not run at the moment')
+    assert "sums" in text[:ended]
+    assert "restarting" in text[ended:]
+    # A JVM that begins anew has counted less: no rate is told, and none below zero.
+    assert not re.search(r"-\d", text)
+
+
+@pytest.fixture
+def ends_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = replace(whole(), at_ms=9000, records_in=1, state="restarting")
+    seen = iter([{("77", "sums"): whole()}, {("9", "other"): whole()}, {("78", "sums"): again}])
+
+    def look(addresses: tuple[str, ...] = ()) -> dict[tuple[str, str], Metrics]:
+        del addresses
+        try:
+            return next(seen)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(looks, "look", look)
+    monkeypatch.setattr(command, "_FIRST_S", 0)
+
+
+@pytest.fixture
+def older() -> dict[str, object]:
+    """What an older Duolog tells: it knew no rows of stores."""
+    told = whole().to_json()
+    for task in told["tasks"]:
+        del task["stores"]
+    return {**told, "pid": 12}
+
+
+def test_a_process_of_another_version_keeps_nobody_from_seeing_the_others(
+    monkeypatch: pytest.MonkeyPatch, older: dict[str, object]
+) -> None:
+    newer = {**whole().to_json(), "pid": 13, "more": 1}
+    told = [older, {**whole().to_json(), "pid": 14}, newer]
+    monkeypatch.setattr(looks, "look_at_others", lambda: told)
+
+    # What a newer one tells beside what is known here is not missed.
+    assert [where for where, _ in looks.look()] == ["14", "13"]
+
+
+def test_an_address_where_another_version_serves_is_named(
+    monkeypatch: pytest.MonkeyPatch, older: dict[str, object]
+) -> None:
+    monkeypatch.setattr(looks, "_ask", lambda _: [older])
+
+    with pytest.raises(NotServed, match='another version of Duolog serves metrics at "h:1"'):
+        looks.look(["h:1"])

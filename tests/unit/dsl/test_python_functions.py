@@ -1,0 +1,292 @@
+"""Functions where expressions stand: in tests of a topology they are called as they are written."""
+
+import asyncio
+import functools
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pytest
+
+from duolog import Processor, Record, Topology, call, col, sum_
+from duolog.core.errors import QueryError, StatementError
+from duolog.dsl.streams import Stream
+from duolog.testing import TopologyDriver
+
+
+@dataclass
+class Priced:
+    item: str
+    total: float
+
+
+def price(n: int, item: str | None) -> Priced:
+    return Priced(item or "nothing", n * 1.5)
+
+
+def region(id: str) -> str:  # noqa: A002 - a column's name
+    return id.partition("-")[0]
+
+
+def words(item: str) -> list[tuple[str, int]]:
+    return [(word, len(word)) for word in item.split()]
+
+
+def orders() -> tuple[Topology, Stream]:
+    topology = Topology("shop")
+    return topology, topology.stream("orders", key="id STRING", value="n BIGINT, item STRING")
+
+
+def piped(topology: Topology, *records: tuple[str | None, Any]) -> list[tuple[Any, Any]]:
+    with TopologyDriver(topology) as driver:
+        topic = driver.input_topic("orders")
+        for key, value in records:
+            topic.pipe_input(key, value, 7)
+        return driver.output_topic("out").read_key_values()
+
+
+def test_the_fields_of_a_dataclass_are_the_new_value() -> None:
+    topology, stream = orders()
+    stream.map_values(price).to("out")
+
+    out = piped(topology, ("a", {"n": 2, "item": None}), ("a", None))
+
+    assert out == [("a", {"item": "nothing", "total": 3.0}), ("a", None)]
+
+
+def test_a_type_alone_is_one_column() -> None:
+    topology, stream = orders()
+    stream.with_columns(twice=call(lambda n: n * 2, col("n"), returns=int)).map_values(region).to(
+        "out"
+    )
+
+    assert piped(topology, ("eu-1", {"n": 2, "item": "x"})) == [("eu-1", {"value": "eu"})]
+
+
+def test_keys_values_and_several_records_come_from_functions() -> None:
+    topology, stream = orders()
+    stream.select_key(region).flat_map(words).to("out")
+
+    out = piped(topology, ("eu-1", {"n": 2, "item": "an old hat"}))
+
+    assert out == [("an", {"value": 2}), ("old", {"value": 3}), ("hat", {"value": 3})]
+
+
+def test_a_map_gives_a_key_and_a_value() -> None:
+    def priced(id: str, value: dict[str, Any]) -> tuple[str, Priced]:  # noqa: A002
+        return region(id), Priced(str(value), 1.0)
+
+    topology, stream = orders()
+    stream.map(priced).to("out")
+
+    out = piped(topology, ("eu-1", {"n": 2, "item": "x"}))
+
+    assert out == [("eu", {"item": "{'n': 2, 'item': 'x'}", "total": 1.0})]
+
+
+def test_a_function_without_annotations_says_what_is_kept() -> None:
+    topology, stream = orders()
+    stream.filter(lambda n, timestamp: n + timestamp > 9).filter_not(lambda n: n > 5).to("out")
+
+    out = piped(topology, *(("a", {"n": n, "item": ""}) for n in (2, 3, 6)))
+
+    assert [value["n"] for _, value in out] == [3]
+
+
+def test_a_record_for_which_it_raises_is_named() -> None:
+    topology, stream = orders()
+    stream.map_values(rest=call(lambda n: 6 // n, col("n"), returns=int)).to("out")
+
+    with pytest.raises(QueryError, match=r"ZeroDivisionError") as caught:
+        piped(topology, ("a", {"n": 0, "item": ""}))
+
+    assert "test_python_functions.py:" in str(caught.value) + caught.value.detail
+    assert 'topic "orders", offset 0' in str(caught.value) + caught.value.detail
+
+
+def test_what_does_not_fit_is_said_where_it_is_written() -> None:
+    _, stream = orders()
+
+    def untyped(n):  # type: ignore[no-untyped-def]
+        return n
+
+    def wrong(item: int) -> int:
+        return item
+
+    def elsewhere(nn: int) -> int:
+        return nn
+
+    def elsewhere_too(n: int) -> int:
+        return n
+
+    with pytest.raises(StatementError, match="does not say what it returns"):
+        stream.map_values(untyped)
+    with pytest.raises(StatementError, match="does not take"):
+        stream.map_values(wrong)
+    with pytest.raises(StatementError, match=r"column for the parameter of .*elsewhere"):
+        stream.map_values(elsewhere)
+    with pytest.raises(StatementError, match="returns BIGINT, and no BOOLEAN"):
+        stream.filter(elsewhere_too)
+    with pytest.raises(StatementError, match="not a key with a value"):
+        stream.map(price)
+
+
+async def awaited(n: int) -> int:
+    return n
+
+
+class Awaited:
+    async def __call__(self, n: int) -> int:
+        return n
+
+
+def yielded(n: int):  # type: ignore[no-untyped-def]
+    yield n
+
+
+async def both(n: int):  # type: ignore[no-untyped-def]
+    yield n
+
+
+@pytest.mark.parametrize(
+    "given",
+    [awaited, Awaited(), functools.partial(awaited), yielded, both],
+    ids=["awaited", "object", "partial", "yielded", "both"],
+)
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda stream, of: stream.map_values(call(of, returns=int)),
+        lambda stream, of: stream.with_columns(m=call(of, col("n"), returns=int)),
+        lambda stream, of: stream.map(call(of, returns=int), key="item"),
+        lambda stream, of: stream.select_key(call(of, returns=int)),
+        lambda stream, of: stream.filter(call(of, returns=bool)),
+        lambda stream, of: stream.group_by_key().aggregate(n=sum_(call(of, returns=int))),
+        lambda stream, of: stream.to("out", partitioner=of),
+        lambda stream, of: stream.for_each(of),
+        lambda stream, of: stream.peek(of),
+    ],
+)
+def test_what_nobody_would_wait_for_is_refused_when_it_is_built(step: Any, given: Any) -> None:
+    _, stream = orders()
+
+    with pytest.raises(StatementError, match=r"is a (coroutine function|generator)"):
+        step(stream, given)
+
+
+def test_a_step_that_is_a_coroutine_is_told_of_map_async() -> None:
+    topology, stream = orders()
+
+    for step in (stream.map_values, stream.select_key, stream.filter, stream.flat_map_values):
+        with pytest.raises(StatementError, match="awaited is a coroutine") as caught:
+            step(awaited if step != stream.filter else is_awaited)
+        assert "map_async" in caught.value.hint
+    with pytest.raises(StatementError, match="begin is a coroutine"):
+        stream.group_by_key().aggregate(initializer=begin, adder=added)
+    with pytest.raises(StatementError, match="both is a generator"):
+        stream.map_async(both, returns=int)
+    stream.map_async(Awaited()).to("out")
+
+    assert piped(topology, ("a", {"n": 4, "item": ""})) == [("a", {"value": 4})]
+
+
+async def is_awaited(n: int) -> bool:
+    return n > 0
+
+
+async def begin() -> int:
+    return 0
+
+
+def added(kept: int, n: int) -> int:
+    return kept + n
+
+
+def test_one_that_yields_may_give_the_list_of_a_flat_map() -> None:
+    topology, stream = orders()
+
+    def parts(item: str):  # type: ignore[no-untyped-def]
+        yield from item.split()
+
+    stream.flat_map_values(call(parts, returns=list[str])).to("out")
+
+    assert piped(topology, ("a", {"n": 1, "item": "x y"})) == [
+        ("a", {"parts": "x"}),
+        ("a", {"parts": "y"}),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_one_that_gives_a_coroutine_all_the_same_is_told_what_waits() -> None:
+    topology, stream = orders()
+    stream.map_values(call(lambda n: awaited(n), returns=int)).to("out")  # noqa: PLW0108
+
+    with pytest.raises(QueryError) as caught:
+        piped(topology, ("a", {"n": 0, "item": ""}))
+
+    assert "nobody waits for it here: map_async does" in str(caught.value) + caught.value.detail
+
+
+def leaves(n: int) -> int:
+    return sys.exit(n)
+
+
+def leaves_with(record: Any) -> None:
+    sys.exit(record.value["n"])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda stream: stream.map_values(leaves).to("out"),
+        lambda stream: stream.map_async(leaves, retries=0).to("out"),
+        lambda stream: stream.for_each(leaves_with),
+        lambda stream: stream.process(Leaving),
+    ],
+)
+def test_a_test_goes_on_where_a_function_would_end_its_process(step: Any) -> None:
+    topology, stream = orders()
+    step(stream)
+
+    with (
+        TopologyDriver(topology) as driver,
+        pytest.raises(QueryError, match='topic "orders", offset 0') as caught,
+    ):
+        driver.input_topic("orders").pipe_input("a", {"n": 3, "item": ""})
+
+    assert "SystemExit: 3" in caught.value.detail
+
+
+class Leaving(Processor):
+    def process(self, record: Record) -> None:
+        sys.exit(record.value["n"])
+
+
+def test_vectors_say_in_their_annotation_what_they_hold() -> None:
+    def plus(n: pa.Array) -> Annotated[pa.Array, int]:
+        return pa.array([None if one is None else one + 1 for one in n.to_pylist()])
+
+    topology, stream = orders()
+    stream.map_values(n=plus).to("out")
+
+    out = piped(topology, ("a", {"n": 2, "item": ""}), ("a", {"n": None, "item": ""}))
+
+    assert out == [("a", {"n": 3}), ("a", {"n": None})]
+
+
+def test_look_ups_are_side_by_side_and_in_order() -> None:
+    """By the reference evaluator one after the other, so that a test needs no time limit."""
+
+    async def city(id: str, n: int) -> str:  # noqa: A002 - a column's name
+        await asyncio.sleep(0)
+        return f"{id}{n}"
+
+    topology, stream = orders()
+    stream.map_async(city, limit=2).to("out")
+
+    out = piped(topology, *(("a", {"n": n, "item": ""}) for n in (1, 2)))
+
+    assert out == [("a", {"value": "a1"}), ("a", {"value": "a2"})]
+    with pytest.raises(StatementError, match="looks nothing up"):
+        stream.map_async(city, limit=0)

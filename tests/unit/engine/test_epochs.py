@@ -1,0 +1,147 @@
+"""Marker against checkpoint: what counts after an end at any place, on files alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from duolog.engine.checkpoint import Checkpoint, Upgraded
+from duolog.engine.epochs import NO_EPOCH, Marker, ensure_goes_on, finish, last_committed
+from duolog.engine.errors import CheckpointMismatch
+
+QUERY = "6f1c"
+OTHER = "9a02"
+
+
+def checkpoint_at(
+    directory: Path, *, committed: int, planned: int, prepared: tuple[int, ...] = ()
+) -> Checkpoint:
+    """Return a checkpoint with commits up to `committed` and offsets up to `planned`."""
+    checkpoint = Checkpoint(directory / "orders")
+    for log, last in (("offsets", planned), ("commits", committed)):
+        (checkpoint.spark_dir / log).mkdir(parents=True)
+        for number in range(last + 1):
+            (checkpoint.spark_dir / log / str(number)).write_text(f"v2\n{{}} of {number}")
+    (checkpoint.spark_dir / "metadata").write_text(json.dumps({"id": QUERY}))
+    for number in prepared:
+        (checkpoint.directory / f"prepared.{number}").write_text(f"v2\nprepared {number}")
+    return checkpoint
+
+
+@pytest.mark.parametrize("marked", [NO_EPOCH, 0, 4])
+def test_where_all_is_done_nothing_changes(tmp_path: Path, marked: int) -> None:
+    """The last epochs may have written nothing: then there is no marker of theirs."""
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=4)
+    marker = Marker(QUERY, marked) if marked >= 0 else Marker()
+
+    ensure_goes_on(checkpoint, marker, "orders-epochs")
+
+    assert not finish(checkpoint, marker)
+    assert last_committed(checkpoint) == 4
+
+
+def test_an_epoch_whose_transaction_was_committed_is_put_down_as_done(tmp_path: Path) -> None:
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=5, prepared=(4, 5))
+    (checkpoint.spark_dir / "commits" / ".5.crc").write_bytes(b"of an entry that never was")
+
+    ensure_goes_on(checkpoint, Marker(QUERY, 5), "orders-epochs")
+
+    assert finish(checkpoint, Marker(QUERY, 5))
+    assert (checkpoint.spark_dir / "commits" / "5").read_text() == "v2\nprepared 5"
+    assert not (checkpoint.spark_dir / "commits" / ".5.crc").exists()
+    assert not list(checkpoint.directory.glob("prepared.*"))
+
+
+def test_the_first_epoch_of_all_is_put_down_too(tmp_path: Path) -> None:
+    checkpoint = checkpoint_at(tmp_path, committed=-1, planned=0, prepared=(0,))
+    (checkpoint.spark_dir / "commits").rmdir()
+
+    assert finish(checkpoint, Marker(QUERY, 0))
+    assert last_committed(checkpoint) == 0
+
+
+def test_an_epoch_that_was_prepared_and_not_committed_does_not_count(tmp_path: Path) -> None:
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=5, prepared=(5,))
+
+    ensure_goes_on(checkpoint, Marker(QUERY, 4), "orders-epochs")
+
+    assert not finish(checkpoint, Marker(QUERY, 4))
+    assert last_committed(checkpoint) == 4
+    assert not list(checkpoint.directory.glob("prepared.*"))
+
+
+@pytest.mark.parametrize(
+    ("marker", "prepared", "why"),
+    [
+        (Marker(QUERY, 5), (), "it knows all up to epoch 4"),
+        (Marker(QUERY, 9), (9,), "it knows all up to epoch 4"),
+        (Marker(QUERY, 6), (6,), "it knows all up to epoch 4"),
+        (Marker(OTHER, 2), (), "with another checkpoint"),
+    ],
+)
+def test_a_checkpoint_that_does_not_know_of_results_is_refused(
+    tmp_path: Path, marker: Marker, prepared: tuple[int, ...], why: str
+) -> None:
+    """A copy that is older, half a copy, a new one."""
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=5, prepared=prepared)
+
+    with pytest.raises(CheckpointMismatch, match="does not know of") as refused:
+        ensure_goes_on(checkpoint, marker, "orders-epochs")
+
+    assert why in refused.value.detail
+    assert '"orders-epochs"' in refused.value.hint
+
+
+def test_a_copy_without_the_offsets_of_the_epoch_is_refused(tmp_path: Path) -> None:
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=4, prepared=(5,))
+
+    with pytest.raises(CheckpointMismatch, match="does not know of"):
+        ensure_goes_on(checkpoint, Marker(QUERY, 5), "orders-epochs")
+
+
+def test_a_new_checkpoint_behind_results_of_another_one_is_refused_until_it_says_which(
+    tmp_path: Path,
+) -> None:
+    checkpoint = Checkpoint(tmp_path / "orders")
+    marker = Marker(OTHER, 7)
+    with pytest.raises(CheckpointMismatch):
+        ensure_goes_on(checkpoint, marker, "orders-epochs")
+
+    checkpoint.pin("orders", {"tasks": 1}, {}, {})
+    checkpoint.take_over(OTHER, 7)
+
+    ensure_goes_on(checkpoint, marker, "orders-epochs")
+    with pytest.raises(CheckpointMismatch):
+        ensure_goes_on(checkpoint, Marker(OTHER, 8), "orders-epochs")
+
+
+def test_the_offsets_of_a_prepared_epoch_are_kept(tmp_path: Path) -> None:
+    """Behind a lack of memory those of a planned one are dropped; this one may be committed."""
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=5, prepared=(5,))
+
+    checkpoint.forget_planned()
+
+    assert (checkpoint.spark_dir / "offsets" / "5").is_file()
+
+
+def test_an_upgrade_goes_on_behind_the_results_of_the_query_before_it(tmp_path: Path) -> None:
+    """Also when it is settled before the new query has written anything."""
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=4)
+    (checkpoint.spark_dir.parent / "held").mkdir()
+    spark = checkpoint.spark_dir.rename(checkpoint.directory / "held" / "spark")
+    checkpoint.pin("orders", {"tasks": 1}, {}, {})
+    spark.rename(checkpoint.spark_dir)
+    checkpoint.upgrade({"tasks": 1, "of": "another topology"}, Upgraded({}, {}, {}, []))
+    assert checkpoint.spark_dir != checkpoint.spark_dir_before_upgrade
+
+    with pytest.raises(CheckpointMismatch, match="does not know of") as refused:
+        ensure_goes_on(checkpoint, Marker(QUERY, 5), "orders-epochs")
+    assert "before the upgrade" in refused.value.detail
+    ensure_goes_on(checkpoint, Marker(QUERY, 4), "orders-epochs")
+    assert not finish(checkpoint, Marker(QUERY, 4))
+
+    (checkpoint.spark_dir / "commits").mkdir(parents=True)
+    (checkpoint.spark_dir / "commits" / "0").write_text("v2\n{}")
+    checkpoint.settle_upgrade()
+    assert checkpoint.spark_dir_before_upgrade is None
+    ensure_goes_on(checkpoint, Marker(QUERY, 4), "orders-epochs")

@@ -1,0 +1,252 @@
+"""Functions of Python's as those of the language: types by annotations, overloads, and what is refused."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import pytest
+
+from duolog import udaf, udf, udtf
+from duolog.core.errors import StatementError
+from duolog.ksql.function_listing import written
+from duolog.ksql.udf.decorators import define
+from duolog.ksql.udf.modules import as_kept, functions_of, load, of_kept
+from duolog.plan.sql.user_functions import FunctionFailed, Routine, UserFunction
+from duolog.plan.types import parse_type
+from unit.ksql.udf import given
+
+MODULE = "unit.ksql.udf.given"
+FUNCTIONS = {one.name: one for one in functions_of(MODULE)}
+U = TypeVar("U")
+Long = TypeVar("Long")
+
+
+def routine(function: UserFunction, types: str) -> Routine:
+    resolved = function.function.resolve(tuple(map(parse_type, types.split(" & "))))
+    number = function.overload_of(resolved.signature)
+    return Routine(function, number, "call", resolved.arguments, resolved.result)
+
+
+def called(function: UserFunction, types: str, *values: object) -> object:
+    return routine(function, types)(*values)
+
+
+@pytest.mark.parametrize(
+    ("name", "ways"),
+    [
+        (
+            "SCORE",
+            [
+                "SCORE(name STRING, times BIGINT) BIGINT",
+                "SCORE(name STRING) BIGINT",
+                "SCORE(place STRUCT<`LAT` DOUBLE, `LON` DOUBLE>) STRUCT<LAT DOUBLE, LON DOUBLE>",
+            ],
+        ),
+        ("PICK", ["PICK(items ARRAY<T>, at BIGINT) T"]),
+        ("TOTAL", ["TOTAL(numbers DOUBLE...) DOUBLE"]),
+        ("HALF", ["HALF(amount DECIMAL) DECIMAL(10,2)"]),
+        ("LATER", ["LATER(at TIMESTAMP, clock TIME) TIMESTAMP"]),
+        ("WORDS", ["WORDS(texts STRING...) STRING"]),
+        ("MEAN", ["MEAN(value DOUBLE, factor BIGINT) DOUBLE", "MEAN(value DOUBLE) DOUBLE"]),
+    ],
+)
+def test_annotations_are_types_and_defaults_overloads(name: str, ways: list[str]) -> None:
+    signatures = [one.signature for one in FUNCTIONS[name].overloads]
+
+    assert [f"{written(name, one)} {one.result}" for one in signatures] == ways
+
+
+def test_the_first_paragraph_of_a_docstring_says_what_a_function_is_for() -> None:
+    assert FUNCTIONS["SCORE"].description == "Counts the letters of a name, several times."
+    assert FUNCTIONS["SCORE"].family == "NATURE"
+    assert FUNCTIONS["MEAN"].function.family == "AGGREGATE"
+
+
+def test_a_decorated_function_stays_what_it_is() -> None:
+    assert given.score("abc") == 9
+    assert list(given.words("a b", "c")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "values", "wanted"),
+    [
+        ("SCORE", "STRING", ("abc",), 9),
+        ("SCORE", "STRING & INT", ("abc", 5), 15),
+        ("SCORE", "STRING", (None,), None),
+        ("TOLD", "STRING", (None,), "nothing"),
+        ("SCORE", "STRUCT<LAT DOUBLE, LON DOUBLE>", ({"LAT": 1.0, "LON": 2.0},), {"LAT": 2.0, "LON": None}),
+        ("PICK", "ARRAY<INT> & BIGINT", ([4, 5], None), 4),
+        ("TOTAL", "DOUBLE & DOUBLE", (1.0, 2.5), 3.5),
+        ("TOTAL", "DOUBLE & DOUBLE", (1.0, None), None),
+        ("HALF", "DECIMAL(6,3)", (Decimal("3.125"),), Decimal("1.56")),
+    ],
+)  # fmt: skip
+def test_a_call_takes_and_gives_values_of_rows(
+    name: str, types: str, values: tuple[object, ...], wanted: object
+) -> None:
+    assert called(FUNCTIONS[name], types, *values) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("INVERSE", 0, r"^INVERSE \(given.py:\d+\): ZeroDivisionError: division by zero$"),
+        ("WRONG", 1, r"^WRONG \(given.py:\d+\): TypeError: it gave 1 \(int\), and says STRING$"),
+    ],
+)
+def test_a_call_that_fails_names_the_function_and_its_line(
+    name: str, value: int, told: str
+) -> None:
+    with pytest.raises(FunctionFailed, match=told):
+        routine(FUNCTIONS[name], "BIGINT").bound()([value])
+    assert called(FUNCTIONS[name], "BIGINT", value) is None, "in a row it is null"
+
+
+def test_what_a_record_keeps_of_a_function_is_enough_to_know_it_again() -> None:
+    for function in FUNCTIONS.values():
+        again = of_kept(function.name, function.origin, as_kept(function))
+
+        assert again == function
+        assert again.code.missing == ""
+
+
+def test_a_function_whose_module_is_gone_keeps_its_types_and_says_what_is_missing() -> None:
+    kept = as_kept(FUNCTIONS["SCORE"])
+
+    found = of_kept("SCORE", "no_such_module:score", kept)
+
+    assert found.overloads == FUNCTIONS["SCORE"].overloads
+    assert 'there is no module "no_such_module"' in found.code.missing
+    with pytest.raises(StatementError, match='function "SCORE" from "no_such_module:score" cannot be called'):  # fmt: skip
+        called(found, "STRING", "abc")
+
+
+def test_a_function_that_has_become_another_one_is_not_called() -> None:
+    kept = as_kept(FUNCTIONS["INVERSE"])
+
+    found = of_kept("INVERSE", f"{MODULE}:told", kept)
+
+    assert found.code.missing.startswith("It was DOUBLE (value BIGINT), and is another one now.")
+
+
+def test_a_function_without_a_decorator_is_one_for_each_row() -> None:
+    found = load("NEGATIVE", f"{MODULE}:undecorated")
+
+    assert called(found, "BIGINT", 4) == -4
+
+
+@dataclass
+class Twice:
+    a: int
+    A: int
+
+
+def no_annotation(value) -> int:  # type: ignore[no-untyped-def] # That is what is tested.
+    return 1
+
+
+def no_result(value: int):  # type: ignore[no-untyped-def] # As above.
+    return value
+
+
+def bare_list(value: list) -> int:  # type: ignore[type-arg] # As above.
+    return 1
+
+
+def strange(value: set[int]) -> int:
+    return 1
+
+
+def by_name(*, value: int) -> int:
+    return value
+
+
+def twice(value: Twice) -> int:
+    return 1
+
+
+def long_name(value: Long) -> Long:
+    return value
+
+
+async def waits(value: int) -> int:
+    return value
+
+
+def no_rows(value: int) -> int:
+    return value
+
+
+class NoAggregate:
+    def initialize(self) -> int:
+        return 0
+
+
+class OtherState:
+    def initialize(self) -> int:
+        return 0
+
+    def aggregate(self, kept: str, value: int) -> int:
+        return value
+
+
+class OtherUndo:
+    def initialize(self) -> int:
+        return 0
+
+    def aggregate(self, kept: int, value: int) -> int:
+        return value
+
+    def undo(self, kept: int, value: str) -> int:
+        return kept
+
+
+class Waiting:
+    def initialize(self) -> int:
+        return 0
+
+    async def aggregate(self, kept: int, value: int) -> int:
+        return kept + value
+
+
+class Yielding:
+    def initialize(self) -> int:
+        return 0
+
+    def aggregate(self, kept: int, value: int) -> int:  # type: ignore[misc] # that is what is wrong
+        yield kept + value
+
+
+@pytest.mark.parametrize(
+    ("decorator", "of", "told"),
+    [
+        (udf, no_annotation, 'function "no_annotation" has a parameter "value" without an annotation'),
+        (udf, no_result, 'function "no_result" does not say what it gives'),
+        (udf, bare_list, 'no type of the language for list\nhint: Say of what: list\\[str\\]'),
+        (udf, strange, 'has a parameter "value: set\\[int\\]": no type of the language'),
+        (udf, by_name, 'has a parameter "value" that is given by name'),
+        (udf, twice, "two fields of Twice differ in capitals alone"),
+        (udf, long_name, "the TypeVar Long has a long name"),
+        (udf, waits, "is a coroutine function"),
+        (udtf, no_rows, 'gives "int": int is no rows\nhint: Say of what: list\\[str\\]'),
+        (udaf, NoAggregate, 'function "NoAggregate" has no aggregate'),
+        (udaf, OtherState, 'keeps BIGINT, and aggregate takes STRING'),
+        (udaf, OtherUndo, 'has an undo of other values than aggregate'),
+        (udaf, Waiting, 'function "Waiting" is a coroutine function'),
+        (udaf, Yielding, 'function "Yielding" has a step that is a generator'),
+        (udaf, no_rows, 'function "no_rows" is no class'),
+        (udf, Twice, 'function "Twice" is no function'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_a_function_is_refused_with_its_line(
+    decorator: Callable[[Any], Any], of: Any, told: str
+) -> None:
+    with pytest.raises(StatementError, match=told) as raised:
+        decorator(of)
+
+    assert raised.value.place.startswith("test_decorators.py:")
+
+
+def test_a_name_of_one_s_own_is_written_in_capitals() -> None:
+    assert define(given.undecorated).name == "UNDECORATED"

@@ -1,0 +1,117 @@
+"""What a plan says of the functions in Python that it calls."""
+
+import functools
+import inspect
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pytest
+
+from duolog import Processor, Record, Topology, call, col, when
+from duolog.dsl.streams import Stream
+from duolog.engine.lower import lower
+from duolog.plan.levels import find_levels
+from duolog.plan.python_calls import function_calls
+
+
+def price(n: int) -> float:
+    return n * 1.5
+
+
+def prices(n: pa.Array) -> Annotated[pa.Array, float]:
+    return n
+
+
+async def city(n: int) -> str:
+    return str(n)
+
+
+def put(kept: int, n: int) -> int:
+    return kept + n
+
+
+def empty() -> int:
+    return 0
+
+
+def by_region(_key: Any) -> int:
+    return 0
+
+
+def topology() -> tuple[Topology, Stream]:
+    made = Topology("calls")
+    return made, made.stream("numbers", key="id STRING", value="n BIGINT")
+
+
+def test_each_function_is_told_with_what_it_is_called_with() -> None:
+    made, numbers = topology()
+    numbers.with_columns(p=price, q=prices).to("priced", partitioner=by_region)
+    numbers.map_async(city, limit=7).for_each(print)
+    numbers.group_by_key().aggregate(initializer=empty, adder=put).to("kept")
+
+    calls = function_calls(find_levels(made.build()))
+
+    assert [(call.called.partition(" ")[0], call.kind, call.how) for call in calls] == [
+        ("price", "scalar", "up to 1000 records go there together in micro-batches, each alone in real time"),
+        ("prices", "arrow", "up to 1000 records go there together in micro-batches, each alone in real time"),
+        ("by_region", "of the key", "once for each key: answers are remembered"),
+        ("city", "look-ups", "up to 7 look-ups of a task at once"),
+        ("print", "for each", "each record, once it has come here"),
+        ("empty", "scalar", "each record alone: a step of an aggregate waits for the one before it"),
+        ("put", "scalar", "each record alone: a step of an aggregate waits for the one before it"),
+    ]  # fmt: skip
+    line = price.__code__.co_firstlineno
+    assert str(calls[0]).startswith(
+        f"price (test_python_calls.py:{line}): at map-values-2; scalar; both modes; in a process beside each task; up to"
+    )
+    assert "where the master is local" in calls[2].modes
+
+
+@pytest.mark.parametrize(
+    ("step", "many"),
+    [
+        (lambda numbers: numbers.map_values(r=price).to("out"), True),
+        (lambda numbers: numbers.map_values(r=when(col("n") > 1, call(price))).to("out"), False),
+        (lambda numbers: numbers.with_columns(r=price).join(numbers.group_by_key().count()).to("out"), False),
+        (lambda numbers: numbers.to_table().filter(lambda n: n > 1).to("out"), False),
+        (lambda numbers: numbers.with_columns(r=price).group_by("r").count().to("out"), True),
+    ],
+)  # fmt: skip
+def test_what_is_told_is_what_the_kernel_gets(step: Any, *, many: bool) -> None:
+    made, numbers = topology()
+    step(numbers)
+    levels = find_levels(made.build())
+
+    (told,) = function_calls(levels)
+
+    assert told.how.startswith("up to 1000") is many
+    assert ("'kind': 'python'" in str(lower(levels, "calls", cache_bytes_max=0))) is many
+
+
+class Passing(Processor):
+    def process(self, record: Record) -> None:
+        self.context.forward(record)
+
+
+def made_here() -> Processor:
+    return Passing()
+
+
+def test_processors_are_told_among_the_functions() -> None:
+    made, numbers = topology()
+    for given in (Passing, functools.partial(Passing), made_here):
+        numbers.process(given).to("out")
+    levels = find_levels(made.build())
+
+    told = [str(call) for call in function_calls(levels)]
+
+    lines, line = inspect.getsourcelines(Passing)
+    assert lines[0].startswith("class Passing")
+    by_class = f"Passing (test_python_calls.py:{line}): at process-2; processor; both modes; "
+    assert told[0] == (
+        f"{by_class}in a process beside each task; each record alone, in the task of its key"
+    )
+    assert told[1].startswith(f"Passing (test_python_calls.py:{line}): at process-")
+    by_hand = made_here.__code__.co_firstlineno
+    assert told[2].startswith(f"made_here (test_python_calls.py:{by_hand}): at process-")
+    assert len(told) == 3

@@ -1,0 +1,105 @@
+"""The text for Prometheus, and where it is served."""
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from duolog.core.errors import ConfigError
+from duolog.engine.metrics import Metrics
+from duolog.runtime.metrics import endpoint as endpoints
+from duolog.runtime.metrics.endpoint import ApplicationsEndpoint, serve_metrics
+from duolog.runtime.metrics.exposition import exposition
+from duolog.runtime.metrics.rows import AGES, ROWS
+from unit.engine.metrics_samples import whole
+
+NAME = re.compile(r"[a-z_:][a-z0-9_:]*")
+
+
+def samples(*applications: Metrics) -> dict[str, float]:
+    text = "".join(exposition(applications))
+    rows = (row.rpartition(" ") for row in text.splitlines() if not row.startswith("#"))
+    return {name: float(value) for name, _, value in rows}
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApplicationsEndpoint]:
+    monkeypatch.setattr(endpoints, "applications_here", lambda: [whole()])
+    endpoint = serve_metrics("127.0.0.1:0")
+    yield endpoint
+    endpoint.close()
+
+
+def get(endpoint: ApplicationsEndpoint, path: str) -> bytes:
+    with urllib.request.urlopen(f"http://{endpoint.address}{path}", timeout=10) as answer:
+        body: bytes = answer.read()
+    return body
+
+
+def test_names_are_those_of_prometheus_and_counters_end_in_total() -> None:
+    assert all(NAME.fullmatch(row.name) for row in ROWS)
+    assert {row.name.endswith("_total") for row in ROWS if row.kind == "counter"} == {True}
+    assert not any(row.name.endswith("_total") for row in ROWS if row.kind == "gauge")
+
+
+def test_an_application_is_told_by_node_and_task_by_topic_and_by_phase() -> None:
+    told = samples(whole())
+
+    node = '{application_id="sums",task_id="1_0",processor_node_id="fold"'
+    assert told[f"kafka_streams_stream_processor_node_metrics_process_total{node}}}"] == 3
+    dropped = "kafka_streams_stream_task_metrics_dropped_records_total"
+    assert told[f'{dropped}{node},reason="late"}}'] == 1
+    orders = '{application_id="sums",topic="orders",partition="0"}'
+    assert told[f"kafka_consumer_consumer_fetch_manager_metrics_records_lag{orders}"] == 6
+    assert told[f"duolog_records_lag_seconds{orders}"] == 1.3
+    store = '{application_id="sums",task_id="1_0",rocksdb_state_id="sums"}'
+    assert told[f"kafka_streams_stream_state_metrics_estimate_num_keys{store}"] == 4
+    assert told[f"duolog_store_bytes{store}"] == 80
+    assert told[f"duolog_store_counted_timestamp_seconds{store}"] == 1.5
+    phases = "duolog_epoch_phase_seconds_total"
+    assert told[f'{phases}{{application_id="sums",phase="addBatch"}}'] == 0.3
+    assert f'{phases}{{application_id="sums",phase="triggerExecution"}}' not in told
+
+
+def test_ages_of_results_are_a_histogram_that_ends_with_all_of_them() -> None:
+    told = samples(whole())
+
+    labels = 'application_id="sums",topic_name="sums"'
+    assert told[f'{AGES}_bucket{{{labels},le="0"}}'] == 2
+    assert told[f'{AGES}_bucket{{{labels},le="+Inf"}}'] == 3
+    assert told[f"{AGES}_count{{{labels}}}"] == 3
+
+
+def test_a_family_has_its_head_once_however_many_applications_there_are() -> None:
+    text = "".join(exposition([whole(), whole()]))
+
+    heads = [row for row in text.splitlines() if row.startswith("# TYPE")]
+    assert len(heads) == len(set(heads))
+    assert {row.split()[2] for row in heads} >= {row.name for row in ROWS}
+
+
+def test_what_is_served_can_be_scraped_and_read_by_top(served: ApplicationsEndpoint) -> None:
+    assert b"duolog_application_info" in get(served, "/metrics")
+    (told,) = json.loads(get(served, "/applications"))
+    assert Metrics.from_json(told) == whole()
+    assert json.loads(get(served, "/health")) == {"alive": True}
+
+
+def test_before_an_application_was_started_the_process_is_not_ready(
+    served: ApplicationsEndpoint,
+) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        get(served, "/ready")
+
+    refused.value.close()
+    assert refused.value.code == 503
+
+
+def test_an_address_beyond_loopback_is_refused() -> None:
+    with pytest.raises(ConfigError, match="beyond loopback") as refused:
+        serve_metrics("0.0.0.0:0")
+
+    assert "127.0.0.1" in refused.value.hint

@@ -1,0 +1,62 @@
+"""The socket by which processes of one user see what runs in each other."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from duolog.engine.metrics import Metrics
+from duolog.runtime.metrics import here
+from unit.engine.metrics_samples import whole
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(here, "_tells", [])
+    monkeypatch.setattr(here, "applications_here", lambda: [whole()])
+    return tmp_path / "duolog"
+
+
+def test_what_runs_in_a_process_is_seen_by_others(runtime: Path) -> None:
+    here.tell_others()
+    here.tell_others()
+
+    (told,) = here.look_at_others()
+
+    assert told["pid"] == os.getpid()
+    assert Metrics.from_json(told) == whole()
+    assert runtime.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_socket_of_a_process_that_has_gone_is_removed(runtime: Path) -> None:
+    runtime.mkdir(mode=0o700)
+    left = runtime / "1.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
+        gone.bind(str(left))
+
+    assert here.look_at_others() == []
+    assert not left.exists()
+
+
+def test_a_directory_that_others_may_write_to_is_not_believed(runtime: Path) -> None:
+    runtime.mkdir()
+    runtime.chmod(0o777)
+
+    here.tell_others()
+
+    assert here.look_at_others() == []
+    assert list(runtime.iterdir()) == []
+
+
+def test_where_no_socket_can_be_an_application_runs_all_the_same(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = runtime.parent / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+
+    here.tell_others()
+
+    assert here.look_at_others() == []

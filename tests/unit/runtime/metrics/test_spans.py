@@ -1,0 +1,88 @@
+"""Epochs as spans, judged by OpenTelemetry's own exporter in memory."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from duolog.engine.metrics import Epoch
+from duolog.runtime.metrics import spans
+
+if TYPE_CHECKING:
+    from duolog.engine.query import RunningQuery
+
+MS = 1_000_000
+PHASES = {"addBatch": 70, "walCommit": 5, "latestOffset": 2, "triggerExecution": 90}
+
+
+@dataclass
+class PlayedQuery:
+    """Ends behind its last look; each look finds the epochs that there are by then."""
+
+    looks: list[list[int]]
+    application_id: str = "sales"
+    launcher: "PlayedQuery" = field(init=False)
+
+    has_ended = True
+
+    def __post_init__(self) -> None:
+        self.launcher = self
+
+    def wait(self, _timeout_s: float) -> bool:
+        return len(self.looks) == 1
+
+    def counted(self) -> dict[str, Any]:
+        numbers = self.looks.pop(0)
+        last = [
+            {"number": n, "id": n, "started_at": 1000, "records_in": 3, "phases": PHASES}
+            for n in numbers
+        ]
+        return {"epochs": {"count": len(last), "last": last}}
+
+
+@pytest.fixture
+def exported() -> tuple[Any, InMemorySpanExporter]:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return provider.get_tracer("duolog"), exporter
+
+
+def test_an_epoch_is_a_span_with_its_phases_in_it_one_behind_the_other(
+    exported: tuple[Any, InMemorySpanExporter],
+) -> None:
+    tracer, exporter = exported
+
+    made = spans.spans_of(Epoch(7, 12, 1000, 30, PHASES), "sales")
+    assert spans.ProviderOfProgram(tracer).take("sales", [made])
+
+    *phases, epoch = exporter.get_finished_spans()
+    assert (epoch.name, epoch.start_time, epoch.end_time) == ("epoch", 1000 * MS, 1090 * MS)
+    assert epoch.attributes == {
+        "duolog.application_id": "sales", "duolog.epoch_id": 12, "duolog.records_in": 30,
+    }  # fmt: skip
+    assert [(one.name, one.start_time, one.end_time) for one in phases] == [
+        ("latestOffset", 1000 * MS, 1002 * MS),
+        ("walCommit", 1002 * MS, 1007 * MS),
+        ("addBatch", 1007 * MS, 1077 * MS),
+    ]
+    assert {one.parent and one.parent.span_id for one in phases} == {epoch.context.span_id}
+
+
+def test_each_epoch_is_told_once_and_those_of_another_jvm_too(
+    exported: tuple[Any, InMemorySpanExporter],
+) -> None:
+    tracer, exporter = exported
+    query = PlayedQuery([[1, 2], [1, 2, 3], [1]])
+
+    spans._follow(cast("RunningQuery", cast("Any", query)), spans.ProviderOfProgram(tracer))  # noqa: SLF001 - the thread's work
+
+    epochs = [one for one in exporter.get_finished_spans() if one.name == "epoch"]
+    assert [one.attributes and one.attributes["duolog.epoch_id"] for one in epochs] == [1, 2, 3, 1]
+
+
+def test_where_nobody_takes_spans_none_are_made() -> None:
+    assert spans.trace(cast("RunningQuery", cast("Any", PlayedQuery([[1]])))) is None

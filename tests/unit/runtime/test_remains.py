@@ -1,0 +1,21 @@
+"""What an application has left in Kafka; its topics themselves are read in `conformance/test_cli_state.py`."""
+
+import pytest
+
+from duolog.engine.errors import CheckpointInUse
+from duolog.runtime import remains
+from duolog.runtime.remains import ensure_runs_nowhere
+
+
+def test_topics_of_an_application_that_runs_with_another_data_directory_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a data directory that was mistyped it would lose its changelogs while it writes them."""
+    others = [{"application_id": "shop-2", "pid": 4710}, {"application_id": "shop", "pid": 4711}]
+    monkeypatch.setattr(remains, "look_at_others", lambda: others)
+
+    with pytest.raises(CheckpointInUse) as caught:
+        ensure_runs_nowhere("shop")
+
+    assert caught.value.detail.startswith("Process 4711 runs it")
+    ensure_runs_nowhere("sho")
