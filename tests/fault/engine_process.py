@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from fault.other_machine import OtherMachine
+
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 90.0
 PROGRAM = Path(__file__).with_name("engine_program.py")
@@ -26,7 +28,7 @@ class Moment(Protocol):
 
     __name__: str
 
-    def __call__(self, state: str, mode: str) -> bool: ...
+    def __call__(self, state: str, mode: str, /) -> bool: ...
 
 
 def starts_micro_batches(state: str, mode: str) -> bool:
@@ -48,9 +50,13 @@ class EngineProcess:
         settings: Mapping[str, str],
         *,
         program: Path = PROGRAM,
+        start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
+        self._start_timeout_s = start_timeout_s
         self.data_dir = data_dir
         self.checkpoint = data_dir / "checkpoints" / f"{prefix}journeys" / "spark"
+        self.jvm_pid = -1
+        """Of the JVM that the program has told of last; -1 before it."""
         self._command = [sys.executable, str(program), bootstrap_servers, str(data_dir), prefix]
         self._settings = [f"{name}={value}" for name, value in settings.items()]
         self._process: subprocess.Popen[str] | None = None
@@ -76,22 +82,33 @@ class EngineProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
 
-    def start(self, mode: str) -> None:
-        """Start the process; it takes seconds until it says something."""
+    def start(
+        self,
+        mode: str,
+        environment: Mapping[str, str] | None = None,
+        machine: OtherMachine | None = None,
+    ) -> None:
+        """Start the process, on another machine where one is given; it takes seconds until it says something."""
         assert self._process is None, "the engine runs already"
         self._said = queue.SimpleQueue()
         self._state = self._mode = ""
+        self.jvm_pid = -1
         scratch = self.data_dir / "scratch"
         scratch.mkdir(exist_ok=True)
+        command = [*self._command, mode, *self._settings]
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                [*self._command, mode, *self._settings],
+                command if machine is None else machine.command(command),
+                cwd=None if machine is None else machine.work,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
                 # What a killed JVM leaves behind goes with the test's directory.
-                env=os.environ | {"PYTHONPATH": str(TESTS), "TMPDIR": str(scratch)},
+                env=os.environ
+                | {"PYTHONPATH": str(TESTS), "TMPDIR": str(scratch)}
+                | dict({} if machine is None else machine.environment)
+                | dict(environment or {}),
                 start_new_session=True,
             )
         self._listener = threading.Thread(target=self._listen, args=[self._process, self._said])
@@ -99,19 +116,57 @@ class EngineProcess:
 
     def wait_for(self, moment: Moment) -> None:
         """Wait until the engine says that it has come to this moment; return at once if it has."""
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + self._start_timeout_s
         while not moment(self._state, self._mode):
             assert time.monotonic() < deadline, f"it did not come so far: {self._said_last()}"
             self.ensure_running()
-            with contextlib.suppress(queue.Empty):
-                said = json.loads(self._said.get(timeout=0.2))
-                self._state, self._mode = said["state"], said["mode"]
+            self._hear(0.2)
+
+    def wait_until_it_is(self, moment: Moment) -> None:
+        """Wait as `wait_for`, but for what it says now: it may have been there before, and gone on."""
+        while self._hear(0):
+            pass
+        self.wait_for(moment)
+
+    @property
+    def mode(self) -> str:
+        """The mode that it has said last."""
+        while self._hear(0):
+            pass
+        return self._mode
+
+    def _hear(self, timeout_s: float) -> bool:
+        """Take what it has said next; False where that is nothing."""
+        try:
+            said = json.loads(
+                self._said.get(timeout=timeout_s) if timeout_s else self._said.get_nowait()
+            )
+        except queue.Empty:
+            return False
+        self._state, self._mode = said["state"], said["mode"]
+        self.jvm_pid = said.get("jvm", -1)
+        return True
 
     def kill(self) -> None:
         """End the process and its JVM with SIGKILL, both at once."""
         assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # It has ended by itself.
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._reap()
+
+    @property
+    def state(self) -> str:
+        """What the program has told of last, as far as somebody has waited for it."""
+        return self._state
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    def kill_jvm_alone(self) -> None:
+        """End the JVM with SIGKILL; the process starts another one."""
+        assert self.jvm_pid > 0, "the program has not told of a JVM"
+        os.kill(self.jvm_pid, signal.SIGKILL)
 
     def kill_python_alone(self) -> None:
         """End the process with SIGKILL; its JVM notices a moment later, and ends by itself."""

@@ -49,12 +49,12 @@ class Flow:
         if self._thread.ident is not None:
             self._thread.join(TIMEOUT_S)
 
-    def create_topics(self) -> None:
+    def create_topics(self, replicas: int = 1) -> None:
         """Make the source topics and write the airlines; the result topics are the engine's to make."""
         admin = AdminClient({"bootstrap.servers": self._config["bootstrap.servers"]})
         # The events are older than any retention by time.
         topics = [
-            NewTopic(self._prefix + name, count, 1, config={"retention.ms": "-1"})
+            NewTopic(self._prefix + name, count, replicas, config={"retention.ms": "-1"})
             for name, count in SOURCES.items()
         ]
         for created in admin.create_topics(topics).values():
@@ -64,6 +64,11 @@ class Flow:
 
     def start(self) -> None:
         self._thread.start()
+
+    def send(self, event: Event) -> None:
+        """Write one event more, between two of the flow."""
+        self._write([event])
+        self.sent.append(event)
 
     def stop(self) -> list[Event]:
         """End the flow; return all that was sent, now that it is acknowledged."""

@@ -25,7 +25,7 @@ from duolog.engine.errors import QueryFailed
 from duolog.runtime.application import Application
 from duolog.testing import Client
 
-bootstrap_servers, data_dir = sys.argv[1], Path(sys.argv[2])
+bootstrap_servers, data_dir, guarantee = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 data_dir.mkdir()
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", data_dir], check=True)
 filler = data_dir / "filler"
@@ -52,7 +52,7 @@ def application(mode):
         bootstrap_servers=bootstrap_servers,
         data_dir=data_dir,
         mode=mode,
-        settings={"epoch.ms": "2000"},
+        settings={"epoch.ms": "2000", "processing.guarantee": guarantee},
     )
 
 def run(application):
@@ -87,7 +87,7 @@ def counted(mode):
 
 client = Client(bootstrap_servers)
 with contextlib.ExitStack() as opened:  # In one JVM.
-    applications = [opened.enter_context(application(mode)) for mode in sys.argv[3:]]
+    applications = [opened.enter_context(application(mode)) for mode in sys.argv[4:]]
     for one in applications:
         one.open()
     print(json.dumps({one.mode: run(one) for one in applications}))
@@ -98,8 +98,8 @@ AGAIN = ", then start again: nothing is lost, the query goes on behind what it h
 MODES = ("micro-batch", "real-time")
 
 
-def run(servers: str, directory: Path) -> dict[str, Any]:
-    program = [sys.executable, "-c", PROGRAM, servers, str(directory / "data"), *MODES]
+def run(servers: str, directory: Path, guarantee: str) -> dict[str, Any]:
+    program = [sys.executable, "-c", PROGRAM, servers, str(directory / "data"), guarantee, *MODES]
     done = subprocess.run(
         ["unshare", "-rm", *program],
         env=os.environ | {"TMPDIR": str(directory)},
@@ -114,8 +114,11 @@ def run(servers: str, directory: Path) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "guarantee", ["at_least_once", pytest.param("exactly_once_v2", marks=pytest.mark.deep)]
+)
 def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
-    require_program: RequireProgram, tmp_path: Path
+    guarantee: str, require_program: RequireProgram, tmp_path: Path
 ) -> None:
     """`FSError: No space left on device`: neither which file, nor what is lost, nor what to do."""
     require_program("unshare", package="util-linux")
@@ -125,7 +128,7 @@ def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
         for mode in MODES:
             Client(cluster.bootstrap_servers).create_topic(f"in-{mode}", partitions=2)
 
-        found = run(cluster.bootstrap_servers, tmp_path)
+        found = run(cluster.bootstrap_servers, tmp_path, guarantee)
 
     assert list(found) == list(MODES)
     for mode, told in found.items():
@@ -138,4 +141,6 @@ def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
         assert "Read-only file system" in read_only
         assert mount == f"Mount the file system for writing{AGAIN}"
         assert told["counts"] == sorted(told["counts"])
+        if guarantee == "exactly_once_v2":
+            assert len(told["counts"]) == len(set(told["counts"])), told["counts"]
         assert told["counts"][-1] == 5
