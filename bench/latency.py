@@ -1,9 +1,11 @@
-"""From produce to output in real-time mode, at a steady rate, epoch boundaries included.
+"""From produce to output, at a steady rate, boundaries of epochs included. Readers read committed records.
 
     demo         the demo's topology: two levels, join and aggregate, re-key, join and aggregate
     stateless    filter and map
     stateful     count by key, 1,000 keys
     two-levels   count by key, then by another key
+    python       stateless, with a scalar function in Python
+    look-ups     stateless, with look-ups of 20 ms each
 
 Events are written at `--rate` events/s by librdkafka; an ordinary consumer reads the result topics. Up to 5,000
 events/s each leaves at once, above that records wait 5 ms for company (in the demo 20 ms). A sample is one result
@@ -15,13 +17,16 @@ was not written during a stall.
 """
 
 import argparse
+import asyncio
 import itertools
 import json
+import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -31,7 +36,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from results_file import write_result
 from steady import SteadyLoad, event_of
 
-from duolog import Topology, col, count, last
+from duolog import Topology, call, col, count, last
 from duolog.cli.demo.dataset import Dataset
 from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.topics import RESULTS, DemoTopics
@@ -63,10 +68,38 @@ def two_levels(events: Stream) -> Table:
     return by_place.aggregate(records=count(), sent_at=last(SENT_AT))
 
 
+def double(n: int) -> int:
+    return n * 2
+
+
+def by_function(events: Stream) -> Stream:
+    return events.filter(col("n") >= 20).map_values(SENT_AT, doubled=call(double, col("n")))
+
+
+@dataclass
+class Found:
+    """What a look-up gives."""
+
+    sent_at: float
+    doubled: int
+
+
+async def looked_up(n: int, sent_at: float) -> Found:
+    await asyncio.sleep(0.02)
+    return Found(sent_at, n * 2)
+
+
+def by_lookup(events: Stream) -> Stream:
+    found = events.filter(col("n") >= 20).map_async(looked_up)
+    return found.map_values(SENT_AT, "doubled")
+
+
 TOPOLOGIES: Final[dict[str, Callable[[Stream], Any]]] = {
     "stateless": stateless,
     "stateful": by_key,
     "two-levels": two_levels,
+    "python": by_function,
+    "look-ups": by_lookup,
 }
 
 
@@ -161,7 +194,7 @@ def run_demo(options: argparse.Namespace, work: Path) -> list[Sample]:
         )
         load.start()
         load.wait_until_tables_are_loaded()
-        with running(flights_topology(), servers, work, options.epoch_s):
+        with running(flights_topology(), servers, work, options):
             consumer = reader(servers, *RESULTS)
             load.go()
             samples = read_samples(
@@ -182,7 +215,7 @@ def run_steady(options: argparse.Namespace, work: Path) -> list[Sample]:
         topology = Topology(options.work)
         events = topology.stream(EVENTS, key="id STRING", value=VALUE)
         TOPOLOGIES[options.work](events).to(RESULT, partitions=PARTITIONS)
-        with running(topology, servers, work, options.epoch_s):
+        with running(topology, servers, work, options):
             consumer = reader(servers, RESULT)
             prime(cluster, consumer)
             load.start()
@@ -202,17 +235,33 @@ def prime(cluster: Cluster, consumer: Consumer) -> None:
 
 
 @contextmanager
-def running(topology: Topology, servers: str, work: Path, epoch_s: int) -> Iterator[None]:
-    """Run a topology in real time; its first epoch has begun."""
+def running(
+    topology: Topology, servers: str, work: Path, options: argparse.Namespace
+) -> Iterator[None]:
+    """Run a topology; in real time its first epoch has begun."""
+    settings = {"epoch.ms": str(int(options.epoch_s * 1000))}
+    if options.exactly_once:
+        settings |= {"processing.guarantee": "exactly_once_v2", "statestore.cache.max.bytes": "0"}
     with Application(
         topology,
         bootstrap_servers=servers,
         data_dir=work,
-        mode="real-time",
-        settings={"epoch.ms": str(epoch_s * 1000)},
+        mode=options.mode,
+        settings=settings,
     ) as application:
-        application.start().wait_until_caught_up(120)
+        query = application.start()
+        query.wait_until_caught_up(120)
         yield
+        print("median of phases, ms:", medians([r.durations_ms for r in query.reports()]))
+
+
+def medians(phases: list[Mapping[str, int]]) -> dict[str, float]:
+    """Return the median of each phase over the epochs that Spark still knows, the last hundred."""
+    of: dict[str, list[int]] = {}
+    for one in phases:
+        for name, spent in one.items():
+            of.setdefault(name, []).append(spent)
+    return {name: statistics.median(spent) for name, spent in of.items()}
 
 
 def reader(servers: str, *topics: str) -> Consumer:
@@ -241,7 +290,13 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=int, default=300)
     parser.add_argument("--warm-up-s", type=int, default=30, help="not counted")
-    parser.add_argument("--epoch-s", type=int, default=60)
+    parser.add_argument("--epoch-s", type=float, default=60)
+    parser.add_argument("--mode", default="real-time", choices=("real-time", "micro-batch"))
+    parser.add_argument(
+        "--exactly-once",
+        action="store_true",
+        help="results exactly once: they are seen when their epoch is committed",
+    )
     parser.add_argument("--stall-ms", type=float, default=150)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="duolog-bench-") as directory:
@@ -252,7 +307,13 @@ def main() -> None:
     name = "latency" if options.work == "demo" else f"latency_{options.work}"
     if options.rate > 200:
         name += f"_{options.rate:.0f}"
-    write_result(name, {"rate": options.rate, "epoch_s": options.epoch_s, **figures})
+    if options.exactly_once:
+        epoch = f"_{options.epoch_s:g}s" if options.mode == "real-time" else ""
+        name += f"_exactly-once_{options.mode}{epoch}"
+    elif options.mode != "real-time":
+        name += f"_{options.mode}"
+    told = {"rate": options.rate, "mode": options.mode, "epoch_s": options.epoch_s}
+    write_result(name, told | figures)
 
 
 if __name__ == "__main__":
