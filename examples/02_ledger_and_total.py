@@ -36,7 +36,7 @@ def main() -> None:
             query = application.start()
             for product, amount in SALES:
                 client.produce("sales", product, json.dumps({"amount": amount}))
-                assert query.wait_until_caught_up(60)
+                assert query.wait_until_caught_up(240)
                 ledger = client.read("sales")
                 totals = {
                     row.key_text: json.loads(row.value or b"") for row in client.read("totals")

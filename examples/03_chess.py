@@ -109,7 +109,7 @@ def main() -> None:
             mode="micro-batch",
         )
         with application:
-            assert application.start().wait_until_caught_up(60)
+            assert application.start().wait_until_caught_up(240)
         moves, written = client.read("moves"), client.read("board")
 
     changes = [

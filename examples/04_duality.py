@@ -58,7 +58,7 @@ def main() -> None:
             query = application.start()
             for (name, city), effect in RECORDS:
                 client.produce("moves", name, None if city is None else json.dumps({"city": city}))
-                assert query.wait_until_caught_up(60)
+                assert query.wait_until_caught_up(240)
                 stream, changelog = read(client, "moves"), read(client, "as-table")
                 print(f"{name}: {city}  ({effect})")
                 print(f"    the stream holds {stream}")

@@ -43,7 +43,7 @@ def main() -> None:
             print(f"{'visit':<18}{'change of the table':<24}table")
             for user, place in VISITS:
                 client.produce("visits", user, json.dumps({"place": place}))
-                assert query.wait_until_caught_up(60)
+                assert query.wait_until_caught_up(240)
                 changes = [
                     (row.key_text, json.loads(row.value or b"")["visits"])
                     for row in client.read("visits-by-user")

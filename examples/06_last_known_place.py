@@ -65,7 +65,7 @@ def main() -> None:
         )
         with application:
             query = application.start()
-            assert query.wait_until_caught_up(60)
+            assert query.wait_until_caught_up(240)
             seen, known, hours = (
                 application.table(topic).to_dicts()
                 for topic in ("last-seen", "last-known", "places-by-hour")

@@ -87,7 +87,7 @@ def main() -> None:
                     client.produce(topic, key, json.dumps(value))
                     print(f"    {topic:10}  {key}: {value}")
                 query = application.query if told else application.start()
-                assert query.wait_until_caught_up(60)
+                assert query.wait_until_caught_up(240)
                 enriched = [
                     (record.timestamp_ms, record.key_text, json.loads(record.value or b""))
                     for record in client.read("enriched")

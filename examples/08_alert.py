@@ -63,7 +63,7 @@ def main() -> None:
             settings={"statestore.cache.max.bytes": "0"},
         )
         with application:
-            assert application.start().wait_until_caught_up(60)
+            assert application.start().wait_until_caught_up(240)
         changes, alerts, events = (
             [(record.key_text, json.loads(record.value or b"")) for record in client.read(topic)]
             for topic in ("trucks", "alerts", "every-event")

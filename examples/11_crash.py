@@ -3,10 +3,14 @@
 Payments are written without a pause. Their totals are kept by another process, `duolog run` on this
 very file, which is killed with SIGKILL in mid-stream: no warning, nothing can be saved. A new one
 goes on where the state says, and in the end the totals equal a plain recount of all payments.
+
+Then the state itself is deleted, while more payments are written. The next process rebuilds it from
+its changelog, a topic that holds the latest row of each store's keys, and goes on behind that.
 """
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +26,7 @@ from duolog import Topology, col, count, sum_
 from duolog.testing import Client, EmbeddedCluster
 
 PAYMENTS = 60_000
+PAYMENTS_LATER = 4_000
 PER_SECOND = 4_000
 CUSTOMERS = 50
 PARTITIONS = 2
@@ -38,16 +43,16 @@ def payment(number: int) -> tuple[str, int]:
     return f"customer-{number * 7919 % CUSTOMERS}", number % 100
 
 
-def pay(bootstrap_servers: str) -> None:
-    """Write all payments, at a steady pace."""
+def pay(bootstrap_servers: str, numbers: range) -> None:
+    """Write these payments, at a steady pace."""
     producer = Producer({"bootstrap.servers": bootstrap_servers})
     started = time.monotonic()
-    for number in range(PAYMENTS):
+    for done, number in enumerate(numbers):
         customer, amount = payment(number)
         producer.produce("payments", key=customer, value=json.dumps({"amount": amount}))
-        if number % 100 == 0:
+        if done % 100 == 0:
             producer.poll(0)
-            time.sleep(max(0.0, started + number / PER_SECOND - time.monotonic()))
+            time.sleep(max(0.0, started + done / PER_SECOND - time.monotonic()))
     producer.flush(30)
 
 
@@ -75,9 +80,22 @@ class Totals:
 
 
 def start_worker(bootstrap_servers: str, data_dir: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "duolog", "run", __file__, "--quiet"]
+    command = [sys.executable, "-m", "duolog", "run", __file__]
     command += ["--bootstrap-servers", bootstrap_servers, "--data", str(data_dir)]
-    return subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    command += ["--set", "state.changelog=on"]
+    with Path(data_dir, "said").open("wb") as said:
+        return subprocess.Popen(command, start_new_session=True, stderr=said)
+
+
+def check(totals: Totals, payments: int) -> None:
+    recount: Counter[str] = Counter()
+    for customer, amount in map(payment, range(payments)):
+        recount[customer] += amount
+    live = {customer: row["total"] for customer, row in totals.rows.items()}
+    counted = sum(row["payments"] for row in totals.rows.values())
+    print(f"{counted:,} payments are counted, total {sum(live.values()):,}")
+    print(f"a plain recount gives         total {sum(recount.values()):,}")
+    assert (counted, live) == (payments, dict(recount))
 
 
 def main() -> None:
@@ -85,7 +103,7 @@ def main() -> None:
         servers = cluster.bootstrap_servers
         for topic in ("payments", "totals"):
             Client(servers).create_topic(topic, PARTITIONS)
-        threading.Thread(target=pay, args=[servers], daemon=True).start()
+        threading.Thread(target=pay, args=[servers, range(PAYMENTS)], daemon=True).start()
         totals = Totals(servers)
 
         worker = start_worker(servers, Path(directory))
@@ -99,21 +117,33 @@ def main() -> None:
             worker = start_worker(servers, Path(directory))
             print("a new process goes on from the state that the old one left")
             totals.wait_for(PAYMENTS, worker=worker)
+            check(totals, PAYMENTS)
+
+            # Results may be seen before their state is committed; these come behind that.
+            pay(servers, range(PAYMENTS, PAYMENTS + PAYMENTS_LATER))
+            totals.wait_for(PAYMENTS + PAYMENTS_LATER, worker=worker)
+            worker.terminate()
+            worker.wait()
+            shutil.rmtree(Path(directory, "checkpoints", "payments"))
+            print("\nthe state is deleted: checkpoint, stores, position in the topics")
+            everything = PAYMENTS + 2 * PAYMENTS_LATER
+            pay(servers, range(PAYMENTS + PAYMENTS_LATER, everything))
+
+            worker = start_worker(servers, Path(directory))
+            print("a new process rebuilds it from the changelog, and counts what came since")
+            totals.wait_for(everything, worker=worker)
+            said = Path(directory, "said").read_text().splitlines()
+            (restored,) = [line for line in said if " restored its stores: " in line]
+            print(f"    {restored}")
+            check(totals, everything)
         finally:
             worker.terminate()
             worker.wait()
             totals.close()
 
-    recount: Counter[str] = Counter()
-    for customer, amount in map(payment, range(PAYMENTS)):
-        recount[customer] += amount
-    live = {customer: row["total"] for customer, row in totals.rows.items()}
-    counted = sum(row["payments"] for row in totals.rows.values())
-    print(f"{counted:,} payments are counted, total {sum(live.values()):,}")
-    print(f"a plain recount gives         total {sum(recount.values()):,}")
-    assert (counted, live) == (PAYMENTS, dict(recount))
     print("\nNotice: no payment is lost and none is counted twice, although the process had no")
-    print("chance to save anything: state and position in the topics are committed together.")
+    print("chance to save anything: state and position in the topics are committed together. And")
+    print("the disk may be lost, too: the changelog has the rows and where they stand.")
 
 
 if __name__ == "__main__":

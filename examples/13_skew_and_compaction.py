@@ -78,7 +78,7 @@ def hot_key(cluster: EmbeddedCluster, directory: Path) -> None:
         mode="micro-batch",
     )
     with application:
-        assert application.start().wait_until_caught_up(60)
+        assert application.start().wait_until_caught_up(240)
         one_step, two_steps = (
             {row["page"]: row["clicks"] for row in application.table(topic).to_dicts()}
             for topic in ("one-step", "two-steps")

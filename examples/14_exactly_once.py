@@ -111,7 +111,7 @@ def tell(servers: str, when: str) -> tuple[int, int]:
 
 def counted(application: Application) -> dict[str, tuple[int, int]]:
     """Start the query, let it read what there is, stop it; return orders and cents by customer."""
-    assert application.start().wait_until_caught_up(60)
+    assert application.start().wait_until_caught_up(240)
     rows = application.table("totals").to_dicts()
     application.stop()
     return {row["customer"]: (row["orders"], row["cents"]) for row in rows}
