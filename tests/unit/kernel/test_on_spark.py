@@ -112,3 +112,17 @@ def test_a_wrong_number_of_shuffle_partitions_is_noticed(spark: SparkSession) ->
 
     with pytest.raises(Exception, match=r"spark.sql.shuffle.partitions must be 3"):
         run(spark, spec, numbers(spark, 50), numbers(spark, 0))
+
+
+def test_what_goes_out_with_each_operator_of_a_micro_batch_is_no_more_than_is_read(
+    spark: SparkSession,
+) -> None:
+    """Of Hadoop's 1,100 entries 720 are for YARN and MapReduce: writing them took an eighth of a micro-batch."""
+    run(spark, history_spec(), numbers(spark, 5), numbers(spark, 0))
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - no public way
+
+    assert hadoop.get("yarn.resourcemanager.hostname") is None
+    assert hadoop.get("mapreduce.map.memory.mb") is None
+    assert hadoop.size() < 400
+    assert hadoop.get("fs.file.impl") == "org.duolog.kernel.LocalFiles"
+    assert hadoop.get("io.file.buffer.size") == "65536"

@@ -61,7 +61,9 @@ public final class Kernel {
       throw new IllegalArgumentException(
           sources.size() + " datasets for " + inputCount + " topics");
     }
-    Topology topology = new Topology(spec, sources.get(0).sparkSession());
+    SparkSession spark = sources.get(0).sparkSession();
+    HadoopDefaults.forget(spark.sparkContext());
+    Topology topology = new Topology(spec, spark);
     CORRUPT_RECORDS.put(spec.applicationId(), topology.corruptRecords());
 
     List<Dataset<Envelope>> inputs = new ArrayList<>();
