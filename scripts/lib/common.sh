@@ -32,7 +32,7 @@ need_python() {
 need_jdk() {
   local javac=javac found version
   if [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/javac" ]; then javac=$JAVA_HOME/bin/javac; fi
-  found=$("$javac" -version 2>&1) || found="no $javac"
+  found=$(env -u JAVA_TOOL_OPTIONS -u JDK_JAVA_OPTIONS "$javac" -version 2>&1) || found="no $javac"
   version=${found#javac }
   version=${version%%.*}
   if [[ $version =~ ^[0-9]+$ ]] && [ "$version" -ge 17 ]; then return; fi

@@ -49,6 +49,15 @@ def test_an_owner_that_was_paused_and_replaced_writes_nothing_to_a_sink(tmp_path
     assert run_java("SinkOfALostOwner", tmp_path) == ["taken", "taken", "lost"]
 
 
+def test_a_task_that_outlives_its_query_has_no_part_in_the_transactions_of_the_next(
+    tmp_path: Path,
+) -> None:
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        told = run_java("SinkOfAStoppedQuery", cluster.bootstrap_servers, tmp_path)
+
+    assert told == ["open", "over", "open"]
+
+
 def test_a_task_ends_when_functions_were_called_with_all_that_it_handed_over() -> None:
     """20,000 records of two tasks: more than there is room for."""
     assert run_java("HandedCalls", 10_000) == ["0", "waited", "dead-letter", "bounded"]

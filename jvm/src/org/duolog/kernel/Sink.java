@@ -58,6 +58,7 @@ final class Sink extends ForeachWriter<Envelope> {
   private final ErrorHandlers handlers;
   private final HashMap<String, Object> producerConfig;
   private final boolean exactlyOnce;
+  private final String transactionsOf;
   private final int requestBytesMax;
   private final boolean realTime;
   private transient Producers.Shared shared;
@@ -101,6 +102,8 @@ final class Sink extends ForeachWriter<Envelope> {
     }
     this.handlers = new ErrorHandlers(spec);
     exactlyOnce = spec.exactlyOnce();
+    Transactions open = exactlyOnce ? Transactions.of(Path.of(checkpointLocation)) : null;
+    transactionsOf = open == null ? null : open.claim();
     producerConfig = new HashMap<>();
     producerConfig.put("linger.ms", realTime ? "0" : "50");
     producerConfig.put("batch.size", realTime ? "65536" : "262144");
@@ -137,14 +140,22 @@ final class Sink extends ForeachWriter<Envelope> {
     if (context.attemptNumber() > 0 || context.stageAttemptNumber() > 0) {
       throw new EpochBroken("a task was run twice in one epoch", null);
     }
-    transactions =
-        onCluster == null ? Transactions.of(Path.of(checkpointLocation)) : onCluster.here();
-    if (transactions == null) {
-      throw new IllegalStateException("transactions are not open in this JVM");
-    }
+    transactions = onCluster == null ? own() : onCluster.here();
     producer = transactions.producer();
     this.epoch = epoch;
     begun = false;
+  }
+
+  /** The transactions in this JVM of the start that made this sink: tasks may outlive a stop, and the next start's path is the same. */
+  private Transactions own() {
+    Transactions open = Transactions.of(Path.of(checkpointLocation));
+    if (open == null) {
+      throw new IllegalStateException("transactions are not open in this JVM");
+    }
+    if (!open.claim().equals(transactionsOf)) {
+      throw new EpochBroken("a task of a query that has ended", null);
+    }
+    return open;
   }
 
   @Override

@@ -226,6 +226,11 @@ public final class Transactions implements EpochWriter {
     return OPEN.isEmpty() ? null : OPEN.get(checkpoint);
   }
 
+  /** Which start they are of. */
+  String claim() {
+    return claim;
+  }
+
   private static Path ofExecutors(Path checkpoint) {
     return checkpoint.resolveSibling("transactions");
   }
