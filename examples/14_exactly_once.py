@@ -70,8 +70,10 @@ def copy(servers: str, kill: str) -> None:
 
 
 def batches(reader: Consumer) -> Iterator[list[Message]]:
-    while records := reader.consume(BATCH, timeout=1):
+    patience = 10.0  # The first records wait for a connection and what the broker knows.
+    while records := reader.consume(BATCH, timeout=patience):
         yield records
+        patience = 2
 
 
 def die_if(now: bool) -> None:  # noqa: FBT001

@@ -19,7 +19,7 @@ from duolog.engine.settings import MASTER_VARIABLE
 from duolog.testing import SparkCluster
 
 REFUSED: Final = {
-    "16_quiet_sensors.py": r'processor "[^"]+" needs a local master: it is called by time'
+    "18_quiet_sensors.py": r'processor "[^"]+" needs a local master: it is called by time'
 }
 PROGRAMS: Final = sorted({*ON_ONE_JVM, "11_crash.py"} - set(REFUSED))
 """Those of `test_examples.PROGRAMS` that start an application."""
