@@ -11,6 +11,7 @@ import dataclasses
 import gc
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from time import thread_time
 from typing import Any, Final, get_args, get_origin, get_type_hints
 from uuid import UUID
@@ -94,26 +95,34 @@ def longest_round(harness: Harness, client: Client, frame: bytes) -> float:
     return longest
 
 
-@pytest.mark.usefixtures("quick_switch")
-@pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
-def test_no_request_holds_the_loop(open_harness: Any, api: Api) -> None:
-    harness = open_harness(auto_create_topics_enable="false")
+def longest_hold(harness: Harness, api: Api) -> float:
+    """Return the longest round that a request of many items takes."""
     coordinate(harness)
     harness.topic("t", 10)
     version = api.versions[-1]
     holds = []
     # The first one loads the schema.
     for arrays in ([1, 1, 1], [ITEMS, 1, 1], [1, ITEMS, 1]):
-        # What holds the loop does so each time; a machine that others use may be slow for once.
-        for _ in range(TRIES):
-            client = harness.client()
-            frame = client.frame(api.key, version, **large(api, arrays))
-            hold = longest_round(harness, client, frame)
-            if hold < HOLD_S:
-                break
-        holds.append(hold)
+        client = harness.client()
+        frame = client.frame(api.key, version, **large(api, arrays))
+        holds.append(longest_round(harness, client, frame))
+    return max(holds[1:])
 
-    assert max(holds[1:]) < HOLD_S
+
+@pytest.mark.usefixtures("quick_switch")
+@pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
+def test_no_request_holds_the_loop(tmp_path: Path, api: Api) -> None:
+    """What holds it does so with each new broker; a machine that others use may be slow for once."""
+    holds: list[float] = []
+    while len(holds) < TRIES and (not holds or holds[-1] >= HOLD_S):
+        settings = {"durability": "os", "auto.create.topics.enable": "false"}
+        harness = Harness(tmp_path / str(len(holds)), settings)
+        try:
+            holds.append(longest_hold(harness, api))
+        finally:
+            harness.stop()
+
+    assert holds[-1] < HOLD_S, holds
 
 
 MANY: Final = 3_000
