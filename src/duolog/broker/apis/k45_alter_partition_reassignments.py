@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
+from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
@@ -32,19 +33,25 @@ if TYPE_CHECKING:
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    run_steps(context, _steps(request, context))
+
+
+def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
+    responses: list[dict[str, Any]] = []
+    for topic in request.topics:
+        rows = []
+        for asked in topic.partitions:
+            rows.append(_result(context, topic.name, asked))
+            yield None
+        responses.append({"name": topic.name, "partitions": rows})
+        yield None
     context.reply(
         {
             "allow_replication_factor_change": getattr(
                 request, "allow_replication_factor_change", True
             ),
             "error_message": None,
-            "responses": [
-                {
-                    "name": topic.name,
-                    "partitions": [_result(context, topic.name, row) for row in topic.partitions],
-                }
-                for topic in request.topics
-            ],
+            "responses": responses,
         }
     )
 
