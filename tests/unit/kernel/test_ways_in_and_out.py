@@ -21,6 +21,14 @@ def test_a_store_has_the_rows_that_sparks_own_maps_have() -> None:
     assert run_java("BytesMapRows") == ["0"]
 
 
+def test_a_restore_writes_the_last_of_each_key_in_rocksdbs_order() -> None:
+    wrong, unordered, spared = map(int, run_java("SortedWritesOrder"))
+
+    assert wrong == 0
+    assert unordered == 0
+    assert spared > 0
+
+
 def test_micro_batches_of_several_topics_end_at_one_time() -> None:
     *wrong, batches = run_java("MicroBatchEnds", CASES, timeout_s=60)
 

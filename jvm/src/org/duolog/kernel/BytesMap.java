@@ -250,7 +250,7 @@ final class BytesMap implements MapState<byte[], byte[]> {
       }
       word(keyBytes, 0, 0);
       word(keyBytes, 1, place(TWO, ONE));
-      word(keyBytes, 2, place(TWO + ONE, ONE + padded(of.length)));
+      word(keyBytes, 2, place(TWO + ONE, size(of)));
       word(keyBytes, 3, 0);
       word(keyBytes, 4, number);
       word(keyBytes, 5, 0);
@@ -261,7 +261,7 @@ final class BytesMap implements MapState<byte[], byte[]> {
     }
 
     UnsafeRow value(byte[] of) {
-      int size = ONE + padded(of.length);
+      int size = size(of);
       if (valueBytes.length < size) {
         valueBytes = new byte[2 * size];
       }
@@ -287,6 +287,11 @@ final class BytesMap implements MapState<byte[], byte[]> {
 
     private static long place(int from, int bytes) {
       return (long) from << 32 | bytes;
+    }
+
+    /** How long row(of: BINARY) is, which stands in front of it in a key. */
+    static int size(byte[] of) {
+      return ONE + padded(of.length);
     }
 
     private static int padded(int bytes) {

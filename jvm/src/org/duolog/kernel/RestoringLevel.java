@@ -77,11 +77,11 @@ final class RestoringLevel extends StatefulProcessor<Long, Envelope, Envelope> {
       return records;
     }
     grouping.check(group);
-    Map<String, MapState<byte[], byte[]>> byTopic = new HashMap<>();
+    Map<String, SortedWrites> byTopic = new HashMap<>();
     List<TopicPartition> partitions = new ArrayList<>();
     for (String name : names) {
       String topic = logs.get(name).topic();
-      byTopic.put(topic, states.get(name));
+      byTopic.put(topic, new SortedWrites(states.get(name)));
       partitions.add(new TopicPartition(topic, grouping.task(group)));
     }
     Map<String, Set<Uncommitted>> uncommitted = new HashMap<>();
@@ -92,26 +92,17 @@ final class RestoringLevel extends StatefulProcessor<Long, Envelope, Envelope> {
           (entry, isCommitted) -> {
             Changelog.Place place = Changelog.Place.of(entry.key(), grouping, group);
             if (isCommitted) {
-              put(byTopic.get(entry.topic()), place, entry.value());
+              byTopic.get(entry.topic()).put(place.number(), place.key(), entry.value());
             } else {
               uncommitted
                   .computeIfAbsent(entry.topic(), unused -> new LinkedHashSet<>())
                   .add(new Uncommitted(place.number(), new Bytes(place.key())));
             }
           });
+      byTopic.values().forEach(SortedWrites::flush);
       return CollectionConverters.asScala(mended(names, uncommitted, group).iterator());
     } finally {
       ImplicitGroupingKeyTracker.setImplicitKey(group);
-    }
-  }
-
-  private static void put(
-      MapState<byte[], byte[]> state, Changelog.Place place, byte[] value) {
-    ImplicitGroupingKeyTracker.setImplicitKey(place.number());
-    if (value == null) {
-      state.removeKey(place.key());
-    } else {
-      state.updateValue(place.key(), value);
     }
   }
 
