@@ -20,6 +20,7 @@ from typing import Final
 
 from beside_streams import Cluster, Figures, catch_up
 from operators import events_of
+from processor_time import cpu_s
 from results_file import write_result
 
 from duolog import Topology, col, count
@@ -29,7 +30,6 @@ from duolog.runtime.supervisor import BrokerProcess
 
 KEYS: Final = 100_000
 NODES: Final = 8
-TICKS: Final = os.sysconf("SC_CLK_TCK")
 OFF: Final = "-Dduolog.metrics=off"
 
 
@@ -52,9 +52,15 @@ def counting() -> Topology:
 
 
 def run(
-    topology: Topology, servers: str, micro_batch: int, events: int, directory: Path
+    topology: Topology,
+    servers: str,
+    micro_batch: int,
+    events: int,
+    directory: Path,
+    *,
+    spent_s: Callable[[int], float] = cpu_s,
 ) -> Figures:
-    """Run from the beginning to the end of the topic, in a JVM of its own."""
+    """Run from the beginning to the end of the topic, in a JVM of its own; `spent_s` takes its pid."""
     settings = {"max.offsets.per.trigger": str(micro_batch)}
     with Application(
         topology,
@@ -67,9 +73,9 @@ def run(
         pid = query.launcher.session.java_pid
         while (read := records_in(query)) < events // 5:
             time.sleep(0.2)
-        spent = cpu_s(pid)
+        spent = spent_s(pid)
         catch_up(query)
-        spent = cpu_s(pid) - spent
+        spent = spent_s(pid) - spent
         reports = [report for report in query.reports() if report.records_in]
     measured = reports[1:] or reports
     took_ms = measured[-1].started_at_ms + measured[-1].duration_ms - measured[0].started_at_ms
@@ -81,12 +87,6 @@ def run(
 
 def records_in(query: RunningQuery) -> int:
     return sum(report.records_in for report in query.reports())
-
-
-def cpu_s(pid: int) -> float:
-    """Return what a process has had of processors, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return float(int(fields[11]) + int(fields[12])) / TICKS
 
 
 def compare(made: Topology, work: Path, rounds: int, once: Callable[[Path], Figures]) -> Figures:

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from python_functions import best_rate
+from results_file import write_result
 
 from duolog import Processor, Record, Topology, count, key_value_store
 from duolog.functions.processors.serving import Processors
@@ -100,10 +101,15 @@ def counted() -> float:
 
 
 def main() -> None:
-    print(f"a worker, by its own time     {worker():10,.0f} records/s")
-    print(f"a count in the kernel         {counted():10,.0f} records/s")
-    print(f"processor, 1,000 at a time    {rate(waits=True):10,.0f} records/s")
-    print(f"processor, one by one         {rate(waits=False):10,.0f} records/s")
+    found = {
+        "worker_records_per_core": worker(),
+        "count_in_the_kernel_records_per_second": counted(),
+        "waiting_together_records_per_second": rate(waits=True),
+        "one_by_one_records_per_second": rate(waits=False),
+    }
+    for name, of in found.items():
+        print(f"{name:<40} {of:10,.0f}")
+    write_result("processors", {name: round(of) for name, of in found.items()})
 
 
 if __name__ == "__main__":

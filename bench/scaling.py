@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from confluent_kafka import Producer
+from processor_time import cpu_s
 from results_file import write_result
 
 from duolog import Topology
@@ -40,11 +41,6 @@ def write(servers: str, topic: str, records: int, keys: int) -> None:
             producer.poll(0)
     if producer.flush(120):
         raise SystemExit("the records were not written in two minutes")
-
-
-def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
 
 
 def run(servers: str, tasks: int, work: Path, options: argparse.Namespace) -> dict[str, Any]:
