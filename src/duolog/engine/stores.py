@@ -8,7 +8,7 @@ Source: Spark's state data source (`spark.read.format("statestore")`).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,7 @@ from duolog.engine.lowering.looks import Bounds, lower_look, shown_columns
 from duolog.engine.lowering.rows import Json
 from duolog.engine.session import Session
 from duolog.engine.topics import EndOffsets
-from duolog.functions.processors.stored import rows_of
+from duolog.functions.processors.stored import Kept, rows_of
 from duolog.plan.levels import Levels
 from duolog.plan.nodes import Node, ProcessorRows
 from duolog.serde.row import Row
@@ -33,6 +33,8 @@ from duolog.serde.serde import key_serde, value_serde
 
 KeptRow = tuple[Row, Row, int]
 """Key and value columns, and the timestamp."""
+ShownEntry = tuple[int, bytes | None, bytes | None, int]
+"""The number of its task, key and value as the kernel shows them, and the timestamp."""
 
 _METADATA: Final = "_metadata/v2"
 
@@ -50,13 +52,14 @@ class RowReader:
             kept.index(column) if column in kept else None for column in table.schema.value
         ]
 
-    def rows(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> list[KeptRow]:
-        """Return the rows that stand in what was shown; of a processor's store there may be several, or none."""
+    def rows(self, shown: Iterable[ShownEntry]) -> list[KeptRow]:
+        """Return the rows that stand in all that was shown; of a processor's store an entry may be several, or none."""
         if self._of_processor is None:
-            return [self.row(key, value, timestamp_ms)]
-        return list(rows_of(self._of_processor, key or b"", value or b"", timestamp_ms))
+            return [self._row(key, value, ts) for _, key, value, ts in shown]
+        kept = (Kept(task, key or b"", value or b"", ts) for task, key, value, ts in shown)
+        return list(rows_of(self._of_processor, kept))
 
-    def row(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> KeptRow:
+    def _row(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> KeptRow:
         """Return the row that stands in this JSON."""
         key_row, value_row = self._keys.deserialize(key), self._values.deserialize(value)
         assert key_row is not None
@@ -141,13 +144,8 @@ def read_committed(session: Session, checkpoint: Checkpoint, look: Look) -> Comm
         found = DataFrame(read, spark).collect()
     except (Py4JError, PySparkException) as error:
         raise to_query_failed(error, spec["application_id"], session.log_path) from error
-    rows_in = RowReader(look.table, look.levels).rows
-    rows = [
-        row
-        for key, value, timestamp_ms in found
-        for row in rows_in(_bytes(key), _bytes(value), timestamp_ms)
-    ]
-    return CommittedRows(rows, position)
+    shown = ((task, _bytes(key), _bytes(value), ts) for key, value, ts, task in found)
+    return CommittedRows(RowReader(look.table, look.levels).rows(shown), position)
 
 
 def operator_of(spark_dir: Path, store: str) -> int | None:

@@ -83,12 +83,8 @@ class KernelEvaluator:
     def rows(self, table: Node) -> list[StoredRow]:
         """Return the rows that the store of `table` holds, in all tasks; of one that holds back, those that wait."""
         packed = self._chain.rows(lower_look(table, self._levels))
-        rows_in = RowReader(table, self._levels).rows
-        return [
-            StoredRow(*found)
-            for row in unpack(packed)
-            for found in rows_in(row.key, row.value, row.ts)
-        ]
+        shown = ((row.partition or 0, row.key, row.value, row.ts) for row in unpack(packed))
+        return [StoredRow(*found) for found in RowReader(table, self._levels).rows(shown)]
 
     def close(self) -> None:
         """Forget what the JVM has counted; the JVM stays for the next driver."""

@@ -14,7 +14,7 @@ from duolog.functions.processors.hosted import Given, Hosted, InitFailed, Told
 from duolog.functions.processors.hosted import Place as Task
 from duolog.functions.processors.records import RecordMetadata
 from duolog.functions.processors.schedules import PunctuationType
-from duolog.functions.processors.stored import rows_of
+from duolog.functions.processors.stored import Kept, rows_of
 from duolog.functions.processors.stores import KINDS, Store
 from duolog.plan.nodes import Process, ProcessorRows
 from duolog.runtime.store_rows import StoredRow
@@ -123,13 +123,12 @@ class TaskProcessors:
         """Return the rows of a store."""
         if of.kept.name not in self._stores:
             return []
-        held = self._backend.rows[of.kept.name]
-        return [
-            StoredRow(*row)
-            for bucket in held.values()
+        kept = (
+            Kept(0, key, one.data, one.timestamp_ms)
+            for bucket in self._backend.rows[of.kept.name].values()
             for key, one in bucket.items()
-            for row in rows_of(of.kept, key, one.data, one.timestamp_ms)
-        ]
+        )
+        return [StoredRow(*row) for row in rows_of(of.kept, kept)]
 
     def close(self) -> None:
         for hosted in self._hosted.values():

@@ -3,6 +3,7 @@
 All share the JVM of the run.
 """
 
+import json
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -12,8 +13,23 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from conformance.streams.judged_cases import batches_of
-from duolog import Topology, col, count, partition, session, sum_, top_k, tumbling, wall_clock
+from duolog import (
+    Processor,
+    Record,
+    Topology,
+    col,
+    count,
+    partition,
+    session,
+    session_store,
+    sum_,
+    top_k,
+    tumbling,
+    wall_clock,
+    window_store,
+)
 from duolog.core.errors import QueryError
+from duolog.plan.partitioner import partition_of
 from duolog.testing import TopologyDriver
 from topologies import RawRecord, raw_records, topologies
 
@@ -206,3 +222,59 @@ def test_a_record_that_fails_is_told_and_the_next_one_goes_on(
     driver.input_topic("fares").pipe_inputs([("a", huge), ("a", huge)])
     driver.input_topic("fares").pipe_bytes(b'"a"', b"no json")
     assert driver.skipped == 2
+
+
+class Keeping(Processor):
+    """Keeps its records by minute, and as sessions of ten seconds, and tells which of them it finds."""
+
+    def process(self, record: Record) -> None:
+        at = record.timestamp_ms
+        windows, sessions = self.context.store("windows"), self.context.store("sessions")
+        windows.put(record.key, record.value["n"], at // MINUTE * MINUTE)
+        sessions.put(record.key, at, at + 10_000, record.value["n"])
+        found = [
+            [[one.key, one.start_ms, one.end_ms] for one, _ in store.all()]
+            for store in (windows, sessions)
+        ]
+        self.context.forward(record.with_value({"found": json.dumps(found)}))
+
+
+MINUTE = 60_000
+TASKS = 3
+# Of three tasks: two names of one, and one of another.
+TOGETHER, APART = ("k0", "k1"), "k3"
+
+
+def test_windows_and_sessions_of_a_processor_whose_time_is_over_are_not_shown(engine: Form) -> None:
+    """Kafka Streams finds none that is behind the greatest time that was put, less the retention: each task by its own time."""
+    kept = {"key": "id STRING", "value": "n BIGINT", "retention": "2 minutes"}
+    topology = Topology("keeping")
+    came = topology.stream("in", key="id STRING", value="n BIGINT")
+    stores = [window_store("windows", size="1 minute", **kept), session_store("sessions", **kept)]
+    came.process(Keeping, stores=stores, value="found STRING").to("out")
+    first, other = TOGETHER
+    tasks = [partition_of(key.encode(), TASKS) for key in (first, other, APART)]
+    assert tasks[0] == tasks[1] != tasks[2]
+
+    with TopologyDriver(topology, engine=engine, tasks=TASKS) as driver:
+        for key, minute in [(first, 0), (other, 0), (APART, 0), (first, 1), (other, 2)]:
+            driver.input_topic("in").pipe_input(key, {"n": minute}, minute * MINUTE)
+        *_, (_, last) = driver.output_topic("out").read_key_values()
+        windows, sessions = driver.store("windows"), driver.store("sessions")
+
+        assert list(windows) == [
+            (first, MINUTE, 2 * MINUTE),
+            (other, 2 * MINUTE, 3 * MINUTE),
+            (APART, 0, MINUTE),
+        ]
+        assert list(sessions) == [
+            (first, MINUTE, MINUTE + 10_000),
+            (other, 2 * MINUTE, 2 * MINUTE + 10_000),
+            (APART, 0, 10_000),
+        ]
+        assert windows.fetch(first) == {(MINUTE, 2 * MINUTE): {"n": 1}}
+        assert sessions.find_sessions(other, earliest_end_ms=0) == {
+            (2 * MINUTE, 2 * MINUTE + 10_000): {"n": 2}
+        }
+        own = [[list(key) for key in store if key[0] != APART] for store in (windows, sessions)]
+        assert json.loads(last["found"]) == own, "as its processor finds them"

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, count, session, sum_, tumbling
 from duolog.core.errors import StatementError
+from duolog.plan.partitioner import partition_of
 from duolog.runtime.application import Application, Mode
 from duolog.testing import Client, EmbeddedCluster
 
@@ -42,6 +43,9 @@ def topology(name: str) -> Topology:
     places.count("n").to(f"{name}-places")
     windowed = orders.group_by_key().windowed_by(tumbling("10 s", grace="1 day"))
     windowed.materialized("hourly").count("n").to(f"{name}-hourly")
+    over = orders.group_by_key().windowed_by(tumbling("4 s", grace="0 s")).materialized("recent")
+    over.count("n").to(f"{name}-recent")
+    orders.group_by_key().materialized("fresh", ttl="7 s").count("n").to(f"{name}-fresh")
     sessions = orders.group_by_key().windowed_by(session("5 s", grace="1 day"))
     sessions.materialized("visits").count("n").to(f"{name}-visits")
     return made
@@ -76,7 +80,17 @@ def test_each_kind_of_look_shows_what_was_committed_while_the_application_runs(
     assert spark is not None, "the engine finds the session of this run"
     name = f"looks-{mode}"
     client = Client(cluster.bootstrap_servers)
-    for topic in ("orders", "seats", "guests", "totals", "places", "hourly", "visits"):
+    for topic in (
+        "orders",
+        "seats",
+        "guests",
+        "totals",
+        "places",
+        "hourly",
+        "visits",
+        "recent",
+        "fresh",
+    ):
         client.create_topic(
             f"{name}-{topic}", partitions=PARTITIONS, configs={"retention.ms": "-1"}
         )
@@ -101,6 +115,7 @@ def test_each_kind_of_look_shows_what_was_committed_while_the_application_runs(
         order(client, name, range(20, 25))
         wait_for(lambda: application.store("totals").all() == totals(range(25)))
         see_rows(application, range(25))
+        see_what_is_not_over(application, range(25))
         application.stop()
 
         assert application.store("totals").all() == totals(range(25)), "and when it has stopped"
@@ -142,6 +157,24 @@ def see_rows(application: Application, numbers: range) -> None:
     seats = application.store("seats")
     assert seats.get((1, "b")) == {"guest": "bob"}
     assert list(seats.range((1, "b"), (2, "a"))) == [(1, "b"), (2, "a")]
+
+
+def see_what_is_not_over(application: Application, numbers: range) -> None:
+    """Of each partition by its own time: as Kafka Streams, whose windows of no grace period go with the next one that begins."""
+    name = {n: NAMES[n % 5] for n in numbers}
+    task = {n: partition_of(name[n].encode(), PARTITIONS) for n in numbers}
+    assert len(set(task.values())) > 1
+    latest = {one: max(n for n in numbers if task[n] == one) for one in task.values()}
+    time_of = {n: BEGIN_MS + 1000 * n for n in numbers}
+    starts = {n: time_of[n] // 4000 * 4000 for n in numbers}
+    windows = {
+        (name[n], starts[n], starts[n] + 4000): {"n": 1}
+        for n in numbers
+        if starts[n] == starts[latest[task[n]]]
+    }
+    assert application.store("recent").all() == windows
+    fresh = {name[n] for n in numbers if time_of[n] > time_of[latest[task[n]]] - 7000}
+    assert set(application.store("fresh").all()) == fresh
 
 
 def see_windows(application: Application) -> None:

@@ -18,10 +18,12 @@ from duolog import (
     Record,
     Topology,
     key_value_store,
+    session_store,
     versioned_store,
     window_store,
 )
 from duolog.engine.settings import Mode
+from duolog.plan.partitioner import partition_of
 from duolog.testing import Client, EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
@@ -36,7 +38,8 @@ class Counting(Processor):
     def init(self, context: Any) -> None:
         self.context = context
         self.counts, self.minutes = context.store("counts"), context.store("minutes")
-        self.latest = context.store("latest")
+        self.latest, self.recent = context.store("latest"), context.store("recent")
+        self.visits = context.store("visits")
         context.schedule(dt.timedelta(minutes=1), "stream time", self.minute)
         context.schedule(dt.timedelta(milliseconds=300), "wall clock", self.beat)
 
@@ -49,6 +52,8 @@ class Counting(Processor):
         self.latest.put(record.key, n, record.timestamp_ms)
         start = record.timestamp_ms // MINUTE_MS * MINUTE_MS
         self.minutes.put(record.key, (self.minutes.fetch(record.key, start) or 0) + 1, start)
+        self.recent.put(record.key, n, start)
+        self.visits.put(record.key, record.timestamp_ms, record.timestamp_ms + 1, n)
         self.context.forward(Record(f"{n % 5}", {"n": n}, record.timestamp_ms), "numbers")
 
     def minute(self, now: int) -> None:
@@ -78,11 +83,15 @@ def topology() -> Topology:
         "minutes", key="id STRING", value="count BIGINT", size="1 minute", retention="1 day"
     )
     latest = versioned_store("latest", key="id STRING", value="n BIGINT", history="1 day")
+    recent = window_store(
+        "recent", key="id STRING", value="n BIGINT", size="1 minute", retention="2 minutes"
+    )
+    visits = session_store("visits", key="id STRING", value="n BIGINT", retention="1 minute")
     seen = key_value_store("seen", key="id STRING", value="number BIGINT")
     numbers = topology.stream("numbers", key="id STRING", value="n BIGINT")
     children = numbers.process_to(
         Counting,
-        stores=[counts, minutes, latest],
+        stores=[counts, minutes, latest, recent, visits],
         children={"numbers": "n BIGINT", "counted": "count BIGINT", "beats": "count BIGINT"},
         name="counting",
     )
@@ -109,8 +118,27 @@ def _produce(client: Client, numbers: range) -> None:
             "numbers",
             f"k{n % 4}",
             json.dumps({"n": n}),
-            timestamp_ms=1_700_000_000_000 + n * 20_000,
+            timestamp_ms=_time(n),
         )
+
+
+def _time(n: int) -> int:
+    return 1_700_000_000_000 + n * 20_000
+
+
+def _not_over(numbers: range) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Return the windows and sessions whose time is not over: each partition has its own."""
+    there = [n for n in numbers if n != 13]
+    task = {n: partition_of(f"k{n % 4}".encode(), PARTITIONS) for n in there}
+    windows, sessions = {}, {}
+    for n in there:
+        start = _time(n) // MINUTE_MS * MINUTE_MS
+        of_task = [one for one in there if task[one] == task[n]]
+        if start > max(_time(one) // MINUTE_MS * MINUTE_MS for one in of_task) - 2 * MINUTE_MS:
+            windows[f"k{n % 4}", start, start + MINUTE_MS] = {"n": n}
+        if _time(n) > max(map(_time, of_task)) - MINUTE_MS:
+            sessions[f"k{n % 4}", _time(n), _time(n) + 1] = {"n": n}
+    return windows, sessions
 
 
 def _told(client: Client, topic: str, column: str) -> dict[str, list[int]]:
@@ -171,6 +199,9 @@ def test_processors_are_called_in_each_mode_and_after_a_second_start(
                 )
                 minutes = application.store("minutes").fetch("k1")
                 assert sum(row["count"] for row in minutes.values()) == counted["k1"]["count"]
+                windows, sessions = _not_over(range(start * 10 + 10))
+                assert application.store("recent").all() == windows
+                assert application.store("visits").all() == sessions
                 assert application.store("latest").get("k2") == {"n": 18 if start else 6}
         told = _told(client, "counted", "count")
         assert all(counts == sorted(counts) for counts in told.values()), told

@@ -292,6 +292,12 @@ def parse_rows(data: bytes) -> list[_Row]:
     return [list(row) for row in json.loads(data)]
 
 
+def time_of(about: bytes) -> int:
+    """Return the greatest time that was put, of what a store knows of itself."""
+    time: int = json.loads(about)[0]
+    return time
+
+
 def write_rows(rows: list[_Row]) -> bytes:
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
 

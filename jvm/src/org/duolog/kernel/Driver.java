@@ -121,7 +121,8 @@ public final class Driver {
   }
 
   /**
-   * The rows of a table's store, in all tasks, packed as records of a topic with the store's name.
+   * The rows of a table's store, in all tasks, packed as records of a topic with the store's name; their partition is the
+   * number of their task.
    *
    * @param lookJson a {@link StoreReader.Look}
    */
@@ -139,7 +140,8 @@ public final class Driver {
             StoreReader.Found row = reader.row(number, key, value);
             if (row != null) {
               rows.add(
-                  new Output(look.store(), null, row.key(), row.value(), row.ts(), List.of()));
+                  new Output(
+                      look.store(), row.task(), row.key(), row.value(), row.ts(), List.of()));
             }
           });
     }

@@ -39,7 +39,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       new StructType()
           .add("key", DataTypes.BinaryType)
           .add("value", DataTypes.BinaryType)
-          .add("ts", DataTypes.LongType);
+          .add("ts", DataTypes.LongType)
+          .add("task", DataTypes.IntegerType);
 
   private final Layout layout;
   private final int valueColumns;
@@ -70,8 +71,12 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     }
   }
 
-  /** A row of a store; key and value are JSON. */
-  record Found(byte[] key, byte[] value, long ts) {}
+  /**
+   * A row of a store; key and value are JSON.
+   *
+   * @param task whose it is, as {@link Grouping#owner} counts them
+   */
+  record Found(byte[] key, byte[] value, long ts, int task) {}
 
   /**
    * How an operator keeps its rows.
@@ -188,7 +193,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   }
 
   /**
-   * The rows of a store in a checkpoint, as a commit has left them: key and value as JSON, and ts.
+   * The rows of a store in a checkpoint, as a commit has left them: key and value as JSON, ts, and the number of the task.
    *
    * @param operator the level that has the store
    * @param commit the number of the micro-batch or epoch
@@ -266,14 +271,15 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     UnsafeRow key = new UnsafeRow(layout.keyTypes.size());
     key.pointTo(keyBytes, keyBytes.length);
     long ts = StoredRow.ts(valueBytes);
-    Long by = goneBy.get(Grouping.owner(number));
+    long task = Grouping.owner(number);
+    Long by = goneBy.get(task);
     if (by != null && layout.hasGone(key, ts, by)) {
       return null;
     }
     UnsafeRow value = kept(valueBytes);
     // A row without a value counts as deleted, as it does for lookups.
     UnsafeRow row = value == null ? null : values.applyToOld(kept.of(key, value, null, ts));
-    return row == null ? null : found(shown.of(key, row, null, ts), ts);
+    return row == null ? null : found(shown.of(key, row, null, ts), ts, (int) task);
   }
 
   private UnsafeRow kept(byte[] bytes) {
@@ -282,11 +288,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
         : StoredRow.row(bytes, layout.keptTypes.size());
   }
 
-  private Found found(InternalRow row, long ts) {
+  private Found found(InternalRow row, long ts, int task) {
     UnsafeRow found = texts.apply(row);
     boolean isAskedFor = !found.isNullAt(2) && found.getBoolean(2);
     byte[] key = found.isNullAt(0) ? null : found.getBinary(0);
-    return isAskedFor ? new Found(key, found.getBinary(1), ts) : null;
+    return isAskedFor ? new Found(key, found.getBinary(1), ts, task) : null;
   }
 
   @Override
@@ -297,7 +303,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       Row entry = entries.next();
       Found found = row(entry.getLong(0), entry.getAs(1), entry.getAs(2));
       if (found != null) {
-        rows.add(RowFactory.create(found.key(), found.value(), found.ts()));
+        rows.add(RowFactory.create(found.key(), found.value(), found.ts(), found.task()));
       }
     }
     close();
