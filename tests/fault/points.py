@@ -1,4 +1,4 @@
-"""The kernel's points: places between two steps where a test ends a JVM, or holds it while something else is ended.
+"""The kernel's points: places between two steps where a test ends a JVM, holds it while something else is ended, or has a step fail.
 
 Each is a call of `Points.at` in the kernel's sources; `test_points.py` holds the two lists together.
 """
@@ -16,6 +16,7 @@ POINTS: Final = {
     "executor.named": "an executor has left its transactional id in the checkpoint, and not used it yet",
     "state.before": "a file of the state is written, and does not have its name yet",
     "state.after": "a file of the state has its name",
+    "checkpoint.sync": "one of the files that an entry counts on is about to be synced",
     "offsets.before": "an epoch is planned, and nobody knows it yet",
     "offsets.after": "an epoch is planned",
     "commits.before": "state and results of an epoch are there, and Spark's commit log does not say so yet",
@@ -32,12 +33,12 @@ OF_CLUSTERS: Final = ("executor.named", "transaction.decided", "transaction.end"
 """Those that nobody passes in one JVM."""
 NOT_OF_CLUSTERS: Final = ("state.before", "state.after")
 """Those of files that one JVM syncs together: an executor syncs each as it is closed."""
-Action = Literal["kill", "hold"]
+Action = Literal["kill", "hold", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """A point at which a JVM that starts with `environment` ends, or waits until `go`, once."""
+    """A point at which a JVM that starts with `environment` ends, waits until `go`, or has the step fail, once."""
 
     name: str
     turn: int

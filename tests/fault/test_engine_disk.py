@@ -1,4 +1,4 @@
-"""A disk under a running query that is full, or read-only: told in words, and nothing is lost.
+"""A disk under a running query that is full, read-only, or fails: told in words, and nothing is lost.
 
 On a file system of its own, which a process may mount in a namespace of its own.
 """
@@ -14,6 +14,7 @@ import pytest
 
 from conftest import RequireProgram
 from duolog.testing import Client, EmbeddedCluster
+from fault.points import Armed
 
 PROGRAM = """
 import contextlib, json, subprocess, sys, time
@@ -144,3 +145,66 @@ def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
         if guarantee == "exactly_once_v2":
             assert len(told["counts"]) == len(set(told["counts"])), told["counts"]
         assert told["counts"][-1] == 5
+
+
+SYNCED = """
+import json, sys
+
+from duolog import Topology
+from duolog.engine.errors import QueryFailed
+from duolog.runtime.application import Application
+from duolog.testing import Client
+
+servers, data_dir = sys.argv[1:]
+topology = Topology("synced")
+topology.stream("in", key="k STRING", value="n BIGINT").group_by_key().count("n").to("out")
+client, told, written = Client(servers), [], 0
+with Application(topology, bootstrap_servers=servers, data_dir=data_dir, mode="micro-batch") as application:
+    for _ in range(2):
+        try:
+            query = application.start()
+            for _ in range(10):
+                client.produce("in", "a", '{"n": 1}')
+                written += 1
+                assert query.wait_until_caught_up(60), query.progress()
+            application.stop()
+        except QueryFailed as error:
+            told.append([error.message, error.hint])
+print(json.dumps([told, written]))
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(300)
+def test_a_sync_that_fails_ends_the_query_and_the_same_process_does_not_try_again(
+    tmp_path: Path,
+) -> None:
+    """After it the page cache may call clean what never reached the disk: the next try would succeed, and tell nothing."""
+    data = tmp_path / "data"
+    fails = Armed("checkpoint.sync", 60, "fail", tmp_path / "reached")
+
+    def run_program(servers: str) -> Any:
+        command = [sys.executable, "-c", SYNCED, servers, str(data)]
+        environment = os.environ | fails.environment
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=140, check=False
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads(done.stdout)
+
+    with EmbeddedCluster(tmp_path / "broker") as cluster:
+        client = Client(cluster.bootstrap_servers)
+        client.create_topic("in", partitions=2)
+        (first, second), before = run_program(cluster.bootstrap_servers)
+        nothing, after = run_program(cluster.bootstrap_servers)
+        counts = [json.loads(record.value or b"{}")["n"] for record in client.read("out")]
+
+    assert fails.is_reached
+    files = data / "checkpoints" / "synced"
+    failed = f'application "synced" failed: NotSyncedException: cannot sync {files}'
+    assert first[0].startswith(failed)
+    assert first[0].endswith("Input/output error")
+    assert first == second, "the second start has the same to tell"
+    assert first[1].endswith(f"See to the disk, end the process{AGAIN}")
+    assert nothing == [], "another process goes on"
+    assert counts[-1] == before + after

@@ -35,6 +35,10 @@ _OTHER_OWNER_HINT: Final = "This process no longer owns the checkpoint. Let the 
 _AGAIN: Final = (
     "then start again: nothing is lost, the query goes on behind what it has committed last."
 )
+_NOT_SYNCED_HINT: Final = (
+    "What was written may not be on the disk, whatever a second try would tell: this process tries none. See to the disk, end the "
+    f"process, {_AGAIN}"
+)
 _GO_ON: Final = (
     "Such records are passed over with the setting {}.exception.handler=log_and_continue."
 )
@@ -65,6 +69,7 @@ _HINTS: Final = (
     ("TakenOver", _TAKEN_OVER_HINT),
     ("transaction.timeout.ms", _TIMEOUT_HINT),
     (_OTHER_KERNEL, COMPILE_AGAIN),
+    ("NotSyncedException", _NOT_SYNCED_HINT),
     ("CheckpointLostException", _OTHER_OWNER_HINT),
     (_OTHER_OWNER, _OTHER_OWNER_HINT),
     ("ChecksumException", _DAMAGE_HINT),

@@ -175,6 +175,47 @@ def test_a_checkpoint_that_was_removed_while_it_was_in_use_is_told(files: Files)
         files.write("offsets/1")
 
 
+def test_what_could_not_be_synced_once_is_not_synced_by_another_try(files: Files) -> None:
+    """After a failed fsync the page cache calls clean what never reached the disk: the next one succeeds, and tells nothing."""
+    files.own()
+    state, commits = (files.directory / "spark" / name for name in ("state/0/0", "commits"))
+    for directory in (state, commits):
+        directory.mkdir(parents=True)
+    # What it is written through: a device takes all bytes, and no sync.
+    (state / "2.zip.arriving").symlink_to("/dev/null")
+    files.write("state/0/0/2.zip")
+
+    with pytest.raises(Py4JJavaError, match=f"cannot sync {state}/2.zip: Invalid argument"):
+        files.write("commits/2")
+    assert not (commits / "2").exists()
+
+    (state / "2.zip").unlink()
+    (state / "2.zip").write_text("as if it were there")
+    for _ in range(2):
+        with pytest.raises(Py4JJavaError, match=f"NotSyncedException: cannot sync {state}/2.zip"):
+            files.write("commits/2")
+        assert not (commits / "2").exists()
+        # As another start in this process does, of which nothing was written yet.
+        files.checkpoint.release(str(files.directory))
+        files.own()
+
+
+def test_a_file_that_could_not_be_opened_is_synced_by_another_try(files: Files) -> None:
+    files.own()
+    directory = files.directory / "spark" / "state"
+    directory.mkdir(parents=True)
+    files.write("state/2.zip")
+    (directory / "2.zip").unlink()
+    (directory / "2.zip").symlink_to(directory / "2.zip")
+
+    with pytest.raises(Py4JJavaError, match="NotWrittenException: cannot write"):
+        files.write("commits/2")
+    (directory / "2.zip").unlink()
+    files.write("commits/2")
+
+    assert (files.directory / "spark" / "commits" / "2").exists()
+
+
 def test_a_lock_is_held_until_it_is_released(files: Files) -> None:
     files.own()
     directory = str(files.directory)

@@ -17,7 +17,7 @@ public final class SyncsThatGoOn {
 
   public static void main(String[] args) throws Exception {
     Path pipe = Path.of(args[0]);
-    Unsynced unsynced = new Unsynced();
+    Unsynced unsynced = new Unsynced(pipe);
     unsynced.add(pipe);
     CountDownLatch begun = new CountDownLatch(1);
     Thread first = new Thread(() -> System.out.println(sync(unsynced, begun)));

@@ -56,13 +56,14 @@ public final class Checkpoint {
   private final Path directory;
   private final Path beat;
   private final String owner;
-  private final Unsynced unsynced = new Unsynced();
+  private final Unsynced unsynced;
   private volatile long provenAt;
   private ScheduledFuture<?> beating;
 
   private Checkpoint(Path directory, String owner, long number) {
     this.directory = directory;
     this.owner = owner;
+    unsynced = new Unsynced(directory);
     beat = directory.resolve("owner." + number + ".beat");
   }
 

@@ -3,12 +3,14 @@ package org.duolog.kernel;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -23,8 +25,12 @@ import java.util.concurrent.Future;
  * sync for each would cost more than the rest of the commit; together, from several threads, they
  * share the journal of the file system.
  *
- * <p>Invariant: a path leaves the set before its sync begins, and comes back when that fails. So
- * nothing that is written meanwhile is taken for durable. Threads: any.
+ * <p>Invariant: a path leaves the set before its sync begins, and comes back where it could not be opened. So
+ * nothing that is written meanwhile is taken for durable.
+ *
+ * <p>A sync that fails is not tried again, by whichever query of this JVM: after it the page cache may call clean what
+ * never reached the disk, and another one would tell that it has. Nothing of that checkpoint is durable from there on.
+ * Threads: any.
  */
 final class Unsynced {
   private static final int THREADS = 4;
@@ -37,10 +43,18 @@ final class Unsynced {
             return thread;
           });
 
+  /** What was said of checkpoints whose syncs have failed. A claim that is made anew knows no more of their disk. */
+  private static final Map<Path, String> FAILED = new ConcurrentHashMap<>();
+
+  private final Path checkpoint;
   private final Set<Path> paths = ConcurrentHashMap.newKeySet();
 
   /** Those whose paths have left the set: where a sync was stopped or failed, the next one waits for them. */
   private final Set<Future<?>> running = ConcurrentHashMap.newKeySet();
+
+  Unsynced(Path checkpoint) {
+    this.checkpoint = checkpoint;
+  }
 
   /** What is behind an URL is durable as it is closed. */
   void add(Path path) {
@@ -56,6 +70,7 @@ final class Unsynced {
 
   /** Syncs all that was added; nothing of it is in the set any more where this returns. */
   void sync() throws IOException {
+    ensureNoneFailed();
     for (Path path : paths) {
       running.add(SYNCS.submit(() -> syncOne(path)));
     }
@@ -75,12 +90,22 @@ final class Unsynced {
     }
   }
 
+  private void ensureNoneFailed() throws NotSyncedException {
+    String failed = FAILED.get(checkpoint);
+    if (failed != null) {
+      throw new NotSyncedException(failed);
+    }
+  }
+
   private void syncOne(Path path) {
     if (!paths.remove(path)) {
       return;
     }
     try {
       sync(path);
+    } catch (NotSyncedException failed) {
+      FAILED.putIfAbsent(checkpoint, failed.getMessage());
+      throw new UncheckedIOException(failed);
     } catch (IOException failed) {
       paths.add(path);
       throw new UncheckedIOException(new LocalFiles.NotWrittenException(path, failed));
@@ -104,12 +129,34 @@ final class Unsynced {
   /** Makes the content of a file, or the names in a directory, durable. */
   static void sync(Path path) throws IOException {
     try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
-      channel.force(true);
+      force(channel, path);
     } catch (NoSuchFileException deleted) {
       // Nothing is left of it that could be lost.
       if (Files.exists(path)) {
         throw deleted;
       }
+    }
+  }
+
+  private static void force(FileChannel channel, Path path) throws IOException {
+    try {
+      Points.at("checkpoint.sync");
+      channel.force(true);
+    } catch (ClosedByInterruptException stopped) {
+      throw stopped;
+    } catch (IOException | UncheckedIOException e) {
+      String why = e.getCause() == null ? e.getMessage() : e.getCause().getMessage();
+      throw new NotSyncedException("cannot sync " + path + ": " + why);
+    }
+  }
+
+  /** The system could not bring a file to the disk, and nobody knows what of it is there. */
+  static final class NotSyncedException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    /** Without a cause, as {@link LocalFiles.NotWrittenException}. */
+    NotSyncedException(String told) {
+      super(told);
     }
   }
 }
