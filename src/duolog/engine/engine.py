@@ -52,6 +52,7 @@ from duolog.engine.stores import CommittedRows, Look, read_committed
 from duolog.engine.timestamps import with_default_extractor
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.engine.transaction_time import ensure_lookups_end_in_time
 from duolog.engine.upgrades.rebuild import take_over
 from duolog.engine.upgrades.upgrade import How, Upgrade
 from duolog.engine.upgrades.upgrading import Lowered, Upgrading
@@ -457,6 +458,7 @@ class Engine:
     def _ensure_can_run(self, plan: Plan, application_id: str, config: EngineConfig) -> None:
         # How many tasks it has is no matter here, and not known before a broker answers.
         ensure_can_run(plan, lambda: self.spec(find_levels(plan, 1), application_id), config)
+        ensure_lookups_end_in_time(plan, config)
 
     def _checkpoint(self, application_id: str) -> Checkpoint:
         return checkpoint_of(self.config.checkpoint_dir, application_id)

@@ -19,7 +19,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from duolog.core.units import MINUTE_MS
 from duolog.engine.changelogs import ENTRY_BYTES_MAX, commit_topic
 from duolog.engine.checkpoint import Checkpoint, Json
 from duolog.engine.client_defaults import CONSUMER, PRODUCER, RECORD_BATCH_BYTES_MAX
@@ -36,16 +35,13 @@ from duolog.engine.session import Session
 from duolog.engine.settings import EngineConfig
 from duolog.engine.starts import as_spark_reads
 from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.engine.transaction_time import transaction_timeout_ms
 from duolog.engine.transactions import Transactions
 
 Trigger = Literal["micro-batch", "available-now", "real-time"]
 
 _ORDERED: Final = "org.duolog.kernel.OrderedKafka"
 _REAL_TIME: Final = "org.duolog.kernel.RealTimeKafka"
-# How long an epoch that nobody ends may hold up readers of committed records; and how long one may take.
-_TRANSACTION_TIMEOUT_MS: Final = 2 * MINUTE_MS
-# On a cluster those of executors are committed behind the decision that they count. A broker allows no more by default.
-_TRANSACTION_TIMEOUT_OF_CLUSTERS_MS: Final = 15 * MINUTE_MS
 _LINGER_MS: Final[Mapping[Trigger, str]] = {
     "micro-batch": "100",
     "available-now": "100",
@@ -482,10 +478,7 @@ class Launcher:
         if self.checkpoint.has_changelogs:
             producer["max.request.size"] = str(ENTRY_BYTES_MAX)
         if self.config.exactly_once:
-            one_jvm = is_one_jvm(self.config.master)
-            least_ms = _TRANSACTION_TIMEOUT_MS if one_jvm else _TRANSACTION_TIMEOUT_OF_CLUSTERS_MS
-            timeout_ms = max(least_ms, 2 * self.config.epoch_ms)
-            producer["transaction.timeout.ms"] = str(timeout_ms)
+            producer["transaction.timeout.ms"] = str(transaction_timeout_ms(self.config))
         return self._kafka(producer)
 
     def _kafka(self, defaults: Mapping[str, str]) -> dict[str, str]:

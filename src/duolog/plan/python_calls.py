@@ -22,6 +22,7 @@ from duolog.plan.nodes import (
     GroupBy,
     Merge,
     Node,
+    Plan,
     Print,
     Process,
     ProcessOutput,
@@ -34,7 +35,7 @@ from duolog.plan.nodes import (
     Sink,
     Split,
 )
-from duolog.plan.python_functions import PythonFunction
+from duolog.plan.python_functions import Lookups, PythonFunction
 from duolog.plan.sql.user_functions import Routine
 
 MANY_MAX: Final = 1_000
@@ -102,6 +103,14 @@ def function_calls(levels: Levels) -> tuple[FunctionCall, ...]:
             how = "each record alone, in the task of its key"
             found.append(FunctionCall(called, node, "processor", _BESIDE, how, node.modes))
     return tuple(found)
+
+
+def lookups_of(plan: Plan) -> Iterator[tuple[Node, PythonFunction, Lookups]]:
+    """Yield the functions of a plan that look something up, each once for a node."""
+    for node in plan.nodes:
+        for call in dict.fromkeys(_within(node)):
+            if isinstance(call, PythonCall) and call.function.lookups is not None:
+                yield node, call.function, call.function.lookups
 
 
 def _told(
