@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +145,56 @@ def test_each_line_of_what_runs_is_an_object(tmp_path: Path, command: str) -> No
             objects = process.end()
 
     check(objects)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("command", ["run", pytest.param("sql", marks=pytest.mark.deep)])
+def test_a_ctrl_c_in_the_middle_of_a_call_of_the_jvm_tells_no_traceback(
+    tmp_path: Path, command: str
+) -> None:
+    """py4j logged `KeyboardInterrupt while sending command.` as an error, with its own lines of code."""
+    (tmp_path / "app.py").write_text(TOPOLOGY)
+    (tmp_path / "app.sql").write_text(SQL)
+    with EmbeddedCluster() as cluster:
+        duolog = Duolog(cluster.bootstrap_servers)
+        assert duolog("topics", "create", "numbers").returncode == 0
+        file = ("run", "app.py") if command == "run" else ("sql", "-f", "app.sql")
+        with running(tmp_path, *file, "-b", cluster.bootstrap_servers, "--data", "data") as process:
+            # Spark is made by one call, in the middle of which it listens beside py4j.
+            deadline = time.monotonic() + WAIT_S
+            while ports_of_java(process.process.pid) < 2:
+                assert time.monotonic() < deadline, process.lines
+                time.sleep(0.01)
+            objects = process.end()
+
+    check(objects)
+    assert not [one for one in objects if "Traceback" in json.dumps(one)]
+    assert not [one for one in objects if one["level"] == "ERROR"]
+    assert process.process.returncode in {0, 130}
+
+
+def ports_of_java(parent: int) -> int:
+    """Return at how many ports the JVM listens that a process has started."""
+    rows = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path("/proc/net", name).read_text().splitlines()[1:]
+    ]
+    listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+    found = 0
+    for pid in children_of(parent):
+        with suppress(OSError):  # It may end meanwhile.
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
+                open_files = Path(f"/proc/{pid}/fd").iterdir()
+                found += len(listening & {str(one.readlink()) for one in open_files})
+            found += ports_of_java(pid)
+    return found
+
+
+def children_of(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, task.read_text().split())
+    return found

@@ -9,6 +9,7 @@ the JVM says before its own log begins stays as it is. Form and application are 
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final, TypeVar
 
 import click
@@ -77,7 +78,10 @@ def speak_of(application: str) -> None:
 
 def _set_form(context: click.Context, _param: click.Parameter, form: str) -> None:
     global _handler  # noqa: PLW0603 - as above
-    if form != "json" or _handler is not None or context.resilient_parsing:
+    if context.resilient_parsing:
+        return
+    _hush_py4j()
+    if form != "json" or _handler is not None:
         return
     _handler = log_to_stderr("json")
     _handler.addFilter(_with_application)
@@ -90,3 +94,17 @@ def _with_application(record: logging.LogRecord) -> bool:
     if _application and not hasattr(record, "application"):
         record.application = _application
     return True
+
+
+def _hush_py4j() -> None:
+    """Leave out what py4j logs: a traceback as an error where Ctrl-C comes in the middle of a call, or where the JVM has gone.
+
+    Whoever has called says what is the matter; these lines, of whichever form, would have somebody look for more.
+    """
+    # It logs by itself, and part of it by the root.
+    logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
