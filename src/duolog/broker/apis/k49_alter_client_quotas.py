@@ -17,7 +17,7 @@ from duolog.broker.configs.client_quotas import SUBJECT, Entity, entity_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
-from duolog.broker.requests.many_items import change_each
+from duolog.broker.requests.many_items import Steps, change_each, run_steps
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
@@ -32,17 +32,27 @@ class _Asked(NamedTuple):
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    asked = [
-        _Asked(
+    run_steps(context, _steps(request, context))
+
+
+def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
+    times: Counter[Entity] = Counter()
+    found: dict[Entity, _Asked] = {}
+    for entry in request.entries:
+        item = _Asked(
             entity_of((part.entity_type, part.entity_name) for part in entry.entity),
             tuple((op.key, None if op.remove else op.value) for op in entry.ops),
         )
-        for entry in request.entries
-    ]
-    times = Counter(item.entity for item in asked)
-    # An entity that is named twice has one answer, as in Kafka.
-    items = list({item.entity: item for item in asked}.values())
+        times[item.entity] += 1
+        # An entity that is named twice has one answer, as in Kafka.
+        found[item.entity] = item
+        yield None
+    _change(context, list(found.values()), times, validate_only=request.validate_only)
 
+
+def _change(
+    context: RequestContext, items: list[_Asked], times: Counter[Entity], *, validate_only: bool
+) -> None:
     def prepare(item: _Asked) -> Change | None:
         operations = dict(item.operations)
         if times[item.entity] > 1 or len(operations) < len(item.operations):
@@ -51,7 +61,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
                 code=ErrorCode.INVALID_REQUEST,
             )
         change = context.broker.quotas.changing(item.entity, operations)
-        return None if request.validate_only else change
+        return None if validate_only else change
 
     def done(item: _Asked, error: Exception | None) -> dict[str, Any]:
         code, message = (ErrorCode.NONE, None) if error is None else kafka_code(error)

@@ -264,6 +264,21 @@ def test_a_batch_that_lies_about_its_times_does_not_hold_the_loop(harness: Harne
     assert longest < HOLD_S
 
 
+def test_quotas_of_very_many_entities_do_not_hold_the_loop(harness: Harness) -> None:
+    """The request was made ready in one piece: 50 ms, and 21 for a tenth of it on a slow machine."""
+    row = {"entity": [{"entity_type": "user", "entity_name": "u"}],
+           "ops": [{"key": "producer_byte_rate", "value": 1.0, "remove": False}]}  # fmt: skip
+    fields = {"entries": [row] * KNOWN, "validate_only": True}
+    client = harness.client()
+    client.ask(49, 1, **fields | {"entries": [row]})  # Loads the schema.
+
+    hold = hold_of(harness, client, 49, 1, **fields)
+
+    (answered,) = client.receive().entries
+    assert "twice" in answered.error_message
+    assert hold < HOLD_S
+
+
 def test_a_list_of_very_many_transactional_ids_does_not_hold_the_loop(harness: Harness) -> None:
     coordinate(harness)
     coordinator = harness.broker.transactions._coordinator  # noqa: SLF001
