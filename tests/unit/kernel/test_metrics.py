@@ -1,6 +1,8 @@
 """What nodes and tasks count, whatever the settings."""
 
 import json
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.spark
 
 NAME = "counted"
 MINUTE = 60_000
+WAIT_S = 30
 
 
 @pytest.fixture
@@ -127,3 +130,26 @@ def test_a_record_that_fails_counts_where_it_failed(kernel: Any, open_driver: Op
     assert found["filter-2"] == (2, 1, {"error": 1})
     assert found["sink-3"] == (1, 1, {})
     assert counted(kernel)["skipped"] == {"deserialization": 1, "processing": 1}
+
+
+def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
+    spark: SparkSession, kernel: Any, tmp_path: Path
+) -> None:
+    """Spark tells of epochs beside the query: the next start of the application had what the one before had done."""
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
+    writer = rate.writeStream.format("noop").queryName(NAME)
+    query = writer.option("checkpointLocation", str(tmp_path)).start()
+    try:
+        deadline = time.monotonic() + WAIT_S
+        while not counted(kernel)["epochs"]["count"]:
+            assert time.monotonic() < deadline, query.lastProgress
+            time.sleep(0.05)
+    finally:
+        query.stop()
+    told = query._jsq.lastProgress()  # noqa: SLF001 - Java's
+    of_spark: Any = spark.sparkContext._jvm.org.apache.spark.sql.streaming  # type: ignore[union-attr]  # noqa: SLF001
+
+    kernel.Metrics.reset(NAME)
+    kernel.Epochs().onQueryProgress(of_spark.StreamingQueryListener.QueryProgressEvent(told))
+
+    assert counted(kernel)["epochs"]["count"] == 0

@@ -6,7 +6,9 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.streaming.StateOperatorProgress;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
@@ -24,8 +26,16 @@ public final class Epochs extends StreamingQueryListener {
   private static final String ALL_OF_IT = "triggerExecution";
   private static final Map<String, OfQuery> BY_APPLICATION = new ConcurrentHashMap<>();
 
+  /** Spark's queries of an application since it was started: what is told of one before counts no more. */
+  private static final Map<String, Set<UUID>> RUNS = new ConcurrentHashMap<>();
+
+  /** Called before the query begins; all else is told later, some of it when the next one of the name runs. */
   @Override
-  public void onQueryStarted(QueryStartedEvent event) {}
+  public void onQueryStarted(QueryStartedEvent event) {
+    if (event.name() != null) {
+      RUNS.computeIfAbsent(event.name(), unused -> ConcurrentHashMap.newKeySet()).add(event.runId());
+    }
+  }
 
   @Override
   public void onQueryTerminated(QueryTerminatedEvent event) {}
@@ -34,7 +44,9 @@ public final class Epochs extends StreamingQueryListener {
   public void onQueryProgress(QueryProgressEvent event) {
     StreamingQueryProgress progress = event.progress();
     // Where there was nothing to do Spark tells of it now and then; no epoch has ended.
-    if (progress.name() != null && progress.durationMs().containsKey("addBatch")) {
+    if (progress.name() != null
+        && progress.durationMs().containsKey("addBatch")
+        && RUNS.getOrDefault(progress.name(), Set.of()).contains(progress.runId())) {
       BY_APPLICATION.computeIfAbsent(progress.name(), unused -> new OfQuery()).add(progress);
     }
   }
@@ -50,6 +62,7 @@ public final class Epochs extends StreamingQueryListener {
   }
 
   static void forget(String applicationId) {
+    RUNS.remove(applicationId);
     BY_APPLICATION.remove(applicationId);
   }
 
