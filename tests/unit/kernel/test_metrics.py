@@ -14,6 +14,7 @@ from duolog.engine.metrics import TaskMetrics, read_sources, read_tasks
 from duolog.plan.levels import find_levels
 from unit.kernel.conftest import OpenDriver
 from unit.kernel.driver import In, kernel_package
+from unit.kernel.java_program import run_java
 from unit.kernel.specs import Spec
 
 pytestmark = pytest.mark.spark
@@ -153,3 +154,11 @@ def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
     kernel.Epochs().onQueryProgress(of_spark.StreamingQueryListener.QueryProgressEvent(told))
 
     assert counted(kernel)["epochs"]["count"] == 0
+
+
+def test_an_executor_tells_with_the_end_of_a_task_and_forgets_runs_that_are_over() -> None:
+    """It told once a second, and of each start of an application that it had ever worked for, as long as it lived."""
+    told, known = run_java("CountsOfAnExecutor")
+
+    assert told == "a#2,b#1"
+    assert known == "a#2,b#1"

@@ -145,17 +145,29 @@ public final class Metrics {
     return all;
   }
 
-  /** An executor has told what it has counted so far; of a run that is over nobody wants to know. */
-  static void take(String executor, String run, String counted) {
-    String application = run.substring(0, run.indexOf(BEFORE_RUN));
-    if (run.equals(RUNS.get(application))) {
+  /** An executor has told what it has counted so far; of a run that is over nobody wants to know, which is the answer. */
+  static boolean take(String executor, String run, String counted) {
+    boolean isWanted = run.equals(RUNS.get(applicationOf(run)));
+    if (isWanted) {
       OF_EXECUTORS.computeIfAbsent(run, unused -> new ConcurrentHashMap<>()).put(executor, counted);
     }
+    return isWanted;
+  }
+
+  /** Whether this JVM has counted in another run of the application too: it is not told when one is over. */
+  static boolean mayBeOver(String run) {
+    String application = applicationOf(run);
+    return BY_RUN.keySet().stream().filter(one -> applicationOf(one).equals(application)).count() > 1;
+  }
+
+  private static String applicationOf(String run) {
+    return run.substring(0, run.indexOf(BEFORE_RUN));
   }
 
   /** This run is over, in this JVM at least. */
   static void forget(String run) {
     BY_RUN.remove(run);
+    StoreSizes.forget(run);
   }
 
   private Map<String, Object> toJson() {

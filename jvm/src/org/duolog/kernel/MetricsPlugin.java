@@ -16,7 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings what executors of other JVMs have counted to the driver: each second what has changed, and the last at their end.
+ * Brings what executors of other JVMs have counted to the driver: each second, and as a task ends, what has changed; and
+ * the last at their end.
  * So does it with what functions in Python print there, which nobody would see.
  *
  * <p>Accumulators come with the end of a task, which in real time is that of an epoch: a minute. In a JVM that is driver
@@ -51,7 +52,7 @@ public final class MetricsPlugin implements SparkPlugin {
     @Override
     public Object receive(Object message) {
       if (message instanceof Report report) {
-        Metrics.take(report.executor(), report.run(), report.counted());
+        return Metrics.take(report.executor(), report.run(), report.counted());
       } else if (message instanceof PythonOutput.Printed printed) {
         PythonOutput.add(printed);
       }
@@ -81,6 +82,14 @@ public final class MetricsPlugin implements SparkPlugin {
       thread.scheduleWithFixedDelay(this::tell, PERIOD_MS, PERIOD_MS, TimeUnit.MILLISECONDS);
     }
 
+    /** Ahead of what Spark tells of its end: whoever sees that a micro-batch is done finds its counts too. */
+    @Override
+    public void onTaskSucceeded() {
+      if (thread != null) {
+        tell();
+      }
+    }
+
     @Override
     public void shutdown() {
       if (thread != null) {
@@ -102,12 +111,18 @@ public final class MetricsPlugin implements SparkPlugin {
       }
       try {
         for (Map.Entry<String, String> one : Metrics.ofThisJvm().entrySet()) {
-          if (!one.getValue().equals(told.get(one.getKey()))) {
-            context.send(new Report(context.executorID(), one.getKey(), one.getValue()));
-            told.put(one.getKey(), one.getValue());
+          Report report = new Report(context.executorID(), one.getKey(), one.getValue());
+          if (Metrics.mayBeOver(report.run())) {
+            if (Boolean.FALSE.equals(context.ask(report))) {
+              Metrics.forget(report.run());
+              told.remove(report.run());
+            }
+          } else if (!report.counted().equals(told.get(report.run()))) {
+            context.send(report);
+            told.put(report.run(), report.counted());
           }
         }
-      } catch (IOException | RuntimeException e) {
+      } catch (Exception e) { // Asking may end with whatever the driver has thrown.
         LOGGER.debug("cannot tell the driver what was counted", e);
       }
     }

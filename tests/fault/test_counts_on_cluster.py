@@ -1,0 +1,59 @@
+"""What executors of a cluster have counted is there when a micro-batch is done."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(400)]
+
+ROUNDS = 6
+PROGRAM = f"""
+import json
+from pathlib import Path
+
+from duolog import Application, Topology
+from duolog.testing import Client, EmbeddedCluster, SparkCluster
+
+with EmbeddedCluster(Path("broker")) as broker, SparkCluster(Path("spark"), cores=4) as spark:
+    client = Client(broker.bootstrap_servers)
+    client.create_topic("numbers", partitions=2)
+    topology = Topology("counted")
+    numbers = topology.stream("numbers", key="id STRING", value="n BIGINT")
+    numbers.group_by_key().count("n").to("out")
+    application = Application(
+        topology,
+        bootstrap_servers=broker.bootstrap_servers,
+        data_dir=Path("data"),
+        mode="micro-batch",
+        settings={{"master": spark.master, "spark.executor.memory": "600m"}},
+    )
+    found = []
+    with application:
+        query = application.start()
+        for n in range({ROUNDS}):
+            client.produce("numbers", f"k{{n}}", "no JSON")
+            client.produce("numbers", f"k{{n}}", json.dumps({{"n": n}}))
+            assert query.wait_until_caught_up(240)
+            counted = query.counters()
+            found.append([sum(one.count for one in query.skipped()), counted.records_out])
+    print(json.dumps(found))
+"""
+
+
+def test_what_was_skipped_is_known_as_soon_as_all_is_read(tmp_path: Path) -> None:
+    """Executors told of it once a second: right behind a micro-batch nothing was skipped yet."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=380,
+    )
+
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == [[n, n] for n in range(1, ROUNDS + 1)]
