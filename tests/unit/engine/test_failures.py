@@ -53,6 +53,16 @@ def test_lost_records_come_with_what_to_do() -> None:
     assert "Remove the application's checkpoint" in error.hint
 
 
+def test_a_file_that_could_not_be_synced_is_for_another_process_and_not_for_another_try() -> None:
+    told = "cannot sync /data/spark/commits/7: No space left on device"
+
+    error = query_failed("flights", [Cause("NotSyncedException", told, "")])
+
+    assert error.message == f'application "flights" failed: NotSyncedException: {told}'
+    assert "See to the disk, end the process, then start again" in error.hint
+    assert not error.may_pass
+
+
 def test_a_failure_without_causes_is_still_an_error_of_ours() -> None:
     assert query_failed("q", []).message == 'application "q" failed: unknown failure'
 
