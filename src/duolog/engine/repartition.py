@@ -7,28 +7,41 @@ task that its record key has among the new ones, on the way of an upgrade (ADR 0
 micro-batch. What is a task's own (stream time, the buckets that have rows, numbers) is made of that of the tasks whose keys it gets
 (the kernel's `TasksOwn`). Where the record key of an entry is, `_forms` says for each kind of node.
 
-What has no task of a key is refused by name: stores of processors, global tables, tasks that a function has chosen; and results
-on close, of which each task has told those up to a time of its own.
+Results on close were told by each task up to a place of its own: a new one goes on at the least of these, and knows what others
+had told beyond it (`ToldBefore`).
+
+Of a store of processors the keys are those of the user's own code. One that has the columns of the record key among its own is moved by
+these, if each row lies where such a key belongs; that is looked at before anything is changed.
+
+What has no task of a key is refused by name: other stores of processors, global tables, tasks that a function has chosen.
 
 Kafka Streams has nothing like it: there, more partitions mean a reset of the application.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from duolog.engine.checkpoint import Checkpoint, Upgraded
 from duolog.engine.checkpoint_files import last_commit
 from duolog.engine.engine import Engine
 from duolog.engine.errors import NotRepartitionable
+from duolog.engine.failures import to_query_failed
 from duolog.engine.owner import release
+from duolog.engine.session import Session
+from duolog.engine.sql import spark_type, spark_types, text
 from duolog.engine.store_layouts import shape_of, subtopologies_of
 from duolog.engine.store_names import Names
 from duolog.engine.stores import operator_of
 from duolog.engine.versions import versions
 from duolog.plan.levels import find_levels
-from duolog.plan.nodes import Plan
+from duolog.plan.nodes import Plan, Process
+from duolog.plan.types import render_columns
 
 Json = dict[str, Any]
 
@@ -37,6 +50,7 @@ _WITHOUT_STORE: Final = frozenset(
         *("filter", "project", "explode", "split", "select_key", "route", "lookup", "join"),
         *("headers", "time", "to_stream", "print", "sink", "python", "idle"),
         *("announce", "subscribe", "foreign_table", "foreign_join"),
+        *("process_output", "punctuate"),
     ]
 )
 _OF_OWN: Final = {
@@ -62,9 +76,12 @@ def _forms(node: Json) -> dict[str, str]:
             plain = node.get("ttl_ms") is None and by_time == "expiring"
             return {node["store"]: "rows" if plain else by_time}
         case "window_fold" | "session_fold" | "sliding_fold":
-            if node.get("on_close"):
-                raise _refused(name, "tells results on close, each task up to a time of its own")
-            return {node["store"]: "windows"}
+            closing = bool(node.get("on_close"))
+            if closing and node.get("lost_ms") is not None:
+                raise _refused(
+                    name, "loses results where time jumps, as it does for keys that come together"
+                )
+            return {node["store"]: "closing" if closing else "windows"}
         case "suppress":
             return {node["store"]: "windows"}
         case "stream_join":
@@ -73,8 +90,8 @@ def _forms(node: Json) -> dict[str, str]:
             return found | waiting
         case "wait" | "number" | "subscriptions" | "newest":
             return {node["store"]: _OF_OWN[kind]}
-        case "process" | "process_output" | "punctuate":
-            raise _refused(name, "keeps what its own code has chosen the keys of")
+        case "process":
+            return {node["store"]: "schedules"} | dict.fromkeys(node["stores"], "processor")
         case _:
             raise _refused(name, f"keeps what nobody knows to move ({kind})")
 
@@ -88,6 +105,8 @@ class Movable:
     key_types: list[str]
     key_bytes: str
     form: str = "rows"
+    keys: Sequence[str] = ()
+    """Of a processor's store: the columns of the record key over its own key, which is JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +125,21 @@ def repartition(engine: Engine, plan: Plan, application_id: str, tasks: int) -> 
         NotRepartitionable: it has no state yet, or one that cannot be moved.
         CheckpointMismatch, CheckpointDamaged, CheckpointInUse, CheckpointNotWritable: as a start.
     """
-    with engine.claimed(application_id) as (checkpoint, session):
-        done = _repartition(engine, plan, application_id, tasks, checkpoint)
+    with engine.claimed(application_id) as claimed:
+        checkpoint, session = claimed
+        done = _repartition(engine, plan, application_id, tasks, claimed)
         release(checkpoint.directory, session.holder, session.java_pid)
         return done
 
 
 def _repartition(
-    engine: Engine, plan: Plan, application_id: str, tasks: int, checkpoint: Checkpoint
+    engine: Engine,
+    plan: Plan,
+    application_id: str,
+    tasks: int,
+    claimed: tuple[Checkpoint, Session],
 ) -> Repartitioned:
+    checkpoint, session = claimed
     pinned, (spark_dir, positions) = checkpoint.pinned_shape(), checkpoint.go_on_from()
     if pinned is None or last_commit(spark_dir) is None:
         raise NotRepartitionable(
@@ -128,12 +153,13 @@ def _repartition(
     shape = shape_of(engine.spec(old, application_id), Names.of(old))
     checkpoint.ensure_fits(application_id, shape, {})
     spec = engine.spec(new, application_id)
-    stores = movable_stores(spec)
+    stores = movable_stores(spec, plan)
     # Where another number was asked for since the last commit, the state is still of the one before.
     content = checkpoint.content() or {}
     is_current = spark_dir == checkpoint.spark_dir
     lies_in = int((content if is_current else content["before"])["tasks"])
     initial = initial_entries(stores, spark_dir, lies_in)
+    _ensure_keys_of_records(session, spec, initial)
     # A changelog has a partition for each task: all of them begin anew.
     going_on = Upgraded(
         versions(), checkpoint.topic_ids(), positions, initial, stores=spec["stores"]
@@ -142,8 +168,8 @@ def _repartition(
     return Repartitioned(before, tasks, [store.name for store in stores])
 
 
-def movable_stores(spec: Json) -> list[Movable]:
-    """Return the stores of a lowered plan, by name.
+def movable_stores(spec: Json, plan: Plan) -> list[Movable]:
+    """Return the stores of a plan, which was lowered to `spec`, by name.
 
     Raises:
         NotRepartitionable: one of them keeps what belongs to no task of a key.
@@ -160,6 +186,7 @@ def movable_stores(spec: Json) -> list[Movable]:
                 raise _refused(node["name"], "chooses tasks otherwise than by the key")
             choosing.setdefault(edge["subtopology"], set()).add(node["key_bytes"])
     found = {}
+    processors = {node.name: node for node in plan.nodes if isinstance(node, Process)}
     for number, node in spec["nodes"].items():
         if node["kind"] in _WITHOUT_STORE:
             continue
@@ -170,8 +197,56 @@ def movable_stores(spec: Json) -> list[Movable]:
             if len(node["key_types"]) > _KEY_COLUMNS_MAX:
                 raise _refused(node["name"], f"has more than {_KEY_COLUMNS_MAX} columns of a key")
             (key_bytes,) = choosing[place]
-            found[store] = Movable(store, place, node["key_types"], key_bytes, form)
+            if form == "closing" and node["on_close"] != key_bytes:
+                # Which task has told a row is found by the bytes that order it.
+                raise _refused(
+                    node["name"],
+                    "tells results on close in the order of other bytes than those of its key",
+                )
+            if form == "processor":
+                types, keys = _record_key(processors[node["name"]], store)
+            else:
+                types, keys = node["key_types"], []
+            found[store] = Movable(store, place, types, key_bytes, form, keys)
     return [found[name] for name in sorted(found)]
+
+
+def _record_key(process: Process, name: str) -> tuple[list[str], list[str]]:
+    """Return the types of the record key, and where it is in the keys of a store that a processor sees.
+
+    Raises:
+        NotRepartitionable: it is not in them.
+    """
+    kept = next(kept for kept in process.kept if kept.name == name)
+    wanted = process.definition.input.inner_key
+    missing = [column for column in wanted if column not in kept.key]
+    if missing or not wanted:
+        raise _refused(
+            f'store "{name}" of {process.name}',
+            f"has keys of {render_columns(kept.key)}, among which the record's ({render_columns(wanted)}) is not",
+        )
+    named = ", ".join(f"c{at} {spark_type(column.type)}" for at, column in enumerate(kept.key))
+    places = [kept.key.index(column) for column in wanted]
+    return spark_types(wanted), [f"duolog_from_json(k0, {text(named)}).c{at}" for at in places]
+
+
+def _ensure_keys_of_records(session: Session, spec: Json, initial: Sequence[Json]) -> None:
+    """Raise NotRepartitionable where a processor's store has rows of other keys than those of the records in their task."""
+    if not any(of["form"] == "processor" for of in initial):
+        return
+    spark = session.spark_with(spec["shuffle_partitions"])
+    java: Any = spark._jsparkSession  # noqa: SLF001 - PySpark has no public way to Java
+    kept = json.dumps({"stores": list(initial)})
+    try:
+        found = list(session.kernel("ProcessorKeys").misplaced(java, json.dumps(spec), kept))
+    except (Py4JError, PySparkException) as error:
+        raise to_query_failed(error, spec["application_id"], session.log_path) from error
+    for name in found:
+        store, _, key = str(name).partition(" ")
+        raise _refused(
+            f'store "{store}"',
+            f"has a row of key {key} that is in another task than records of that key",
+        )
 
 
 def initial_entries(stores: Sequence[Movable], spark_dir: Path, tasks_before: int) -> list[Json]:
@@ -187,6 +262,7 @@ def initial_entries(stores: Sequence[Movable], spark_dir: Path, tasks_before: in
             "becomes": store.name,
             "subtopology": store.subtopology,
             "key_types": store.key_types,
+            "keys": list(store.keys),
             "key_bytes": store.key_bytes,
             "form": store.form,
             "tasks_before": tasks_before,

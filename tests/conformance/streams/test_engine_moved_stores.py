@@ -22,7 +22,7 @@ from duolog.testing import EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep, pytest.mark.timeout(900)]
 
-OTHERS: Final = ("unmatched", "brief", "waited")
+OTHERS: Final = ("unmatched", "brief", "waited", "told", "told-sessions", "told-both")
 STREAMS: Final = ("joined", "versioned", *OTHERS)
 """Topics all of whose records count; of the others the last one of each key does."""
 _BEGIN_MS: Final = 1_600_000_000_000
@@ -67,6 +67,11 @@ class Moved(Bench):
         windowed.windowed_by(sliding("4 seconds", grace="1 minute")).count().to(of("sliding"))
         closing = windowed.windowed_by(tumbling("10 seconds", grace="5 seconds")).count()
         closing.suppress(until="window close").to(of("closed"))
+        told = windowed.windowed_by(tumbling("10 seconds", grace="5 seconds"), emit="on close")
+        told.count().to(of("told"))
+        told.aggregate(c=count()).join(told.aggregate(t=sum_("n"))).to(of("told-both"))
+        sessions = windowed.windowed_by(session("3 seconds", grace="5 seconds"), emit="on close")
+        sessions.count().to(of("told-sessions"))
         rows.group_by("a").aggregate(t=sum_("n")).suppress("5 seconds").to(of("late"))
         one.join(two, within="5 s", grace="20 s", prefix="r_").to(of("joined"))
         one.outer_join(two, within="5 s", grace="20 s", prefix="r_").to(of("unmatched"))

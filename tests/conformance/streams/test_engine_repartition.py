@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
-from duolog import Topology, tumbling
+from duolog import Topology
 from duolog.engine.errors import NotRepartitionable
 from duolog.runtime.application import Application, Mode
 from duolog.testing import Client, EmbeddedCluster
@@ -110,9 +110,9 @@ def test_a_state_that_belongs_to_no_task_of_a_key_is_refused_and_kept(
     client.create_topic("visits", partitions=2)
     client.produce("visits", "ann", '{"n": 1}')
     windowed = Topology("windowed")
-    visits = windowed.stream("visits", key="k STRING", value="n BIGINT").group_by_key()
-    of_minutes = tumbling("1 minute", grace="0 s")
-    visits.windowed_by(of_minutes, emit="on close").count("n").to("by-minute")
+    visits = windowed.stream("visits", key="k STRING", value="n BIGINT")
+    everyone = windowed.global_table("everyone", key="id STRING", value="m BIGINT")
+    visits.join(everyone, on="k").to("visited")
     with Application(
         windowed, bootstrap_servers=cluster.bootstrap_servers, data_dir=tmp_path
     ) as application:
@@ -121,7 +121,7 @@ def test_a_state_that_belongs_to_no_task_of_a_key_is_refused_and_kept(
         pin = tmp_path / "checkpoints" / "windowed" / "application.json"
         before = pin.read_text()
 
-        with pytest.raises(NotRepartitionable, match=r"aggregate-3 tells results on close"):
+        with pytest.raises(NotRepartitionable, match=r"chooses tasks otherwise than by the key"):
             application.repartition(4)
 
         assert pin.read_text() == before

@@ -1,11 +1,12 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from duolog import Processor, Record, Topology, collect_list, key_value_store, session, tumbling
 from duolog.engine.errors import NotRepartitionable
 from duolog.engine.lower import lower
-from duolog.engine.repartition import movable_stores
+from duolog.engine.repartition import Movable, movable_stores
 from duolog.plan.levels import find_levels
 from fault.journeys import topology as journeys
 
@@ -16,8 +17,12 @@ def spec_of(topology: Topology, tasks: int = 4) -> dict[str, object]:
     return lower(find_levels(topology.build(), tasks), topology.name, cache_bytes_max=0)
 
 
+def movable(topology: Topology) -> list[Movable]:
+    return movable_stores(spec_of(topology), topology.build())
+
+
 def test_tables_and_aggregates_are_moved_by_the_bytes_that_chose_their_task() -> None:
-    stores = movable_stores(spec_of(journeys("")))
+    stores = movable(journeys(""))
 
     assert [(store.name, store.key_bytes, store.key_types) for store in stores] == [
         (name, "CAST(k0 AS BINARY)", ["STRING"])
@@ -38,6 +43,12 @@ def windows(topology: Topology) -> None:
     ).to("out")
     visits.windowed_by(session("1 minute")).count("n").to("sessions")
     visits.aggregate(all=collect_list("n")).to("lists")
+
+
+def on_close(topology: Topology) -> None:
+    visits = topology.stream("visits", key=KEY, value=VALUE)
+    for windows in (tumbling("1 minute", grace="0 s"), session("1 minute", grace="0 s")):
+        visits.group_by_key().windowed_by(windows, emit="on close").count("n").to("out")
 
 
 def joins(topology: Topology) -> None:
@@ -61,6 +72,7 @@ def foreign_key(topology: Topology) -> None:
     ("build", "forms"),
     [
         (windows, ["rows", "windows", "windows", "windows"]),
+        (on_close, ["closing", "closing"]),
         (joins, ["lists", "lists", "unmatched", "versions", "waiting"]),
         (foreign_key, ["expiring", "numbers", "rows", "rows", "rows", "rows", "subscriptions"]),
     ],
@@ -71,24 +83,41 @@ def test_each_kind_of_store_says_where_the_keys_of_its_entries_are(
     topology = Topology("t")
     build(topology)
 
-    stores = movable_stores(spec_of(topology))
+    stores = movable(topology)
 
     assert sorted(store.form for store in stores) == forms
-
-
-def on_close(topology: Topology) -> None:
-    visits = topology.stream("visits", key=KEY, value=VALUE).group_by_key()
-    visits.windowed_by(tumbling("1 minute", grace="0 s"), emit="on close").count("n").to("out")
 
 
 class Counting(Processor):
     def process(self, record: Record) -> None: ...
 
 
-def processor(topology: Topology) -> None:
-    visits = topology.stream("visits", key=KEY, value=VALUE)
-    store = key_value_store("seen", key="k STRING", value="n BIGINT")
-    visits.process(Counting, stores=[store], key=KEY, value="n BIGINT").to("out")
+def of_processor(*keys: str) -> Callable[[Topology], None]:
+    """Return what builds a processor with stores that have these keys."""
+
+    def build(topology: Topology) -> None:
+        visits = topology.stream("visits", key=KEY, value=VALUE)
+        stores = [key_value_store(f"seen-{key}", key=key, value="n BIGINT") for key in keys]
+        visits.process(Counting, stores=stores, key=KEY, value="n BIGINT", name="counting").to(
+            "out"
+        )
+
+    return build
+
+
+def test_the_key_of_a_record_is_found_among_the_columns_of_a_key_that_a_processor_has_chosen() -> (
+    None
+):
+    topology = Topology("t")
+    of_processor(KEY, "day DATE, k STRING")(topology)
+
+    stores = {store.name: store for store in movable(topology)}
+
+    named = "'c0 DATE, c1 STRING'"
+    assert stores["seen-k STRING"].keys == ["duolog_from_json(k0, 'c0 STRING').c0"]
+    assert stores["seen-day DATE, k STRING"].keys == [f"duolog_from_json(k0, {named}).c1"]
+    assert stores["seen-day DATE, k STRING"].key_types == ["STRING"]
+    assert stores["counting-schedules"].form == "schedules"
 
 
 def everywhere(topology: Topology) -> None:
@@ -100,8 +129,11 @@ def everywhere(topology: Topology) -> None:
 @pytest.mark.parametrize(
     ("build", "why"),
     [
-        (on_close, "aggregate-3 tells results on close, each task up to a time of its own"),
-        (processor, "keeps what its own code has chosen the keys of"),
+        (
+            of_processor(KEY, "other STRING"),
+            r"has keys of other STRING, among which .* \(k STRING\) is not",
+        ),
+        (of_processor("k BIGINT"), r"has keys of k BIGINT, among which .* \(k STRING\) is not"),
         (everywhere, "chooses tasks otherwise than by the key"),
     ],
 )
@@ -112,4 +144,24 @@ def test_what_belongs_to_no_task_of_a_key_is_refused_by_name(
     build(topology)
 
     with pytest.raises(NotRepartitionable, match=f"{why}, so its state cannot be given"):
-        movable_stores(spec_of(topology))
+        movable(topology)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"lost_ms": 1000}, "loses results where time jumps"),
+        ({"on_close": "CAST(k0 AS STRING)"}, "in the order of other bytes than those of its key"),
+    ],
+)
+def test_results_on_close_that_may_get_lost_or_have_another_order_are_refused(
+    changed: dict[str, object], why: str
+) -> None:
+    topology = Topology("t")
+    on_close(topology)
+    spec: dict[str, Any] = spec_of(topology)
+    folds = [node for node in spec["nodes"].values() if node["kind"] == "window_fold"]
+    folds[0] |= changed
+
+    with pytest.raises(NotRepartitionable, match=f"aggregate-3 .*{why}"):
+        movable_stores(spec, topology.build())

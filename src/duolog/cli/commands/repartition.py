@@ -23,7 +23,7 @@ def repartition(*, path: Path, tasks: int, data_dir: Path | None) -> None:
 
     The first start fixes the number: a key's state lies with its task. At the next start each row goes to the task that its key
     has then, and all goes on where it stopped. What belongs to no task of a key is refused, and nothing
-    is changed: stores of processors, results on close, global tables, tasks that a function chooses.
+    is changed: stores of processors whose keys lack the record's, global tables, tasks that a function chooses.
 
     \b
     Examples:

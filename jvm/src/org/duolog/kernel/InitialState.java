@@ -44,6 +44,7 @@ final class InitialState {
    * @param becomes its name here
    * @param subtopology that has it here
    * @param keyTypes of its keys, where the number of tasks is another one here; else empty
+   * @param keys of a processor's store: over its key as JSON, {@code k0}, the columns of the record key; else empty
    * @param keyBytes over such a key, {@code k0…}: what chooses its task, BINARY
    * @param form what lies there beside rows by key: an {@link OtherTasks.Form}
    * @param tasksBefore how many tasks it has there
@@ -56,11 +57,13 @@ final class InitialState {
       String becomes,
       int subtopology,
       List<String> keyTypes,
+      List<String> keys,
       String keyBytes,
       String form,
       int tasksBefore) {
     Kept {
       keyTypes = Spec.orEmpty(keyTypes);
+      keys = Spec.orEmpty(keys);
     }
   }
 

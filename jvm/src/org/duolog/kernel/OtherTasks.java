@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.utils.Utils;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Dataset;
@@ -35,6 +36,8 @@ final class OtherTasks {
     VERSIONS,
     /** {@link WindowRows}, and what is found by {@link WindowIndex}. */
     WINDOWS,
+    /** The same, where rows leave when their windows close, and stay behind their results ({@link Told}). */
+    CLOSING,
     /** {@link JoinRows}. */
     LISTS,
     /** {@link Unmatched}. */
@@ -44,10 +47,23 @@ final class OtherTasks {
     /** {@link SubscriptionsNode}. */
     SUBSCRIPTIONS,
     /** {@link Counter}. */
-    NUMBERS;
+    NUMBERS,
+    /** A store that processors see ({@link ProcessorStores}), whose keys have the record key ({@link ProcessorKeys}). */
+    PROCESSOR,
+    /** Stream time and schedules of a processor ({@link ProcessorTask}). */
+    SCHEDULES;
 
     boolean hasTasksOwn() {
       return this != ROWS && this != SUBSCRIPTIONS;
+    }
+
+    boolean isOfProcessor() {
+      return this == PROCESSOR || this == SCHEDULES;
+    }
+
+    /** Which entries are a task's own, in SQL. */
+    String own() {
+      return isOfProcessor() ? OF_PROCESSOR : OF_TASK;
     }
 
     static Form of(String name) {
@@ -57,6 +73,10 @@ final class OtherTasks {
 
   /** An entry with a key of one byte is a task's own; a record key has eight at least. */
   private static final String OF_TASK = "number >= 0 AND length(entry_key) = 1";
+
+  /** What processors keep of a task is in its first bucket, and nothing else is. */
+  private static final String OF_PROCESSOR =
+      "number < 0 AND (number & " + Grouping.placeOfBucket(-1) + ") = 0";
 
   private static final int CHUNK = Long.BYTES;
   private static final int PAGE = Integer.BYTES + Long.BYTES + 1;
@@ -75,14 +95,16 @@ final class OtherTasks {
       found.put(kept.becomes(), new TasksOwn(kept, grouping));
       if (Form.of(kept.form()).hasTasksOwn()) {
         Dataset<Row> own =
-            store.getValue().where(OF_TASK).withColumn("store", functions.lit(kept.becomes()));
+            store
+                .getValue()
+                .where(Form.of(kept.form()).own())
+                .withColumn("store", functions.lit(kept.becomes()));
         all = all == null ? own : all.union(own);
       }
     }
     if (all != null) {
       for (Row row : all.collectAsList()) {
-        byte part = row.<byte[]>getAs(1)[0];
-        found.get(row.getString(3)).add(row.getLong(0), part, row.getAs(2));
+        found.get(row.getString(3)).add(row.getLong(0), row.getAs(1), row.getAs(2));
       }
     }
     return found;
@@ -97,7 +119,7 @@ final class OtherTasks {
       SparkSession spark) {
     Dataset<InitialEntry> moved =
         entries
-            .where("NOT (" + OF_TASK + ")")
+            .where("NOT (" + Form.of(kept.form()).own() + ")")
             .mapPartitions(new ToTaskOfKey(grouping, binding, kept), InitialState.ENTRY);
     if (own.counts()) {
       moved.mapPartitions(new Count(), InitialState.ENTRY).collectAsList().forEach(own::count);
@@ -117,12 +139,12 @@ final class OtherTasks {
       };
     }
     return switch (form) {
-      case EXPIRING, WINDOWS, SUBSCRIPTIONS -> key;
+      case EXPIRING, WINDOWS, CLOSING, SUBSCRIPTIONS -> key;
       case LISTS -> Arrays.copyOf(key, key.length - CHUNK);
       case UNMATCHED -> Arrays.copyOf(key, key.length - Long.BYTES - CHUNK);
       case VERSIONS -> row(key, 2).getBinary(0);
       case WAITING -> StoredRow.row(value, PARTS_OF_WAITING).getBinary(KEY_OF_WAITING);
-      case ROWS, NUMBERS -> throw new IllegalStateException("a store of " + form + " has buckets");
+      case ROWS, NUMBERS, PROCESSOR, SCHEDULES -> throw new IllegalStateException("a store of " + form + " has buckets");
     };
   }
 
@@ -137,7 +159,8 @@ final class OtherTasks {
     return number * tasksBefore + taskBefore;
   }
 
-  private static final class ToTaskOfKey implements MapPartitionsFunction<Row, InitialEntry> {
+  /** Moves entries. Threads: one at a time between open and close. */
+  static final class ToTaskOfKey implements MapPartitionsFunction<Row, InitialEntry> {
     private static final long serialVersionUID = 1L;
 
     private final Grouping grouping;
@@ -147,6 +170,8 @@ final class OtherTasks {
     private final int tasksBefore;
     private final Form form;
     private final String store;
+    private final ProcessorKeys ofProcessor;
+    private transient Operands operands;
 
     ToTaskOfKey(Grouping grouping, Binding binding, InitialState.Kept kept) {
       StructType key = Binder.withTs(Binder.with(new StructType(), "k", kept.keyTypes()));
@@ -159,14 +184,44 @@ final class OtherTasks {
       this.tasksBefore = kept.tasksBefore();
       this.form = Form.of(kept.form());
       this.store = kept.becomes();
+      this.ofProcessor = form == Form.PROCESSOR ? new ProcessorKeys(binding, kept) : null;
+    }
+
+    void open(int partition) {
+      keyBytes.open(partition);
+      operands = new Operands(keyColumns, 0, 0);
+      if (ofProcessor != null) {
+        ofProcessor.open(partition);
+      }
+    }
+
+    void close() {
+      keyBytes.close();
+      if (ofProcessor != null) {
+        ofProcessor.close();
+      }
+    }
+
+    /** The bytes that choose the task of an entry. */
+    byte[] keyBytes(long number, byte[] key, byte[] value) {
+      UnsafeRow of =
+          ofProcessor == null
+              ? row(recordKey(form, number < 0, key, value), keyColumns)
+              : ofProcessor.of(key);
+      return keyBytes.bytes(operands.of(of, null, null, 0));
+    }
+
+    /** Whether an entry of these bytes lies where the tasks before have had it. */
+    boolean isInItsTask(long number, byte[] bytes) {
+      int task = Utils.toPositive(Utils.murmur2(bytes)) % tasksBefore;
+      return Grouping.owner(number) % tasksBefore == task;
     }
 
     @Override
     public Iterator<InitialEntry> call(Iterator<Row> entries) {
-      keyBytes.open(TaskContext.getPartitionId());
-      TaskCompletionListener closing = ended -> keyBytes.close();
+      open(TaskContext.getPartitionId());
+      TaskCompletionListener closing = ended -> close();
       TaskContext.get().addTaskCompletionListener(closing);
-      Operands operands = new Operands(keyColumns, 0, 0);
       return new Iterator<>() {
         @Override
         public boolean hasNext() {
@@ -175,17 +230,19 @@ final class OtherTasks {
 
         @Override
         public InitialEntry next() {
-          return moved(entries.next(), operands);
+          return moved(entries.next());
         }
       };
     }
 
-    private InitialEntry moved(Row entry, Operands operands) {
+    private InitialEntry moved(Row entry) {
       long number = entry.getLong(0);
       byte[] key = entry.getAs(1);
       byte[] value = entry.getAs(2);
-      UnsafeRow of = row(recordKey(form, number < 0, key, value), keyColumns);
-      byte[] bytes = keyBytes.bytes(operands.of(of, null, null, 0));
+      byte[] bytes = keyBytes(number, key, value);
+      if (ofProcessor != null && !isInItsTask(number, bytes)) {
+        throw new IllegalStateException("store " + store + " has rows whose keys are not those of records");
+      }
       long owner = grouping.of(subtopology, grouping.taskOfKey(bytes, Long.MAX_VALUE));
       // What is above a bucket's own bits is cut off there.
       long becomes = number < 0 ? grouping.bucket(owner, number) : owner;

@@ -21,6 +21,8 @@ import java.util.TreeMap;
  *   1  buckets that may have rows     all of them
  *   2  how many rows wait             counted anew     of records that wait the next number: behind all of them
  *   3  {@link IdleTime}               none is idle where one is not; the last end of a window
+ *   0  {@link Told}, behind the time     that of the task that has told least, and
+ *   4  {@link ToldBefore}                what others had told beyond it: so each row is told once
  * </pre>
  *
  * <p>Threads: one at a time.
@@ -30,10 +32,12 @@ final class TasksOwn {
   private static final byte BUCKETS = 1;
   private static final byte COUNTS = 2;
   private static final byte IDLE = 3;
+  private static final byte TOLD_BEFORE = 4;
 
   private final InitialState.Kept kept;
   private final Grouping grouping;
   private final OtherTasks.Form form;
+  private byte[] ownKey;
   private final Map<Byte, Map<Integer, byte[]>> parts = new TreeMap<>();
   private final Map<Long, long[]> counted = new HashMap<>();
 
@@ -43,7 +47,12 @@ final class TasksOwn {
     this.form = OtherTasks.Form.of(kept.form());
   }
 
-  void add(long number, byte part, byte[] value) {
+  void add(long number, byte[] key, byte[] value) {
+    byte part = key[0];
+    if (form.isOfProcessor()) {
+      ownKey = key;
+      part = TIME;
+    }
     int task = (int) (Grouping.owner(number) % kept.tasksBefore());
     parts.computeIfAbsent(part, unused -> new TreeMap<>()).put(task, value);
   }
@@ -65,22 +74,33 @@ final class TasksOwn {
     for (int task = 0; task < grouping.tasks(); task++) {
       long owner = grouping.of(kept.subtopology(), task);
       for (Map.Entry<Byte, Map<Integer, byte[]>> part : parts.entrySet()) {
-        Collection<byte[]> before = of(task, part.getValue());
-        if (!before.isEmpty()) {
-          byte[] value = together(part.getKey(), before, owner);
-          made.add(new InitialEntry(owner, owner, kept.becomes(), new byte[] {part.getKey()}, value));
+        Collection<byte[]> before = of(task, part.getValue()).values();
+        if (!before.isEmpty() && part.getKey() != TOLD_BEFORE) {
+          made.add(entry(owner, part.getKey(), together(part.getKey(), before, owner)));
+        }
+      }
+      if (form == OtherTasks.Form.CLOSING) {
+        ToldBefore told = toldBefore(task);
+        if (!told.isEmpty()) {
+          made.add(entry(owner, TOLD_BEFORE, told.bytes()));
         }
       }
     }
     return made;
   }
 
+  private InitialEntry entry(long owner, byte part, byte[] value) {
+    return form.isOfProcessor()
+        ? new InitialEntry(owner, grouping.bucket(owner, 0), kept.becomes(), ownKey, value)
+        : new InitialEntry(owner, owner, kept.becomes(), new byte[] {part}, value);
+  }
+
   /** Of the tasks before whose keys a task may have now. */
-  private Collection<byte[]> of(int task, Map<Integer, byte[]> before) {
+  private Map<Integer, byte[]> of(int task, Map<Integer, byte[]> before) {
     int shared = gcd(kept.tasksBefore(), grouping.tasks());
     Map<Integer, byte[]> found = new TreeMap<>(before);
     found.keySet().removeIf(other -> other % shared != task % shared);
-    return found.values();
+    return found;
   }
 
   private static int gcd(int one, int other) {
@@ -88,8 +108,11 @@ final class TasksOwn {
   }
 
   private byte[] together(byte part, Collection<byte[]> before, long owner) {
+    if (form.isOfProcessor()) {
+      return ProcessorsOwn.together(form, before);
+    }
     return switch (part) {
-      case TIME -> longs(greatest(before));
+      case TIME -> form == OtherTasks.Form.CLOSING ? closing(before) : longs(greatest(before));
       case BUCKETS -> buckets(before);
       case COUNTS -> form == OtherTasks.Form.WAITING
           ? longs((greatest(before) + 1) * kept.tasksBefore())
@@ -98,6 +121,31 @@ final class TasksOwn {
       default -> throw new IllegalStateException(
           "store " + kept.store() + " keeps of a task what nobody knows to move: " + part);
     };
+  }
+
+  /** Stream time, and how far all of them have told. */
+  private static byte[] closing(Collection<byte[]> times) {
+    long time = times.stream().mapToLong(each -> ByteBuffer.wrap(each).getLong()).max().orElseThrow();
+    Told least = Told.least(times.stream().map(TasksOwn::told).toList());
+    ByteBuffer together = ByteBuffer.allocate(Long.BYTES + least.size()).putLong(time);
+    least.write(together);
+    return together.array();
+  }
+
+  /** How far a task has told, behind its stream time. */
+  private static Told told(byte[] time) {
+    return new Told(ByteBuffer.wrap(time, Long.BYTES, time.length - Long.BYTES));
+  }
+
+  /** What some of the tasks before have told beyond the least of them. */
+  private ToldBefore toldBefore(int task) {
+    Map<Integer, Told> told = new TreeMap<>();
+    of(task, parts.getOrDefault(TIME, Map.of())).forEach((of, time) -> told.put(of, told(time)));
+    List<ToldBefore> earlier =
+        of(task, parts.getOrDefault(TOLD_BEFORE, Map.of())).values().stream()
+            .map(bytes -> new ToldBefore(ByteBuffer.wrap(bytes)))
+            .toList();
+    return ToldBefore.of(told, earlier, kept.tasksBefore(), Told.least(told.values()));
   }
 
   private long greatest(Collection<byte[]> numbers) {

@@ -1,6 +1,8 @@
 package org.duolog.kernel;
 
 import java.nio.ByteBuffer;
+import java.util.Collection;
+import java.util.Comparator;
 
 /**
  * How far the rows of a task have been told, where they stay behind their results.
@@ -34,12 +36,25 @@ final class Told {
   }
 
   /** Behind all rows whose windows end here or before it. */
-  private static DueOrder.Place until(long end) {
+  static DueOrder.Place until(long end) {
     return new DueOrder.Place(end, Long.MAX_VALUE, new byte[0]);
   }
 
   boolean has(DueOrder.Place place) {
     return place.compareTo(last) <= 0;
+  }
+
+  /** The place up to which all rows have been told. */
+  DueOrder.Place last() {
+    return last;
+  }
+
+  /** What all of these have told. */
+  static Told least(Collection<Told> all) {
+    Told least = new Told(ByteBuffer.allocate(0));
+    least.before = all.stream().mapToLong(of -> of.before).min().orElse(Long.MIN_VALUE);
+    least.last = all.stream().map(of -> of.last).min(Comparator.naturalOrder()).orElse(NOTHING);
+    return least;
   }
 
   /** The end up to which all rows were told before the running record. */

@@ -160,7 +160,7 @@ final class WindowRows implements StateRows {
       task.over = closing.letGoUntil(ts);
       task.moved = true;
     }
-    task.told.next();
+    task.next();
     if (writeThrough) {
       if (expires()) {
         expire(EXPIRED_PER_RECORD);
@@ -218,7 +218,15 @@ final class WindowRows implements StateRows {
   /** With a record cache it is found until the micro-batch ends, as in Kafka Streams. */
   @Override
   public boolean isOver(UnsafeRow key) {
-    return expires() && end(key) <= goneUntil();
+    return expires() && end(key) <= goneUntil(key);
+  }
+
+  private long goneUntil(UnsafeRow key) {
+    if (!stay() || task.toldBefore.isEmpty()) {
+      return goneUntil();
+    }
+    long before = Math.max(task.told.before(), task.toldBefore.before(orderBytes(key)));
+    return Math.min(task.over, before);
   }
 
   private long goneUntil() {
@@ -386,6 +394,10 @@ final class WindowRows implements StateRows {
     }
   }
 
+  private byte[] orderBytes(UnsafeRow key) {
+    return order.keyBytes.bytes(keyOperands.of(key, null, null, 0));
+  }
+
   private WindowTask load() {
     DueOrder due = new DueOrder(new Due(), writeThrough ? READ_PER_RECORD : Integer.MAX_VALUE);
     WindowTask loaded = new WindowTask(state, stay(), idleMs > 0, new WindowIndex(state, writeThrough), due);
@@ -393,6 +405,7 @@ final class WindowRows implements StateRows {
       loaded.over = closing.letGoUntil(loaded.streamTime);
       loaded.overAtFirst = loaded.over;
       loaded.told.openFrom(loaded.streamTime - closing.delayMs());
+      loaded.toldBefore.openFrom(loaded.streamTime - closing.delayMs());
       for (Long bucket : loaded.buckets) {
         if (lastEnd(bucket) > loaded.told.until()) {
           break;
@@ -427,8 +440,7 @@ final class WindowRows implements StateRows {
 
     @Override
     public DueOrder.Place place(UnsafeRow key) {
-      byte[] bytes = order.keyBytes.bytes(keyOperands.of(key, null, null, 0));
-      return new DueOrder.Place(end(key), order.byStart ? start(key) : 0, bytes);
+      return new DueOrder.Place(end(key), order.byStart ? start(key) : 0, orderBytes(key));
     }
 
     @Override
@@ -458,7 +470,7 @@ final class WindowRows implements StateRows {
 
     @Override
     public boolean hasLeft(DueOrder.Place place) {
-      return stay() && task.told.has(place);
+      return stay() && (task.told.has(place) || task.toldBefore.has(place));
     }
 
     @Override

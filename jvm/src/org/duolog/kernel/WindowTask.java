@@ -17,6 +17,7 @@ import org.apache.spark.sql.streaming.MapState;
  *   task, 1  ->  buckets that may have rows        8 bytes each, big-endian, ascending
  *   task, 2  ->  how many rows there are, and of how many bytes, if that is counted      8 bytes each
  *   task, 3  ->  {@link IdleTime}, where windows close when nothing comes
+ *   task, 4  ->  {@link ToldBefore}, behind {@code duolog repartition}, if rows stay
  * </pre>
  */
 final class WindowTask {
@@ -24,6 +25,7 @@ final class WindowTask {
   private static final byte[] TIME = {0};
   private static final byte[] BUCKETS = {1};
   private static final byte[] COUNTS = {2};
+  private static final byte[] TOLD_BEFORE = {4};
 
   final TreeSet<Long> buckets = new TreeSet<>();
   final WindowIndex index;
@@ -34,6 +36,9 @@ final class WindowTask {
 
   /** How far rows have left that stay. */
   final Told told;
+
+  /** How far rows had been told in other tasks. */
+  final ToldBefore toldBefore;
 
   /** Buckets whose rows have left in memory, and are not yet deleted from the state. */
   final Set<Long> emptied = new HashSet<>();
@@ -58,6 +63,7 @@ final class WindowTask {
   Iterator<UnsafeRow> expiring;
 
   private final boolean stay;
+  private boolean forgot;
 
   /** @param stay whether rows stay when they have left */
   WindowTask(
@@ -75,6 +81,7 @@ final class WindowTask {
       streamTime = time.getLong();
     }
     told = new Told(time);
+    toldBefore = new ToldBefore(read(state, TOLD_BEFORE));
     for (ByteBuffer left = read(state, BUCKETS); left.hasRemaining(); ) {
       buckets.add(left.getLong());
     }
@@ -88,6 +95,14 @@ final class WindowTask {
   private static ByteBuffer read(MapState<byte[], byte[]> state, byte[] part) {
     byte[] known = state.getValue(part);
     return ByteBuffer.wrap(known == null ? new byte[0] : known);
+  }
+
+  /** The next record is seen. */
+  void next() {
+    told.next();
+    if (!toldBefore.isEmpty()) {
+      forgot |= toldBefore.forget(told);
+    }
   }
 
   void write(MapState<byte[], byte[]> state) {
@@ -106,6 +121,10 @@ final class WindowTask {
       state.updateValue(BUCKETS, known.array());
       changed = false;
     }
+    if (forgot) {
+      writeToldBefore(state);
+      forgot = false;
+    }
     if (idle != null) {
       idle.write(state);
     }
@@ -113,6 +132,14 @@ final class WindowTask {
       ByteBuffer counts = ByteBuffer.allocate(2 * Long.BYTES);
       state.updateValue(COUNTS, counts.putLong(rows).putLong(bytes).array());
       counted = false;
+    }
+  }
+
+  private void writeToldBefore(MapState<byte[], byte[]> state) {
+    if (toldBefore.isEmpty()) {
+      state.removeKey(TOLD_BEFORE);
+    } else {
+      state.updateValue(TOLD_BEFORE, toldBefore.bytes());
     }
   }
 }

@@ -1,0 +1,134 @@
+"""Results on close go on with another number of tasks: each is told once, however far the tasks were from one another."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from conformance.streams.test_engine_restore import Bench
+from duolog import Topology, count, hopping, session, sliding, tumbling
+from duolog.engine import Engine, EngineConfig
+from duolog.engine.repartition import repartition
+from duolog.engine.settings import Mode
+from duolog.plan.nodes import Plan
+from duolog.plan.partitioner import partition_of
+from duolog.testing import EmbeddedCluster
+
+if TYPE_CHECKING:
+    from duolog.plan.windows import Windows
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+CLOSED: Final = ("tumbling", "hopping", "sessions", "sliding")
+KEYS: Final = [f"key-{number}" for number in range(12)]
+_BEGIN_MS: Final = 1_600_000_000_000
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as started:
+        yield started
+
+
+class Closing(Bench):
+    """Every kind of window on close. Its keys lie where the broker's clients put them: as its tasks do, of two."""
+
+    tasks = 2
+
+    def plan(self) -> Plan:
+        made = Topology(self.name)
+        visits = made.stream(self.of("s1"), key="k STRING", value="n BIGINT").group_by_key()
+        kinds: dict[str, Windows] = {
+            "tumbling": tumbling("10 seconds", grace="2 seconds"),
+            "hopping": hopping("20 seconds", "10 seconds", grace="2 seconds"),
+            "sessions": session("3 seconds", grace="2 seconds"),
+            "sliding": sliding("4 seconds", grace="2 seconds"),
+        }
+        for name, windows in kinds.items():
+            closing = visits.windowed_by(windows, emit="on close")
+            if name == "hopping":
+                closing = closing.materialized(retention="1 day")
+            closing.aggregate(c=count()).to(self.of(name))
+        return made.build()
+
+    def config(self) -> EngineConfig:
+        return replace(super().config(), tasks=self.tasks)
+
+    def move(self, tasks: int) -> None:
+        self.tasks = tasks
+        done = repartition(Engine(self.config()), self.plan(), self.name, tasks)
+        assert len(done.stores) == len(CLOSED)
+
+    def visit(self, keys: Sequence[str], seconds: Sequence[int]) -> None:
+        producer = Producer({"bootstrap.servers": self.cluster.bootstrap_servers})
+        for second in seconds:
+            for key in keys:
+                value, at = json.dumps({"n": second}), _BEGIN_MS + second * 1000
+                producer.produce(self.of("s1"), value, key, timestamp=at)
+        assert producer.flush(30) == 0
+
+    def told(self) -> dict[str, Any]:
+        """Return what was told, and how often."""
+        return {
+            topic: sorted((r.key or b"", r.value or b"") for r in self.client.read(self.of(topic)))
+            for topic in CLOSED
+        }
+
+
+def first_half(bench: Closing, mode: Mode) -> None:
+    """The keys of one of two tasks are a minute ahead in the end: theirs were told, and stay where they are."""
+    ahead = [key for key in KEYS if partition_of(key.encode(), bench.tasks) == 0]
+    assert 0 < len(ahead) < len(KEYS)
+    bench.visit(KEYS, [*range(5), *range(12, 30, 3)])
+    bench.visit(ahead, range(40, 44))
+    # With the last record all are told, and found until the next one.
+    bench.visit(ahead[:1], [90])
+    bench.run(mode)
+
+
+def second_half(bench: Closing, mode: Mode) -> None:
+    bench.visit(KEYS, [*range(95, 120, 4), 300])
+    bench.run(mode)
+    bench.visit(KEYS, [1000, 1100])
+    bench.run(mode)
+
+
+@pytest.mark.parametrize(
+    ("mode", "ways"),
+    [
+        pytest.param("micro-batch", (3,), id="grown"),
+        # What was told before is known behind both.
+        pytest.param("micro-batch", (5, 3), id="twice"),
+        pytest.param("micro-batch", (1,), id="into-one", marks=pytest.mark.deep),
+        pytest.param("real-time", (3,), id="real-time", marks=pytest.mark.deep),
+    ],
+)
+def test_each_result_on_close_is_told_once_by_other_tasks(
+    spark: SparkSession,
+    cluster: EmbeddedCluster,
+    tmp_path: Path,
+    mode: Mode,
+    ways: Sequence[int],
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    name = f"{mode}-{'-'.join(map(str, ways))}"
+    undisturbed, moved = (Closing(cluster, tmp_path, f"{of}-{name}") for of in ("left", "moved"))
+    for bench in (undisturbed, moved):
+        first_half(bench, mode)
+
+    for second, tasks in enumerate(ways, start=91):
+        moved.move(tasks)
+        for bench in (undisturbed, moved):
+            # A record for one of the tasks: what the others have told is still only known from before.
+            bench.visit(KEYS[:1], [second])
+            bench.run(mode)
+    for bench in (undisturbed, moved):
+        second_half(bench, mode)
+
+    assert all(undisturbed.told().values())
+    assert moved.told() == undisturbed.told()
