@@ -2,7 +2,8 @@
 
     "changelog": {"generation": 3, "since": 17, "generations": [[1, 40], [2, 17]],
                   "prefix": "", "topics": {"totals": "app-totals-changelog-2"}, "dropped": ["app-old-changelog"],
-                  "made": ["app-totals-changelog-2"]}
+                  "made": ["app-totals-changelog-2"],
+                  "restored": {"offsets": "v1…", "query": "…", "number": 17, "committed_at_ms": 1}}
 
 A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log. `since` is the commit that it
 began behind, and `generations` tells of each earlier one which commit was its last. A number is never used twice, whatever
@@ -11,6 +12,7 @@ upgrades there are and are taken back: an entry that was not committed would cou
 `topics` names the changelog of each store. One that an upgrade has begun has a number behind its name: a store that holds something
 else never writes to a topic that has entries of the one before. `dropped` are topics that nobody reads any more, once what takes their place is told to be committed.
 `made` are those that a start has made or found: where one of them is missing later, entries are lost that a new one would not have.
+`restored` is the commit that a restore came back to which found no entries: until the next one no file of Spark's tells of it.
 
 All is pure: JSON in, JSON out.
 """

@@ -6,7 +6,7 @@ CHECKPOINTS/<application id>/spark.before-restore  what a restore has put aside;
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -106,7 +106,7 @@ class LoggedCheckpoint:
         )
         commit = last_commit(told)
         if commit is None:
-            return committed
+            return replace(committed, **log.get("restored", {}))
         text = (told / "offsets" / str(commit)).read_text()
         query = read_json(told / "metadata", self.directory.name)["id"]
         at_ms = (told / "commits" / str(commit)).stat().st_mtime_ns // 1_000_000
@@ -173,16 +173,20 @@ class LoggedCheckpoint:
         kept = {name: of for name, of in content.items() if name not in OF_SPARKS}
         self.checkpoint.replace_content(kept | {"changelog": log})
 
-    def end_restore(self, offsets: str) -> None:
-        """Have the next micro-batch go on from `offsets`: the text of Spark's entry, as it was committed.
+    def end_restore(self, committed: Committed) -> None:
+        """Have the next micro-batch go on from what was `committed`: by the text of Spark's entry, as it was.
 
         The states are of the last commit of the restore, if there was anything to restore.
         """
-        commit = last_commit(self.spark_dir)
+        commit, offsets = last_commit(self.spark_dir), committed.offsets
+        assert offsets is not None, "something was committed"
         with writing(self.directory, self.directory.name):
             if commit is None:
+                content = self._content()
                 starts = as_kept(positions_in(offsets, self.checkpoint.starts()))
-                self.checkpoint.replace_content(self._content() | {"starts": starts})
+                # Nothing of Spark's tells of that commit: a start before the next one would deny it.
+                log = content["changelog"] | {"restored": _told(committed)}
+                self.checkpoint.replace_content(content | {"starts": starts, "changelog": log})
                 remove_tree(self.spark_dir)
             else:
                 # What stands there are offsets of changelogs.
@@ -200,6 +204,12 @@ class LoggedCheckpoint:
         content = self.checkpoint.content()
         assert content is not None, "nothing was fixed yet"
         return content
+
+
+def _told(committed: Committed) -> Json:
+    """Return what `Committed` has of the commit itself."""
+    of = asdict(committed)
+    return {name: of[name] for name in ("offsets", "query", "number", "committed_at_ms")}
 
 
 def _generation(number: int, generations: Generations, *, since: int) -> Json:

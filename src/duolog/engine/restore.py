@@ -81,7 +81,6 @@ def restore(launcher: Launcher, topics: TopicReader, begun: Committed, tell: Tel
     checkpoint, spec = LoggedCheckpoint(launcher.checkpoint), launcher.spec
     # Entries and what tells of them are not all in one transaction, where executors have written them.
     launcher.commit_decided()
-    assert begun.offsets is not None
     counts = dict.fromkeys(changelogs_of(spec), int(spec["tasks"]))
     within_s = ends_within_s(launcher.config)
     ensure_ended(lambda: topics.open_partitions(counts), launcher.application_id, within_s)
@@ -93,7 +92,7 @@ def restore(launcher: Launcher, topics: TopicReader, begun: Committed, tell: Tel
     if total:
         now = _run(launcher, begun, _Progress(now, _sum(begins), began_at, tell))
     launcher.take_over(begun.query, begun.number)
-    checkpoint.end_restore(begun.offsets)
+    checkpoint.end_restore(begun)
     done = Restored(
         now.application_id, now.records, total, total, time.monotonic() - began_at, done=True
     )

@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from duolog import Topology, collect_list, count, hopping, session, sliding, sum_, tumbling
+from duolog import Topology, col, collect_list, count, hopping, session, sliding, sum_, tumbling
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.settings import Mode
@@ -258,6 +258,37 @@ def test_results_go_on_as_if_the_checkpoint_had_been_there(
 
     assert disturbed.restored[-1].done
     assert disturbed.results() == undisturbed.results()
+
+
+class Passing(Bench):
+    """An application whose store gets nothing, beside results that need none."""
+
+    def plan(self) -> Plan:
+        made = Topology(self.name)
+        one = made.stream(self.of("s1"), key="k STRING", value="n BIGINT, a STRING")
+        one.to(self.of("listed"))
+        one.filter(col("n") < 0).group_by("a").aggregate(c=count()).to(self.of("counted"))
+        return made.build()
+
+
+def test_an_application_without_an_entry_goes_on_from_its_commit_however_often_it_is_lost(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    assert spark is not None, "the engine finds the session of this run"
+    bench = Passing(cluster, tmp_path, "passing")
+    bench.write(0, records=50)
+    bench.run()
+    written = len(bench.client.read(bench.of("listed")))
+
+    for _ in range(2):  # Nothing comes, so that nothing is committed in between.
+        remove_all(bench.checkpoint)
+        bench.run()
+
+    assert [of.records for of in bench.restored if of.done] == [0, 0]
+    assert len(bench.client.read(bench.of("listed"))) == written
+    bench.write(1, records=50)
+    bench.run()
+    assert len(bench.client.read(bench.of("listed"))) > written
 
 
 class Counts(Bench):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from duolog.engine.checkpoint import Checkpoint, Upgraded
+from duolog.engine.commit_topic import Committed
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.generations import BEFORE_ALL
 from duolog.engine.logged_checkpoint import LoggedCheckpoint
@@ -25,6 +26,10 @@ def commit(spark_dir: Path, number: int, offset: int) -> None:
         (spark_dir / log).mkdir(parents=True, exist_ok=True)
         (spark_dir / log / str(number)).write_text(text)
     (spark_dir / "metadata").write_text('{"id":"q"}')
+
+
+def committed_at(offset: int) -> Committed:
+    return Committed(2, BEFORE_ALL, [(1, 5)], entry(offset), 77, "before", 5)
 
 
 @pytest.fixture
@@ -66,7 +71,7 @@ def test_what_a_restore_has_written_counts_whatever_its_last_commit_is_called(
     assert content is not None
     logged.begin_restore(content, 7, [(6, 0)])
     commit(logged.spark_dir, 0, 99)
-    logged.end_restore(entry(10))
+    logged.end_restore(committed_at(10))
 
     assert logged.begin_generation().generations == [(6, 0), (7, 0)]
 
@@ -150,7 +155,7 @@ def test_a_restored_checkpoint_goes_on_from_the_offsets_that_were_committed(
     for number in range(3):
         commit(logged.spark_dir, number, 1000 + number)
     (logged.spark_dir / "sources/0").mkdir(parents=True)
-    logged.end_restore(entry(10))
+    logged.end_restore(committed_at(10))
 
     assert logged.is_whole()
     assert [path.name for path in (logged.spark_dir / "offsets").iterdir()] == ["2"]
@@ -167,9 +172,29 @@ def test_an_application_whose_stores_were_empty_begins_at_the_offsets(
     assert content is not None
     logged.begin_restore(content, 2, [(1, 5)])
 
-    logged.end_restore(entry(10))
+    logged.end_restore(committed_at(10))
 
     assert logged.checkpoint.starts() == {"t": {0: 10}}
+
+
+def test_a_restore_that_found_no_entries_is_not_forgotten_by_the_start_behind_it(
+    logged: LoggedCheckpoint,
+) -> None:
+    """It told that nothing had been committed: a loss before its first commit began anew, from the first record."""
+    content = logged.checkpoint.content()
+    assert content is not None
+    logged.begin_restore(content, 2, [(1, 5)])
+    logged.end_restore(committed_at(10))
+
+    told = [logged.begin_generation() for _ in range(2)]
+    commit(logged.spark_dir, 0, 20)
+    behind = logged.begin_generation()
+
+    assert [of.offsets for of in told] == [entry(10), entry(10)]
+    assert {(of.query, of.number, of.committed_at_ms) for of in told} == {("before", 5, 77)}
+    assert [of.generation for of in told] == [3, 4]
+    assert all((1, 5) in of.generations for of in told)
+    assert (behind.offsets, behind.query, behind.number) == (entry(20), "q", 0)
 
 
 def test_a_restore_that_was_cut_off_leaves_no_checkpoint_that_looks_whole(
