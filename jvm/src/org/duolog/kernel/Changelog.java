@@ -138,19 +138,36 @@ final class Changelog implements Serializable {
       generations.forEach(of -> lasts.put(of.get(0).intValue(), of.get(1)));
     }
 
-    /** Whether the entry with these headers was committed; one without an epoch was not. */
-    boolean has(org.apache.kafka.common.header.Headers headers) {
-      Header epoch = headers.lastHeader(EPOCH);
-      if (epoch == null) {
-        return false;
+    /** To be asked of the entries of one partition, from its begin and in their order. */
+    InOrder inOrder() {
+      return new InOrder();
+    }
+
+    /** Threads: as what it is of. */
+    final class InOrder {
+      private int latest = Integer.MIN_VALUE;
+
+      /**
+       * Whether the entry with these headers was committed; one without an epoch was not.
+       *
+       * <p>What a restore has mended is of no epoch that a commit has told of, and counts. But one that was held up may write it
+       * when others have gone on long since: then it is behind what is of a later start, and old.
+       */
+      boolean has(org.apache.kafka.common.header.Headers headers) {
+        Header epoch = headers.lastHeader(EPOCH);
+        if (epoch == null) {
+          return false;
+        }
+        ByteBuffer value = ByteBuffer.wrap(epoch.value());
+        int of = value.getInt();
+        if (of != generation) { // Entries of one come one behind the other.
+          generation = of;
+          last = lasts.get(of);
+        }
+        latest = Math.max(latest, of);
+        long at = value.getLong();
+        return last != null && at <= last && (at != Restore.BEFORE_ALL || of == latest);
       }
-      ByteBuffer value = ByteBuffer.wrap(epoch.value());
-      int of = value.getInt();
-      if (of != generation) { // Entries of one come one behind the other.
-        generation = of;
-        last = lasts.get(of);
-      }
-      return last != null && value.getLong() <= last;
     }
   }
 

@@ -55,14 +55,19 @@ final class ChangelogReader implements Serializable {
     try (Consumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings, bytes, bytes)) {
       consumer.assign(partitions);
       consumer.seekToBeginning(partitions);
+      Map<TopicPartition, Changelog.Committed.InOrder> begun = new HashMap<>();
       Map<TopicPartition, Long> ends = new HashMap<>(consumer.endOffsets(partitions));
       while (!passed(consumer, ends)) {
         ConsumerRecords<byte[], byte[]> read = consumer.poll(WAIT);
         if (read.isEmpty()) {
           consumer.endOffsets(partitions); // Fails where no broker answers; poll would wait for ever.
         }
-        for (ConsumerRecord<byte[], byte[]> entry : read) {
-          taker.take(entry, committed.has(entry.headers()));
+        for (TopicPartition partition : read.partitions()) {
+          Changelog.Committed.InOrder inOrder =
+              begun.computeIfAbsent(partition, unused -> committed.inOrder());
+          for (ConsumerRecord<byte[], byte[]> entry : read.records(partition)) {
+            taker.take(entry, inOrder.has(entry.headers()));
+          }
         }
         count(read.count());
       }

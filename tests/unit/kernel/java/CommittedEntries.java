@@ -1,0 +1,30 @@
+package org.duolog.kernel;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+
+/**
+ * Tells of the entries of a partition whether each was committed.
+ *
+ * <p>Arguments: the generations and their last epochs as {@code 1:40,2:8}, then the entries as {@code generation:epoch}.
+ */
+public final class CommittedEntries {
+  private CommittedEntries() {}
+
+  public static void main(String[] arguments) {
+    List<List<Long>> generations = new ArrayList<>();
+    for (String of : arguments[0].split(",")) {
+      generations.add(List.of(number(of, 0), number(of, 1)));
+    }
+    Changelog.Committed.InOrder entries = new Changelog.Committed(generations).inOrder();
+    for (int at = 1; at < arguments.length; at++) {
+      byte[] epoch = Changelog.epoch((int) number(arguments[at], 0), number(arguments[at], 1));
+      System.out.println(entries.has(new RecordHeaders().add(Changelog.EPOCH, epoch)));
+    }
+  }
+
+  private static long number(String of, int part) {
+    return Long.parseLong(of.split(":")[part]);
+  }
+}
