@@ -35,9 +35,8 @@ from duolog.engine.errors import (
     JvmNotStarted,
     KernelMissing,
     NotRepartitionable,
-    ResultTopicRecreated,
     SourceTopicMissing,
-    SourceTopicRecreated,
+    TopicRecreated,
 )
 from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
 from duolog.runtime.errors import BrokerUnavailable
@@ -111,8 +110,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     SerdeError: FAILED,
     ServiceInUse: CONFLICT,
     SourceTopicMissing: NOT_FOUND,
-    ResultTopicRecreated: CONFLICT,
-    SourceTopicRecreated: CONFLICT,
+    TopicRecreated: CONFLICT,
     StateMissing: NOT_FOUND,
     StatementError: USAGE,
     UnsupportedRequest: FAILED,

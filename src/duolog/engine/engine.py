@@ -50,13 +50,13 @@ from duolog.engine.store_layouts import shape_of
 from duolog.engine.store_names import Names
 from duolog.engine.stores import CommittedRows, Look, read_committed
 from duolog.engine.timestamps import with_default_extractor
-from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import EndOffsets, TopicReader
 from duolog.engine.transaction_time import ensure_lookups_end_in_time
 from duolog.engine.upgrades.rebuild import take_over
 from duolog.engine.upgrades.upgrade import How, Upgrade
 from duolog.engine.upgrades.upgrading import Lowered, Upgrading
 from duolog.engine.versions import versions
+from duolog.engine.watched_topics import watch_over
 from duolog.plan.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
 
@@ -354,8 +354,9 @@ class Engine:
         if lost is not None:
             levels = find_levels(plan, int(lost.application["tasks"]))
             shape = shape_of(self.spec(levels, application_id), Names.of(levels))
-            logged.ensure_restores(lost, shape)
-            lost = logged.fenced(lost, shape)
+            # Who asks for it by hand says that its changelogs are whole, whose they ever were.
+            logged.ensure_restores(lost, shape, from_others=restores)
+            lost = logged.fenced(lost, shape, from_others=restores)
         begun = None if lost is None else logged.put_back(lost)
         slots = slots_of(session.spark, self.config.master)
         prepared = self._prepare(plan, checkpoint, mode, slots, counts, config=config)
@@ -407,12 +408,7 @@ class Engine:
             prepared.chosen,
             prepared.partition_counts,
             ready.renewed,
-            TopicWatch(
-                checkpoint.topic_ids(),
-                self._topics.topic_ids,
-                application_id,
-                self._topics.topic_ids(topic for sink in plan.sinks for topic in sink.topics),
-            ),
+            watch_over(self._topics, launcher, plan),
             {node.name: Call.of(node, plan.places.get(node.name, "")) for node in plan.calls},
             plan.key_functions,
             lambda: has_room(

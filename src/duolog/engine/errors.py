@@ -20,8 +20,10 @@ DuologError
    ├─ NotRepartitionable     its state cannot be given to another number of tasks
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
-      ├─ ResultTopicRecreated  a topic that it writes was deleted and made anew
-      └─ SourceTopicRecreated  a topic that it reads was deleted and made anew
+      └─ TopicRecreated     a topic of its own was deleted under it
+         ├─ ChangelogLost         the changelog of a store
+         ├─ ResultTopicRecreated  one that it writes
+         └─ SourceTopicRecreated  one that it reads
 """
 
 from duolog.core.errors import ConfigError, QueryError
@@ -124,9 +126,17 @@ class QueryFailed(QueryError):
         self.misplaced = misplaced
 
 
-class ResultTopicRecreated(QueryFailed):
+class TopicRecreated(QueryFailed):
+    """A topic was deleted while a query runs that needs it."""
+
+
+class ChangelogLost(TopicRecreated):
+    """The changelog of a store was deleted under it: what is written from then on does not bring the state back."""
+
+
+class ResultTopicRecreated(TopicRecreated):
     """A topic that the topology writes was deleted under it, and came back as the broker makes topics."""
 
 
-class SourceTopicRecreated(QueryFailed):
+class SourceTopicRecreated(TopicRecreated):
     """A topic that the topology reads was deleted and made anew: its offsets mean other records."""

@@ -2,7 +2,7 @@
 
     "changelog": {"generation": 3, "since": 17, "generations": [[1, 40], [2, 17]],
                   "prefix": "", "topics": {"totals": "app-totals-changelog-2"}, "dropped": ["app-old-changelog"],
-                  "made": ["app-totals-changelog-2"],
+                  "made": ["app-totals-changelog-2"], "ids": {"app-totals-changelog-2": "…"},
                   "restored": {"offsets": "v1…", "query": "…", "number": 17, "committed_at_ms": 1}}
 
 A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log. `since` is the commit that it
@@ -12,6 +12,7 @@ upgrades there are and are taken back: an entry that was not committed would cou
 `topics` names the changelog of each store. One that an upgrade has begun has a number behind its name: a store that holds something
 else never writes to a topic that has entries of the one before. `dropped` are topics that nobody reads any more, once what takes their place is told to be committed.
 `made` are those that a start has made or found: where one of them is missing later, entries are lost that a new one would not have.
+`ids` tell them from others of the same names.
 `restored` is the commit that a restore came back to which found no entries: until the next one no file of Spark's tells of it.
 
 All is pure: JSON in, JSON out.
@@ -70,13 +71,19 @@ def with_made(log: Json, topics: Iterable[str]) -> Json:
     return log | {"made": sorted({*log.get("made", ()), *topics})}
 
 
+def with_ids(log: Json, ids: Mapping[str, str]) -> Json:
+    """Return `log` where topics have these ids."""
+    return log | ({"ids": log.get("ids", {}) | dict(ids)} if ids else {})
+
+
 def without_dropped(log: Json) -> Json:
     """Return `log` where the topics that nobody reads any more are gone."""
     dropped = set(log.get("dropped", ()))
     made = (
         {"made": [topic for topic in log["made"] if topic not in dropped]} if "made" in log else {}
     )
-    return log | {"dropped": []} | made
+    ids = {topic: of for topic, of in log.get("ids", {}).items() if topic not in dropped}
+    return log | {"dropped": []} | made | ({"ids": ids} if ids else {})
 
 
 def held_topics(log: Mapping[str, Any], topics: Iterable[str], before: Iterable[str]) -> list[str]:

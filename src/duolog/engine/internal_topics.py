@@ -1,6 +1,7 @@
 """Whether the internal topics of an application are what it can trust: there, and kept whole.
 
     missing, and it held entries     refused: a new one would have only what changes from then on
+    of another id than before        refused: so is it, unless somebody says that it was brought back whole
     not compacted alone              refused: what is older than its retention would go, whether it counts or not
 
 Looked at by each start, before it changes anything.
@@ -12,6 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from duolog.engine.errors import ChangelogMismatch
+from duolog.engine.topic_ids import LOGGED_ANEW
 
 _DELETE: Final = "delete"
 
@@ -31,6 +33,26 @@ def ensure_there(application_id: str, held: Collection[str], there: Collection[s
             f"{'them' if many else 'it'}. `duolog state reset {application_id}` begins anew from the source topics; "
             "or start it under another application id.",
         )
+
+
+def ensure_same(
+    application_id: str, known: Mapping[str, str], ids: Mapping[str, str], *, has_state: bool
+) -> None:
+    """Raise ChangelogMismatch where a changelog has another id than it was known by; one that is not told is not compared.
+
+    `has_state` says whether the checkpoint has what it lacks.
+    """
+    for topic, now in sorted(ids.items()):
+        if known.get(topic, now) != now:
+            raise ChangelogMismatch(
+                f'changelog "{topic}" of application "{application_id}" was deleted and made anew',
+                query_id=application_id,
+                detail=f"Its id is {now}; what the application has written is in {known[topic]}. State that comes back from it "
+                "would lack what is not in this one.",
+                hint=f"{LOGGED_ANEW if has_state else ''} Where somebody has brought it back whole, from a backup or to another "
+                "cluster, `duolog state restore FILE` fills the stores from it and goes on with it. "
+                f"`duolog state reset {application_id}` begins anew from the source topics.".lstrip(),
+            )
 
 
 def is_kept_by_age(policy: str) -> bool:

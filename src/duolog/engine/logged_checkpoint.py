@@ -5,7 +5,7 @@ CHECKPOINTS/<application id>/restoring           there while the stores are fill
 CHECKPOINTS/<application id>/spark.before-restore  what a restore has put aside; spark-2.before-restore behind an upgrade
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ from duolog.engine.generations import (
     InternalTopics,
     begun,
     held_topics,
+    with_ids,
     with_made,
     with_topics,
     without_dropped,
@@ -80,10 +81,14 @@ class LoggedCheckpoint:
         stores = before.get("shape", {}).get("stores", {})
         return held_topics(pinned["changelog"], topics, [names.changelog(of) for of in stores])
 
-    def note_made(self, topics: Sequence[str]) -> None:
-        """Keep in mind that these topics are there."""
+    def topic_ids(self) -> dict[str, str]:
+        """Return the ids of its changelogs, as far as a broker has told them."""
+        return dict(self._content()["changelog"].get("ids", {}))
+
+    def note_made(self, topics: Sequence[str], ids: Mapping[str, str]) -> None:
+        """Keep in mind that these topics are there, with these ids."""
         pinned = self._content()
-        log = with_made(pinned["changelog"], topics)
+        log = with_ids(with_made(pinned["changelog"], topics), ids)
         if log != pinned["changelog"]:
             self.checkpoint.replace_content(pinned | {"changelog": log})
 

@@ -23,7 +23,7 @@ from duolog.engine.ended import fence
 from duolog.engine.epochs import marker_topic
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.generations import BEFORE_ALL, InternalTopics, held_topics
-from duolog.engine.internal_topics import ensure_compacted, ensure_there
+from duolog.engine.internal_topics import ensure_compacted, ensure_same, ensure_there
 from duolog.engine.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.lowering.rows import Json
 from duolog.engine.settings import EngineConfig
@@ -101,8 +101,10 @@ class LoggedState:
                 hint="Leave the setting out to go on as before, or start it under another application id.",
             )
 
-    def ensure_restores(self, kept: Kept, shape: Json) -> None:
+    def ensure_restores(self, kept: Kept, shape: Json, *, from_others: bool = False) -> None:
         """Raise where state cannot come back to a topology of this shape. Before anything is put back: what is there stays as it is.
+
+        `from_others`: from changelogs of other ids than before, too, as somebody says that they are whole.
 
         Raises:
             CheckpointMismatch: the changelogs are those of another topology.
@@ -121,9 +123,10 @@ class LoggedState:
         log = kept.application["changelog"]
         names = InternalTopics.of(self.application_id, log)
         changelogs = [names.changelog(store) for store in kept.application["shape"]["stores"]]
-        self._ensure_whole(changelogs, held_topics(log, changelogs, ()))
+        held, known = held_topics(log, changelogs, ()), {} if from_others else log.get("ids", {})
+        self._ensure_whole(changelogs, held, known, has_state=False)
 
-    def fenced(self, kept: Kept, shape: Json) -> Kept:
+    def fenced(self, kept: Kept, shape: Json, *, from_others: bool = False) -> Kept:
         """Shut out whoever writes results exactly once, wait for the last transaction, and return what is kept by then.
 
         Raises:
@@ -135,13 +138,26 @@ class LoggedState:
         fence(self.config, name, self.application_id)
         now = self.commits.read()
         assert now is not None, "it was read before"
-        self.ensure_restores(now, shape)
+        self.ensure_restores(now, shape, from_others=from_others)
         return now
 
-    def _ensure_whole(self, changelogs: Sequence[str], held: Sequence[str]) -> Mapping[str, int]:
-        """Raise where internal topics lack entries, or would; return the partitions of those that exist."""
+    def _ensure_whole(
+        self,
+        changelogs: Sequence[str],
+        held: Sequence[str],
+        known: Mapping[str, str],
+        *,
+        has_state: bool,
+    ) -> Mapping[str, int]:
+        """Raise where internal topics lack entries, or would; return the partitions of those that exist.
+
+        `held` are those that have had entries, `known` their ids; `has_state` says whether the checkpoint has what they lack.
+        """
         there = self.topics.existing_partition_counts([*changelogs, self.commits.name])
         ensure_there(self.application_id, held, there)
+        compared = {topic: known[topic] for topic in held if topic in known}
+        found = self.topics.topic_ids(compared)
+        ensure_same(self.application_id, compared, found, has_state=has_state)
         policies = self.topics.cleanup_policies(there)
         ensure_compacted(self.application_id, policies, self.config.bootstrap_servers)
         return there
@@ -161,12 +177,14 @@ class LoggedState:
         changelogs = changelogs_of(spec)
         is_upgrade = self.checkpoint.spark_dir_before_upgrade is not None
         is_new = last_commit(self.checkpoint.spark_dir) is None and not (is_restored or is_upgrade)
-        there = self._ensure_whole(changelogs, [] if is_new else logged.held_topics(changelogs))
+        held = [] if is_new else logged.held_topics(changelogs)
+        known = {} if is_restored else logged.topic_ids()
+        there = self._ensure_whole(changelogs, held, known, has_state=True)
         before = commits.read() if is_new and commits.name in there else None
         if before is not None:
             self._ensure_begins(before.committed)
         create_internal_topics(self.config, spec, commits.name, there)
-        logged.note_made(changelogs)
+        logged.note_made(changelogs, self.topics.topic_ids(changelogs))
         if before is not None:
             logged.skip_generations(before.committed)
         self.keep_content()

@@ -31,9 +31,8 @@ from duolog.engine.errors import (
     BrokerUnreachable,
     CheckpointNotWritable,
     QueryFailed,
-    ResultTopicRecreated,
     SourceTopicMissing,
-    SourceTopicRecreated,
+    TopicRecreated,
 )
 from duolog.engine.failures import taken_over, to_query_failed
 from duolog.engine.launch import Launcher, Trigger
@@ -356,7 +355,7 @@ class RunningQuery:
         elif self.watch is not None:
             try:
                 self.watch.look()
-            except (ResultTopicRecreated, SourceTopicRecreated):
+            except TopicRecreated:
                 spark_query.stop()
                 raise
 

@@ -6,16 +6,22 @@ are kept with the checkpoint, and compared at each start and while the query run
 
 A result topic that is deleted under a query comes back with the next record, as the broker makes topics:
 not compacted, with other partitions, without what was written before. It is compared while the query runs.
+
+So does a changelog, and nothing tells what it lacks before state is to come back from it. Where brokers make no topics it is gone.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.engine.errors import ResultTopicRecreated, SourceTopicRecreated
+from duolog.engine.errors import ChangelogLost, ResultTopicRecreated, SourceTopicRecreated
 
 LOOK_EVERY_S: Final = 5.0
+LOGGED_ANEW: Final = (
+    "What the last commit left is whole in the checkpoint: `duolog repartition FILE --tasks N` with the number of tasks that there "
+    "are has the next start write all of it to changelogs of new names."
+)
 
 
 @dataclass(slots=True)
@@ -27,6 +33,11 @@ class TopicWatch:
     application_id: str
     written: Mapping[str, str] = field(default_factory=dict)
     """The ids of the topics that it writes, as they were when it began."""
+    changelogs: dict[str, str] = field(default_factory=dict)
+    """The ids of the changelogs of its stores; an empty one is not known yet."""
+    gone: Callable[[Iterable[str]], Iterable[str]] = lambda _topics: ()
+    """Tells which of some topics a broker says that it does not have."""
+    _missed: frozenset[str] = frozenset()
     _asked_at: float = field(default_factory=time.monotonic)
 
     def look(self) -> None:
@@ -35,11 +46,12 @@ class TopicWatch:
         Raises:
             SourceTopicRecreated: a topic has another id.
             ResultTopicRecreated: one that is written has.
+            ChangelogLost: a changelog has, or is gone.
         """
         if time.monotonic() - self._asked_at < LOOK_EVERY_S:
             return
         self._asked_at = time.monotonic()
-        found = self.ask({**self.written, **self.kept})
+        found = self.ask({**self.written, **self.kept, **self.changelogs})
         ensure_same_topics(self.kept, found, self.application_id)
         for topic, id_before in self.written.items():
             if found.get(topic, id_before) != id_before and topic not in self.kept:
@@ -51,6 +63,27 @@ class TopicWatch:
                     hint="Delete it once more: the next start makes it as it is to be. It then holds what "
                     f"changes from there on; `duolog state reset {self.application_id}` has all of it written again.",
                 )
+        self._look_at_changelogs(found)
+
+    def _look_at_changelogs(self, found: Mapping[str, str]) -> None:
+        for topic, known in self.changelogs.items():
+            now = found.get(topic, known)
+            if known not in ("", now):
+                raise self._lost(topic, "was deleted and made anew")
+            self.changelogs[topic] = now
+        missing = [topic for topic in self.changelogs if topic not in found]
+        # A broker that has just started may know of fewer topics than there are.
+        missed, self._missed = self._missed, frozenset(self.gone(missing) if missing else ())
+        for topic in sorted(missed & self._missed):
+            raise self._lost(topic, "was deleted")
+
+    def _lost(self, topic: str, what: str) -> ChangelogLost:
+        return ChangelogLost(
+            f'changelog "{topic}" {what}',
+            query_id=self.application_id,
+            detail="State that comes back from what is written to it from now on would lack all that has not changed since.",
+            hint=LOGGED_ANEW,
+        )
 
 
 def ensure_same_topics(

@@ -146,14 +146,23 @@ class TopicReader:
 
         Empty where no broker answers soon, or where it gives topics no ids (before Kafka 2.8).
         """
-        found = {}
+        found: dict[str, str] = {}
+        wanted = list(topics)
+        if not wanted:
+            return found
         described = self._client().describe_topics(
-            TopicCollection(list(topics)), request_timeout=GLANCE_S
+            TopicCollection(wanted), request_timeout=GLANCE_S
         )
         for topic, answer in described.items():
             with contextlib.suppress(KafkaException, TimeoutError):
                 found[topic] = str(answer.result(GLANCE_S).topic_id)
         return {topic: found[topic] for topic in found if found[topic] != _NO_ID}
+
+    def gone(self, topics: Iterable[str]) -> list[str]:
+        """Return those of `topics` that a broker says do not exist; nothing where none answers soon."""
+        wanted = set(topics)
+        there = self.known_partition_counts(wanted.__contains__)
+        return [] if there is None else sorted(wanted - set(there))
 
     def answers(self) -> bool:
         """Tell whether a broker answers soon."""

@@ -1,5 +1,7 @@
 """A topic is deleted and made anew: a source under a query and between two starts, a result under a query."""
 
+import json
+import shutil
 import time
 from pathlib import Path
 
@@ -8,7 +10,13 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from duolog import Topology
-from duolog.engine.errors import QueryFailed, ResultTopicRecreated, SourceTopicRecreated
+from duolog.engine.errors import (
+    ChangelogLost,
+    ChangelogMismatch,
+    QueryFailed,
+    ResultTopicRecreated,
+    SourceTopicRecreated,
+)
 from duolog.runtime.application import Application
 from duolog.testing import Client, EmbeddedCluster
 
@@ -87,3 +95,54 @@ def test_a_result_topic_that_is_deleted_under_the_query_does_not_come_back_witho
             client.produce("visits", "home", '{"ms": 3}')
             assert application.start().wait_until_caught_up(WAIT_S)
             assert len(admin.list_topics().topics["out"].partitions) == 2
+
+
+def test_a_changelog_that_is_deleted_under_the_query_does_not_come_back_without_a_word(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It came back by itself with what changed from then on, and so did the state of a checkpoint that was lost."""
+    assert spark is not None, "the engine finds the session of this run"
+    topology = Topology("kept")
+    topology.stream("visits", key="page STRING", value="ms BIGINT").group_by_key().count(
+        "visits"
+    ).to("out")
+    changelog = "kept-aggregate-3-store-changelog"
+    with EmbeddedCluster(tmp_path / "broker") as cluster:
+        client = Client(cluster.bootstrap_servers)
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+        client.create_topic("visits", partitions=2)
+        for page in ("home", "news", "home"):
+            client.produce("visits", page, '{"ms": 1}')
+        application = Application(
+            topology,
+            bootstrap_servers=cluster.bootstrap_servers,
+            data_dir=tmp_path,
+            mode="micro-batch",
+            settings={"state.changelog": "on"},
+        )
+        with application:
+            query = application.start()
+            assert query.wait_until_caught_up(WAIT_S)
+
+            admin.delete_topics([changelog])[changelog].result(WAIT_S)
+            # Of task 0: the partition of the other one does not come back, and what goes there waits for it.
+            client.produce("visits", "home", '{"ms": 2}')
+            with pytest.raises(ChangelogLost, match=f'"{changelog}" was deleted and made anew'):
+                query.wait(WAIT_S)
+            with pytest.raises(ChangelogMismatch, match=f'"{changelog}" of .* made anew'):
+                application.start()
+
+            # What both say to do: all that the checkpoint has goes to a new one.
+            application.repartition(2)
+            client.produce("visits", "news", '{"ms": 3}')
+            assert application.start().wait_until_caught_up(WAIT_S)
+            application.stop()
+            shutil.rmtree(application.checkpoint_dir)
+            client.produce("visits", "news", '{"ms": 4}')
+            assert application.start().wait_until_caught_up(WAIT_S)
+            application.stop()
+
+            told = {
+                row.key_text: json.loads(row.value or b"")["visits"] for row in client.read("out")
+            }
+            assert told == {"home": 3, "news": 3}

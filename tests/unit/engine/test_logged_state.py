@@ -36,6 +36,7 @@ class SlowTopics(TopicReader):
         self.there = dict(there)
         self.answers_after_s = answers_after_s
         self.policies: dict[str, str] = {}
+        self.ids: dict[str, str] = {}
 
     def _list_topics(self, timeout_s: float) -> dict[str, Any]:
         if self.answers_after_s is None or timeout_s < self.answers_after_s:
@@ -44,6 +45,9 @@ class SlowTopics(TopicReader):
             topic: SimpleNamespace(partitions=dict.fromkeys(range(count)))
             for topic, count in self.there.items()
         }
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        return {topic: self.ids[topic] for topic in topics if topic in self.ids}
 
     def cleanup_policies(self, topics: Iterable[str]) -> dict[str, str]:
         return {topic: self.policies.get(topic, "compact") for topic in topics}
@@ -286,3 +290,74 @@ def test_what_becomes_of_records_is_not_asked_of_who_may_not_know_it(
     answers["a"] = Answer(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - its only name
     with pytest.raises(BrokerUnreachable):
         topics.cleanup_policies(["a", "b"])
+
+
+IDS = {"app-totals-changelog": "a", "app-rows-changelog": "b"}
+
+
+def test_a_changelog_that_was_made_anew_between_two_starts_is_refused_beside_state_that_it_does_not_have(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    topics = SlowTopics(ALL)
+    topics.ids = IDS
+    state = state_of(tmp_path, topics, started=True)
+    make_all(state)
+    state.begin(SPEC, is_restored=False)
+    before = state.checkpoint.content()
+
+    topics.ids = IDS | {"app-rows-changelog": "c"}
+
+    with pytest.raises(ChangelogMismatch, match=r'"app-rows-changelog" of .* made anew') as refused:
+        state.begin(SPEC, is_restored=False)
+    assert "duolog repartition FILE" in (refused.value.hint or ""), "the checkpoint has it all"
+    assert state.checkpoint.content() == before
+
+
+def test_what_a_broker_does_not_tell_is_not_compared_and_is_noted_when_it_does(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    topics = SlowTopics(ALL)
+    state = state_of(tmp_path, topics, started=True)
+    make_all(state)
+
+    for ids in (IDS, {}, IDS):
+        topics.ids = ids
+        state.begin(SPEC, is_restored=False)
+
+    topics.ids = {"app-totals-changelog": "z"}
+    with pytest.raises(ChangelogMismatch, match="made anew"):
+        state.begin(SPEC, is_restored=False)
+
+
+def test_before_the_first_commit_a_changelog_may_be_another_one(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    topics = SlowTopics(ALL)
+    topics.ids = IDS
+    state = state_of(tmp_path, topics, started=True)
+    state.begin(SPEC, is_restored=False)
+    topics.ids = {"app-totals-changelog": "z"}
+    state.begin(SPEC, is_restored=False)
+    commit(state.checkpoint)
+
+    state.begin(SPEC, is_restored=False)
+
+
+def test_state_comes_back_from_changelogs_that_were_made_anew_only_where_somebody_says_so(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    topics = SlowTopics(ALL)
+    topics.ids = {"app-totals-changelog": "z"}
+    log = {"topics": {}, "made": list(IDS), "ids": IDS}
+    kept = Kept(APPLICATION | {"changelog": log}, kept_at("v1\n{}").committed)
+    state = state_of(tmp_path, topics)
+
+    with pytest.raises(
+        ChangelogMismatch, match=r'"app-totals-changelog" of .* made anew'
+    ) as refused:
+        state.ensure_restores(kept, SHAPE)
+    state.ensure_restores(kept, SHAPE, from_others=True)
+
+    hint = refused.value.hint or ""
+    assert hint.startswith("Where somebody has brought it back whole")
+    assert "duolog state restore FILE" in hint

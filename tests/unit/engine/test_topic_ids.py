@@ -1,7 +1,7 @@
 import pytest
 
 from duolog.engine import topic_ids
-from duolog.engine.errors import ResultTopicRecreated, SourceTopicRecreated
+from duolog.engine.errors import ChangelogLost, ResultTopicRecreated, SourceTopicRecreated
 from duolog.engine.topic_ids import TopicWatch
 
 
@@ -47,3 +47,53 @@ def test_a_result_topic_that_came_back_by_itself_ends_the_query(
         watch.look()
 
     assert "the next start makes it as it is to be" in (caught.value.hint or "")
+
+
+@pytest.fixture
+def changelogs(monkeypatch: pytest.MonkeyPatch) -> tuple[TopicWatch, dict[str, str], set[str]]:
+    """A watch over two changelogs, the id of one of which is not known; the ids, and what a broker says is gone."""
+    monkeypatch.setattr(topic_ids, "LOOK_EVERY_S", 0.0)
+    now, gone = {"totals": "a", "rows": "b"}, set[str]()
+    known = {"totals": "a", "rows": ""}
+    return TopicWatch({}, lambda _asked: now, "app", {}, known, gone.intersection), now, gone
+
+
+@pytest.mark.parametrize("topic", ["totals", "rows"])
+def test_a_changelog_that_came_back_by_itself_ends_the_query(
+    changelogs: tuple[TopicWatch, dict[str, str], set[str]], topic: str
+) -> None:
+    watch, now, _ = changelogs
+    watch.look()
+    now[topic] = "z"
+
+    with pytest.raises(ChangelogLost, match=f'changelog "{topic}" was deleted and made') as caught:
+        watch.look()
+
+    assert "duolog repartition FILE --tasks N" in (caught.value.hint or "")
+
+
+def test_a_changelog_that_is_gone_ends_the_query_once_it_was_missed_twice(
+    changelogs: tuple[TopicWatch, dict[str, str], set[str]],
+) -> None:
+    watch, now, gone = changelogs
+    del now["totals"]
+    watch.look()
+    watch.look()  # No broker has said that it is gone.
+    gone.add("totals")
+    watch.look()
+
+    with pytest.raises(ChangelogLost, match='changelog "totals" was deleted'):
+        watch.look()
+
+
+def test_a_changelog_that_a_broker_does_not_know_for_a_moment_is_not_gone(
+    changelogs: tuple[TopicWatch, dict[str, str], set[str]],
+) -> None:
+    watch, now, gone = changelogs
+    for _ in range(3):
+        del now["totals"]
+        gone.add("totals")
+        watch.look()
+        now["totals"] = "a"
+        gone.clear()
+        watch.look()
