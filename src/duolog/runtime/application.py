@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from duolog.engine.query import RunningQuery
     from duolog.engine.repartition import Repartitioned
     from duolog.engine.restore import Restored
+    from duolog.engine.restore_plan import RestorePlan
     from duolog.engine.stores import CommittedRows
     from duolog.engine.upgrades.upgrade import How, Upgrade
     from duolog.plan.nodes import Node
@@ -181,6 +182,17 @@ class Application:
         """
         ensure_reachable(self._bootstrap_servers)
         return self._engine_of_this().what_is_kept(self.application_id)
+
+    def restore_plan(self, kept: "Kept") -> "RestorePlan":
+        """Return what `restore` would do with what is kept; changes nothing, and starts no JVM.
+
+        Raises:
+            ConfigError: a setting is wrong.
+            QueryError: no broker answers.
+        """
+        from duolog.engine.restore_plan import restore_plan  # noqa: PLC0415 - as the engine below
+
+        return restore_plan(self._engine_of_this(), self.plan, self.application_id, kept)
 
     @property
     def checkpoint_dir(self) -> Path:

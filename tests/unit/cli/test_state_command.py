@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import MagicMock
@@ -17,6 +17,7 @@ from duolog.engine.checkpoint import Checkpoint
 from duolog.engine.commit_topic import Committed, Kept
 from duolog.engine.errors import CheckpointInUse
 from duolog.engine.generations import BEFORE_ALL
+from duolog.engine.restore_plan import RestorePlan
 from duolog.runtime.application import Application
 from duolog.runtime.states import KeptState
 
@@ -179,9 +180,21 @@ def test_what_a_restore_comes_back_to_is_the_commit_that_list_shows(
         f'application "shop": its last commit is {told}',
         f"would put {shop}/spark aside as spark.before-restore",
         'would restore store "table-1-store" from topic "shop-table-1-store-changelog"',
-        'would restore store "totals" from topic "shop-totals-changelog"',
+        'would restore store "totals" from topic "shop-totals-changelog": 1,234 entries at most',
+        'would go on with topic "orders": partition 0 at 7, partition 1 at 9',
     ]
     assert done.exit_code == 0
+
+
+def test_what_does_not_fit_is_told_by_a_dry_run_and_by_its_status(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = 'Changelog "shop-totals-changelog" is missing.'
+    with restorable(data, monkeypatch, committed(3, NOW_MS), [missing]) as restore:
+        done = restore("--dry-run")
+
+    assert done.stderr.splitlines()[-1] == f"does not fit: {missing}"
+    assert done.exit_code == 6
 
 
 def test_one_that_was_put_aside_before_and_a_restore_that_was_struck_are_told(
@@ -217,13 +230,20 @@ def test_a_restore_of_one_that_runs_is_refused_and_so_is_its_dry_run(
 
 @contextmanager
 def restorable(
-    data: Path, monkeypatch: pytest.MonkeyPatch, found: Committed
+    data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    found: Committed,
+    problems: Sequence[str] = (),
 ) -> Iterator[Callable[..., Result]]:
-    """Let the topic of commits of application `shop` say what was committed; no broker is asked."""
+    """Let the topics of application `shop` say what was committed, and what is in them; no broker is asked."""
     fixed = Checkpoint(data / "checkpoints/shop").content()
     assert fixed is not None
     kept = Kept(fixed, found)
     monkeypatch.setattr(Application, "what_is_kept", lambda _application: kept)
+    changelogs = {store: f"shop-{store}-changelog" for store in STORES}
+    entries, positions = {"shop-totals-changelog": 1234}, {"orders": {0: 7, 1: 9}}
+    plan = RestorePlan(changelogs, entries, positions, problems)
+    monkeypatch.setattr(Application, "restore_plan", lambda _application, _kept: plan)
     path = data / "shop.py"
     path.write_text('from duolog import Topology\n\ntopology = Topology("shop")\n'
                     'topology.stream("a", value="n INT").to("b")\n')  # fmt: skip

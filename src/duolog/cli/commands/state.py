@@ -10,7 +10,7 @@ import click
 
 from duolog.cli import output
 from duolog.cli.commands.state_reset import reset
-from duolog.cli.errors import StateMissing
+from duolog.cli.errors import CONFLICT, StateMissing
 from duolog.cli.following import tell_restored
 from duolog.cli.options import data_option, read_assignments, set_option
 from duolog.cli.output import Column, Row
@@ -21,7 +21,8 @@ from duolog.cli.topology_file import TopologyFile
 from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
-    from duolog.engine.commit_topic import Committed, Kept
+    from duolog.engine.commit_topic import Committed
+    from duolog.engine.restore_plan import RestorePlan
     from duolog.runtime.application import Application
     from duolog.runtime.states import KeptState
 
@@ -206,7 +207,8 @@ def restore(
     """Fill the stores of an application from their changelogs, and go on from its last commit.
 
     `duolog run` does it by itself where the checkpoint is lost or cannot be read. FILE has the topology. A checkpoint that is
-    there is put aside, as `spark.before-restore`.
+    there is put aside, as `spark.before-restore`. With `--dry-run` it says what would come back and where reading would go on, and what
+    is missing or does not fit: then it ends with status 6.
     """
     with _application(path, data_dir, bootstrap_servers, assignments) as application:
         name = application.application_id
@@ -222,8 +224,11 @@ def restore(
         click.echo(f'application "{name}": {_last_commit(kept.committed)}', err=True)
         asks = application.has_whole_checkpoint and not yes
         if dry_run or asks:
-            for line in _what_a_restore_does(application, kept):
+            plan = application.restore_plan(kept)
+            for line in _what_a_restore_does(application, plan):
                 click.echo(line, err=True)
+            if dry_run and plan.problems:
+                raise click.exceptions.Exit(CONFLICT)
         if dry_run:
             return
         if asks:
@@ -264,10 +269,9 @@ def _last_commit(committed: "Committed") -> str:
     return told if has_committed else f"{told}; since then it has started and committed nothing"
 
 
-def _what_a_restore_does(application: "Application", kept: "Kept") -> Iterator[str]:
+def _what_a_restore_does(application: "Application", plan: "RestorePlan") -> Iterator[str]:
     from duolog.engine.checkpoint import Checkpoint  # noqa: PLC0415 - as in `_application`
     from duolog.engine.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
-    from duolog.runtime.states import changelogs_of  # noqa: PLC0415
 
     logged = LoggedCheckpoint(Checkpoint(application.checkpoint_dir))
     for spark_dir, aside in logged.moves_of_restore():
@@ -276,9 +280,15 @@ def _what_a_restore_does(application: "Application", kept: "Kept") -> Iterator[s
         else:
             replaces = ", in the place of what is there" if aside.exists() else ""
             yield f"would put {spark_dir} aside as {aside.name}{replaces}"
-    topics = changelogs_of(application.application_id, kept.application)
-    for store, topic in sorted(topics.items()):
-        yield f'would restore store "{store}" from topic "{topic}"'
+    for store, topic in sorted(plan.changelogs.items()):
+        entries = plan.entries.get(topic)
+        many = "" if entries is None else f": {entries:,} entries at most"
+        yield f'would restore store "{store}" from topic "{topic}"{many}'
+    for topic, offsets in sorted(plan.positions.items()):
+        places = ", ".join(f"partition {of} at {at}" for of, at in sorted(offsets.items()))
+        yield f'would go on with topic "{topic}": {places}'
+    for problem in plan.problems:
+        yield f"does not fit: {problem}"
 
 
 def _state_row(of: "KeptState") -> Row:

@@ -1,0 +1,109 @@
+"""What a restore would do, and what stands in its way; nothing is changed, and no JVM is started.
+
+what was committed ─┬─▶ stores, their changelogs, how many entries these have
+the program ────────┤   where each source goes on
+the brokers' topics ┘   what is missing, or does not fit
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from duolog.engine.checkpoint_positions import positions_in, starts_in
+from duolog.engine.commit_topic import Kept
+from duolog.engine.engine import Engine
+from duolog.engine.generations import InternalTopics
+from duolog.engine.internal_topics import is_kept_by_age
+from duolog.engine.shape_difference import first_difference
+from duolog.engine.store_layouts import shape_of
+from duolog.engine.store_names import Names
+from duolog.engine.topics import EndOffsets, TopicReader
+from duolog.plan.levels import find_levels
+from duolog.plan.nodes import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What comes back, and where it goes on."""
+
+    changelogs: Mapping[str, str]
+    """The topic of each store, by the store's name."""
+    entries: Mapping[str, int]
+    """How many entries a topic has at most: what was compacted away is counted too. Of topics that exist."""
+    positions: EndOffsets
+    """The offset that each source partition would be read from."""
+    problems: Sequence[str]
+    """What is missing, or does not fit: sentences."""
+
+
+def restore_plan(engine: Engine, plan: Plan, application_id: str, kept: Kept) -> RestorePlan:
+    """Return what `Engine.restore` would do with what is kept of an application.
+
+    Raises:
+        BrokerUnreachable: no broker answers.
+    """
+    topics = TopicReader(engine.config.bootstrap_servers, engine.config.client_options)
+    fixed = kept.application
+    names = InternalTopics.of(application_id, fixed["changelog"])
+    changelogs = {store: names.changelog(store) for store in fixed["shape"]["stores"]}
+    assert kept.committed.offsets is not None, "something was committed"
+    positions = positions_in(kept.committed.offsets, starts_in(fixed))
+    there = topics.existing_partition_counts([*changelogs.values(), *positions])
+    of_stores = {topic: there[topic] for topic in changelogs.values() if topic in there}
+    ends, begins = topics.end_offsets(of_stores), topics.begin_offsets(of_stores)
+    entries = {topic: sum(ends[topic].values()) - sum(begins[topic].values()) for topic in ends}
+    levels = find_levels(plan, int(fixed["tasks"]))
+    shape = shape_of(engine.spec(levels, application_id), Names.of(levels))
+    problems = [
+        *_of_program(first_difference(fixed["shape"], shape)),
+        *_of_changelogs(kept, sorted(changelogs.values()), there, topics),
+        *_of_sources(kept, positions, there, topics),
+    ]
+    return RestorePlan(changelogs, entries, positions, problems)
+
+
+def _of_program(difference: str) -> Iterator[str]:
+    if difference:
+        yield f"The changelogs are those of another topology. {difference}"
+
+
+def _of_changelogs(
+    kept: Kept, changelogs: Sequence[str], there: Mapping[str, int], topics: TopicReader
+) -> Iterator[str]:
+    log, tasks = kept.application["changelog"], int(kept.application["tasks"])
+    found = [topic for topic in changelogs if topic in there]
+    known, ids = log.get("ids", {}), topics.topic_ids(found)
+    policies = topics.cleanup_policies(found)
+    for topic in changelogs:
+        if topic not in there:
+            yield f'Changelog "{topic}" is missing.'
+        elif there[topic] != tasks:
+            yield f'Changelog "{topic}" has {there[topic]} partitions instead of {tasks}.'
+        elif known.get(topic, "") not in ("", ids.get(topic, known.get(topic))):
+            yield (
+                f'Changelog "{topic}" was deleted and made anew: it lacks what was in the one before, unless somebody has brought '
+                "that back."
+            )
+        if is_kept_by_age(policies.get(topic, "")):
+            yield f'Changelog "{topic}" has cleanup.policy={policies[topic]}: it loses records by their age.'
+
+
+def _of_sources(
+    kept: Kept, positions: EndOffsets, there: Mapping[str, int], topics: TopicReader
+) -> Iterator[str]:
+    read = sorted(topic for topic in positions if topic in there)
+    known, ids = kept.application.get("topics", {}), topics.topic_ids(read)
+    begins = topics.begin_offsets({topic: there[topic] for topic in read})
+    for topic, offsets in sorted(positions.items()):
+        if topic not in there:
+            yield f'Source topic "{topic}" is missing.'
+            continue
+        if known.get(topic, "") not in ("", ids.get(topic, known.get(topic))):
+            yield f'Source topic "{topic}" was deleted and made anew: its offsets mean other records.'
+            continue
+        for partition, offset in sorted(offsets.items()):
+            first = begins[topic].get(partition, 0)
+            if offset < first:
+                yield (
+                    f'Source topic "{topic}" has lost records by its retention: partition {partition} begins at {first}, '
+                    f"and is to be read on from {offset}."
+                )
