@@ -18,8 +18,13 @@ from duolog.engine.topic_ids import LOGGED_ANEW
 _DELETE: Final = "delete"
 
 
-def ensure_there(application_id: str, held: Collection[str], there: Collection[str]) -> None:
-    """Raise ChangelogMismatch where one of the changelogs that hold entries, `held`, is not among the topics that exist."""
+def ensure_there(
+    application_id: str, held: Collection[str], there: Collection[str], *, has_state: bool
+) -> None:
+    """Raise ChangelogMismatch where one of the changelogs that hold entries, `held`, is not among the topics that exist.
+
+    `has_state` says whether the checkpoint has what they had.
+    """
     missing = sorted(set(held) - set(there))
     if missing:
         names, many = ", ".join(f'"{name}"' for name in missing), len(missing) > 1
@@ -29,9 +34,9 @@ def ensure_there(application_id: str, held: Collection[str], there: Collection[s
             query_id=application_id,
             detail="A new one would be empty: state that comes back from it would lack all that has not changed since, "
             "and results would go on wrong.",
-            hint=f"Bring {'them' if many else 'it'} back, from a backup or the cluster that has "
+            hint=f"{LOGGED_ANEW if has_state else ''} Bring {'them' if many else 'it'} back, from a backup or the cluster that has "
             f"{'them' if many else 'it'}. `duolog state reset {application_id}` begins anew from the source topics; "
-            "or start it under another application id.",
+            "or start it under another application id.".lstrip(),
         )
 
 

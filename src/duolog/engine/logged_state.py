@@ -154,7 +154,7 @@ class LoggedState:
         `held` are those that have had entries, `known` their ids; `has_state` says whether the checkpoint has what they lack.
         """
         there = self.topics.existing_partition_counts([*changelogs, self.commits.name])
-        ensure_there(self.application_id, held, there)
+        ensure_there(self.application_id, held, there, has_state=has_state)
         compared = {topic: known[topic] for topic in held if topic in known}
         found = self.topics.topic_ids(compared)
         ensure_same(self.application_id, compared, found, has_state=has_state)

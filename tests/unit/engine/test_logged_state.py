@@ -172,9 +172,12 @@ def test_a_changelog_that_is_missing_is_not_made_anew_beside_state_that_it_does_
     kafka.written.clear()
     state = state_of(tmp_path, SlowTopics(without("app-totals-changelog")))
 
-    with pytest.raises(ChangelogMismatch, match=r'"app-totals-changelog" of .* is missing'):
+    with pytest.raises(
+        ChangelogMismatch, match=r'"app-totals-changelog" of .* is missing'
+    ) as refused:
         state.begin(SPEC, is_restored=False)
 
+    assert "duolog repartition FILE" in (refused.value.hint or ""), "the checkpoint has it all"
     assert kafka.created == kafka.written == []
 
 
@@ -208,9 +211,12 @@ def test_state_does_not_come_back_from_changelogs_of_which_one_is_missing(
     state = state_of(tmp_path, SlowTopics(without("app-rows-changelog")))
     kept = Kept(APPLICATION | {"changelog": log}, kept_at("v1\n{}").committed)
 
-    with pytest.raises(ChangelogMismatch, match=r'"app-rows-changelog" of .* is missing'):
+    with pytest.raises(
+        ChangelogMismatch, match=r'"app-rows-changelog" of .* is missing'
+    ) as refused:
         state.ensure_restores(kept, SHAPE)
 
+    assert (refused.value.hint or "").startswith("Bring it back")
     assert kafka.written == []
     assert not state.checkpoint.directory.exists(), "nothing was put back, or aside"
 
