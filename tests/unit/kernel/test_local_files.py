@@ -130,6 +130,23 @@ def test_what_a_commit_stands_for_is_on_disk_before_it(files: Files, calls: Call
     assert ("fsync", str(spark / "commits")) in made[commit:]
 
 
+def test_names_that_a_killed_process_has_left_are_on_disk_before_a_start_builds_on_them(
+    files: Files, calls: Calls
+) -> None:
+    """It is killed between the name and its sync: with the power gone the commit was there, and not what it had planned."""
+    logs = [files.directory / "spark" / name for name in ("offsets", "commits")]
+    for log in logs:
+        log.mkdir(parents=True)
+    (logs[0] / "2").write_text("planned")
+
+    files.own()
+    files.write("commits/2")
+
+    made = calls.made()
+    commit = made.index(("rename", str(logs[1] / "2")))
+    assert {("fsync", str(log)) for log in logs} <= set(made[:commit])
+
+
 def test_files_wait_for_the_commit_and_are_synced_once(files: Files, calls: Calls) -> None:
     files.own()
 

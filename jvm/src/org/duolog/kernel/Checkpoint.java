@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -38,6 +39,7 @@ import java.util.concurrent.TimeUnit;
 public final class Checkpoint {
   private static final String LOCK = "owner.lock";
   private static final String OWNER = "owner.json";
+  private static final String STATES = "spark*";
   private static final long BEAT_MS = 2_000;
 
   /** Much shorter than a host waits before it takes another one for dead. */
@@ -103,10 +105,26 @@ public final class Checkpoint {
     Checkpoint checkpoint = new Checkpoint(Path.of(directory), owner, number);
     checkpoint.ensureOwned();
     checkpoint.touch();
+    checkpoint.addNamesOfLogs();
     checkpoint.beating =
         BEATS.scheduleWithFixedDelay(
             checkpoint::beat, BEAT_MS, BEAT_MS, TimeUnit.MILLISECONDS);
     OWNED.put(checkpoint.directory, checkpoint);
+  }
+
+  /**
+   * Has the names in Spark's logs synced before the next entry: one that a killed process has left there may be in the
+   * page cache alone, and what is computed now goes on behind it.
+   */
+  private void addNamesOfLogs() throws IOException {
+    if (Remote.is(directory)) {
+      return;
+    }
+    try (DirectoryStream<Path> states = Files.newDirectoryStream(directory, STATES)) {
+      for (Path state : states) {
+        EntryRename.LOGS.stream().map(state::resolve).filter(Files::isDirectory).forEach(unsynced::add);
+      }
+    }
   }
 
   /** Gives a directory up, and its lock. */

@@ -21,7 +21,7 @@ final class EntryRename {
   private static final String COMMITS = "commits";
 
   /** The logs whose entries make a micro-batch planned, and done. */
-  private static final Set<String> LOGS = Set.of("offsets", COMMITS);
+  static final Set<String> LOGS = Set.of("offsets", COMMITS);
 
   private EntryRename() {}
 
