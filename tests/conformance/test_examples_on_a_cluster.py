@@ -1,11 +1,9 @@
 """The programs of `examples/` in Python on a Spark cluster of two workers: the environment says where, nothing else.
 
-Each says what it says in one process, and its executors leave their work directories with the workers. One cannot be there,
-and says so.
+Each says what it says in one process, and its executors leave their work directories with the workers.
 """
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,10 +16,7 @@ from conformance.test_examples import EXAMPLES, ON_ONE_JVM
 from duolog.engine.settings import MASTER_VARIABLE
 from duolog.testing import SparkCluster
 
-REFUSED: Final = {
-    "18_quiet_sensors.py": r'processor "[^"]+" needs a local master: it is called by time'
-}
-PROGRAMS: Final = sorted({*ON_ONE_JVM, "11_crash.py"} - set(REFUSED))
+PROGRAMS: Final = sorted({*ON_ONE_JVM, "11_crash.py"})
 """Those of `test_examples.PROGRAMS` that start an application."""
 TIMEOUT_S: Final = 580
 
@@ -63,11 +58,3 @@ def test_an_example_runs_on_a_cluster_that_only_the_environment_names(
     assert "Notice: " in done.stdout
     workers = {path.parents[1] for path in executors(cluster) - before}
     assert len(workers) == len(cluster.workers)
-
-
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_an_example_that_cannot_be_on_a_cluster_says_so(cluster: SparkCluster, name: str) -> None:
-    done = run(cluster, [str(EXAMPLES / name)])
-
-    assert done.returncode != 0
-    assert re.search(REFUSED[name], done.stderr)

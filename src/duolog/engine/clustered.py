@@ -3,8 +3,9 @@
 Tasks of a cluster are in other JVMs than the one that this process has started:
 
     functions that this process is to call   refused: they are here alone
-    windows that close by the wall clock     refused: ticks are made when tasks in this JVM ask for them
-    processors                               refused: they are called by such ticks
+    functions of keys                        called in a process beside each executor, as other functions are
+    what happens by the wall clock           tasks tell the driver when they want to know the time, and it makes the ticks
+    processors                               go on where their task was last; elsewhere they are made anew
     results exactly once                     each executor has a transaction, and the driver commits all (`transactions`)
     a task that runs twice at once           refused with exactly once: both would write
     the time of a partition                  refused: it is known to the JVM that has read the partition before
@@ -18,15 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from duolog.core.errors import ConfigError
+from duolog.engine.checkpoint import Json
 from duolog.engine.errors import ExecutorsMissing
 from duolog.engine.executors import slots_of
 from duolog.engine.masters import is_one_jvm
 from duolog.engine.owner import OWNER_FILE
+from duolog.engine.python_functions import described_of_keys
 from duolog.engine.session import Session
 from duolog.engine.settings import EngineConfig
 from duolog.engine.slots import slots_free
+from duolog.plan.levels import Levels
 from duolog.plan.nodes import Plan
-from duolog.plan.nodes.process import Process
+from duolog.plan.nodes.plan import key_functions_of
 
 
 def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: EngineConfig) -> None:
@@ -45,17 +49,13 @@ def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: En
             value="true",
             hint="Leave spark.speculation out, or use at_least_once.",
         )
-    calling = [*(node.name for node in plan.calls), *plan.key_functions]
-    if calling:
+    if plan.calls:
         raise _not_there(
-            f"{calling[0]} calls a function, which the machines of a cluster do not have",
+            f"{plan.calls[0].name} calls a function, which the machines of a cluster do not have",
             master,
             'Use a local master; or write the records to a topic, and read it: to("…").',
         )
-    lowered = spec()
-    if "ticks" in lowered:
-        raise _why_ticks(plan, master)
-    for source in lowered["sources"]:
+    for source in spec()["sources"]:
         if source.get("invalid_timestamp") == "partition_time":
             raise _not_there(
                 f'UsePartitionTimeOnInvalidTimestamp of topic "{source["topic"]}" needs a local master',
@@ -64,19 +64,9 @@ def ensure_can_run(plan: Plan, spec: Callable[[], Mapping[str, Any]], config: En
             )
 
 
-def _why_ticks(plan: Plan, master: str) -> ConfigError:
-    processor = next((node.name for node in plan.nodes if isinstance(node, Process)), None)
-    if processor is not None:
-        return _not_there(
-            f'processor "{processor}" needs a local master: it is called by time',
-            master,
-            "Use a local master; on a cluster a function in a map or an aggregate does, where one will do.",
-        )
-    return _not_there(
-        "windows that close when no record comes (idle_timeout) need a local master",
-        master,
-        "Leave it out: windows then close with the records that come.",
-    )
+def functions_there(levels: Levels, master: str) -> list[Json]:
+    """Return the functions that executors are to call, and this process calls where they are in its JVM."""
+    return [] if is_one_jvm(master) else described_of_keys(key_functions_of(levels.nodes))
 
 
 def ensure_shared(directory: Path, session: Session, master: str) -> None:

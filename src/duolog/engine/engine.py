@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from duolog.engine.application_ids import checkpoint_of
 from duolog.engine.calling import Call
 from duolog.engine.checkpoint import Checkpoint, Json
-from duolog.engine.clustered import ensure_can_run, ensure_shared, has_room
+from duolog.engine.clustered import ensure_can_run, ensure_shared, functions_there, has_room
 from duolog.engine.commit_topic import Kept
 from duolog.engine.errors import CheckpointDamaged
 from duolog.engine.executors import slots_of
@@ -493,4 +493,6 @@ class Engine:
         sources = with_default_extractor(spec["sources"], self.config.timestamp_extractor)
         config = self.config
         python = python_of(config.python_timeout_ms, config.python_memory_bytes_max)
-        return spec | python | {"errors": config.errors.spec(), "sources": sources}
+        there = functions_there(levels, config.master)
+        called = {"functions": spec.get("functions", []) + there} if there else {}
+        return spec | called | python | {"errors": config.errors.spec(), "sources": sources}

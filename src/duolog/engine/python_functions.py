@@ -14,7 +14,7 @@ import hashlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -24,15 +24,20 @@ from pyspark import cloudpickle
 
 from duolog.core.raised import raised
 from duolog.engine.sql import quoted, spark_type, text
+from duolog.functions.of_keys import OfKey
 from duolog.plan.errors import InvalidPlan
+from duolog.plan.key_functions import KeyFunction
 from duolog.plan.processors import Definition
 from duolog.plan.python_functions import Lookups, PythonFunction
 from duolog.plan.sql.user_functions import Routine
+from duolog.plan.types import INT, STRING
 
 Json = dict[str, Any]
 Called = PythonFunction | Definition
 """What a worker is told of once, and called with by its name."""
 _WORKER: Final = "duolog.functions.worker"
+_OF_KEYS_AT: Final = "of keys at "
+"""In front of the name of a node, in the kernel too."""
 
 
 @dataclass(slots=True)
@@ -106,6 +111,14 @@ def lower_result(function: PythonFunction, given: str) -> str:
     """Return the value of a result, bytes of JSON."""
     schema = f"{quoted('r')} {spark_type(function.result)}"
     return f"duolog_from_json({given}, {text(schema)}).r"
+
+
+def described_of_keys(functions: Mapping[str, KeyFunction]) -> list[Json]:
+    """Return functions of keys, by the nodes that ask them, as the kernel's spec has those that executors call."""
+    return [
+        _described(f"{_OF_KEYS_AT}{node}", PythonFunction(OfKey(function), (STRING,), INT))
+        for node, function in functions.items()
+    ]
 
 
 def python_of(timeout_ms: int, memory_bytes_max: int) -> Json:
@@ -182,6 +195,8 @@ def _parts_of(function: Called) -> list[Callable[..., Any] | type | None]:
     called = function.function
     if isinstance(called, Routine) and called.body is not None:
         called = called.body.called
+    if isinstance(called, OfKey):
+        called = called.__wrapped__
     parts: list[Callable[..., Any] | type | None] = [called]
     return parts + [part.made for part in function.shape if part is not None]
 

@@ -10,6 +10,7 @@ from duolog.engine.calling import Call, Caller
 from duolog.engine.errors import QueryFailed
 from duolog.engine.key_functions import Answerer
 from duolog.engine.launch import Launcher
+from duolog.engine.masters import is_one_jvm
 from duolog.engine.printing import Printer
 from duolog.plan.key_functions import KeyFunction
 
@@ -41,7 +42,7 @@ class SideThreads:
             passes_over = of.config.errors.processing == "log_and_continue"
             self.caller = Caller(calls, launcher, stop, of.application_id, passes_over=passes_over)
             self.caller.start()
-        if key_functions:
+        if key_functions and is_one_jvm(of.config.master):
             self.answerer = Answerer(key_functions, launcher, of.application_id)
             self.answerer.start()
 

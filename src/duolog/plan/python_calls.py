@@ -118,8 +118,8 @@ def _told(
 ) -> FunctionCall:
     if isinstance(function, KeyFunction):
         how = "once for each key: answers are remembered"
-        modes = "both modes, where the master is local"
-        return FunctionCall(function.called, node, "of the key", _APPLICATION, how, modes)
+        where = f"{_APPLICATION}, on a cluster beside each executor"
+        return FunctionCall(function.called, node, "of the key", where, how)
     called = _with_place(function.called, _place(function))
     kind: Kind = "scalar" if function.takes == "values" else function.takes
     if function.lookups is not None:

@@ -121,7 +121,8 @@ def code_of(function: Any) -> CodeType | None:
     """Return the code of a function, of what a partial calls, or of an object that can be called."""
     while isinstance(function, functools.partial):
         function = function.func
-    for one in (inspect.unwrap(function), inspect.unwrap(type(function).__call__)):
+    function = inspect.unwrap(function)
+    for one in (function, inspect.unwrap(type(function).__call__)):
         code = getattr(one, "__code__", None)
         if isinstance(code, CodeType):
             return code

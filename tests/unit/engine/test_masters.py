@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from duolog import Processor, Record, Topology, tumbling
+from duolog import Topology
 from duolog.cli.main import cli
 from duolog.core.errors import ConfigError
 from duolog.engine import Engine, EngineConfig
@@ -18,6 +18,7 @@ from duolog.engine.masters import (
     standalone_masters,
 )
 from duolog.engine.session_conf import session_conf
+from duolog.plan.levels import find_levels
 from duolog.runtime.application import Application
 
 CLUSTERS = ["spark://host:7077", "local-cluster[2,1,1024]", "yarn", "k8s://https://host:6443"]
@@ -181,29 +182,30 @@ def test_a_name_that_is_neither_sparks_nor_ours_is_still_unknown(tmp_path: Path)
 
 
 @pytest.mark.parametrize("master", CLUSTERS)
-def test_windows_that_close_by_the_clock_are_refused_on_a_cluster_before_anything_starts(
+def test_what_calls_this_process_is_refused_on_a_cluster_before_anything_starts(
     tmp_path: Path, master: str
 ) -> None:
     topology = Topology("t")
-    orders = topology.stream("orders", key="k STRING", value="n BIGINT")
-    windows = tumbling("1 minute", grace="0 ms")
-    orders.group_by_key().windowed_by(windows, emit="on close", idle="5 s").count("n").to("counts")
+    topology.stream("orders", key="k STRING", value="n BIGINT").for_each(print)
 
-    with pytest.raises(ConfigError, match=r"idle_timeout\) need a local master"):
+    with pytest.raises(ConfigError, match="calls a function, which the machines of a cluster do"):
         Engine(EngineConfig("127.0.0.1:1", tmp_path, master=master)).check(topology.build(), "t")
 
 
-class Nothing(Processor):
-    def process(self, record: Record) -> None:
-        """Forward nothing."""
-
-
-def test_processors_are_refused_on_a_cluster_by_name(tmp_path: Path) -> None:
+def test_a_function_of_keys_goes_to_the_executors_of_a_cluster_and_to_nobody_else(
+    tmp_path: Path,
+) -> None:
     topology = Topology("t")
-    topology.stream("orders", key="k STRING", value="n BIGINT").process(Nothing, name="look")
+    orders = topology.stream("orders", key="region STRING", value="n BIGINT")
+    orders.to("copies", partitioner={"eu": 0, "us": 1}.get)
+    levels = find_levels(topology.build(), 1)
 
-    with pytest.raises(ConfigError, match=r'processor "look" needs a local master'):
-        Engine(EngineConfig("127.0.0.1:1", tmp_path, master="yarn")).check(topology.build(), "t")
+    def functions(master: str) -> list[str]:
+        spec = Engine(EngineConfig("", tmp_path, master=master)).spec(levels, "t")
+        return [one["told"] for one in spec.get("functions", [])]
+
+    assert functions("yarn") == ["dict.get"]
+    assert functions("local[2]") == []
 
 
 def test_the_time_of_a_partition_is_refused_on_a_cluster(tmp_path: Path) -> None:

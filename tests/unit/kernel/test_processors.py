@@ -179,6 +179,26 @@ def test_a_first_micro_batch_that_comes_again_finds_no_schedules_of_the_one_befo
     assert pid_and_times(again)[1] == [5000, 10_000]
 
 
+def test_a_process_that_the_task_has_come_back_to_makes_its_processor_anew(
+    spark: SparkSession,
+) -> None:
+    """On a cluster it was elsewhere meanwhile: what this process had last is not what the state says."""
+    application = f"minutes-{time.monotonic_ns()}"
+    records = [said("", 5000), said("", 10_000)]
+    try:
+        here = KernelDriver(spark, minutes_spec("one", application))
+        first = pid_and_times(here.batch(records))
+        # Of the same run of the application, and with the state that the task had before.
+        back = KernelDriver(spark, minutes_spec("one", application))
+        again = pid_and_times(back.batch(records))
+        goes_on = pid_and_times(back.batch([said("", 14_000), said("", 15_000)]))
+    finally:
+        kernel_package(spark).ProcessorWorkers.end(application)
+
+    assert again == first == (first[0], [5000, 10_000])
+    assert goes_on == (first[0], [15_000])
+
+
 @contextlib.contextmanager
 def task_of_spark(spark: SparkSession) -> Iterator[Any]:
     """Have what this thread asks the kernel be a task of Spark, which fails with what is raised within."""

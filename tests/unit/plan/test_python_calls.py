@@ -64,7 +64,7 @@ def test_each_function_is_told_with_what_it_is_called_with() -> None:
     assert str(calls[0]).startswith(
         f"price (test_python_calls.py:{line}): at map-values-2; scalar; both modes; in a process beside each task; up to"
     )
-    assert "where the master is local" in calls[2].modes
+    assert calls[2].where.endswith("on a cluster beside each executor")
 
 
 @pytest.mark.parametrize(

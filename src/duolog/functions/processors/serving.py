@@ -39,6 +39,8 @@ class _Task:
 
     stores: dict[str, Store] = field(default_factory=dict)
     hosted: dict[int, Hosted] = field(default_factory=dict)
+    turns: dict[int, str] = field(default_factory=dict)
+    """The last micro-batch or epoch in which each processor was called here, by the name that the kernel gave it."""
 
 
 class _Clock:
@@ -77,6 +79,10 @@ class Processors:
             if spec.name not in task.stores:
                 task.stores[spec.name] = KINDS[spec.kind](spec, Entries(spec.name, self._remote))
         hosted = task.hosted.get(number)
+        if hosted is not None and task.turns[number] not in (given["last_turn"], given["turn"]):
+            # The task was elsewhere meanwhile, or what was done here last does not count.
+            _close(task.hosted.pop(number))
+            hosted = None
         if hosted is None:
             place = Place(given["application"], given["task"], given["node"])
             stores = {spec.name: task.stores[spec.name] for spec in defined.definition.stores}
@@ -88,6 +94,7 @@ class Processors:
         except InitFailed as error:
             return b"!" + str(error).encode(errors="replace")
         task.hosted[number] = hosted
+        task.turns[number] = given["turn"]
         for kind in PunctuationType:
             if kind.value in given["lost"]:
                 hosted.skip(kind, given["lost"][kind.value])
@@ -109,10 +116,7 @@ class Processors:
         """End all processors; one that fails at it does not keep the others from it."""
         for task in self._tasks.values():
             for hosted in task.hosted.values():
-                try:
-                    hosted.close()
-                except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's processor may raise anything
-                    print(f"{type(error).__name__} in close: {error}")  # noqa: T201 - it is the user's
+                _close(hosted)
         self._tasks.clear()
 
     def _told(self, number: int, hosted: Hosted, told: list[Told]) -> bytes:
@@ -130,6 +134,13 @@ class Processors:
         parts.append(wire.put(json.dumps(schedules.keep()).encode()))
         parts += [_LONG.pack(schedules.next(kind)) for kind in PunctuationType]
         return b"".join(parts)
+
+
+def _close(hosted: Hosted) -> None:
+    try:
+        hosted.close()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's processor may raise anything
+        print(f"{type(error).__name__} in close: {error}")  # noqa: T201 - it is the user's
 
 
 class _Defined:

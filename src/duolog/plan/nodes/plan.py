@@ -69,12 +69,7 @@ class Plan:
     @property
     def key_functions(self) -> dict[str, KeyFunction]:
         """The functions that choose partitions, by the names of the nodes that ask them."""
-        asking = (node for node in self.nodes if isinstance(node, Sink | Repartition))
-        return {
-            node.name: node.partitioner
-            for node in asking
-            if isinstance(node.partitioner, KeyFunction)
-        }
+        return key_functions_of(self.nodes)
 
     def children(self, node: Node) -> tuple[Node, ...]:
         """Return the nodes that read `node`, in order."""
@@ -92,6 +87,14 @@ class Plan:
                     place=self.places.get(node.name, ""),
                 )
             first[name] = node
+
+
+def key_functions_of(nodes: Iterable[Node]) -> dict[str, KeyFunction]:
+    """Return the functions that choose partitions, by the names of the nodes that ask them."""
+    asking = (node for node in nodes if isinstance(node, Sink | Repartition))
+    return {
+        node.name: node.partitioner for node in asking if isinstance(node.partitioner, KeyFunction)
+    }
 
 
 def _is_shared(store: str, of: Node, nodes: tuple[Node, ...]) -> bool:

@@ -1,20 +1,51 @@
 package org.duolog.kernel;
 
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.plugin.PluginContext;
 
 /**
  * When tasks of an application want to be told what time it is, as no record tells them.
  *
- * <p>A task that is never idle, or has no window open, wants nothing: then no tick is made, and no micro-batch runs. Tasks and
- * the stream of ticks ({@link TickSource}) are in one JVM. Threads: any.
+ * <p>A task that is never idle, or has no window open, wants nothing: then no tick is made, and no micro-batch runs. The wishes
+ * of all tasks stand on the driver, whose clock makes the ticks ({@link TickSource}). A tick fulfils what was wanted up to its time: it
+ * goes to every task, and each says anew what it wants.
+ *
+ * <p>What tasks of other JVMs want comes as messages ({@link MetricsPlugin}). Spark brings an executor's messages to the driver in
+ * their order, and so a task's wish before the end of that task: what is committed is wanted on the driver, though the executor goes then. Of a task that
+ * has run again, or runs on behind its query, the newest run alone has a say.
+ *
+ * <p>Threads: any.
  */
 final class IdleTicks {
   static final String TOPIC = "__ticks";
+  static final long NONE = -1;
   private static final Map<String, IdleTicks> BY_APPLICATION = new ConcurrentHashMap<>();
+  private static final Map<String, Wish> SENT = new ConcurrentHashMap<>();
   private static final int TICKS_PER_TIMEOUT = 4;
 
-  private final Map<String, Long> wanted = new ConcurrentHashMap<>();
+  /** How often who makes ticks in another JVM asks for them. */
+  private static final long ASKS_EVERY_MS = 50;
+
+  /** The way to the driver; null in its own JVM. */
+  private static volatile PluginContext driver;
+
+  private final Map<String, Wish> wishes = new HashMap<>();
+  private boolean asksAll;
+
+  /** When a run of a task wants a tick; {@code Long.MAX_VALUE}: never. Of two runs the later one has the greater number. */
+  record Wish(long run, long atMs) implements Serializable {}
+
+  /** A wish on its way to the driver. */
+  record Wanted(String applicationId, String task, Wish wish) implements Serializable {}
+
+  /** A question to the driver: whether a tick is to be made behind the last one. The answer is its time, or {@link #NONE}. */
+  record Due(String applicationId, long lastMs) implements Serializable {}
 
   private IdleTicks() {}
 
@@ -27,43 +58,111 @@ final class IdleTicks {
     BY_APPLICATION.remove(applicationId);
   }
 
+  /** This JVM is an executor's, and its driver is there. */
+  static void isElsewhere(PluginContext way) {
+    driver = way;
+  }
+
   /** How far ticks are apart at least, for a timeout. */
   static long pauseMs(long idleMs) {
     return Math.max(1, idleMs / TICKS_PER_TIMEOUT);
   }
 
-  /** A task wants a tick at a time, or none ({@code Long.MAX_VALUE}). */
-  synchronized void want(String task, long atMs) {
-    if (atMs == Long.MAX_VALUE) {
-      wanted.remove(task);
-    } else {
-      wanted.put(task, atMs);
+  /** A task of this JVM wants a tick at a time, or none ({@code Long.MAX_VALUE}). */
+  static void want(String applicationId, String task, long atMs) {
+    TaskContext context = TaskContext.get();
+    Wish wish = new Wish(context == null ? 0 : context.taskAttemptId(), atMs);
+    if (driver == null) {
+      of(applicationId).take(task, wish);
+    } else if (!wish.equals(SENT.put(applicationId + ' ' + task, wish))) {
+      try {
+        driver.send(new Wanted(applicationId, task, wish));
+      } catch (IOException e) {
+        // What is not known there is never told: another run of the task may say it.
+        throw new UncheckedIOException(e);
+      }
     }
-    notifyAll();
+  }
+
+  /** A task has told what it wants. */
+  static void take(Wanted wanted) {
+    of(wanted.applicationId).take(wanted.task, wanted.wish);
+  }
+
+  private synchronized void take(String task, Wish wish) {
+    Wish known = wishes.get(task);
+    if (known == null || known.run <= wish.run) {
+      wishes.put(task, wish);
+      notifyAll();
+    }
   }
 
   /** Forgets what tasks wanted that are to begin again: the first tick asks them. */
   synchronized void forget() {
-    wanted.clear();
-    wanted.put("", 0L);
+    wishes.clear();
+    asksAll = true;
   }
 
-  /** A tick is made: it is for all. */
-  synchronized void made() {
-    wanted.remove("");
+  /** Makes a tick if one is wanted by now that is later than the last one; its time, or {@link #NONE}. */
+  synchronized long make(long lastMs) {
+    long now = System.currentTimeMillis();
+    // One that is no later than the last is none.
+    if (now <= lastMs || now < next()) {
+      return NONE;
+    }
+    asksAll = false;
+    wishes.replaceAll((task, wish) -> wish.atMs <= now ? new Wish(wish.run, Long.MAX_VALUE) : wish);
+    return now;
   }
 
   /** When the next tick is wanted; {@code Long.MAX_VALUE}: never. */
-  synchronized long next() {
-    return wanted.values().stream().mapToLong(Long::longValue).min().orElse(Long.MAX_VALUE);
+  private long next() {
+    return asksAll
+        ? 0
+        : wishes.values().stream().mapToLong(Wish::atMs).min().orElse(Long.MAX_VALUE);
   }
 
-  /** Waits until a tick is wanted, at most until a time; returns whether one is. */
-  synchronized boolean await(long untilMs) throws InterruptedException {
-    long now = System.currentTimeMillis();
-    for (; now < untilMs && now < next(); now = System.currentTimeMillis()) {
-      wait(Math.max(1, Math.min(untilMs, next()) - now));
+  /** Waits until a tick is made behind the last one, at most until a time; its time, or {@link #NONE}. */
+  static long await(String applicationId, long lastMs, long untilMs) throws InterruptedException {
+    return driver == null
+        ? of(applicationId).awaitHere(lastMs, untilMs)
+        : awaitElsewhere(new Due(applicationId, lastMs), untilMs);
+  }
+
+  private synchronized long awaitHere(long lastMs, long untilMs) throws InterruptedException {
+    while (true) {
+      long tick = make(lastMs);
+      long now = System.currentTimeMillis();
+      if (tick != NONE || now >= untilMs) {
+        return tick;
+      }
+      wait(Math.max(1, Math.min(untilMs, Math.max(next(), lastMs + 1)) - now));
     }
-    return now >= next();
+  }
+
+  private static long awaitElsewhere(Due due, long untilMs) throws InterruptedException {
+    while (true) {
+      long tick = askDriver(due);
+      long left = untilMs - System.currentTimeMillis();
+      if (tick != NONE || left <= 0) {
+        return tick;
+      }
+      Thread.sleep(Math.min(left, ASKS_EVERY_MS));
+    }
+  }
+
+  private static long askDriver(Due due) throws InterruptedException {
+    try {
+      return (Long) driver.ask(due);
+    } catch (InterruptedException stopping) {
+      throw stopping;
+    } catch (Exception e) {
+      throw new IllegalStateException("the driver does not tell what time it is", e);
+    }
+  }
+
+  /** Answers a question of another JVM. */
+  static long answer(Due due) {
+    return of(due.applicationId).make(due.lastMs);
   }
 }

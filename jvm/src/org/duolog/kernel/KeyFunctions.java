@@ -17,9 +17,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -32,7 +35,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * </pre>
  *
  * <p>A key is asked for once, as long as it is among the last that were asked for: a function gives the same
- * for the same key. Source: Kafka Streams StreamPartitioner. Threads: any.
+ * for the same key. Where tasks are in other JVMs, functions are called beside them ({@link PythonFunction}), and each remembers what it
+ * was told. Source: Kafka Streams StreamPartitioner. Threads: any.
  */
 public final class KeyFunctions {
   private static final int KNOWN_MAX = 100_000;
@@ -42,19 +46,17 @@ public final class KeyFunctions {
   /** Over all queries: an answer to an earlier one's question is to none of a later one's. */
   private static final AtomicLong NEXT = new AtomicLong();
 
-  private final Map<Key, Answer> known =
-      new LinkedHashMap<>(16, 0.75f, true) {
-        private static final long serialVersionUID = 1L;
+  /** What functions that were called beside this JVM gave, by their ids. */
+  private static final Map<Key, Told> TOLD = newest();
 
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Key, Answer> eldest) {
-          return size() > KNOWN_MAX;
-        }
-      };
+  private final Map<Key, Answer> known = newest();
   private final Deque<Long> waiting = new ArrayDeque<>();
   private final Map<Long, Asked> asked = new HashMap<>();
 
   private record Key(String function, String json) {}
+
+  /** A partition, or null where the key chooses. */
+  private record Told(Integer partition) {}
 
   private record Asked(Key key, Answer answer) {}
 
@@ -85,18 +87,76 @@ public final class KeyFunctions {
         List.of(DataTypes.StringType, DataTypes.StringType, DataTypes.BinaryType);
     registry.createOrReplaceTempFunction(
         "duolog_of_key",
-        (Seq<Expression> arguments) ->
-            new StaticInvoke(
-                KeyFunctions.class,
-                DataTypes.IntegerType,
-                "ofKey",
-                arguments,
-                CollectionConverters.asScala(inputs).toSeq(),
-                true,
-                true,
-                true,
-                Option.empty()),
+        (Seq<Expression> arguments) -> {
+          PythonFunction there =
+              PythonFunction.ofKeysAt(literal(arguments.apply(0)), literal(arguments.apply(1)));
+          return there == null ? asksHere(arguments, inputs) : callsThere(there, arguments.apply(2));
+        },
         "scala_udf");
+  }
+
+  private static String literal(Expression argument) {
+    return ((Literal) argument).value().toString();
+  }
+
+  private static Expression asksHere(Seq<Expression> arguments, List<AbstractDataType> inputs) {
+    return new StaticInvoke(
+        KeyFunctions.class,
+        DataTypes.IntegerType,
+        "ofKey",
+        arguments,
+        CollectionConverters.asScala(inputs).toSeq(),
+        true,
+        true,
+        true,
+        Option.empty());
+  }
+
+  private static Expression callsThere(PythonFunction function, Expression key) {
+    List<AbstractDataType> inputs = List.of(DataTypes.BinaryType);
+    return new Invoke(
+        Literal.fromObject(function, new ObjectType(PythonFunction.class)),
+        "ofKey",
+        DataTypes.IntegerType,
+        CollectionConverters.asScala(List.of(key)).toSeq(),
+        CollectionConverters.asScala(inputs).toSeq(),
+        true,
+        true,
+        true);
+  }
+
+  private static <A, B> Map<A, B> newest() {
+    return new LinkedHashMap<>(16, 0.75f, true) {
+      private static final long serialVersionUID = 1L;
+
+      @Override
+      protected boolean removeEldestEntry(Map.Entry<A, B> eldest) {
+        return size() > KNOWN_MAX;
+      }
+    };
+  }
+
+  /** What a function that is called beside this JVM gives for a key: asked once, unless it fails. */
+  static Integer remembered(PythonFunction function, byte[] key) throws CallFailed {
+    String json = new String(key, StandardCharsets.UTF_8);
+    Key of = new Key(function.id(), json);
+    synchronized (TOLD) {
+      Told told = TOLD.get(of);
+      if (told != null) {
+        return told.partition;
+      }
+    }
+    try {
+      byte[] result = function.call(MAPPER.writeValueAsBytes(Map.of("a0", json)));
+      JsonNode given = MAPPER.readTree(result).get("r");
+      Integer partition = given.isNull() ? null : (Integer) given.asInt();
+      synchronized (TOLD) {
+        TOLD.put(of, new Told(partition));
+      }
+      return partition;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**

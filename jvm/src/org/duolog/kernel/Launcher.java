@@ -26,6 +26,8 @@ public final class Launcher {
       Dataset<Envelope> records, String specJson, Map<String, String> options)
       throws TimeoutException {
     Spec spec = Spec.parse(specJson);
+    ProcessorWorkers.begin(
+        spec.applicationId(), ProcessorWorkers.run(Metrics.runOf(spec), spec.launch()));
     return writing(records, spec, options).trigger(trigger(spec, options)).start();
   }
 

@@ -134,7 +134,7 @@ final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
 
   /** Each Spark query has processes of its own: the one before it may have failed, and its last micro-batch comes again. */
   private ProcessorWorkers.Session session(String task) {
-    return new ProcessorWorkers.Session(applicationId, launch == null ? run : run + " " + launch, task);
+    return new ProcessorWorkers.Session(applicationId, ProcessorWorkers.run(run, launch), task);
   }
 
   /** Whether Spark runs the task again, behind one whose processes know too much. */

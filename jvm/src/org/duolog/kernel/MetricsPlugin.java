@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -16,9 +17,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings what executors of other JVMs have counted to the driver: each second, and as a task ends, what has changed; and
- * the last at their end.
- * So does it with what functions in Python print there, which nobody would see.
+ * What executors of other JVMs have to tell the driver, and to ask it.
+ *
+ * <pre>
+ *   each second, as a task ends,
+ *   and at their end                what has been counted; what functions in Python have printed there, which nobody would see
+ *   each second                     whether runs are over whose processors wait there for the next micro-batch
+ *   at once                         when tasks want to know the time ({@link IdleTicks}), and what time it is
+ * </pre>
+ *
+ * <p>Answers are of Java's own classes: what reads them in an executor knows none that came with its jars, and takes one for
+ * a broken connection, behind which the executor ends.
  *
  * <p>Accumulators come with the end of a task, which in real time is that of an epoch: a minute. In a JVM that is driver
  * and executor at once there is nothing to bring.
@@ -51,10 +60,16 @@ public final class MetricsPlugin implements SparkPlugin {
 
     @Override
     public Object receive(Object message) {
-      if (message instanceof Report report) {
+      if (message instanceof IdleTicks.Due due) {
+        return IdleTicks.answer(due);
+      } else if (message instanceof ProcessorWorkers.Waiting waiting) {
+        return ProcessorWorkers.over(waiting);
+      } else if (message instanceof Report report) {
         return Metrics.take(report.executor(), report.run(), report.counted());
       } else if (message instanceof PythonOutput.Printed printed) {
         PythonOutput.add(printed);
+      } else if (message instanceof IdleTicks.Wanted wanted) {
+        IdleTicks.take(wanted);
       }
       return null;
     }
@@ -72,6 +87,7 @@ public final class MetricsPlugin implements SparkPlugin {
         return;
       }
       context = plugin;
+      IdleTicks.isElsewhere(plugin);
       thread =
           Executors.newSingleThreadScheduledExecutor(
               work -> {
@@ -79,7 +95,7 @@ public final class MetricsPlugin implements SparkPlugin {
                 daemon.setDaemon(true);
                 return daemon;
               });
-      thread.scheduleWithFixedDelay(this::tell, PERIOD_MS, PERIOD_MS, TimeUnit.MILLISECONDS);
+      thread.scheduleWithFixedDelay(this::look, PERIOD_MS, PERIOD_MS, TimeUnit.MILLISECONDS);
     }
 
     /** Ahead of what Spark tells of its end: whoever sees that a micro-batch is done finds its counts too. */
@@ -94,7 +110,21 @@ public final class MetricsPlugin implements SparkPlugin {
     public void shutdown() {
       if (thread != null) {
         thread.shutdownNow();
+        ProcessorWorkers.endAll();
         tell();
+      }
+    }
+
+    private void look() {
+      tell();
+      ProcessorWorkers.Waiting waiting = ProcessorWorkers.waiting();
+      if (waiting.runs().isEmpty()) {
+        return;
+      }
+      try {
+        ProcessorWorkers.endRuns((Set<?>) context.ask(waiting));
+      } catch (Exception e) {
+        LOGGER.debug("cannot ask the driver which runs are over", e);
       }
     }
 

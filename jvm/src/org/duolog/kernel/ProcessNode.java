@@ -230,7 +230,7 @@ final class ProcessNode extends Node implements Deferred.Holding {
   }
 
   private void want() {
-    IdleTicks.of(applicationId).want(name() + " " + scope.taskNumber(), here.nextWallClock());
+    IdleTicks.want(applicationId, name() + " " + scope.taskNumber(), here.nextWallClock());
   }
 
   private void goOn(ProcessorWire.Told told, ProcessorWire.Item item) {

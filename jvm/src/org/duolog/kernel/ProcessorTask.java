@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
@@ -14,8 +15,13 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  * The processors of a task, for one micro-batch or epoch: the process that has them, and when they want to be called by
  * time. What must be the same when a micro-batch runs again is in the state of each processor:
  *
- * <pre>  bucket 0, "schedules"  ->  stream time (8 bytes), the schedules of its init (JSON)
+ * <pre>
+ *   bucket 0, "schedules"  ->  stream time (8 bytes), the schedules of its init (JSON)
+ *   bucket 0, "turn"       ->  the name of the last micro-batch or epoch, of all of them, that has called it
  * </pre>
+ *
+ * <p>A task may have been elsewhere, in another JVM or in an attempt that does not count, and come back to a process. There
+ * the processor goes on only if it knows the last turn; else it is made anew, as in a new process.
  *
  * <p>Threads: one at a time.
  */
@@ -23,6 +29,7 @@ final class ProcessorTask {
   static final long NEVER = Long.MAX_VALUE;
   private static final long NO_TIME = -1;
   private static final byte[] SCHEDULES = "schedules".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] TURN = "turn".getBytes(StandardCharsets.UTF_8);
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   private final ProcessorWorkers.Session session;
@@ -49,6 +56,9 @@ final class ProcessorTask {
     private PythonWorker begunIn;
     private List<ProcessorWire.Told> begun = List.of();
     private String schedules;
+    private final String lastTurn;
+    private final String turn = UUID.randomUUID().toString();
+    private boolean isTurnKept;
     private long writtenTime;
     private long nextStreamTime = NO_TIME;
     private long nextWallClock = NEVER;
@@ -58,7 +68,10 @@ final class ProcessorTask {
       this.node = node;
       this.own = own;
       this.stores = stores;
-      byte[] kept = own.bytes(0, key());
+      byte[] last = own.bytes(0, row(TURN));
+      lastTurn =
+          last == null ? "" : new String(StoredRow.row(last, 1).getBinary(0), StandardCharsets.UTF_8);
+      byte[] kept = own.bytes(0, row(SCHEDULES));
       if (kept != null) {
         ByteBuffer bytes = ByteBuffer.wrap(StoredRow.row(kept, 1).getBinary(0));
         writtenTime = bytes.getLong();
@@ -163,6 +176,8 @@ final class ProcessorTask {
       }
       ObjectNode given = MAPPER.createObjectNode();
       given.put("session", session.run() + " " + session.task());
+      given.put("last_turn", lastTurn);
+      given.put("turn", turn);
       given.put("application", session.applicationId());
       given.put("task", session.task());
       given.put("node", node);
@@ -178,6 +193,10 @@ final class ProcessorTask {
       ByteBuffer reply = checked(converse(PythonWorker.BEGIN, payload));
       begunIn = worker;
       begun = taken(reply);
+      if (!isTurnKept) {
+        isTurnKept = true;
+        own.put(0, row(TURN), row(turn.getBytes(StandardCharsets.UTF_8)), Math.max(0, streamTime));
+      }
     }
 
     /** What init has forwarded, once. */
@@ -210,12 +229,8 @@ final class ProcessorTask {
       byte[] text = (schedules == null ? "[]" : schedules).getBytes(StandardCharsets.UTF_8);
       ByteBuffer kept = ByteBuffer.allocate(Long.BYTES + text.length);
       kept.putLong(streamTime).put(text);
-      own.put(0, key(), row(kept.array()), Math.max(0, streamTime));
+      own.put(0, row(SCHEDULES), row(kept.array()), Math.max(0, streamTime));
       writtenTime = streamTime;
-    }
-
-    private static UnsafeRow key() {
-      return row(SCHEDULES);
     }
 
     private static UnsafeRow row(byte[] bytes) {

@@ -1,18 +1,27 @@
 package org.duolog.kernel;
 
+import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Python processes that have the processors of tasks: each task finds its own again with the next micro-batch or epoch,
- * and what its processors had in them.
+ * and what its processors had in them: where the task has been elsewhere meanwhile, they are made anew there ({@link ProcessorTask}).
  *
- * <p>A process that nobody has used for some minutes ends, and so does one of another run of the same application.
+ * <p>A process that nobody has used for some minutes ends, and so does one of another run of the same application. Executors of
+ * other JVMs ask the driver which runs are over.
  * Threads: any.
  */
 public final class ProcessorWorkers {
   private static final Map<Session, PythonWorker> PARKED = new HashMap<>();
+
+  /** The run that each application is in, on the driver. */
+  private static final Map<String, String> RUNS = new HashMap<>();
 
   /** A task of a run of an application: of one Spark query of it. */
   record Session(String applicationId, String run, String task) {
@@ -22,6 +31,9 @@ public final class ProcessorWorkers {
           && !run.equals(other.run);
     }
   }
+
+  /** Runs by their names, and the applications that they are of: what executors ask for. */
+  record Waiting(HashMap<String, String> runs) implements Serializable {}
 
   private ProcessorWorkers() {}
 
@@ -69,11 +81,64 @@ public final class ProcessorWorkers {
     }
   }
 
+  /** The name of a run, of one Spark query. */
+  static String run(String run, String launch) {
+    return launch == null ? run : run + " " + launch;
+  }
+
+  /** From here on an application is in this run. */
+  static void begin(String applicationId, String run) {
+    synchronized (PARKED) {
+      RUNS.put(applicationId, run);
+    }
+  }
+
   /** Ends the processes of an application, whose processors are closed. */
   public static void end(String applicationId) {
     synchronized (PARKED) {
+      RUNS.remove(applicationId);
       endWhere(session -> session.applicationId.equals(applicationId));
     }
+  }
+
+  /** The runs that have processes in this JVM which wait for their tasks. */
+  static Waiting waiting() {
+    HashMap<String, String> runs = new HashMap<>();
+    synchronized (PARKED) {
+      PARKED.keySet().forEach(session -> runs.put(session.run, session.applicationId));
+    }
+    return new Waiting(runs);
+  }
+
+  /** Which of them are over, as the driver knows. */
+  static HashSet<String> over(Waiting waiting) {
+    HashSet<String> over = new HashSet<>();
+    synchronized (PARKED) {
+      waiting.runs.forEach(
+          (run, applicationId) -> {
+            if (!run.equals(RUNS.get(applicationId))) {
+              over.add(run);
+            }
+          });
+    }
+    return over;
+  }
+
+  /** Ends the processes of runs that are over. */
+  static void endRuns(Set<?> over) {
+    synchronized (PARKED) {
+      endWhere(session -> over.contains(session.run));
+    }
+  }
+
+  /** Ends all, as this JVM does, and leaves them a moment for it. */
+  static void endAll() {
+    List<PythonWorker> all;
+    synchronized (PARKED) {
+      all = new ArrayList<>(PARKED.values());
+      endWhere(session -> true);
+    }
+    all.forEach(PythonWorker::awaitEnd);
   }
 
   private static void endWhere(java.util.function.Predicate<Session> which) {

@@ -27,6 +27,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class PythonFunction implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final Map<String, PythonFunction> DEFINED = new ConcurrentHashMap<>();
+  private static final String OF_KEYS_AT = "of keys at ";
 
   /** What is to be told of the record that this thread is at. */
   private static final ThreadLocal<List<String>> NOTES = ThreadLocal.withInitial(ArrayList::new);
@@ -113,6 +114,11 @@ public final class PythonFunction implements Serializable {
     return spec.functions().stream().map(Spec.Function::id).collect(Collectors.joining(" "));
   }
 
+  /** The one that executors ask for the keys at a node; null where the process that started the query is asked. */
+  static PythonFunction ofKeysAt(String applicationId, String node) {
+    return DEFINED.get(applicationId + "/" + OF_KEYS_AT + node);
+  }
+
   static PythonFunction of(String applicationId, String name) {
     PythonFunction known = DEFINED.get(applicationId + "/" + name);
     if (known == null) {
@@ -141,6 +147,15 @@ public final class PythonFunction implements Serializable {
               true);
         },
         "scala_udf");
+  }
+
+  /**
+   * What one of the key gives for a key; null where the key is to choose.
+   *
+   * @throws CallFailed it has failed, gave no partition, or did not return
+   */
+  public Integer ofKey(byte[] key) throws CallFailed {
+    return KeyFunctions.remembered(this, key);
   }
 
   /**

@@ -405,12 +405,13 @@ final class PythonWorker {
     } catch (IOException e) {
       // It has ended.
     }
-    Thread last = new Thread(this::killAfterLastMoment, "duolog-python-end");
+    Thread last = new Thread(this::awaitEnd, "duolog-python-end");
     last.setDaemon(true);
     last.start();
   }
 
-  private void killAfterLastMoment() {
+  /** Waits for the end that it was let go to; longer than a moment it does not take. */
+  void awaitEnd() {
     try {
       process.waitFor(LAST_MOMENT_MS, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {

@@ -130,14 +130,8 @@ public final class TickSource implements TableProvider {
 
     @Override
     public Offset latestOffset(Offset start, ReadLimit limit) {
-      long now = System.currentTimeMillis();
-      IdleTicks ticks = IdleTicks.of(applicationId);
-      long last = ((Tick) start).ms;
-      if (ends || now <= last || now < ticks.next()) {
-        return start;
-      }
-      ticks.made();
-      return new Tick(now);
+      long tick = ends ? IdleTicks.NONE : IdleTicks.of(applicationId).make(((Tick) start).ms);
+      return tick == IdleTicks.NONE ? start : new Tick(tick);
     }
 
     @Override
@@ -225,16 +219,13 @@ public final class TickSource implements TableProvider {
 
     @Override
     public RecordStatus nextWithTimeout(Long timeoutMs) {
-      IdleTicks ticks = IdleTicks.of(partition.applicationId);
       try {
-        long now = System.currentTimeMillis();
-        // One that is no later than the last is none.
-        boolean isNew = ticks.await(now + timeoutMs) && System.currentTimeMillis() > last;
-        if (isNew) {
-          last = System.currentTimeMillis();
-          ticks.made();
+        long until = System.currentTimeMillis() + timeoutMs;
+        long tick = IdleTicks.await(partition.applicationId, last, until);
+        if (tick != IdleTicks.NONE) {
+          last = tick;
         }
-        return RecordStatus.newStatusWithoutArrivalTime(isNew);
+        return RecordStatus.newStatusWithoutArrivalTime(tick != IdleTicks.NONE);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         return RecordStatus.newStatusWithoutArrivalTime(false);

@@ -133,7 +133,7 @@ final class WindowRows implements StateRows {
     } else if (!goesOn) {
       next = Math.max(next, closes(task.due.firstEnd()));
     }
-    IdleTicks.of(applicationId).want(taskName(), next);
+    IdleTicks.want(applicationId, taskName(), next);
   }
 
   /** The time at which a window with this end closes. */
@@ -149,7 +149,7 @@ final class WindowRows implements StateRows {
   void observe(long ts) {
     if (task.idle != null && task.idle.seen()) {
       long soon = System.currentTimeMillis() + IdleTicks.pauseMs(idleMs);
-      IdleTicks.of(applicationId).want(taskName(), soon);
+      IdleTicks.want(applicationId, taskName(), soon);
     }
     moveTo(ts);
   }

@@ -1,0 +1,48 @@
+package org.duolog.kernel;
+
+/** Prints, after each step, whether a tick is made: tasks tell what they want as executors do, one run after the other. */
+public final class WishesForTicks {
+  private static final long NEVER = Long.MAX_VALUE;
+  private static final IdleTicks TICKS = IdleTicks.of("app");
+  private static long last;
+
+  private WishesForTicks() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    tell("nobody has begun");
+    TICKS.forget();
+    tell("a start");
+    tell("and nobody wants more");
+    long later = System.currentTimeMillis() + 3_600_000;
+    wants("a", 5, 0);
+    wants("b", 6, later);
+    tell("one wants");
+    tell("it has not said anything since, as one that has gone");
+    wants("a", 7, 0);
+    wants("a", 5, NEVER);
+    tell("an older run of it wants no more");
+    wants("b", 4, 0);
+    tell("an older run wants what the newest does not");
+    wants("b", 6, 0);
+    tell("the newest wants it now");
+    wants("b", 6, 0);
+    wants("b", 6, NEVER);
+    tell("it wants no more");
+    TICKS.forget();
+    wants("a", 3, NEVER);
+    tell("another start");
+    wants("a", 3, 0);
+    tell("whose runs have other numbers");
+  }
+
+  private static void wants(String task, long run, long atMs) {
+    IdleTicks.take(new IdleTicks.Wanted("app", task, new IdleTicks.Wish(run, atMs)));
+  }
+
+  private static void tell(String what) throws InterruptedException {
+    Thread.sleep(2); // A tick has the time in milliseconds, and is later than the last one.
+    long made = IdleTicks.answer(new IdleTicks.Due("app", last));
+    last = Math.max(last, made);
+    System.out.println((made == IdleTicks.NONE ? "none: " : "tick: ") + what);
+  }
+}
