@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from duolog.core.errors import DuologError
@@ -191,6 +191,15 @@ def to_query_failed(
     if log_path is not None:
         failed.detail = f"{failed.detail} The engine's log is {log_path}.".lstrip()
     return failed
+
+
+def as_told_of_jvm(error: Exception) -> Exception:
+    """Return `error`, or that the JVM has ended, where it has and that is not what `error` tells.
+
+    PySpark has forgotten its JVM by then, and stumbles over None.
+    """
+    known = (DuologError, PySparkException, Py4JError, OSError)
+    return error if isinstance(error, known) else Py4JNetworkError("the JVM has ended")
 
 
 def _written_at(message: str, places: Mapping[str, str]) -> str:

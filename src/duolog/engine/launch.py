@@ -202,7 +202,8 @@ class Launcher:
         Raises:
             QueryFailed: as `start`.
         """
-        spec = json.dumps(self.spec | {"generation": generation})
+        # A run of its own: what executors have counted in it is none of the application's.
+        spec = json.dumps(self.spec | {"generation": generation, "run": uuid.uuid4().hex})
         with self._failing():
             spark = self.session.spark_with(self.spec["shuffle_partitions"])
             started = self.session.kernel("Restore").start(
@@ -490,4 +491,4 @@ class Launcher:
         return dict(self.config.client_options) | servers
 
     def _java(self) -> Any:
-        return self.session.spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java
+        return self.session.jvm

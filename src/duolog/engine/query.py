@@ -34,7 +34,7 @@ from duolog.engine.errors import (
     SourceTopicMissing,
     TopicRecreated,
 )
-from duolog.engine.failures import taken_over, to_query_failed
+from duolog.engine.failures import as_told_of_jvm, taken_over, to_query_failed
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
 from duolog.engine.progress import Counters, Progress, Report, Skipped, lag_of, merge_positions
@@ -262,10 +262,9 @@ class RunningQuery:
             self._run()
             self._note_commits()
             self._state = "stopped"
-        except QueryFailed as error:
-            self._fail(error)
         except Exception as error:  # noqa: BLE001 - a query that nobody waits for must not look well
-            self._fail(self._to_failed(error))
+            self._failure = error if isinstance(error, QueryFailed) else self._to_failed(error)
+            self._state = "failed"
         finally:
             self._trouble = ""
             self._beside.close()
@@ -283,13 +282,10 @@ class RunningQuery:
 
     def _to_failed(self, error: Exception) -> QueryFailed:
         of = self.launcher
-        failed = to_query_failed(error, of.application_id, of.log_path, of.places)
+        told = as_told_of_jvm(error) if of.jvm_has_ended else error
+        failed = to_query_failed(told, of.application_id, of.log_path, of.places)
         # Behind a pause Spark may stumble over what its successor has written, in words of its own.
         return taken_over(failed, of.taken_over_by) if of.taken_over_by else failed
-
-    def _fail(self, error: QueryFailed) -> None:
-        self._failure = error
-        self._state = "failed"
 
     def _run(self) -> None:
         """Stay with the query until it has ended for good.
@@ -308,8 +304,10 @@ class RunningQuery:
                 following = self._await_spark()
                 if following is None:
                     return
-            except _SPARK_FAILED as error:
+            except Exception as error:
                 # The JVM may go at any time, also while nothing waits for Spark.
+                if not isinstance(error, _SPARK_FAILED) and not self.launcher.jvm_has_ended:
+                    raise
                 if self._stopping.is_set():
                     return
                 failed = self._to_failed(error)

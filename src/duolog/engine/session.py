@@ -63,6 +63,8 @@ class _Running:
     """The JVM of this process, with the session in it."""
 
     spark: SparkSession
+    jvm: Any
+    """Its way to Java. PySpark keeps one for the process, which is none, or that of the next JVM, once this one has gone."""
     scratch: ExitStack
     java_process: Any
     config: EngineConfig
@@ -124,9 +126,13 @@ class Session:
         """Return a class of the kernel, looked up once: the JVM looks for each part of its name in all jars."""
         known = self._running.kernel
         if name not in known:
-            jvm: Any = self.spark.sparkContext._jvm  # noqa: SLF001 - as in _register_kernel
-            known[name] = getattr(jvm.org.duolog.kernel, name)
+            known[name] = getattr(self.jvm.org.duolog.kernel, name)
         return known[name]
+
+    @property
+    def jvm(self) -> Any:
+        """Java's packages by name; what is asked of a JVM that has gone raises Py4JError or ConnectionError."""
+        return self._running.jvm
 
     @property
     def log_path(self) -> Path | None:
@@ -289,7 +295,7 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         _register_kernel(spark)
         await_executors(spark, config, given_up.is_set)
         kept = undo.pop_all()
-    return _Running(spark, kept, gateway.proc, config, end)
+    return _Running(spark, gateway.jvm, kept, gateway.proc, config, end)
 
 
 def _has_ended(process: Any) -> bool:

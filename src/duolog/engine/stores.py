@@ -135,9 +135,8 @@ def read_committed(session: Session, checkpoint: Checkpoint, look: Look) -> Comm
         return CommittedRows(position=position)
     spec, lowered = look.spec, lower_look(look.table, look.levels, look.bounds)
     spark = session.spark
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java
     java_session: Any = spark._jsparkSession  # noqa: SLF001
-    reader = jvm.org.duolog.kernel.StoreReader
+    reader = session.kernel("StoreReader")
     try:
         at = str(place.spark_dir), place.operator, place.commit, place.store
         read = reader.read(java_session, *at, json.dumps(spec), json.dumps(lowered))

@@ -254,6 +254,19 @@ def test_a_jvm_that_goes_between_two_queries_of_spark_is_replaced_too() -> None:
     assert query.state == "stopped"
 
 
+def test_a_jvm_that_pyspark_has_forgotten_is_one_that_has_gone() -> None:
+    """Of two queries one starts another JVM: PySpark has none for a moment, and the other query failed for good."""
+    launcher, second = PlayedLauncher(), PlayedLauncher()
+    topics = PlayedTopics(in_the_way=[None, AttributeError("'NoneType' has no attribute 'java'")])
+    launcher.jvm_has_ended = True
+
+    query = start(launcher, "auto", topics, second)
+    assert second.live.wait(WAIT_S)
+    query.stop()
+
+    assert query.state == "stopped"
+
+
 def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> None:
     launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6)
     query = start(launcher, "micro-batch", topics)

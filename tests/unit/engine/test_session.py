@@ -168,11 +168,18 @@ def test_a_jvm_whose_start_was_interrupted_ends_at_once(
     assert busy.returncode == -signal.SIGKILL
 
 
+def running_in(
+    spark: MagicMock, process: Any = None, end: Any = None, *, jvm: Any = None
+) -> session._Running:
+    config = EngineConfig("", Path())
+    return session._Running(spark, jvm, ExitStack(), process, config, end or MagicMock())  # noqa: SLF001
+
+
 def test_a_jvm_is_killed_by_who_is_in_a_hurry_unless_others_have_a_share_in_it(
     busy: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
     end = java_end.JavaEnd(busy, archive, ran_query=True)
-    running = session._Running(MagicMock(), ExitStack(), busy, EngineConfig("", Path()), end)  # noqa: SLF001
+    running = running_in(MagicMock(), busy, end)
     first, second = session.Session(running), session.Session(running)
     running.owners |= {first, second}
 
@@ -198,7 +205,7 @@ def test_queries_that_start_at_once_do_not_get_each_others_shuffle_partitions() 
 
     spark = MagicMock()
     spark.newSession.side_effect = made
-    running = session._Running(spark, ExitStack(), None, EngineConfig("", Path()), MagicMock())  # noqa: SLF001
+    running = running_in(spark)
     share = session.Session(running)
     numbers = [1, 2, 3, 7] * 4
 
@@ -210,6 +217,18 @@ def test_queries_that_start_at_once_do_not_get_each_others_shuffle_partitions() 
     spark.conf.set.assert_not_called()
 
 
+def test_a_share_in_a_jvm_that_has_gone_never_asks_the_one_behind_it() -> None:
+    """PySpark has one JVM for the process: none between two, and then the next one's."""
+    spark, jvm = MagicMock(), MagicMock()
+    running = running_in(spark, jvm=jvm)
+    share = session.Session(running)
+
+    spark.sparkContext._jvm = None  # noqa: SLF001 - as PySpark keeps it
+
+    assert share.jvm is jvm
+    assert share.kernel("Metrics") is jvm.org.duolog.kernel.Metrics
+
+
 def test_a_class_of_the_kernel_is_looked_up_once() -> None:
     """Each part of its name was looked for in all jars, whenever a query was asked how far it is."""
     looked_up: list[str] = []
@@ -219,9 +238,9 @@ def test_a_class_of_the_kernel_is_looked_up_once() -> None:
             looked_up.append(name)
             return object()
 
-    spark = MagicMock()
-    spark.sparkContext._jvm.org.duolog.kernel = Package()  # noqa: SLF001
-    running = session._Running(spark, ExitStack(), None, EngineConfig("", Path()), MagicMock())  # noqa: SLF001
+    jvm = MagicMock()
+    jvm.org.duolog.kernel = Package()
+    running = running_in(MagicMock(), jvm=jvm)
     first, second = session.Session(running), session.Session(running)
 
     assert first.kernel("Metrics") is second.kernel("Metrics")
