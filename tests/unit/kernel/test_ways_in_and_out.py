@@ -22,11 +22,13 @@ def test_a_store_has_the_rows_that_sparks_own_maps_have() -> None:
 
 
 def test_a_restore_writes_the_last_of_each_key_in_rocksdbs_order() -> None:
-    wrong, unordered, spared = map(int, run_java("SortedWritesOrder"))
+    wrong, unordered, spared, most, left = map(int, run_java("SortedWritesOrder"))
 
     assert wrong == 0
     assert unordered == 0
     assert spared > 0
+    assert 4_000_000 < most < 6_000_000, "together they may hold 5 MB"
+    assert left == 0
 
 
 def test_micro_batches_of_several_topics_end_at_one_time() -> None:

@@ -1,9 +1,12 @@
 package org.duolog.kernel;
 
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -14,12 +17,14 @@ import scala.collection.Iterator;
 
 /**
  * Writes in random order, some of one key; prints how many keys hold something else than was written last, how many writes came
- * behind one that RocksDB has behind them, and how many writes were spared.
+ * behind one that RocksDB has behind them, how many writes were spared, the most bytes that many held together, and what is held at the end.
  */
 public final class SortedWritesOrder {
   private static final int ROUNDS = 300;
   private static final int WRITES = 200;
   private static final int ROW_OF_ONE = 16;
+  private static final int MANY = 10;
+  private static final long ALL_BYTES_MAX = 5_000_000;
   private static final long BYTES_MAX = 20_000;
   private static final long[] GROUPS = {3, 260, -1, -70_000, Long.MIN_VALUE};
 
@@ -33,7 +38,7 @@ public final class SortedWritesOrder {
     for (int round = 0; round < ROUNDS; round++) {
       Rows rows = new Rows();
       Map<String, byte[]> expected = new HashMap<>();
-      SortedWrites writes = new SortedWrites(rows, round % 2 == 0 ? Long.MAX_VALUE : BYTES_MAX);
+      SortedWrites writes = new SortedWrites(rows, round % 2 == 0 ? Long.MAX_VALUE : BYTES_MAX, Long.MAX_VALUE);
       for (int i = 0; i < WRITES; i++) {
         long group = GROUPS[random.nextInt(GROUPS.length)];
         byte[] key = new byte[random.nextInt(4) == 0 ? random.nextInt(600) : random.nextInt(10)];
@@ -53,7 +58,24 @@ public final class SortedWritesOrder {
       unordered += round % 2 == 0 ? rows.descents : 0;
       spared += WRITES - rows.writes;
     }
-    System.out.println(wrong + " " + unordered + " " + spared);
+    System.out.println(wrong + " " + unordered + " " + spared + " " + most() + " " + SortedWrites.held());
+  }
+
+  /** How much is held at most by many that may hold as much as they want, and together {@code ALL_BYTES_MAX}. */
+  private static long most() {
+    Rows rows = new Rows();
+    List<SortedWrites> many = new ArrayList<>();
+    for (int i = 0; i < MANY; i++) {
+      many.add(new SortedWrites(rows, Long.MAX_VALUE, ALL_BYTES_MAX));
+    }
+    long most = 0;
+    byte[] value = new byte[1_000];
+    for (int i = 0; i < MANY * 3_000; i++) {
+      many.get(i % MANY).put(1, BigInteger.valueOf(i).toByteArray(), value);
+      most = Math.max(most, SortedWrites.held());
+    }
+    many.forEach(SortedWrites::close);
+    return most;
   }
 
   /** A state that notes what it is told, and in which order. */

@@ -102,6 +102,7 @@ final class RestoringLevel extends StatefulProcessor<Long, Envelope, Envelope> {
       byTopic.values().forEach(SortedWrites::flush);
       return CollectionConverters.asScala(mended(names, uncommitted, group).iterator());
     } finally {
+      byTopic.values().forEach(SortedWrites::close);
       ImplicitGroupingKeyTracker.setImplicitKey(group);
     }
   }

@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
 import org.apache.spark.sql.streaming.MapState;
 
@@ -17,14 +18,18 @@ import org.apache.spark.sql.streaming.MapState;
  * order two thirds of a restore went into misses of the processor's cache. The order is that of the keys' bytes in RocksDB;
  * another one would cost time and nothing else.
  *
- * <p>Whoever reads the state calls {@link #flush} first. Threads: one at a time. Source: RocksDB's {@code InlineSkipList},
- * {@link BytesMap.Rows} for the bytes.
+ * <p>Whoever reads the state calls {@link #flush} first. All of a JVM hold a share of its heap at most, and little more:
+ * where tasks are many, parts are small. Threads: one at a time. Source: RocksDB's {@code InlineSkipList}, {@link
+ * BytesMap.Rows} for the bytes.
  */
-final class SortedWrites {
-  /** Of the heap, where many tasks are at it at once. */
-  private static final int SHARE_OF_HEAP = 64;
-
+final class SortedWrites implements AutoCloseable {
+  private static final int SHARE_OF_HEAP = 16;
   private static final long BYTES_MAX = 16 << 20;
+
+  /** What each may hold, however many there are; and in what steps all hear of it. */
+  private static final long BYTES_MIN = 64 << 10;
+
+  private static final AtomicLong HELD = new AtomicLong();
 
   /** An entry's objects beside its bytes. */
   private static final int OVERHEAD = 96;
@@ -34,16 +39,30 @@ final class SortedWrites {
 
   private final MapState<byte[], byte[]> state;
   private final long bytesMax;
+  private final long allBytesMax;
   private final List<Write> writes = new ArrayList<>();
   private long bytes;
 
+  /** What of these is part of {@link #HELD}. */
+  private long told;
+
   SortedWrites(MapState<byte[], byte[]> state) {
-    this(state, Math.min(BYTES_MAX, Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP));
+    this(state, BYTES_MAX, Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP);
   }
 
-  SortedWrites(MapState<byte[], byte[]> state, long bytesMax) {
+  /**
+   * @param bytesMax of this one
+   * @param allBytesMax of all of the JVM
+   */
+  SortedWrites(MapState<byte[], byte[]> state, long bytesMax, long allBytesMax) {
     this.state = state;
     this.bytesMax = bytesMax;
+    this.allBytesMax = allBytesMax;
+  }
+
+  /** What all of this JVM hold, but for the last of each. */
+  static long held() {
+    return HELD.get();
   }
 
   /**
@@ -88,9 +107,15 @@ final class SortedWrites {
   void put(long number, byte[] key, byte[] value) {
     writes.add(new Write(number, Write.headOf(key), key, value));
     bytes += OVERHEAD + key.length + (value == null ? 0 : value.length);
-    if (bytes >= bytesMax) {
+    if (bytes >= bytesMax || bytes - told >= BYTES_MIN && tell() > allBytesMax) {
       flush();
     }
+  }
+
+  private long tell() {
+    long more = bytes - told;
+    told = bytes;
+    return HELD.addAndGet(more);
   }
 
   /** Leaves another implicit key behind where there was something to write. */
@@ -113,7 +138,14 @@ final class SortedWrites {
         state.updateValue(write.key, write.value);
       }
     }
+    close();
+  }
+
+  /** Lets go of what was not written. */
+  @Override
+  public void close() {
     writes.clear();
     bytes = 0;
+    tell();
   }
 }
