@@ -160,5 +160,5 @@ def test_an_executor_tells_with_the_end_of_a_task_and_forgets_runs_that_are_over
     """It told once a second, and of each start of an application that it had ever worked for, as long as it lived."""
     told, known = run_java("CountsOfAnExecutor")
 
-    assert told == "a#2,b#1"
+    assert told == "a#1,a#2,b#1"
     assert known == "a#2,b#1"

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
@@ -77,6 +78,7 @@ public final class MetricsPlugin implements SparkPlugin {
 
   private static final class OfExecutor implements ExecutorPlugin {
     private final Map<String, String> told = new HashMap<>();
+    private final AtomicBoolean isWaiting = new AtomicBoolean();
     private PluginContext context;
     private ScheduledExecutorService thread;
 
@@ -98,11 +100,15 @@ public final class MetricsPlugin implements SparkPlugin {
       thread.scheduleWithFixedDelay(this::look, PERIOD_MS, PERIOD_MS, TimeUnit.MILLISECONDS);
     }
 
-    /** Ahead of what Spark tells of its end: whoever sees that a micro-batch is done finds its counts too. */
+    /**
+     * Ahead of what Spark tells of its end: whoever sees that a micro-batch is done finds its counts too, as a rule.
+     *
+     * <p>One that finds another one waiting to tell leaves it to that: a micro-batch is not done before either.
+     */
     @Override
     public void onTaskSucceeded() {
-      if (thread != null) {
-        tell();
+      if (thread != null && isWaiting.compareAndSet(false, true)) {
+        tell(false);
       }
     }
 
@@ -111,12 +117,12 @@ public final class MetricsPlugin implements SparkPlugin {
       if (thread != null) {
         thread.shutdownNow();
         ProcessorWorkers.endAll();
-        tell();
+        tell(false);
       }
     }
 
     private void look() {
-      tell();
+      tell(true);
       ProcessorWorkers.Waiting waiting = ProcessorWorkers.waiting();
       if (waiting.runs().isEmpty()) {
         return;
@@ -128,8 +134,13 @@ public final class MetricsPlugin implements SparkPlugin {
       }
     }
 
-    /** Nothing that goes wrong here may end the thread: the next report has all that this one had. */
-    private synchronized void tell() {
+    /**
+     * Nothing that goes wrong here may end the thread: the next report has all that this one had.
+     *
+     * @param asks which runs are over, and waits for the answer: no task does
+     */
+    private synchronized void tell(boolean asks) {
+      isWaiting.set(false);
       PythonOutput.Printed printed = PythonOutput.takeLines();
       try {
         if (!printed.isEmpty()) {
@@ -142,7 +153,7 @@ public final class MetricsPlugin implements SparkPlugin {
       try {
         for (Map.Entry<String, String> one : Metrics.ofThisJvm().entrySet()) {
           Report report = new Report(context.executorID(), one.getKey(), one.getValue());
-          if (Metrics.mayBeOver(report.run())) {
+          if (asks && Metrics.mayBeOver(report.run())) {
             if (Boolean.FALSE.equals(context.ask(report))) {
               Metrics.forget(report.run());
               told.remove(report.run());
