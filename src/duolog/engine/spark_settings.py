@@ -63,13 +63,13 @@ DEFAULTS: Final = {
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1ms",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # What Spark's pages would show, which are off: by default plans and tasks of the last 1,000 micro-batches, which fill
-    # the heap's old part until a collection of all of it stops everything for 0.3 s.
-    "spark.ui.retainedJobs": "20",
-    "spark.ui.retainedStages": "40",
-    "spark.ui.retainedTasks": "1000",
-    "spark.ui.dagGraph.retainedRootRDDs": "20",
-    "spark.sql.ui.retainedExecutions": "20",
+    # What Spark's pages would show, which are off: by default plans and tasks of the last 1,000 micro-batches. They live so
+    # long that they reach the heap's old part, and fill it until a collection of all of it stops everything for 0.3 s.
+    "spark.ui.retainedJobs": "2",
+    "spark.ui.retainedStages": "4",
+    "spark.ui.retainedTasks": "100",
+    "spark.ui.dagGraph.retainedRootRDDs": "2",
+    "spark.sql.ui.retainedExecutions": "2",
 }
 """What a user may set otherwise."""
 
