@@ -13,17 +13,26 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from duolog.engine.errors import ChangelogMismatch
-from duolog.engine.topic_ids import LOGGED_ANEW
+from duolog.engine.topic_ids import logged_anew
 
 _DELETE: Final = "delete"
+_BROUGHT_BACK: Final = (
+    "Where somebody has brought it back whole, from a backup or to another cluster, `duolog state restore FILE` fills the "
+    "stores from it and goes on with it. "
+)
 
 
 def ensure_there(
-    application_id: str, held: Collection[str], there: Collection[str], *, has_state: bool
+    application_id: str,
+    held: Collection[str],
+    there: Collection[str],
+    *,
+    has_state: bool,
+    of_sql: bool = False,
 ) -> None:
     """Raise ChangelogMismatch where one of the changelogs that hold entries, `held`, is not among the topics that exist.
 
-    `has_state` says whether the checkpoint has what they had.
+    `has_state` says whether the checkpoint has what they had, `of_sql` whether it is a query of SQL's, which stands in no file.
     """
     missing = sorted(set(held) - set(there))
     if missing:
@@ -34,18 +43,23 @@ def ensure_there(
             query_id=application_id,
             detail="A new one would be empty: state that comes back from it would lack all that has not changed since, "
             "and results would go on wrong.",
-            hint=f"{LOGGED_ANEW if has_state else ''} Bring {'them' if many else 'it'} back, from a backup or the cluster that has "
+            hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} Bring {'them' if many else 'it'} back, from a backup or the cluster that has "
             f"{'them' if many else 'it'}. `duolog state reset {application_id}` begins anew from the source topics; "
             "or start it under another application id.".lstrip(),
         )
 
 
 def ensure_same(
-    application_id: str, known: Mapping[str, str], ids: Mapping[str, str], *, has_state: bool
+    application_id: str,
+    known: Mapping[str, str],
+    ids: Mapping[str, str],
+    *,
+    has_state: bool,
+    of_sql: bool = False,
 ) -> None:
     """Raise ChangelogMismatch where a changelog has another id than it was known by; one that is not told is not compared.
 
-    `has_state` says whether the checkpoint has what it lacks.
+    `has_state` says whether the checkpoint has what it lacks, `of_sql` whether it is a query of SQL's, which stands in no file.
     """
     for topic, now in sorted(ids.items()):
         if known.get(topic, now) != now:
@@ -54,8 +68,7 @@ def ensure_same(
                 query_id=application_id,
                 detail=f"Its id is {now}; what the application has written is in {known[topic]}. State that comes back from it "
                 "would lack what is not in this one.",
-                hint=f"{LOGGED_ANEW if has_state else ''} Where somebody has brought it back whole, from a backup or to another "
-                "cluster, `duolog state restore FILE` fills the stores from it and goes on with it. "
+                hint=f"{logged_anew(of_sql=of_sql) if has_state else ''} {'' if of_sql else _BROUGHT_BACK}"
                 f"`duolog state reset {application_id}` begins anew from the source topics.".lstrip(),
             )
 

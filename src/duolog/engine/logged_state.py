@@ -154,10 +154,11 @@ class LoggedState:
         `held` are those that have had entries, `known` their ids; `has_state` says whether the checkpoint has what they lack.
         """
         there = self.topics.existing_partition_counts([*changelogs, self.commits.name])
-        ensure_there(self.application_id, held, there, has_state=has_state)
+        of_sql = bool(self.config.internal_prefix)
+        ensure_there(self.application_id, held, there, has_state=has_state, of_sql=of_sql)
         compared = {topic: known[topic] for topic in held if topic in known}
         found = self.topics.topic_ids(compared)
-        ensure_same(self.application_id, compared, found, has_state=has_state)
+        ensure_same(self.application_id, compared, found, has_state=has_state, of_sql=of_sql)
         policies = self.topics.cleanup_policies(there)
         ensure_compacted(self.application_id, policies, self.config.bootstrap_servers)
         return there

@@ -15,13 +15,15 @@ these, if each row lies where such a key belongs; that is looked at before anyth
 
 What has no task of a key is refused by name: other stores of processors, global tables, tasks that a function has chosen.
 
+To the number that there is, all of it goes: each entry stays in its task, whatever it is of. So changelogs of new names begin, where
+one was lost.
+
 Kafka Streams has nothing like it: there, more partitions mean a reset of the application.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
@@ -37,7 +39,8 @@ from duolog.engine.session import Session
 from duolog.engine.sql import spark_type, spark_types, text
 from duolog.engine.store_layouts import shape_of, subtopologies_of
 from duolog.engine.store_names import Names
-from duolog.engine.stores import operator_of
+from duolog.engine.upgrades.renaming import filled_by
+from duolog.engine.upgrades.upgrade import initial_stores
 from duolog.engine.versions import versions
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan, Process
@@ -108,6 +111,16 @@ class Movable:
     keys: Sequence[str] = ()
     """Of a processor's store: the columns of the record key over its own key, which is JSON."""
 
+    def as_kernel_reads_it(self, tasks_before: int) -> Json:
+        """Return what its `InitialState` is told beside what it is told of a store whose tasks stay."""
+        return {
+            "key_types": self.key_types,
+            "keys": list(self.keys),
+            "key_bytes": self.key_bytes,
+            "form": self.form,
+            "tasks_before": tasks_before,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Repartitioned:
@@ -153,19 +166,32 @@ def _repartition(
     shape = shape_of(engine.spec(old, application_id), Names.of(old))
     checkpoint.ensure_fits(application_id, shape, {})
     spec = engine.spec(new, application_id)
-    stores = movable_stores(spec, plan)
     # Where another number was asked for since the last commit, the state is still of the one before.
     content = checkpoint.content() or {}
     is_current = spark_dir == checkpoint.spark_dir
     lies_in = int((content if is_current else content["before"])["tasks"])
-    initial = initial_entries(stores, spark_dir, lies_in)
-    _ensure_keys_of_records(session, spec, initial)
-    # A changelog has a partition for each task: all of them begin anew.
+    places = places_of_stores(spec)
+    initial = initial_stores(places, spark_dir, {store: store for store in places})
+    if tasks != lies_in:
+        moved = {of.name: of.as_kernel_reads_it(lies_in) for of in movable_stores(spec, plan)}
+        initial = [of | moved[of["store"]] for of in initial]
+        _ensure_keys_of_records(session, spec, initial)
+    # A changelog has a partition for each task, and one may be lost: all of them begin anew.
     going_on = Upgraded(
         versions(), checkpoint.topic_ids(), positions, initial, stores=spec["stores"]
     )
     checkpoint.upgrade(shape_of(spec, Names.of(new)), going_on)
-    return Repartitioned(before, tasks, [store.name for store in stores])
+    return Repartitioned(before, tasks, sorted(places))
+
+
+def places_of_stores(spec: Json) -> dict[str, int]:
+    """Return the stores of Spark's state, each with the sub-topology that has it."""
+    places, found = subtopologies_of(spec), {}
+    for number, node in spec["nodes"].items():
+        of_processor = [node["store"], *node["stores"]] if node["kind"] == "process" else []
+        for store in (*filled_by(node), *of_processor):
+            found[store] = places[int(number)]
+    return found
 
 
 def movable_stores(spec: Json, plan: Plan) -> list[Movable]:
@@ -247,29 +273,6 @@ def _ensure_keys_of_records(session: Session, spec: Json, initial: Sequence[Json
             f'store "{store}"',
             f"has a row of key {key} that is in another task than records of that key",
         )
-
-
-def initial_entries(stores: Sequence[Movable], spark_dir: Path, tasks_before: int) -> list[Json]:
-    """Return what stores begin with, as the kernel's `InitialState` reads it; they lie in so many tasks."""
-    commit = last_commit(spark_dir)
-    found = {store.name: operator_of(spark_dir, store.name) for store in stores}
-    return [
-        {
-            "checkpoint": str(spark_dir),
-            "operator": found[store.name],
-            "commit": commit,
-            "store": store.name,
-            "becomes": store.name,
-            "subtopology": store.subtopology,
-            "key_types": store.key_types,
-            "keys": list(store.keys),
-            "key_bytes": store.key_bytes,
-            "form": store.form,
-            "tasks_before": tasks_before,
-        }
-        for store in stores
-        if commit is not None and found[store.name] is not None
-    ]
 
 
 def _refused(node: str, why: str) -> NotRepartitionable:

@@ -18,10 +18,19 @@ from typing import Final
 from duolog.engine.errors import ChangelogLost, ResultTopicRecreated, SourceTopicRecreated
 
 LOOK_EVERY_S: Final = 5.0
-LOGGED_ANEW: Final = (
-    "What the last commit left is whole in the checkpoint: `duolog repartition FILE --tasks N` with the number of tasks that there "
-    "are has the next start write all of it to changelogs of new names."
-)
+
+
+def logged_anew(*, of_sql: bool) -> str:
+    """Return how changelogs are begun anew where the checkpoint is whole; nothing where no command does it.
+
+    `duolog repartition` wants a file of a topology: SQL's queries have none.
+    """
+    if of_sql:
+        return ""
+    return (
+        "What the last commit left is whole in the checkpoint: `duolog repartition FILE --tasks N` with the number of tasks that there "
+        "are has the next start write all of it to changelogs of new names."
+    )
 
 
 @dataclass(slots=True)
@@ -37,6 +46,8 @@ class TopicWatch:
     """The ids of the changelogs of its stores; an empty one is not known yet."""
     gone: Callable[[Iterable[str]], Iterable[str]] = lambda _topics: ()
     """Tells which of some topics a broker says that it does not have."""
+    of_sql: bool = False
+    """Whether it is a query of SQL's."""
     _missed: frozenset[str] = frozenset()
     _asked_at: float = field(default_factory=time.monotonic)
 
@@ -82,7 +93,8 @@ class TopicWatch:
             f'changelog "{topic}" {what}',
             query_id=self.application_id,
             detail="State that comes back from what is written to it from now on would lack all that has not changed since.",
-            hint=LOGGED_ANEW,
+            hint=logged_anew(of_sql=self.of_sql)
+            or f"`duolog state reset {self.application_id}` begins anew from the source topics.",
         )
 
 

@@ -20,4 +20,5 @@ def watch_over(topics: TopicReader, launcher: Launcher, plan: Plan) -> TopicWatc
         written,
         {topic: known.get(topic, "") for topic in changelogs},
         topics.gone,
+        of_sql=bool(launcher.config.internal_prefix),
     )

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 from conformance.streams.test_engine_restore import state_of
 from conformance.streams.test_engine_upgrades import (
+    TASKS,
+    WAIT_S,
     Shop,
     expected,
     first,
@@ -23,7 +25,7 @@ from conformance.streams.test_engine_upgrades import (
     with_more,
 )
 from duolog import Topology, count, sum_
-from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.errors import ChangelogMismatch, CheckpointMismatch, NotRepartitionable
 from duolog.engine.repartition import repartition
 from duolog.testing import EmbeddedCluster
 
@@ -225,3 +227,50 @@ def test_state_of_another_number_of_tasks_comes_back(spark: SparkSession, make: 
     shop.order(range(45, 50))
     shop.run(plain, "micro-batch")
     assert (shop.table("totals"), shop.table("by_item")) == expected(range(20, 50))
+
+
+def named(shop: Shop) -> Topology:
+    """A topology whose state can go to no other tasks: a global table is in all of them."""
+    topology = Topology("shop")
+    items = topology.global_table(shop.topic("customers"), key="id STRING", value="name STRING")
+    orders = topology.stream(
+        shop.topic("orders"), key="customer STRING", value="item STRING, price BIGINT, paid BIGINT"
+    )
+    known = orders.join(items, on="item")
+    known.group_by("name").count("n").to(shop.topic("by_item"))
+    return topology
+
+
+def test_a_changelog_that_was_lost_is_begun_anew_though_the_state_can_go_to_no_other_tasks(
+    spark: SparkSession, make: MakeShop
+) -> None:
+    """The command that the refusal names refused too, and all that was left was to begin anew."""
+    shop = make()
+    shop.produce("customers", *((f"i{n}", 5, {"name": f"item {n}"}) for n in range(3)))
+    shop.order(range(20, 40))
+    shop.run(named, "micro-batch")
+    lost = [f"shop-{shop.prefix}-{name}" for name in changelogs(shop) if "aggregate" in name]
+    assert len(lost) == 1
+    admin = AdminClient({"bootstrap.servers": shop.bootstrap_servers})
+    for deleted in admin.delete_topics(lost).values():
+        deleted.result(WAIT_S)
+
+    with pytest.raises(ChangelogMismatch, match="is missing") as refused:
+        shop.run(named, "micro-batch")
+    assert "`duolog repartition FILE --tasks N` with the number of tasks" in refused.value.hint
+    plan, name = named(shop).build(), f"shop-{shop.prefix}"
+    with pytest.raises(NotRepartitionable):
+        repartition(shop.engine, plan, name, TASKS + 1)
+    done = repartition(shop.engine, plan, name, TASKS)
+    shop.order(range(40, 45))
+    shop.run(named, "micro-batch")
+
+    assert (done.tasks_before, done.tasks, len(done.stores)) == (TASKS, TASKS, 2)
+    counts = {f"item {n}": {"n": sum(of % 3 == n for of in range(20, 45))} for n in range(3)}
+    assert shop.table("by_item") == counts
+    lose_and_restore(spark, shop, named)
+    shop.produce("customers", ("i0", 9, {"name": "item 1"}))
+    shop.run(named, "micro-batch")
+    shop.order(range(45, 48))
+    shop.run(named, "micro-batch")
+    assert shop.table("by_item")["item 1"] == {"n": counts["item 1"]["n"] + 2}

@@ -6,7 +6,7 @@ import pytest
 from duolog import Processor, Record, Topology, collect_list, key_value_store, session, tumbling
 from duolog.engine.errors import NotRepartitionable
 from duolog.engine.lower import lower
-from duolog.engine.repartition import Movable, movable_stores
+from duolog.engine.repartition import Movable, movable_stores, places_of_stores
 from duolog.plan.levels import find_levels
 from fault.journeys import topology as journeys
 
@@ -165,3 +165,30 @@ def test_results_on_close_that_may_get_lost_or_have_another_order_are_refused(
 
     with pytest.raises(NotRepartitionable, match=f"aggregate-3 .*{why}"):
         movable_stores(spec, topology.build())
+
+
+@pytest.mark.parametrize(
+    "build", [windows, on_close, joins, foreign_key, everywhere, of_processor("other STRING")]
+)
+def test_to_the_number_of_tasks_that_there_is_every_store_goes_whatever_it_keeps(
+    build: Callable[[Topology], None],
+) -> None:
+    topology = Topology("t")
+    build(topology)
+    spec: dict[str, Any] = spec_of(topology)
+
+    places = places_of_stores(spec)
+
+    assert sorted(places) == sorted(spec["stores"])
+    known = {part for level in spec["levels"] for part in level}
+    assert set(places.values()) <= known
+
+
+@pytest.mark.parametrize("build", [windows, on_close, joins, foreign_key, of_processor(KEY)])
+def test_what_is_moved_is_all_that_there_is(build: Callable[[Topology], None]) -> None:
+    topology = Topology("t")
+    build(topology)
+
+    places = places_of_stores(spec_of(topology))
+
+    assert {store.name: store.subtopology for store in movable(topology)} == places

@@ -72,6 +72,19 @@ def test_a_changelog_that_came_back_by_itself_ends_the_query(
     assert "duolog repartition FILE --tasks N" in (caught.value.hint or "")
 
 
+def test_a_query_of_sql_is_told_of_no_command_that_wants_a_file(
+    changelogs: tuple[TopicWatch, dict[str, str], set[str]],
+) -> None:
+    watch, now, _ = changelogs
+    watch.of_sql = True
+    now["totals"] = "z"
+
+    with pytest.raises(ChangelogLost) as caught:
+        watch.look()
+
+    assert caught.value.hint == "`duolog state reset app` begins anew from the source topics."
+
+
 def test_a_changelog_that_is_gone_ends_the_query_once_it_was_missed_twice(
     changelogs: tuple[TopicWatch, dict[str, str], set[str]],
 ) -> None:

@@ -23,7 +23,8 @@ def repartition(*, path: Path, tasks: int, data_dir: Path | None) -> None:
 
     The first start fixes the number: a key's state lies with its task. At the next start each row goes to the task that its key
     has then, and all goes on where it stopped. What belongs to no task of a key is refused, and nothing
-    is changed: stores of processors whose keys lack the record's, global tables, tasks that a function chooses.
+    is changed: stores of processors whose keys lack the record's, global tables, tasks that a function chooses. To the number that
+    there is, all of it goes: the next start writes it to changelogs of new names, where one of them was deleted.
 
     \b
     Examples:

@@ -106,13 +106,15 @@ def go_on_with(
     """
     spark_dir, positions = checkpoint.go_on_from()
     if rebuild is None:
-        initial = initial_stores(found, spark_dir, found.kept)
+        initial = initial_stores(found.subtopologies, spark_dir, found.kept)
         return Upgraded({}, {}, {**begins, **positions}, initial, kept=found.kept)
     rebuilt = rebuild.shadow.stores
     kept = {store: old for store, old in found.kept.items() if store not in rebuilt}
     initial = [
-        *initial_stores(found, spark_dir, kept),
-        *initial_stores(found, checkpoint.shadow.spark_dir, {store: store for store in rebuilt}),
+        *initial_stores(found.subtopologies, spark_dir, kept),
+        *initial_stores(
+            found.subtopologies, checkpoint.shadow.spark_dir, {store: store for store in rebuilt}
+        ),
     ]
     begins = {**begins, **rebuild.positions(), **positions}
     return Upgraded({}, {}, begins, initial, kept=kept)

@@ -137,13 +137,15 @@ def _kind(change: StoreChange, found: Comparison) -> str:
     return "missed" if change in found.begins_empty else change.becomes
 
 
-def initial_stores(comparison: Comparison, spark_dir: Path, kept: Mapping[str, str]) -> list[Json]:
+def initial_stores(
+    subtopologies: Mapping[str, int], spark_dir: Path, kept: Mapping[str, str]
+) -> list[Json]:
     """Return what stores of the new topology begin with, as the kernel reads it.
 
     A store that nothing was committed of yet begins empty, as it would have.
 
     Args:
-        comparison: where they lie.
+        subtopologies: that of each store, where it lies from then on.
         spark_dir: the Spark checkpoint that has them.
         kept: each of them, with its name there.
     """
@@ -158,7 +160,7 @@ def initial_stores(comparison: Comparison, spark_dir: Path, kept: Mapping[str, s
             "commit": commit,
             "store": kept[store],
             "becomes": store,
-            "subtopology": comparison.subtopologies[store],
+            "subtopology": subtopologies[store],
         }
         for store, operator in found.items()
         if operator is not None
