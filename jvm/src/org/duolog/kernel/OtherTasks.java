@@ -50,7 +50,7 @@ final class OtherTasks {
     NUMBERS,
     /** A store that processors see ({@link ProcessorStores}), whose keys have the record key ({@link ProcessorKeys}). */
     PROCESSOR,
-    /** Stream time and schedules of a processor ({@link ProcessorTask}). */
+    /** Stream time and schedules of a processor ({@link ProcessorTask}); its last turn is left behind. */
     SCHEDULES;
 
     boolean hasTasksOwn() {
@@ -159,6 +159,12 @@ final class OtherTasks {
     return number * tasksBefore + taskBefore;
   }
 
+  /** Whether an entry lies in the task, of so many, that its record key's bytes choose; a null key chooses none. */
+  static boolean isInItsTask(long number, byte[] keyBytes, int tasks) {
+    return keyBytes != null
+        && Grouping.owner(number) % tasks == Utils.toPositive(Utils.murmur2(keyBytes)) % tasks;
+  }
+
   /** Moves entries. Threads: one at a time between open and close. */
   static final class ToTaskOfKey implements MapPartitionsFunction<Row, InitialEntry> {
     private static final long serialVersionUID = 1L;
@@ -213,8 +219,7 @@ final class OtherTasks {
 
     /** Whether an entry of these bytes lies where the tasks before have had it. */
     boolean isInItsTask(long number, byte[] bytes) {
-      int task = Utils.toPositive(Utils.murmur2(bytes)) % tasksBefore;
-      return Grouping.owner(number) % tasksBefore == task;
+      return OtherTasks.isInItsTask(number, bytes, tasksBefore);
     }
 
     @Override

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -240,6 +241,13 @@ final class ProcessorTask {
       writer.write(0, bytes);
       return writer.getRow().copy();
     }
+  }
+
+  /** Whether an entry of a processor's own store, of this key, is its stream time and schedules. */
+  static boolean isSchedules(byte[] entryKey) {
+    UnsafeRow key = new UnsafeRow(1);
+    key.pointTo(entryKey, entryKey.length);
+    return Arrays.equals(key.getBinary(0), SCHEDULES);
   }
 
   /** A record of this time has come to the task. */

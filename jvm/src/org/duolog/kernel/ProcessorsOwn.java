@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  * <pre>
  *   a store of windows, sessions, versions    [greatest time, segments]         the greatest; all of them
  *   stream time and schedules of a processor  8 bytes, [[kind, interval, at]]   the greatest; see below
+  its last turn ({@link ProcessorTask})       a name                            left behind: processors are made anew
  * </pre>
  *
  * <p>A schedule is due at the earliest of its times: for keys of a task that was behind, that time is still to come, and where several

@@ -49,6 +49,9 @@ final class TasksOwn {
 
   void add(long number, byte[] key, byte[] value) {
     byte part = key[0];
+    if (form == OtherTasks.Form.SCHEDULES && !ProcessorTask.isSchedules(key)) {
+      return; // The last turn: without it the processors are made anew, as in a new process.
+    }
     if (form.isOfProcessor()) {
       ownKey = key;
       part = TIME;

@@ -1,0 +1,26 @@
+package org.duolog.kernel;
+
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Tells of each of three tasks whether a row of a record key in it is where such a key belongs; without Spark.
+ *
+ * <p>Usage: KEY…; {@code -} is a null key.
+ */
+public final class TasksOfKeys {
+  private static final int TASKS = 3;
+
+  private TasksOfKeys() {}
+
+  public static void main(String[] args) {
+    Grouping grouping = new Grouping(1, TASKS, 1);
+    for (String key : args) {
+      byte[] bytes = key.equals("-") ? null : key.getBytes(StandardCharsets.UTF_8);
+      int places = 0;
+      for (int task = 0; task < TASKS; task++) {
+        places += OtherTasks.isInItsTask(grouping.of(0, task), bytes, TASKS) ? 1 : 0;
+      }
+      System.out.println(places);
+    }
+  }
+}

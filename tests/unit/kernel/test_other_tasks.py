@@ -1,0 +1,31 @@
+"""What is a task's own, and where a row belongs, for another number of tasks: in Java, without Spark."""
+
+from itertools import permutations
+
+import pytest
+
+from unit.kernel.java_program import run_java
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.mark.parametrize(
+    "of_first",
+    list(permutations(['0:schedules:5:[["stream",10,30]]', "0:turn:a"])),
+    ids=["before", "behind"],
+)
+def test_the_schedules_of_a_processor_go_on_whatever_lies_beside_them(
+    of_first: tuple[str, ...],
+) -> None:
+    """The last entry of a task was taken for its schedules: its turn, where that came behind them."""
+    of_second = ['1:schedules:9:[["stream",10,20]]', "1:turn:b"]
+
+    made = run_java("SchedulesOfOtherTasks", *of_first, *of_second)
+
+    assert made == ["schedules", "9", '[["stream",10,20]]']
+    assert run_java("SchedulesOfOtherTasks", *of_second[::-1], *of_first) == made
+
+
+def test_a_row_of_a_record_without_a_key_is_in_no_task_of_a_key() -> None:
+    """The command failed with an error of Java's own, and named no store."""
+    assert run_java("TasksOfKeys", "ann", "-", "bob") == ["1", "0", "1"]
