@@ -29,3 +29,9 @@ def test_the_schedules_of_a_processor_go_on_whatever_lies_beside_them(
 def test_a_row_of_a_record_without_a_key_is_in_no_task_of_a_key() -> None:
     """The command failed with an error of Java's own, and named no store."""
     assert run_java("TasksOfKeys", "ann", "-", "bob") == ["1", "0", "1"]
+
+
+def test_windows_that_a_grown_grace_period_has_opened_stay_open_over_the_next_start() -> None:
+    """Their results were never told: the next start cut by its later stream time what tasks before had told."""
+    assert run_java("OpenedAgain", 100, 40, 80) == ["40", "40"]
+    assert run_java("OpenedAgain", 100, 120, 140) == ["100", "100"]

@@ -93,9 +93,10 @@ final class ToldBefore {
     return before;
   }
 
-  /** A grace period that has grown has opened windows again. */
-  void openFrom(long end) {
+  /** A grace period that has grown has opened windows again; returns whether some of these were told. */
+  boolean openFrom(long end) {
     DueOrder.Place place = Told.until(end);
+    boolean opens = all.stream().anyMatch(of -> of.before > end || place.compareTo(of.last) < 0);
     all.replaceAll(
         of ->
             new Of(
@@ -103,6 +104,7 @@ final class ToldBefore {
                 of.task,
                 Math.min(of.before, end),
                 place.compareTo(of.last) < 0 ? place : of.last));
+    return opens;
   }
 
   /** Forgets what the task has told by itself; returns whether there was something. */

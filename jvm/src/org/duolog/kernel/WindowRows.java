@@ -404,8 +404,7 @@ final class WindowRows implements StateRows {
     if (loaded.streamTime != WindowTask.NO_TIME) {
       loaded.over = closing.letGoUntil(loaded.streamTime);
       loaded.overAtFirst = loaded.over;
-      loaded.told.openFrom(loaded.streamTime - closing.delayMs());
-      loaded.toldBefore.openFrom(loaded.streamTime - closing.delayMs());
+      loaded.openFrom(loaded.streamTime - closing.delayMs());
       for (Long bucket : loaded.buckets) {
         if (lastEnd(bucket) > loaded.told.until()) {
           break;

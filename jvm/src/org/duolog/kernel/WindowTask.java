@@ -63,7 +63,7 @@ final class WindowTask {
   Iterator<UnsafeRow> expiring;
 
   private final boolean stay;
-  private boolean forgot;
+  private boolean toldBeforeChanged;
 
   /** @param stay whether rows stay when they have left */
   WindowTask(
@@ -97,11 +97,20 @@ final class WindowTask {
     return ByteBuffer.wrap(known == null ? new byte[0] : known);
   }
 
+  /**
+   * A grace period that has grown has opened windows again. The cut is kept beside a stream time that moves on: by that
+   * one, the next start would cut less.
+   */
+  void openFrom(long end) {
+    told.openFrom(end);
+    toldBeforeChanged |= toldBefore.openFrom(end);
+  }
+
   /** The next record is seen. */
   void next() {
     told.next();
     if (!toldBefore.isEmpty()) {
-      forgot |= toldBefore.forget(told);
+      toldBeforeChanged |= toldBefore.forget(told);
     }
   }
 
@@ -121,9 +130,9 @@ final class WindowTask {
       state.updateValue(BUCKETS, known.array());
       changed = false;
     }
-    if (forgot) {
+    if (toldBeforeChanged) {
       writeToldBefore(state);
-      forgot = false;
+      toldBeforeChanged = false;
     }
     if (idle != null) {
       idle.write(state);
