@@ -4,13 +4,14 @@ package org.duolog.kernel;
 public final class WishesForTicks {
   private static final long NEVER = Long.MAX_VALUE;
   private static final IdleTicks TICKS = IdleTicks.of("app");
+  private static long start;
   private static long last;
 
   private WishesForTicks() {}
 
   public static void main(String[] args) throws InterruptedException {
     tell("nobody has begun");
-    TICKS.forget();
+    start = TICKS.forget();
     tell("a start");
     tell("and nobody wants more");
     long later = System.currentTimeMillis() + 3_600_000;
@@ -28,11 +29,20 @@ public final class WishesForTicks {
     wants("b", 6, 0);
     wants("b", 6, NEVER);
     tell("it wants no more");
-    TICKS.forget();
+    start = TICKS.forget();
     wants("a", 3, NEVER);
     tell("another start");
     wants("a", 3, 0);
     tell("whose runs have other numbers");
+    wants("a", 3, 0);
+    long earlier = start;
+    start = TICKS.forget();
+    tell("one that asks for an earlier start", earlier);
+    tell("one that asks for this one");
+    wants("a", 3, 0);
+    tell("an earlier one again", earlier);
+    System.out.println("here: " + IdleTicks.await(new IdleTicks.Due("app", earlier, last), 0));
+    tell("which takes nothing away");
   }
 
   private static void wants(String task, long run, long atMs) {
@@ -40,8 +50,12 @@ public final class WishesForTicks {
   }
 
   private static void tell(String what) throws InterruptedException {
+    tell(what, start);
+  }
+
+  private static void tell(String what, long asks) throws InterruptedException {
     Thread.sleep(2); // A tick has the time in milliseconds, and is later than the last one.
-    long made = IdleTicks.answer(new IdleTicks.Due("app", last));
+    long made = IdleTicks.answer(new IdleTicks.Due("app", asks, last));
     last = Math.max(last, made);
     System.out.println((made == IdleTicks.NONE ? "none: " : "tick: ") + what);
   }

@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.plugin.PluginContext;
 
@@ -17,8 +18,9 @@ import org.apache.spark.api.plugin.PluginContext;
  * goes to every task, and each says anew what it wants.
  *
  * <p>What tasks of other JVMs want comes as messages ({@link MetricsPlugin}). Spark brings an executor's messages to the driver in
- * their order, and so a task's wish before the end of that task: what is committed is wanted on the driver, though the executor goes then. Of a task that
- * has run again, or runs on behind its query, the newest run alone has a say.
+ * their order, and so a task's wish before the end of that task, though the executor goes then. There a thread takes the one and another thread the
+ * other: what is committed may be wanted a moment later, and the next question finds it. Of a task that has run again, or
+ * runs on behind its query, the newest run alone has a say.
  *
  * <p>Threads: any.
  */
@@ -35,8 +37,12 @@ final class IdleTicks {
   /** The way to the driver; null in its own JVM. */
   private static volatile PluginContext driver;
 
+  /** Over all queries: a number of an earlier one is none of a later one's. */
+  private static final AtomicLong STARTS = new AtomicLong();
+
   private final Map<String, Wish> wishes = new HashMap<>();
   private boolean asksAll;
+  private long start;
 
   /** When a run of a task wants a tick; {@code Long.MAX_VALUE}: never. Of two runs the later one has the greater number. */
   record Wish(long run, long atMs) implements Serializable {}
@@ -44,8 +50,14 @@ final class IdleTicks {
   /** A wish on its way to the driver. */
   record Wanted(String applicationId, String task, Wish wish) implements Serializable {}
 
-  /** A question to the driver: whether a tick is to be made behind the last one. The answer is its time, or {@link #NONE}. */
-  record Due(String applicationId, long lastMs) implements Serializable {}
+  /**
+   * A question of who makes ticks in real time: whether one is to be made behind the last one. The answer is its time, or {@link
+   * #NONE}.
+   *
+   * @param start which start has made who asks ({@link #forget}): one that is left of an earlier one gets no tick, as nobody listens
+   *     to it
+   */
+  record Due(String applicationId, long start, long lastMs) implements Serializable {}
 
   private IdleTicks() {}
 
@@ -97,10 +109,12 @@ final class IdleTicks {
     }
   }
 
-  /** Forgets what tasks wanted that are to begin again: the first tick asks them. */
-  synchronized void forget() {
+  /** Forgets what tasks wanted that are to begin again: the first tick asks them. Returns the number of this start. */
+  synchronized long forget() {
     wishes.clear();
     asksAll = true;
+    start = STARTS.incrementAndGet();
+    return start;
   }
 
   /** Makes a tick if one is wanted by now that is later than the last one; its time, or {@link #NONE}. */
@@ -122,22 +136,27 @@ final class IdleTicks {
         : wishes.values().stream().mapToLong(Wish::atMs).min().orElse(Long.MAX_VALUE);
   }
 
-  /** Waits until a tick is made behind the last one, at most until a time; its time, or {@link #NONE}. */
-  static long await(String applicationId, long lastMs, long untilMs) throws InterruptedException {
+  /** Waits until a tick is made, at most until a time; its time, or {@link #NONE}. */
+  static long await(Due due, long untilMs) throws InterruptedException {
     return driver == null
-        ? of(applicationId).awaitHere(lastMs, untilMs)
-        : awaitElsewhere(new Due(applicationId, lastMs), untilMs);
+        ? of(due.applicationId).awaitHere(due, untilMs)
+        : awaitElsewhere(due, untilMs);
   }
 
-  private synchronized long awaitHere(long lastMs, long untilMs) throws InterruptedException {
+  private synchronized long awaitHere(Due due, long untilMs) throws InterruptedException {
     while (true) {
-      long tick = make(lastMs);
+      long tick = make(due);
       long now = System.currentTimeMillis();
       if (tick != NONE || now >= untilMs) {
         return tick;
       }
-      wait(Math.max(1, Math.min(untilMs, Math.max(next(), lastMs + 1)) - now));
+      long next = due.start == start ? Math.max(next(), due.lastMs + 1) : untilMs;
+      wait(Math.max(1, Math.min(untilMs, next) - now));
     }
+  }
+
+  private synchronized long make(Due due) {
+    return due.start == start ? make(due.lastMs) : NONE;
   }
 
   private static long awaitElsewhere(Due due, long untilMs) throws InterruptedException {
@@ -163,6 +182,6 @@ final class IdleTicks {
 
   /** Answers a question of another JVM. */
   static long answer(Due due) {
-    return of(due.applicationId).make(due.lastMs);
+    return of(due.applicationId).make(due);
   }
 }

@@ -109,8 +109,19 @@ public final class TickSource implements TableProvider {
     }
   }
 
-  private record TickPartition(String applicationId, long after, long ms, boolean realTime)
-      implements InputPartition {}
+  /**
+   * A tick, or all behind it.
+   *
+   * @param start in real time which start asks for ticks ({@link IdleTicks#forget}); {@link #OF_MICRO_BATCH}: it is one tick
+   */
+  private record TickPartition(String applicationId, long after, long ms, long start)
+      implements InputPartition {
+    private static final long OF_MICRO_BATCH = 0;
+
+    boolean isRealTime() {
+      return start != OF_MICRO_BATCH;
+    }
+  }
 
   private record TickOffset(long ms) implements PartitionOffset {}
 
@@ -149,15 +160,15 @@ public final class TickSource implements TableProvider {
       long ms = ((Tick) end).ms;
       return ms == ((Tick) start).ms
           ? new InputPartition[0]
-          : new InputPartition[] {new TickPartition(applicationId, ms - 1, ms, false)};
+          : new InputPartition[] {new TickPartition(applicationId, ms - 1, ms, TickPartition.OF_MICRO_BATCH)};
     }
 
     @Override
     public InputPartition[] planInputPartitions(Offset start) {
       long last = ((Tick) start).ms;
       // Spark has asked for the latest offset, and makes nothing of it here.
-      IdleTicks.of(applicationId).forget();
-      return new InputPartition[] {new TickPartition(applicationId, last, last, true)};
+      long begun = IdleTicks.of(applicationId).forget();
+      return new InputPartition[] {new TickPartition(applicationId, last, last, begun)};
     }
 
     @Override
@@ -212,7 +223,7 @@ public final class TickSource implements TableProvider {
 
     @Override
     public boolean next() {
-      boolean isNew = !partition.realTime && last < partition.ms;
+      boolean isNew = !partition.isRealTime() && last < partition.ms;
       last = partition.ms;
       return isNew;
     }
@@ -221,7 +232,8 @@ public final class TickSource implements TableProvider {
     public RecordStatus nextWithTimeout(Long timeoutMs) {
       try {
         long until = System.currentTimeMillis() + timeoutMs;
-        long tick = IdleTicks.await(partition.applicationId, last, until);
+        IdleTicks.Due due = new IdleTicks.Due(partition.applicationId, partition.start, last);
+        long tick = IdleTicks.await(due, until);
         if (tick != IdleTicks.NONE) {
           last = tick;
         }
