@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from duolog import Topology
 from duolog.engine.key_functions import Answerer
 from duolog.engine.lower import lower
+from duolog.engine.python_functions import described_of_keys, python_of
 from duolog.plan.levels import find_levels
 from duolog.plan.nodes import Plan
 from unit.kernel.driver import In, KernelDriver, kernel_package
@@ -105,3 +107,30 @@ def test_no_question_has_the_number_of_one_of_an_earlier_query(spark: SparkSessi
 
     assert len(numbers) == 4
     assert numbers == sorted(set(numbers))
+
+
+def test_what_one_beside_an_executor_gave_is_known_until_the_query_ends(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It was known as long as the executor was, though the function had changed; in one JVM the next query asks again."""
+    said = tmp_path / "said"
+
+    def place(key: str) -> int:
+        with Path(f"{said}.asked").open("a", encoding="utf-8") as asked:
+            print(key, file=asked)
+        return int(said.read_text("utf-8"))
+
+    plan = plan_of(place)
+    there = python_of(20_000, 1 << 30) | {"functions": described_of_keys(plan.key_functions)}
+    spec = lower(find_levels(plan, TASKS), "asking-there", cache_bytes_max=0) | there
+    found = []
+    for run in range(2):
+        said.write_text(str(run), encoding="utf-8")
+        driver = KernelDriver(spark, spec | {"run": f"run-{run}"})
+        for at in range(2):
+            told = driver.pipe(In("orders", "a", '{"n": 1}', at, 0, at))
+            found += [one.partition for one in told if one.topic == "out"]
+
+    assert found == [0, 0, 1, 1]
+    # Once in a run, of both nodes that have it.
+    assert Path(f"{said}.asked").read_text("utf-8").split() == ["a"] * 2

@@ -23,7 +23,7 @@ public final class PythonThatIsLeft {
   private static void call(String[] line, String body) {
     PythonWorkers.Command command = new PythonWorkers.Command(List.of(line), ".", Map.of());
     PythonFunction function =
-        new PythonFunction(body, body, body.getBytes(), command, 20_000, 0);
+        new PythonFunction(body, body, "run", body.getBytes(), command, 20_000, 0);
     try {
       PythonWorkers.call(function, List.of("{}".getBytes()));
     } catch (RecordFailed failed) {

@@ -87,7 +87,9 @@ final class Binder {
     if (expressions.isEmpty()) {
       return new Program(new Expression[0][], new DataType[0]);
     }
-    boolean calls = expressions.stream().anyMatch(one -> one.contains("duolog_python("));
+    boolean calls =
+        expressions.stream()
+            .anyMatch(one -> one.contains("duolog_python(") || one.contains("duolog_of_key("));
     Text text = new Text(layout, List.copyOf(expressions), calls ? functions : "");
     Program known = BOUND.get(text);
     if (known == null) {

@@ -46,14 +46,17 @@ public final class KeyFunctions {
   /** Over all queries: an answer to an earlier one's question is to none of a later one's. */
   private static final AtomicLong NEXT = new AtomicLong();
 
-  /** What functions that were called beside this JVM gave, by their ids. */
-  private static final Map<Key, Told> TOLD = newest();
+  /** What functions that were called beside this JVM gave: an executor's outlives the query, as it does not where the process is asked. */
+  private static final Map<Asking, Told> TOLD = newest();
 
   private final Map<Key, Answer> known = newest();
   private final Deque<Long> waiting = new ArrayDeque<>();
   private final Map<Long, Asked> asked = new HashMap<>();
 
   private record Key(String function, String json) {}
+
+  /** A key, and who is asked: in another run its code may be another one, though its id says its name alone. */
+  private record Asking(String run, Key key) {}
 
   /** A partition, or null where the key chooses. */
   private record Told(Integer partition) {}
@@ -139,7 +142,7 @@ public final class KeyFunctions {
   /** What a function that is called beside this JVM gives for a key: asked once, unless it fails. */
   static Integer remembered(PythonFunction function, byte[] key) throws CallFailed {
     String json = new String(key, StandardCharsets.UTF_8);
-    Key of = new Key(function.id(), json);
+    Asking of = new Asking(function.run(), new Key(function.id(), json));
     synchronized (TOLD) {
       Told told = TOLD.get(of);
       if (told != null) {

@@ -34,6 +34,7 @@ public final class PythonFunction implements Serializable {
 
   private final String name;
   private final String id;
+  private final String run;
   private final byte[] body;
   private final PythonWorkers.Command command;
   private final long timeoutMs;
@@ -41,7 +42,8 @@ public final class PythonFunction implements Serializable {
 
   /**
    * @param name what it is called, and where it is written
-   * @param id another one for other code
+   * @param id another one for other code, unless that can be imported by its name
+   * @param run which start of a query defines it; null: none is told from another
    * @param body the function as Python has pickled it
    * @param timeoutMs how long one record may take
    * @param lookups how many of its calls may be under way at once; 0: one is done before the next
@@ -49,12 +51,14 @@ public final class PythonFunction implements Serializable {
   PythonFunction(
       String name,
       String id,
+      String run,
       byte[] body,
       PythonWorkers.Command command,
       long timeoutMs,
       int lookups) {
     this.name = name;
     this.id = id;
+    this.run = run;
     this.body = body;
     this.command = command;
     this.timeoutMs = timeoutMs;
@@ -67,6 +71,11 @@ public final class PythonFunction implements Serializable {
 
   String id() {
     return id;
+  }
+
+  /** Of which start of a query it is: what it gave in an earlier one is not what it gives. */
+  String run() {
+    return run;
   }
 
   byte[] body() {
@@ -102,6 +111,7 @@ public final class PythonFunction implements Serializable {
           new PythonFunction(
               function.told(),
               function.id(),
+              spec.run(),
               function.body(),
               spec.python().command(),
               function.timeoutMs() == null ? spec.python().timeoutMs() : function.timeoutMs(),
@@ -109,9 +119,11 @@ public final class PythonFunction implements Serializable {
     }
   }
 
-  /** What is another text where a function of a spec has other code. */
+  /** What is another text where a function of a spec has other code, or one of keys is to be asked anew. */
   static String versions(Spec spec) {
-    return spec.functions().stream().map(Spec.Function::id).collect(Collectors.joining(" "));
+    return spec.functions().stream()
+        .map(one -> one.name().startsWith(OF_KEYS_AT) ? one.id() + "@" + spec.run() : one.id())
+        .collect(Collectors.joining(" "));
   }
 
   /** The one that executors ask for the keys at a node; null where the process that started the query is asked. */
