@@ -114,7 +114,10 @@ class _Processing(ABC, Generic[ContextT, RecordT]):
         """Take a record. One for which it raises is handled as `processing.exception.handler` says."""
 
     def close(self) -> None:
-        """End, where the process that has it ends in order: within a second, and not when it is killed."""
+        """End, where the process that has it ends in order, within a second, and not when it is killed; or where the task was elsewhere.
+
+        Its stores can be read, and not written.
+        """
 
 
 class Processor(_Processing[ProcessorContext, Record]):

@@ -7,6 +7,8 @@ Where they are kept, a `Backend` knows: the kernel's state, over a pipe, or a di
 
 from typing import Final, NamedTuple, Protocol
 
+from duolog.core.errors import StatementError
+
 Place = tuple[int, bytes]
 """Bucket and key."""
 
@@ -44,6 +46,8 @@ class Entries:
         self._written: Writes = {}
         self.timestamp_ms = 0
         """That of what is written next."""
+        self.refuses = False
+        """Whether nothing may be written: who is closed has no say in a task that may have gone on elsewhere."""
 
     def get(self, bucket: int, key: bytes) -> Held | None:
         place = bucket, key
@@ -56,7 +60,17 @@ class Entries:
     def put(
         self, bucket: int, key: bytes, data: bytes | None, timestamp_ms: int | None = None
     ) -> None:
-        """Write a row, or delete it."""
+        """Write a row, or delete it.
+
+        Raises:
+            StatementError: it is read only meanwhile.
+        """
+        if self.refuses:
+            raise StatementError(
+                f'store "{self._name}" is written in close',
+                detail="What close writes is not kept: the task may have gone on elsewhere.",
+                hint="Write it in process or in a callback; in close stores can be read.",
+            )
         time = self.timestamp_ms if timestamp_ms is None else timestamp_ms
         place = bucket, key
         self._known[place] = self._written[place] = None if data is None else Held(time, data)

@@ -8,6 +8,7 @@
 Threads: one at a time. Source: Kafka Streams `ProcessorNode`, `StreamTask`.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -170,9 +171,12 @@ class Hosted:
             pass
 
     def close(self) -> None:
-        """End it."""
+        """End it; its stores can be read, and not written."""
         if self._instance is not None:
-            self._instance.close()
+            with contextlib.ExitStack() as closing:
+                for store in self._stores.values():
+                    closing.enter_context(store.read_only())
+                self._instance.close()
             self._instance = None
 
     def _called(self, what: str, call: Callable[[], object]) -> Told:

@@ -78,6 +78,8 @@ class Processors:
         for spec in defined.definition.stores:
             if spec.name not in task.stores:
                 task.stores[spec.name] = KINDS[spec.kind](spec, Entries(spec.name, self._remote))
+            # Ahead of who is closed, too, who would find what it read when the task was here.
+            task.stores[spec.name].forget()
         hosted = task.hosted.get(number)
         if hosted is not None and task.turns[number] not in (given["last_turn"], given["turn"]):
             # The task was elsewhere meanwhile, or what was done here last does not count.
@@ -87,8 +89,6 @@ class Processors:
             place = Place(given["application"], given["task"], given["node"])
             stores = {spec.name: task.stores[spec.name] for spec in defined.definition.stores}
             hosted = Hosted(defined.definition, place, stores, self._clock)
-        for spec in defined.definition.stores:
-            task.stores[spec.name].forget()
         try:
             told = hosted.begin(given["stream_time"], given["schedules"])
         except InitFailed as error:

@@ -17,6 +17,7 @@ Source: Kafka Streams `TimestampedKeyValueStore`, `WindowStore`, `SessionStore`,
 `AbstractSegments`.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
@@ -82,6 +83,15 @@ class Store:
     def forget(self) -> None:
         """Forget what was read: somebody else may have written."""
         self._entries.forget()
+
+    @contextlib.contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Refuse what is put meanwhile."""
+        self._entries.refuses = True
+        try:
+            yield
+        finally:
+            self._entries.refuses = False
 
     def _ensure_time(self, at: int) -> None:
         if at < 0:
