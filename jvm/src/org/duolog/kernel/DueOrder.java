@@ -1,5 +1,6 @@
 package org.duolog.kernel;
 
+import java.io.Serializable;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -82,7 +83,9 @@ final class DueOrder {
   }
 
   /** When a row leaves. */
-  record Place(long end, long start, byte[] key) implements Comparable<Place> {
+  record Place(long end, long start, byte[] key) implements Comparable<Place>, Serializable {
+    private static final long serialVersionUID = 1L;
+
     @Override
     public int compareTo(Place other) {
       int order = Long.compare(end, other.end);

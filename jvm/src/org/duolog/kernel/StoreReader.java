@@ -33,7 +33,9 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class StoreReader implements Serializable, MapPartitionsFunction<Row, Row> {
   private static final long serialVersionUID = 1L;
-  private static final String STREAM_TIME = "X'00'";
+  private static final byte STREAM_TIME = 0;
+  private static final byte TOLD_BEFORE = 4;
+  private static final String OF_TIME = "entry_key IN (X'00', X'04')";
   private static final List<String> BYTES = List.of("BINARY");
   private static final StructType RESULT =
       new StructType()
@@ -46,8 +48,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   private final int valueColumns;
   private final Program values;
   private final Program texts;
-  private final Map<Long, Long> goneBy = new HashMap<>();
+  private final Program orderBytes;
+  private final Map<Long, Gone> gone = new HashMap<>();
+  private final Map<Long, ToldBefore> toldBefore = new HashMap<>();
   private transient HeldBack held;
+  private transient Operands keys;
   private transient Operands kept;
   private transient Operands shown;
 
@@ -82,7 +87,8 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
    * How an operator keeps its rows.
    *
    * @param closing of rows that go with their windows; else null
-   * @param onlyTold whether none of these goes with the record that it was told with
+   * @param onClose the bytes of a key that order results, where none of these rows goes with the record that it was told
+   *     with; else null
    * @param ttlMs of rows that go when they were not updated for so long; else null
    * @param heldBack whether they are changes that wait
    */
@@ -91,7 +97,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       List<String> keptTypes,
       boolean inBuckets,
       Closing closing,
-      boolean onlyTold,
+      String onClose,
       Long ttlMs,
       boolean heldBack)
       implements Serializable {
@@ -115,39 +121,51 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
       }
       if (of instanceof Operator.Suppress held) {
         List<String> keys = held.untilClose() ? of.keyTypes() : Closing.keyTypes(of);
-        return new Layout(keys, of.valueTypes(), true, null, false, null, true);
+        return new Layout(keys, of.valueTypes(), true, null, null, null, true);
       }
       if (of instanceof ProcessorOperators.Process) {
-        return new Layout(BYTES, BYTES, true, null, false, null, false);
+        return new Layout(BYTES, BYTES, true, null, null, null, false);
       }
       throw new IllegalArgumentException("a " + of.kind() + " keeps no rows to be looked at");
     }
 
     private static Layout byKey(Operator of, List<String> keptTypes, Long ttlMs) {
-      return new Layout(of.keyTypes(), keptTypes, false, null, false, ttlMs, false);
+      return new Layout(of.keyTypes(), keptTypes, false, null, null, ttlMs, false);
     }
 
     private static Layout windowed(
         Operator of, List<String> accTypes, String onClose, Closing closing) {
-      boolean onlyTold = onClose != null;
-      return new Layout(Closing.keyTypes(of), accTypes, true, closing, onlyTold, null, false);
+      return new Layout(Closing.keyTypes(of), accTypes, true, closing, onClose, null, false);
     }
 
     boolean isOfTime() {
       return closing != null || ttlMs != null;
     }
 
-    /** By when rows have gone, of what a task keeps of its time: the end of a window, or stream time. */
-    long goneBy(ByteBuffer time) {
+    /** When rows have gone, of what a task keeps of its time. */
+    Gone gone(ByteBuffer time) {
       long streamTime = time.getLong();
       long over = closing == null ? streamTime : closing.letGoUntil(streamTime);
-      return onlyTold ? Math.min(over, new Told(time).before()) : over;
+      return new Gone(over, onClose == null ? Long.MAX_VALUE : new Told(time).before());
     }
 
     boolean hasGone(UnsafeRow key, long ts, long goneBy) {
       return closing != null
           ? key.getLong(keyTypes.size() - 1) <= goneBy
           : ttlMs != null && goneBy - ts >= ttlMs;
+    }
+  }
+
+  /**
+   * When rows of a task have gone: by the end of their windows, or by stream time.
+   *
+   * @param told and not before they were told, but for what tasks before have told ({@link ToldBefore})
+   */
+  private record Gone(long over, long told) implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    long by(long toldBefore) {
+      return Math.min(over, Math.max(told, toldBefore));
     }
   }
 
@@ -163,6 +181,10 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     layout = Layout.of(of);
     valueColumns = look.valueTypes().size();
     StructType key = Binder.with(new StructType(), "k", layout.keyTypes);
+    orderBytes =
+        layout.onClose == null
+            ? null
+            : binding.bind(owner, Binder.withTs(key), List.of(layout.onClose));
     StructType inStore = Binder.withTs(Binder.with(key, "v", layout.keptTypes));
     values = binding.typed(owner, inStore, look.values(), look.valueTypes());
     String condition = Binding.orElse(look.condition(), "true");
@@ -212,7 +234,7 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     Dataset<Row> entries = entries(spark, checkpoint, operator, commit, store);
     if (reader.layout.isOfTime()) {
       entries
-          .where("entry_key = " + STREAM_TIME)
+          .where(OF_TIME)
           .collectAsList()
           .forEach(row -> reader.sees(row.getLong(0), row.getAs(1), row.getAs(2)));
     }
@@ -242,17 +264,26 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     return column + ".`" + type.fieldNames()[0] + "`";
   }
 
-  /** Takes an entry that may be a task's stream time; to be called with all of them before the rows are read. */
+  /** Takes an entry that may tell of a task's time; to be called with all of them before the rows are read. */
   void sees(long number, byte[] key, byte[] value) {
-    if (layout.isOfTime() && number >= 0 && key.length == 1 && key[0] == 0) {
-      goneBy.put(Grouping.owner(number), layout.goneBy(ByteBuffer.wrap(value)));
+    if (!layout.isOfTime() || number < 0 || key.length != 1) {
+      return;
+    }
+    if (key[0] == STREAM_TIME) {
+      gone.put(Grouping.owner(number), layout.gone(ByteBuffer.wrap(value)));
+    } else if (key[0] == TOLD_BEFORE && layout.onClose != null) {
+      toldBefore.put(Grouping.owner(number), new ToldBefore(ByteBuffer.wrap(value)));
     }
   }
 
   void open(int partition) {
     values.open(partition);
     texts.open(partition);
+    if (orderBytes != null) {
+      orderBytes.open(partition);
+    }
     held = new HeldBack(valueColumns);
+    keys = new Operands(layout.keyTypes.size(), 0, 0);
     kept = new Operands(layout.keyTypes.size(), layout.keptTypes.size(), 0);
     shown = new Operands(layout.keyTypes.size(), valueColumns, 0);
   }
@@ -260,7 +291,11 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
   void close() {
     values.close();
     texts.close();
-    goneBy.clear();
+    if (orderBytes != null) {
+      orderBytes.close();
+    }
+    gone.clear();
+    toldBefore.clear();
   }
 
   /** The row that an entry is; null where it is none, where it has gone, and where it is not asked for. */
@@ -272,14 +307,23 @@ public final class StoreReader implements Serializable, MapPartitionsFunction<Ro
     key.pointTo(keyBytes, keyBytes.length);
     long ts = StoredRow.ts(valueBytes);
     long task = Grouping.owner(number);
-    Long by = goneBy.get(task);
-    if (by != null && layout.hasGone(key, ts, by)) {
+    if (hasGone(task, key, ts)) {
       return null;
     }
     UnsafeRow value = kept(valueBytes);
     // A row without a value counts as deleted, as it does for lookups.
     UnsafeRow row = value == null ? null : values.applyToOld(kept.of(key, value, null, ts));
     return row == null ? null : found(shown.of(key, row, null, ts), ts, (int) task);
+  }
+
+  private boolean hasGone(long task, UnsafeRow key, long ts) {
+    Gone of = gone.get(task);
+    ToldBefore before = toldBefore.get(task);
+    long told =
+        before == null
+            ? Long.MIN_VALUE
+            : before.before(orderBytes.bytes(keys.of(key, null, null, ts)));
+    return of != null && layout.hasGone(key, ts, of.by(told));
   }
 
   private UnsafeRow kept(byte[] bytes) {

@@ -1,5 +1,6 @@
 package org.duolog.kernel;
 
+import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -19,13 +20,16 @@ import org.apache.kafka.common.utils.Utils;
  * <p>Of which task a row was, its key bytes say: they are those that choose a key's task. All of it is forgotten when the
  * task has told as much, which is with its first records. Threads: one at a time.
  */
-final class ToldBefore {
+final class ToldBefore implements Serializable {
+  private static final long serialVersionUID = 1L;
   private static final int HEAD = 3 * Integer.BYTES + 3 * Long.BYTES;
 
   private final List<Of> all = new ArrayList<>();
 
   /** Up to where a task of so many had told; {@code before}: up to which end before its last record. */
-  private record Of(int tasks, int task, long before, DueOrder.Place last) {
+  private record Of(int tasks, int task, long before, DueOrder.Place last) implements Serializable {
+    private static final long serialVersionUID = 1L;
+
     boolean had(byte[] keyBytes) {
       return Utils.toPositive(Utils.murmur2(keyBytes)) % tasks == task;
     }
