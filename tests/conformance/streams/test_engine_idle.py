@@ -60,6 +60,38 @@ def test_each_window_is_told_once_without_a_newer_record(
     assert len(counted) == len(wanted), "a result leaves once"
 
 
+@pytest.mark.deep
+def test_in_real_time_what_comes_behind_a_start_is_not_late_as_no_query_ran_before(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """The time in between counted as idle: the first tick closed what had ended meanwhile."""
+    assert spark is not None, "the engine finds the session of this run"
+    client = Client(cluster.bootstrap_servers)
+    for topic in ("visits", "counts"):
+        client.create_topic(topic, partitions=1)
+    engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path, epoch_ms=1000))
+    query = engine.start(topology("8 seconds").build(), "idle", "real-time")
+    wait_until(lambda: query.mode == "real-time")
+    # A window that is open while the first query runs, and has ended when the second one begins.
+    at = (int(time.time()) // 10 + 2) * 10_000
+    client.produce("visits", "ann", json.dumps({"n": 1}), timestamp_ms=at)
+    wait_until(lambda: query.counters().records_in == 1)
+    time.sleep(3)  # A tick has come by then, a quarter of the timeout behind the record.
+    wait_until_committed(query, "real-time")
+    query.stop()
+    assert told(client) == {}
+    wait_until(lambda: time.time() * 1000 > at + 10_000)
+
+    query = engine.start(topology("8 seconds").build(), "idle", "real-time")
+    wait_until(lambda: query.mode == "real-time")
+    time.sleep(2)  # So did a tick of this one.
+    client.produce("visits", "ann", json.dumps({"n": 1}), timestamp_ms=at + 1)
+    wait_until(lambda: bool(told(client)))
+    query.stop()
+
+    assert told(client) == {("ann", at): 2}
+
+
 def test_where_nothing_is_open_no_micro_batch_runs(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

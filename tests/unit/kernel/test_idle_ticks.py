@@ -1,3 +1,12 @@
+"""When ticks are made, and since when a task counts as idle by them."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from duolog import Topology, tumbling
+from duolog.engine.lower import lower
+from duolog.plan.levels import find_levels
+from unit.kernel.driver import In, KernelDriver
 from unit.kernel.java_program import run_java
 
 
@@ -26,3 +35,35 @@ def test_a_tick_is_made_for_what_the_newest_run_of_a_task_wants_and_once() -> No
     ]
 
     assert run_java("WishesForTicks") == " ".join(steps).split()
+
+
+@pytest.mark.spark
+def test_time_in_which_no_query_ran_is_no_idle_time(spark: SparkSession) -> None:
+    """Windows closed with the first tick of a start, and what had been written meanwhile came late."""
+    topology = Topology("t")
+    visits = topology.stream("visits", key="user STRING", value="n BIGINT").group_by_key()
+    ten = tumbling("10 ms", grace="0 ms")
+    visits.windowed_by(ten, emit="on close", idle="40 ms").count("n").to("counts")
+    spec = lower(find_levels(topology.build(), 1), "idle-over-starts", cache_bytes_max=0)
+    driver = KernelDriver(spark, spec)
+    visit = In("visits", "ann", '{"n": 1}', 5)
+    steps = [
+        [visit],
+        [tick(10)],
+        [tick(30)],
+        # Another start.
+        [tick(60, begun=55)],
+        [visit],
+        [tick(70, begun=55)],
+        [tick(109, begun=55)],
+        [tick(110, begun=55)],
+    ]
+
+    found = [[record.value for record in driver.batch(step)] for step in steps]
+
+    assert found == [*[[]] * 7, ['{"n":2}']]
+
+
+def tick(now: int, begun: int = 0) -> In:
+    """Return what the time by the wall clock comes as, in a query that began at a time (in real time)."""
+    return In("__ticks", None, begun.to_bytes(8).decode(), now)

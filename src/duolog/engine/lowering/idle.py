@@ -3,8 +3,8 @@
     ticks ─▶ route everywhere ─▶ edge ─▶ idle ┄▶ the fold of an aggregate
                                    └───▶ punctuate ┄▶ a processor
 
-A tick is read as a record of a topic that is none: its timestamp, by the wall clock, is its key. It stands behind all records of
-its micro-batch.
+A tick is read as a record of a topic that is none: its key is its timestamp, by the wall clock, and when the query began, which is
+its value, or 0. It stands behind all records of its micro-batch.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ TICKS: Final = "__ticks"
 """What stands for the topic of ticks, in the kernel too."""
 # The greatest timestamp that is one (the kernel's `Timestamps`): behind all records of a micro-batch.
 _LAST: Final = f"{(2**63 - 1) // 1000 - 1}L"
-_KEY: Final = ["BIGINT"]
+_KEY: Final = ["BIGINT", "BIGINT"]
 
 
 def waits_idle(nodes: Iterable[object]) -> bool:
@@ -53,7 +53,7 @@ def add_ticks(spec: Json, levels: Levels) -> None:
             "topic": TICKS,
             "key_null": "false",
             "value_null": "true",
-            "keys": ["ts"],
+            "keys": ["ts", "coalesce(duolog_bigint(value), 0L)"],
             "key_types": _KEY,
             "timestamp": _LAST,
             "children": routes,

@@ -123,10 +123,14 @@ abstract class AggregatingNode extends Node {
     }
   }
 
-  /** It is this time by the wall clock: hands on the results of windows that have ended, if nothing comes. */
-  final void tick(long nowMs) {
+  /**
+   * It is this time by the wall clock: hands on the results of windows that have ended, if nothing comes.
+   *
+   * @param begunMs before which nobody has looked whether something comes
+   */
+  final void tick(long nowMs, long begunMs) {
     headers = null;
-    due.tick(nowMs);
+    due.tick(nowMs, begunMs);
   }
 
   /** Nothing fails any more: what a step has put aside counts. */

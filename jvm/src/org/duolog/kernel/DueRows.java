@@ -61,9 +61,9 @@ final class DueRows implements Serializable {
   }
 
   /** It is this time by the wall clock: as {@link #look}, if no record has come for long. */
-  void tick(long nowMs) {
+  void tick(long nowMs, long begunMs) {
     if (rows.streamTime() != WindowTask.NO_TIME) {
-      rows.tick(nowMs);
+      rows.tick(nowMs, begunMs);
       look();
       rows.wantTick(nowMs, more && scope.realTime);
     }

@@ -1,7 +1,7 @@
 package org.duolog.kernel;
 
 /**
- * Tells an aggregate what time it is by the wall clock: the key of what comes here. An aggregate that has seen no record for
+ * Tells an aggregate what time it is by the wall clock, and when the query began, or 0: the key of what comes here. An aggregate that has seen no record for
  * a time lets go of the windows that have ended meanwhile.
  */
 final class IdleNode extends Node {
@@ -20,6 +20,6 @@ final class IdleNode extends Node {
 
   @Override
   void process(Change tick) {
-    fold.tick(tick.key.getLong(0));
+    fold.tick(tick.key.getLong(0), tick.key.getLong(1));
   }
 }

@@ -47,12 +47,21 @@ final class IdleTime {
     }
   }
 
-  /** No record was seen since the last tick, or this is the first one; returns since when there is none. */
-  long tick(long nowMs) {
-    if (idleSince < 0) {
+  /**
+   * No record was seen since the last tick, or this is the first one; returns since when there is none.
+   *
+   * @param begunMs a tick before it was of an earlier query: what came while none ran is still to be read
+   */
+  long tick(long nowMs, long begunMs) {
+    if (idleSince < Math.max(0, begunMs)) {
       idleSince = nowMs;
       changed = true;
     }
+    return idleSince;
+  }
+
+  /** The first tick without a record since the last one. */
+  long since() {
     return idleSince;
   }
 

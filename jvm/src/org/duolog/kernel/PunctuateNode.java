@@ -1,6 +1,6 @@
 package org.duolog.kernel;
 
-/** Tells a processor what time it is by the wall clock: the key of what comes here. */
+/** Tells a processor what time it is by the wall clock: the first of the key of what comes here. */
 final class PunctuateNode extends Node {
   private static final long serialVersionUID = 1L;
 

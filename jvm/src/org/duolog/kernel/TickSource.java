@@ -31,7 +31,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A source of Spark's that gives the time when tasks want to be told ({@link IdleTicks}), and else has nothing new.
  *
  * <p>Its offset is the last tick, in Spark's checkpoint beside those of topics and written as they are: a micro-batch that runs
- * again has the same tick. What ends by itself (available-now) has none. One option: {@code application.id}.
+ * again has the same tick. What ends by itself (available-now) has none. One option: {@code application.id}. A tick's value is, in
+ * real time, when the query began: that is not in the checkpoint, and so a micro-batch has 0 there.
  *
  * <p>Threads: Spark's stream execution thread, in real time a task's. Named to Spark as the format of a stream, so it has a
  * public constructor.
@@ -113,8 +114,10 @@ public final class TickSource implements TableProvider {
    * A tick, or all behind it.
    *
    * @param start in real time which start asks for ticks ({@link IdleTicks#forget}); {@link #OF_MICRO_BATCH}: it is one tick
+   * @param begunMs in real time when the query began; else 0
    */
-  private record TickPartition(String applicationId, long after, long ms, long start)
+  private record TickPartition(
+      String applicationId, long after, long ms, long start, long begunMs)
       implements InputPartition {
     private static final long OF_MICRO_BATCH = 0;
 
@@ -128,6 +131,7 @@ public final class TickSource implements TableProvider {
   private static final class TickStream
       implements MicroBatchStream, SupportsTriggerAvailableNow, SupportsRealTimeMode {
     private final String applicationId;
+    private final long begunMs = System.currentTimeMillis();
     private boolean ends;
 
     TickStream(String applicationId) {
@@ -160,7 +164,9 @@ public final class TickSource implements TableProvider {
       long ms = ((Tick) end).ms;
       return ms == ((Tick) start).ms
           ? new InputPartition[0]
-          : new InputPartition[] {new TickPartition(applicationId, ms - 1, ms, TickPartition.OF_MICRO_BATCH)};
+          : new InputPartition[] {
+            new TickPartition(applicationId, ms - 1, ms, TickPartition.OF_MICRO_BATCH, 0)
+          };
     }
 
     @Override
@@ -168,7 +174,9 @@ public final class TickSource implements TableProvider {
       long last = ((Tick) start).ms;
       // Spark has asked for the latest offset, and makes nothing of it here.
       long begun = IdleTicks.of(applicationId).forget();
-      return new InputPartition[] {new TickPartition(applicationId, last, last, begun)};
+      return new InputPartition[] {
+        new TickPartition(applicationId, last, last, begun, begunMs)
+      };
     }
 
     @Override
@@ -252,8 +260,9 @@ public final class TickSource implements TableProvider {
     @Override
     public InternalRow get() {
       byte[] at = ByteBuffer.allocate(Long.BYTES).putLong(last).array();
+      byte[] begun = ByteBuffer.allocate(Long.BYTES).putLong(partition.begunMs).array();
       UTF8String topic = UTF8String.fromString(IdleTicks.TOPIC);
-      return new GenericInternalRow(new Object[] {at, null, topic, 0, last, last});
+      return new GenericInternalRow(new Object[] {at, begun, topic, 0, last, last});
     }
 
     @Override

@@ -115,8 +115,8 @@ final class WindowRows implements StateRows {
   }
 
   /** It is this time by the wall clock: as much of it counts as is needed, if no record has come for long. */
-  void tick(long nowMs) {
-    long idleSince = task.idle.tick(nowMs);
+  void tick(long nowMs, long begunMs) {
+    long idleSince = task.idle.tick(nowMs, begunMs);
     if (nowMs - idleSince >= idleMs) {
       moveTo(Math.min(nowMs, closes(task.idle.lastEnd())));
     } else {
@@ -127,7 +127,7 @@ final class WindowRows implements StateRows {
   /** Tells when the next tick is wanted. */
   void wantTick(long nowMs, boolean goesOn) {
     long soon = nowMs + IdleTicks.pauseMs(idleMs);
-    long next = Math.max(soon, task.idle.tick(nowMs) + idleMs);
+    long next = Math.max(soon, task.idle.since() + idleMs);
     if (!goesOn && closes(task.idle.lastEnd()) <= task.streamTime) {
       next = Long.MAX_VALUE;
     } else if (!goesOn) {
