@@ -1,8 +1,8 @@
 package org.duolog.kernel;
 
 /**
- * Tells an aggregate what time it is by the wall clock, and when the query began, or 0: the key of what comes here. An aggregate that has seen no record for
- * a time lets go of the windows that have ended meanwhile.
+ * Tells an aggregate what time it is by the wall clock, and when the query began, or 0: the key of what comes here. An aggregate
+ * that has seen no record for a time lets go of the windows that have ended meanwhile.
  */
 final class IdleNode extends Node {
   private static final long serialVersionUID = 1L;
