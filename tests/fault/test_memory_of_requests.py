@@ -54,5 +54,7 @@ def test_unfinished_frames_of_many_connections_stay_within_the_budget(tmp_path: 
         for client in clients:
             client.close()
 
-    assert sum(left) > (CONNECTIONS * FRAME - BUDGET) / 2, "more was taken than the budget"
+    # One that has come to its end is done with, and makes room for others.
+    taken = sum(FRAME - rest for rest in left if rest)
+    assert taken < (CONNECTIONS * FRAME + BUDGET) / 2, "more was taken than the budget"
     assert most - before <= BUDGET + FRAME + BESIDES

@@ -116,7 +116,7 @@ def second_half(bench: Closing, mode: Mode) -> None:
     [
         pytest.param("micro-batch", (3,), id="grown"),
         # What was told before is known behind both.
-        pytest.param("micro-batch", (5, 3), id="twice"),
+        pytest.param("micro-batch", (5, 3), id="twice", marks=pytest.mark.deep),
         pytest.param("micro-batch", (1,), id="into-one", marks=pytest.mark.deep),
         pytest.param("real-time", (3,), id="real-time", marks=pytest.mark.deep),
     ],

@@ -32,7 +32,7 @@ def test_a_producer_makes_no_record_batch_that_a_topic_refuses(
     """It is split into pieces of the size that was refused, until its time is over: minutes."""
     share = MagicMock()
     given: dict[str, str] = {}
-    share.spark.sparkContext._jvm.java.util.HashMap.return_value.put = given.__setitem__  # noqa: SLF001
+    share.jvm.java.util.HashMap.return_value.put = given.__setitem__
     spec = {"application_id": "app", "shuffle_partitions": 1, "sources": []}
     launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
 
