@@ -242,22 +242,19 @@ def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> Non
     assert (launcher.forgotten, second.forgotten) == (0, 1)
 
 
-def test_a_jvm_that_goes_between_two_queries_of_spark_is_replaced_too() -> None:
+@pytest.mark.parametrize(
+    "stumbled_over",
+    [
+        ConnectionRefusedError("no JVM"),
+        # While another query starts the next JVM, PySpark has none: the query failed for good.
+        AttributeError("'NoneType' has no attribute 'java'"),
+    ],
+)
+def test_a_jvm_that_goes_between_two_queries_of_spark_is_replaced_too(
+    stumbled_over: Exception,
+) -> None:
     launcher, second = PlayedLauncher(), PlayedLauncher()
-    topics = PlayedTopics(in_the_way=[None, ConnectionRefusedError("no JVM")])
-    launcher.jvm_has_ended = True
-
-    query = start(launcher, "auto", topics, second)
-    assert second.live.wait(WAIT_S)
-    query.stop()
-
-    assert query.state == "stopped"
-
-
-def test_a_jvm_that_pyspark_has_forgotten_is_one_that_has_gone() -> None:
-    """Of two queries one starts another JVM: PySpark has none for a moment, and the other query failed for good."""
-    launcher, second = PlayedLauncher(), PlayedLauncher()
-    topics = PlayedTopics(in_the_way=[None, AttributeError("'NoneType' has no attribute 'java'")])
+    topics = PlayedTopics(in_the_way=[None, stumbled_over])
     launcher.jvm_has_ended = True
 
     query = start(launcher, "auto", topics, second)
