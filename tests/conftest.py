@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pytest
 from hypothesis import HealthCheck, settings
 
+import flaky
 import side_by_side
 from conformance.kafka.peer import KafkaPeer
 
@@ -53,6 +54,7 @@ class RequireProgram(Protocol):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the long forms of the tests too")
+    flaky.add_option(parser, in_ci=IN_CI)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Failures(config))
+        config.pluginmanager.register(flaky.Again(config))
 
 
 class _Failures:

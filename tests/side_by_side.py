@@ -30,7 +30,7 @@ _SHARED: Final = {
     "kafka": (_KAFKA,),
 }
 # The folders whose tests start programs.
-_SLOW: Final = {"architecture", "conformance", "fault", "property"}
+_SLOW: Final = {"architecture", "conformance", "fault", "property", "suite"}
 
 
 class Scheduler(LoadScopeScheduling):  # type: ignore[misc] # xdist publishes no types
