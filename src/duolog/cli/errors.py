@@ -15,6 +15,7 @@ from duolog.cli.lines import say, says_json
 from duolog.core.errors import (
     ConfigError,
     DuologError,
+    EncodingError,
     KafkaError,
     LogError,
     QueryError,
@@ -97,6 +98,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     ConnectorMissing: FAILED,
     DatasetMissing: NOT_FOUND,
     DirectoryNotEmpty: CONFLICT,
+    EncodingError: USAGE,
     ExecutorsMissing: UNAVAILABLE,
     JavaMissing: FAILED,
     JvmNotStarted: FAILED,

@@ -44,7 +44,7 @@ def log_format_option(command: Command) -> Command:
 def heed(argv: Sequence[str]) -> None:
     """Say already what is wrong with the words of a command in the form that they ask for."""
     global _asked  # noqa: PLW0603 - as below
-    pairs = zip(argv, [*argv[1:], ""], strict=True)
+    pairs = zip(argv, [*argv[1:], ""], strict=False)
     _asked = any(_ASKS in {f"{one}={other}", one} for one, other in pairs)
 
 

@@ -11,6 +11,7 @@ import click
 from duolog.cli.errors import exit_status, report
 from duolog.cli.lazy import LazyGroup
 from duolog.cli.lines import heed
+from duolog.cli.utf8 import ensure_utf8
 
 COMMANDS: Final = {
     "broker": ("duolog.cli.commands.broker:broker", "Run a broker that Kafka clients talk to."),
@@ -70,12 +71,11 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
-    if (
-        sys.stdout is None
-    ):  # Closed by who started this: nobody reads, and no socket may get its number.
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
-    heed(sys.argv[1:] if argv is None else argv)
+    _open_what_is_closed()
+    words = sys.argv[1:] if argv is None else argv
+    heed(words)
     try:
+        ensure_utf8(words, os.environ)
         status = cli.main(args=argv, prog_name="duolog", standalone_mode=False)
     except BaseException as error:
         if (code := exit_status(error)) is None:
@@ -85,6 +85,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         _flush_quietly()
     return status if isinstance(status, int) else 0
+
+
+def _open_what_is_closed() -> None:
+    """Replace an output that the caller has closed: a file opened later must not get its descriptor."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - as above
 
 
 def _flush_quietly() -> None:

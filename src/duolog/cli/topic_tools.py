@@ -1,6 +1,7 @@
 """What the commands about topics and groups share: metadata, offsets, questions, NAME=VALUE."""
 
 import shlex
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
@@ -76,6 +77,8 @@ def confirm(question: str) -> None:
         click.UsageError: nobody answers.
         click.exceptions.Exit: the answer is no.
     """
+    if sys.stdin is None:
+        raise click.UsageError("Nobody answers here: give --yes.")
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort as abort:

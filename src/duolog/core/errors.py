@@ -7,6 +7,7 @@
     ├─ RegistryError         a schema that the registry refuses
     ├─ SerdeError            bytes that a format cannot read, or a value that it cannot write
     ├─ QueryError            query_id          a running query that failed
+    ├─ EncodingError         a file of a user's that is not UTF-8
     └─ ConfigError           name, value       a setting that is unknown or out of range
 
 An operating error is something that a user can meet and act on. A broken invariant is an
@@ -102,6 +103,10 @@ class RegistryError(DuologError):
 
 class SerdeError(DuologError):
     """Bytes that a format cannot read, or a value that it cannot write."""
+
+
+class EncodingError(DuologError):
+    """A text of a user's that is not UTF-8."""
 
 
 class QueryError(DuologError):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from duolog.core.errors import ConfigError
+from duolog.core.text_files import read_text_file
 
 DATA_DIRS: Final = ("log.dirs", "log.dir")
 OTHER_NAMES: Final = {"broker.id": "node.id"}
@@ -51,10 +52,10 @@ def read_config(path: Path) -> ConfigFile:
         ConfigError: it cannot be read, or names several data directories.
     """
     try:
-        text = path.read_text()
+        text = read_text_file(path)
         properties = path.suffix == ".properties"
         found = dict(parse_properties(text)) if properties else _flatten(tomllib.loads(text), "")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             f'file "{path}" is not TOML',
             detail=str(error),

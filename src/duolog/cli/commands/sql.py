@@ -16,6 +16,7 @@ from duolog.cli.options import (
     set_option,
 )
 from duolog.cli.servers import read_servers
+from duolog.core.text_files import decode_lines, read_text_file
 from duolog.runtime.data_dirs import default_data_dir
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def sql(
         return 0
     if texts and path:
         raise click.UsageError("-e runs statements and ends, -f goes on: give one of them.")
+    _ensure_readable(path, texts)
     # Imported here: `duolog sql fmt` needs none of it.
     from duolog.cli.reach import ensure_reachable  # noqa: PLC0415
     from duolog.cli.signals import end_in_order_on_signals  # noqa: PLC0415
@@ -148,11 +150,23 @@ def sql(
             return shell.obey(first) or _go_on(opening, path, shell)
         if texts:
             return shell.obey([*first, *texts])
-        stdin = sys.stdin
-        if not stdin.isatty():
-            return shell.obey(first) or shell.obey(taken(stdin))
+        if not sys.stdin.isatty():
+            lines = decode_lines(sys.stdin.buffer, "<stdin>")
+            return shell.obey(first) or shell.obey(taken(lines))
         opening.begin()
         return shell.obey(first) or _talk(opening, shell, directory)
+
+
+def _ensure_readable(path: Path | None, texts: tuple[str, ...]) -> None:
+    """See that there are statements to run, before a broker is asked for anything.
+
+    Raises:
+        EncodingError: the file is not UTF-8.
+    """
+    if path is not None:
+        read_text_file(path)
+    elif not texts and sys.stdin is None:
+        raise click.UsageError("standard input is closed: give -e or -f")
 
 
 def _define_functions(engine: "SqlEngine", modules: list[str]) -> None:
@@ -197,7 +211,7 @@ def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
                     say_stopping()
                 opening.close()
     except SqlError as error:
-        shell.tell(Failed(error, path.read_text(encoding="utf-8"), str(path)))
+        shell.tell(Failed(error, read_text_file(path), str(path)))
         return exit_status(error) or 1
     return 0
 

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import click
 
 from duolog.cli.options import functions_option
+from duolog.core.text_files import decode_text, read_text_file
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 _STDIN: Final = Path("-")
@@ -151,7 +152,11 @@ def test(*, paths: tuple[Path, ...], only: str, functions: tuple[str, ...]) -> i
 
 
 def _text(path: Path) -> str:
-    return sys.stdin.read() if path == _STDIN else path.read_text(encoding="utf-8")
+    if path == _STDIN and sys.stdin is None:
+        raise click.UsageError("standard input is closed: there is nothing to read")
+    if path == _STDIN:
+        return decode_text(sys.stdin.buffer.read(), "<stdin>")
+    return read_text_file(path)
 
 
 def _sql_error() -> type[Exception]:

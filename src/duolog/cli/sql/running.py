@@ -12,7 +12,8 @@ import click
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.cli.sql.forms import write
 from duolog.cli.sql.statements import ends_of
-from duolog.core.errors import DuologError, StatementError
+from duolog.core.errors import DuologError, EncodingError, StatementError
+from duolog.core.text_files import read_text_file
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.answers import Answer
@@ -72,7 +73,7 @@ class Running:
             else:
                 # Beside the script that runs it, as a shell's own is beside where it stands.
                 path = Path(file).parent / script
-                self.run(path.read_text(encoding="utf-8"), file=str(path), depth=depth + 1)
+                self.run(_script(path, text, file), file=str(path), depth=depth + 1)
 
     def _run(self, text: str, file: str) -> None:
         started = time.monotonic()
@@ -85,6 +86,14 @@ class Running:
             raise Failed(error, text, file) from error
         if self.view.timing:
             click.echo(f"Time: {(time.monotonic() - started) * 1000:.1f} ms", err=True)
+
+
+def _script(path: Path, text: str, file: str) -> str:
+    """Return the statements of a script that `text`, in `file`, runs."""
+    try:
+        return read_text_file(path)
+    except EncodingError as error:
+        raise Failed(error, text, file) from error
 
 
 def _parts(text: str) -> Iterator[tuple[str | None, str]]:

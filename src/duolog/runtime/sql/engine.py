@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Final, Self
 from sqlglot import exp
 
 from duolog.core.addresses import whole_servers
-from duolog.core.errors import DuologError, KafkaError
+from duolog.core.errors import DuologError, EncodingError, KafkaError
+from duolog.core.text_files import read_text_file
 from duolog.ksql import nodes, settings
 from duolog.ksql.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError, too_deep
@@ -464,9 +465,11 @@ def _shows_states(node: exp.Expression) -> bool:
 def _read(node: nodes.RunScript) -> str:
     path = node.this.name
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_text_file(Path(path))
     except OSError as error:
         raise SqlError(f"Failed to read file: {path}", detail=f"{error.strerror}.", at=place_of(node)) from error  # fmt: skip
+    except EncodingError as error:
+        raise SqlError(f"Failed to read file: {path}", detail=f"{error.message}.", hint=error.hint, at=place_of(node)) from error  # fmt: skip
 
 
 def _seconds(given: Mapping[str, str], name: str, otherwise: float) -> float:

@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 from sqlglot import exp
 
 from duolog.core.errors import DuologError
+from duolog.core.text_files import read_text_file
 from duolog.ksql import nodes
 from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
@@ -130,9 +131,10 @@ def apply_script(engine: SqlEngine, path: Path, begun: set[str]) -> Iterator[str
 
     Raises:
         SqlError: a statement cannot be read, or cannot run.
+        EncodingError: the file is not UTF-8.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text_file(path)
     except OSError as error:
         raise SqlError(f"Failed to read file: {path}", detail=f"{error.strerror}.") from error
     engine.follow()

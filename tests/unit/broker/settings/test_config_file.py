@@ -4,7 +4,7 @@ import pytest
 
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.broker.settings.config_file import parse_properties, read_config
-from duolog.core.errors import ConfigError
+from duolog.core.errors import ConfigError, EncodingError
 
 KAFKAS_OWN = """\
 ############################# Server Basics #############################
@@ -45,10 +45,22 @@ def test_tables_of_a_settings_file_become_dotted_names(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("content", [b"durability: os", b"a = '\xff'"])
-def test_a_file_that_is_not_toml_is_a_setting_error(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("name", ["broker.toml", "broker.properties"])
+def test_a_byte_order_mark_is_accepted_and_another_encoding_refused(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"\xef\xbb\xbfnum.partitions=3\n")
+    assert read_config(path).settings == {"num.partitions": "3"}
+
+    path.write_bytes("num.partitions=3\n# grün\n".encode("latin-1"))
+    with pytest.raises(EncodingError, match=f'{name}", line 2, is not UTF-8'):
+        read_config(path)
+
+
+def test_a_file_that_is_not_toml_is_a_setting_error(tmp_path: Path) -> None:
     path = tmp_path / "broker.toml"
-    path.write_bytes(content)
+    path.write_bytes(b"durability: os")
 
     with pytest.raises(ConfigError, match="is not TOML"):
         read_config(path)

@@ -106,6 +106,17 @@ def test_a_script_is_read_where_the_shell_stands_and_its_errors_name_it(
     assert f"error: {tmp_path}/inner.sql:1:6: " in capsys.readouterr().err
 
 
+def test_a_script_in_latin_1_is_refused_with_its_name_and_line(
+    shells: Shells, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "latin.sql").write_bytes("CREATE a;\n-- grün".encode("latin-1"))
+    shell, engine = shells("table")
+
+    assert shell.obey([f"RUN SCRIPT '{tmp_path}/latin.sql';"]) == 2
+    assert engine.texts == []
+    assert 'latin.sql", line 2, is not UTF-8' in capsys.readouterr().err
+
+
 def test_a_script_that_runs_itself_is_refused(
     shells: Shells, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -378,6 +378,10 @@ def test_scripts_are_run_from_files(opened: Opened, service: str, tmp_path: Path
     assert sorted(engine.catalog.sources) == ["LATE", "S", "TOTALS"]
     with pytest.raises(SqlError, match="Failed to read file"):
         said(engine, "RUN SCRIPT 'nothing.sql';")
+    (tmp_path / "latin.sql").write_bytes("-- grün".encode("latin-1"))
+    with pytest.raises(SqlError) as refused:
+        said(engine, f"RUN SCRIPT '{tmp_path / 'latin.sql'}';")
+    assert 'latin.sql", line 1, is not UTF-8' in refused.value.detail
 
 
 def test_topics_are_shown_with_replicas_and_those_of_the_service_only_with_all(
