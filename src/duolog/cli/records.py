@@ -12,6 +12,7 @@ import json
 import re
 from typing import Any, Final, NamedTuple
 
+from duolog.cli.json_text import compact, items_of, members_of
 from duolog.cli.times import TIME_MS_MAX, read_moment
 from duolog.core.errors import SerdeError
 
@@ -65,24 +66,23 @@ def record_object(record: TextRecord) -> dict[str, object]:
 def read_record_object(line: str) -> TextRecord:
     """Read the JSON object of a record; of its fields `WRITTEN` count.
 
-    A key or value that is itself an object, an array or a number is taken as JSON text. A timestamp is
-    in ms or a text of RFC 3339.
+    A key or value that is an object, an array, a number, true or false is taken as JSON text: its digits, its names
+    and their order stay as they are written. A timestamp is in ms or a text of RFC 3339.
 
     Raises:
         SerdeError: the line is not such an object, or has fields that no record has.
     """
     try:
-        tree = json.loads(line)
-        _check_fields(tree)
-        headers = tree.get("headers") or []
-        pairs = list(headers.items()) if isinstance(headers, dict) else headers
+        members = members_of(line)
+        fields = dict(members)
+        _check_fields(members)
         return TextRecord(
-            key=from_json_text(tree.get("key")),
-            value=from_json_text(tree.get("value")),
-            headers=[(str(name), from_json_text(value)) for name, value in pairs],
-            timestamp_ms=_timestamp(tree.get("timestamp")),
+            key=from_json_text(fields.get("key", "null")),
+            value=from_json_text(fields.get("value", "null")),
+            headers=_headers(fields.get("headers", "null")),
+            timestamp_ms=_timestamp(json.loads(fields.get("timestamp", "null"))),
         )
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise SerdeError(
             "a line is not a record",
             detail=f"{line.strip()[:200]}: {error}",
@@ -90,13 +90,35 @@ def read_record_object(line: str) -> TextRecord:
         ) from error
 
 
-def _check_fields(tree: Any) -> None:
-    if not isinstance(tree, dict):
-        raise TypeError("it is no JSON object")
-    if unknown := [name for name in tree if name not in (*WRITTEN, *PASSED_OVER)]:
+def _check_fields(members: list[tuple[str, str]]) -> None:
+    names = [name for name, _ in members]
+    if unknown := [name for name in names if name not in (*WRITTEN, *PASSED_OVER)]:
         raise ValueError(f'unknown field "{unknown[0]}": a record has {", ".join(WRITTEN)}')
-    if not {"key", "value"} & set(tree):
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f'field "{twice[0]}" is given twice')
+    if not {"key", "value"} & set(names):
         raise ValueError("it has neither key nor value")
+
+
+def _headers(text: str) -> Headers:
+    match text[0]:
+        case "n":
+            return []
+        case "{":
+            pairs = members_of(text)
+        case "[":
+            pairs = [_header(item) for item in items_of(text)]
+        case _:
+            raise TypeError("headers must be pairs of name and value, or an object")
+    return [(name, from_json_text(value)) for name, value in pairs]
+
+
+def _header(text: str) -> tuple[str, str]:
+    items = items_of(text)
+    name = json.loads(items[0]) if len(items) == 2 else None
+    if not isinstance(name, str):
+        raise TypeError(f"a header is not a pair of name and value: {text}")
+    return name, items[1]
 
 
 def _timestamp(value: Any) -> int | None:
@@ -128,17 +150,24 @@ def to_json_text(data: bytes | None) -> JsonText:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def from_json_text(value: Any) -> bytes | None:
-    """Return the bytes that `to_json_text` was given; other JSON values become JSON text."""
-    match value:
-        case None:
+def from_json_text(text: str) -> bytes | None:
+    """Return the bytes of which `to_json_text` made what `text` is the JSON of; other JSON stays as it is written.
+
+    Example:
+        >>> from_json_text('"bob"'), from_json_text('{"base64": "/w=="}'), from_json_text('{"n": 1.10}')
+        (b'bob', b'\\xff', b'{"n":1.10}')
+    """
+    match text[:1]:
+        case "n":
             return None
-        case str():
+        case '"':
+            value: str = json.loads(text)
             return value.encode()
-        case {"base64": str(text), **rest} if not rest:
-            return _from_base64(text)
-        case _:
-            return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        case "{":
+            match members_of(text):
+                case [("base64", encoded)] if encoded[0] == '"':
+                    return _from_base64(json.loads(encoded))
+    return compact(text).encode()
 
 
 def render(pattern: Format, record: TextRecord) -> bytes:

@@ -44,6 +44,19 @@ def test_empty_lines_between_json_lines_are_nothing() -> None:
     assert len(read('{"key": "a"}\n\n{"key": "b"}\n', form="jsonl")) == 2
 
 
+def test_a_byte_order_mark_before_the_first_json_line_is_passed_over() -> None:
+    assert read('\ufeff{"key": "a"}\n', form="jsonl") == [TextRecord(b"a", None, [])]
+
+
+def test_a_json_line_in_latin_1_is_refused_by_its_number_and_byte() -> None:
+    lines = [b'{"key": "a"}\n', '{"key": "ü"}\n'.encode("latin-1")]
+
+    with pytest.raises(SerdeError, match="line 2 is not a record") as caught:
+        list(read_lines(lines, LineRules(form="jsonl")))
+
+    assert caught.value.detail == "it is not UTF-8: it has the byte 0xfc"
+
+
 def test_lines_are_read_while_something_else_is_looked_after() -> None:
     looks = 0
 

@@ -35,8 +35,67 @@ def test_bytes_that_are_no_text_are_base64() -> None:
 
 def test_a_json_value_that_is_no_text_becomes_json_text() -> None:
     assert (
-        from_json_text({"city": "Köln", "n": [1, None]}) == '{"city":"Köln","n":[1,null]}'.encode()
+        from_json_text('{"city": "Köln", "n": [1, null]}')
+        == '{"city":"Köln","n":[1,null]}'.encode()
     )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "12345678901234567.89",
+        "1.10",
+        "1e400",
+        "-0.0",
+        "1E+2",
+        "9" * 5000,
+        '{"amount":12345678901234567.89,"rate":1.10}',
+        '{"x":1,"x":2}',
+        '[1.0,{"a b":[],"c":{}},"\\ud800","\\u00f6","\\" ,"]',
+        '{"base64":"AA==","x":1}',
+        '{"base64":7}',
+        '{"base64":"AA==","base64":"AA=="}',
+        "true",
+    ],
+    ids=lambda text: text[:30],
+)
+@pytest.mark.parametrize("field", ["key", "value"])
+def test_a_json_value_is_written_as_it_stands(field: str, value: str) -> None:
+    record = read_record_object(f' {{ "timestamp" : 7 , "{field}" : {value} }} ')
+
+    assert getattr(record, field) == value.encode()
+
+
+def test_a_headers_value_is_written_as_it_stands_too() -> None:
+    pairs = '[["a", 1.10], ["b", null], ["b", "x"], ["c", {"base64": "/w=="}], ["d", [1.0]]]'
+
+    record = read_record_object(f'{{"key": "k", "headers": {pairs}}}')
+
+    assert record.headers == [
+        ("a", b"1.10"),
+        ("b", None),
+        ("b", b"x"),
+        ("c", b"\xff"),
+        ("d", b"[1.0]"),
+    ]
+    assert read_record_object('{"key": "k", "headers": {"a": 1.10}}').headers == [("a", b"1.10")]
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)),
+       st.sampled_from([None, 1]))  # fmt: skip
+def test_any_json_value_keeps_its_meaning(value: object, indent: int | None) -> None:
+    line = json.dumps({"key": None, "value": [value]}, indent=indent)
+
+    assert json.loads(read_record_object(line).value or b"") == [value]
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", '{"x": NaN}', "[1, -Infinity]"])
+def test_words_that_are_no_json_numbers_are_refused(value: str) -> None:
+    with pytest.raises(SerdeError) as caught:
+        read_record_object(f'{{"key": "k", "value": {value}}}')
+
+    assert "is not a JSON number" in caught.value.detail
 
 
 @pytest.mark.parametrize(
@@ -55,6 +114,10 @@ def test_a_line_that_is_no_record_is_refused_with_what_to_write(line: str) -> No
         ('{"name": "bob"}', 'unknown field "name"'),
         ('{"key": "a", "Value": "b"}', 'unknown field "Value"'),
         ("{}", "neither key nor value"),
+        ('{"key": "a", "value": 1, "key": "b"}', 'field "key" is given twice'),
+        ('{"key": "a", "headers": [["a"]]}', "not a pair"),
+        ('{"key": "a"} x', "Extra data"),
+        ('{"key": "a",}', "Expecting property name"),
         ('{"key": "a", "timestamp": "yesterday"}', "yesterday"),
         ('{"key": "a", "timestamp": true}', "timestamp is neither"),
         ('{"key": "a", "timestamp": -1}', "is not between 0"),

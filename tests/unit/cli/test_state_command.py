@@ -1,10 +1,13 @@
 """`duolog state` over checkpoints as they stand on disk: no broker, no JVM."""
 
 import json
+import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
@@ -255,3 +258,28 @@ def test_only_one_way_says_where_to_begin(data: Path) -> None:
 
     assert done.exit_code == 2
     assert "Give one of" in done.stderr
+
+
+class FakeRows(dict[object, object]):
+    def timestamp_ms(self, key: object) -> int:
+        del key
+        return 7
+
+
+def test_a_dump_keeps_the_digits_of_numbers_and_is_json(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    row = {"d": Decimal("1.10"), "nan": math.nan, "raw": b"\xff", "big": 12345678901234567890}
+    store = SimpleNamespace(all=lambda: FakeRows({"ann": row}))
+    application = SimpleNamespace(store=lambda _name: store)
+    monkeypatch.setattr(
+        "duolog.cli.commands.state._application", lambda *_: nullcontext(application)
+    )
+    file = tmp_path / "a.py"
+    file.touch()
+
+    result = CliRunner().invoke(state, ["dump", str(file), "s"])
+
+    assert result.output == (
+        '{"key":"ann","value":{"d":1.10,"nan":"nan","raw":"/w==","big":12345678901234567890},"timestamp":7}\n'
+    )

@@ -1,5 +1,6 @@
 """`duolog produce`: lines of standard input become records."""
 
+import codecs
 import io
 import os
 import select
@@ -258,6 +259,8 @@ def read_lines(lines: Iterable[bytes], rules: LineRules) -> Iterator[TextRecord]
     """
     for number, line in enumerate(lines, 1):
         text = line.removesuffix(b"\n").removesuffix(b"\r")
+        if rules.form == "jsonl" and number == 1:
+            text = text.removeprefix(codecs.BOM_UTF8)
         if rules.form == "jsonl" and not text.strip():
             continue
         try:
@@ -273,7 +276,7 @@ def read_lines(lines: Iterable[bytes], rules: LineRules) -> Iterator[TextRecord]
 def read_line(line: bytes, rules: LineRules) -> TextRecord:
     """Read one record from a line without its end."""
     if rules.form == "jsonl":
-        record = read_record_object(line.decode(errors="surrogateescape"))
+        record = read_record_object(_as_utf8(line))
         return record._replace(
             headers=[*record.headers, *rules.headers],
             timestamp_ms=rules.timestamp_ms or record.timestamp_ms,
@@ -294,6 +297,17 @@ def read_line(line: bytes, rules: LineRules) -> TextRecord:
         headers=list(rules.headers),
         timestamp_ms=rules.timestamp_ms,
     )
+
+
+def _as_utf8(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise SerdeError(
+            "a line is not a record",
+            detail=f"it is not UTF-8: it has the byte 0x{line[error.start]:02x}",
+            hint='Write JSON in UTF-8; bytes that are not text are {"base64": "…"}.',
+        ) from error
 
 
 def _unescape(separator: str | None) -> str | None:

@@ -1,6 +1,5 @@
 """`duolog state`: what applications keep, on this disk and in their internal topics; `state_reset` removes it."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from duolog.cli.following import tell_restored
 from duolog.cli.options import data_option, read_assignments, set_option
 from duolog.cli.output import Column, Row
 from duolog.cli.servers import read_servers
+from duolog.cli.sql.values import json_of
 from duolog.cli.state_tools import below, find_state, kept_below
 from duolog.cli.topic_tools import confirm
 from duolog.cli.topology_file import TopologyFile
@@ -174,13 +174,8 @@ def dump(
     with _application(path, data_dir, "127.0.0.1:9092", assignments) as application:
         rows = application.store(store).all()
         for key, value in rows.items():
-            click.echo(
-                json.dumps(
-                    {"key": key, "value": value, "timestamp": rows.timestamp_ms(key)},
-                    ensure_ascii=False,
-                    default=str,
-                )
-            )
+            row = {"key": key, "value": value, "timestamp": rows.timestamp_ms(key)}
+            click.echo(json_of(row))
     return None
 
 

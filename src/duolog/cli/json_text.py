@@ -1,0 +1,102 @@
+"""JSON as the text it is: members and items of a value, each with its digits, names and order unchanged.
+
+`json.loads` would turn 12345678901234567.89 into 1.2345678901234568e+16, 1.10 into 1.1, and keep one of two members
+that share a name.
+"""
+
+import json
+import re
+from typing import Final, NoReturn
+
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^ \t\n\r"]+')
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(
+    # Only the ends of values are wanted: a number of 5,000 digits need not become one.
+    parse_float=str,
+    parse_int=str,
+    parse_constant=_refuse_constant,
+)
+
+
+def members_of(text: str) -> list[tuple[str, str]]:
+    """Return name and value of each member of a JSON object; the value as it is written.
+
+    Example:
+        >>> members_of('{"a": 1.10, "b": {"x": 1,  "x": 2}}')
+        [('a', '1.10'), ('b', '{"x": 1,  "x": 2}')]
+
+    Raises:
+        ValueError: the text is not JSON, or not an object.
+    """
+    _ensure_json(text)
+    at = _after_space(text, 0)
+    if text[at] != "{":
+        raise ValueError("it is not a JSON object")
+    found = []
+    at = _after_space(text, at + 1)
+    while text[at] != "}":
+        name, at = _DECODER.raw_decode(text, at)
+        value, at = _value(text, _after_space(text, at) + 1)
+        found.append((name, value))
+        at = _after_comma(text, at)
+    return found
+
+
+def items_of(text: str) -> list[str]:
+    """Return each item of a JSON array as it is written.
+
+    Example:
+        >>> items_of("[1.0, [2]]")
+        ['1.0', '[2]']
+
+    Raises:
+        ValueError: the text is not JSON, or not an array.
+    """
+    _ensure_json(text)
+    at = _after_space(text, 0)
+    if text[at] != "[":
+        raise ValueError("it is not a JSON array")
+    found = []
+    at = _after_space(text, at + 1)
+    while text[at] != "]":
+        value, at = _value(text, at)
+        found.append(value)
+        at = _after_comma(text, at)
+    return found
+
+
+def compact(text: str) -> str:
+    """Return JSON text without the space between its parts.
+
+    Example:
+        >>> compact('{"a b": 1.10, "c": [ true ]}')
+        '{"a b":1.10,"c":[true]}'
+    """
+    return "".join(_TOKEN.findall(text))
+
+
+def _ensure_json(text: str) -> None:
+    _DECODER.decode(text)
+
+
+def _value(text: str, at: int) -> tuple[str, int]:
+    begin = _after_space(text, at)
+    _, end = _DECODER.raw_decode(text, begin)
+    return text[begin:end], end
+
+
+def _after_comma(text: str, at: int) -> int:
+    at = _after_space(text, at)
+    return _after_space(text, at + 1) if text[at] == "," else at
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
