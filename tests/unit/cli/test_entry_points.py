@@ -97,7 +97,11 @@ NOT_UTF8 = b"caf\xe9"
     ],
     ids=str,
 )
-def test_a_word_that_is_not_utf_8_is_refused_by_its_number(words: list[str | bytes]) -> None:
+def test_a_word_that_is_not_utf_8_is_refused_by_its_number(
+    words: list[str | bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
     done = run([str(DUOLOG), *words])
 
     assert done.returncode == 2
