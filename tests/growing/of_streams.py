@@ -143,9 +143,9 @@ def set_headers(growth: Growth, stream: Stream) -> Stream:
         case 0:
             return stream.without_headers(*growth.few([HEADER, "h"], 2, 0))
         case 1:
-            return stream.with_headers(h=col(growth.rng.choice(texts)), constant="c")
+            return stream.with_headers(h=col(growth.rng.choice(texts)), constant=lit("c"))
         case _:
-            return stream.with_headers({HEADER: concat(coalesce(col(texts[0]), "none"), "!")})
+            return stream.with_headers({HEADER: concat(coalesce(col(texts[0]), lit("none")), "!")})
 
 
 def set_time(growth: Growth, stream: Stream) -> Stream | None:

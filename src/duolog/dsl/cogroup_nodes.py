@@ -16,6 +16,7 @@ from typing import Final
 
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Columns, named
+from duolog.dsl.texts import ensure_not_kept, texts_alone
 from duolog.plan.aggregates import Fold, custom_fold
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.expressions import (
@@ -43,6 +44,8 @@ class Side:
 
     group: GroupBy
     adder: dict[str, Expression]
+    texts: frozenset[str] = frozenset()
+    """The texts that were given alone among them."""
 
     @classmethod
     def of(cls, group: GroupBy, adder: Columns) -> "Side":
@@ -50,7 +53,8 @@ class Side:
             raise InvalidPlan(
                 f'cannot cogroup table "{group.parent}"', hint="Use to_stream() first."
             )
-        return cls(group, dict(named((), adder, group.schema.names)))
+        steps = dict(named((), adder, group.schema.names))
+        return cls(group, steps, frozenset(texts_alone(adder)))
 
     @property
     def read(self) -> tuple[Column, ...]:
@@ -95,7 +99,9 @@ def cogrouping_fold(
         StatementError: an adder gives what the initializer does not begin, or types do not fit.
     """
     initial = dict(named((), initializer, ()))
+    ensure_not_kept(merger or {}, initial)
     for side in sides:
+        ensure_not_kept({text: text for text in side.texts}, initial)
         for name in side.adder.keys() - initial.keys():
             raise unknown_name("accumulator", name, initial)
     add: dict[str, Expression] = {

@@ -9,6 +9,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from duolog.dsl.builder import Builder
 from duolog.dsl.cogroup_nodes import Side, cogrouping_fold, common_group, ensure_same_groups
 from duolog.dsl.columns import Columns, Expr, named
+from duolog.dsl.texts import ensure_not_kept
 from duolog.plan.aggregates import Fold
 from duolog.plan.durations import Duration
 from duolog.plan.literals import PlainValue
@@ -106,6 +107,7 @@ class CoGrouped(Generic[TableT]):
             >>> print(both.aggregate(initializer={"paid": lit(0), "pages": lit(0)}).schema)
             key (customer STRING) value (paid BIGINT, pages INT)
         """
+        ensure_not_kept(named_results, initializer)
         wanted = named(results, named_results, ())
         group = common_group(self._builder, self._sides)
         folded = cogrouping_fold(self._sides, group, wanted, initializer, merger)

@@ -4,7 +4,7 @@
     when(col("dep_delay") > 0, "late").otherwise("on time")
     sum_(col("dep_delay")) / count()                          in aggregate(...)
 
-A Python value beside a column is a literal. Nothing is computed here.
+A Python value next to a column is a literal. Nothing is computed here.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,7 +12,8 @@ from typing import Any
 
 from duolog.core.errors import StatementError
 from duolog.dsl.schemas import type_named
-from duolog.plan.errors import InvalidPlan
+from duolog.dsl.texts import BareText, bare, constant
+from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import (
     AccumulatorRef,
     Aggregate,
@@ -311,11 +312,11 @@ class Case(Expr):
 
     def when(self, condition: Expr, value: Expr | PlainValue) -> "Case":
         """Add a case, looked at where none before it is true."""
-        return Case((*self._branches, condition.expression, to_expression(value)))
+        return Case((*self._branches, _condition(condition), alone(value)))
 
     def otherwise(self, value: Expr | PlainValue) -> Expr:
         """Say what it is where no condition is true."""
-        return Expr(Call("CASE", (*self._branches, to_expression(value))))
+        return Expr(Call("CASE", (*self._branches, alone(value))))
 
 
 def when(condition: Expr, value: Expr | PlainValue) -> Case:
@@ -325,7 +326,7 @@ def when(condition: Expr, value: Expr | PlainValue) -> Case:
         >>> when(col("dep_delay") > 15, "late").otherwise("on time")
         <CASE((dep_delay > 15), 'late', 'on time')>
     """
-    return Case((condition.expression, to_expression(value)))
+    return Case((_condition(condition), alone(value)))
 
 
 def count(column: Expr | str | None = None) -> Expr:
@@ -362,6 +363,20 @@ def to_expression(value: object) -> Expression:
     return value.expression if isinstance(value, Expr) else literal(value)  # type: ignore[arg-type]
 
 
+def alone(value: object) -> Expression:
+    """Return what `to_expression` does, for a value that is not an operand: a text may be meant as a column."""
+    return bare(value) if isinstance(value, str) else to_expression(value)
+
+
+def _condition(condition: object) -> Expression:
+    if not isinstance(condition, Expr):
+        raise TypeMismatch(
+            f"{condition!r} is not a condition over columns",
+            hint='Write when(col("dep_delay") > 15, "late").',
+        )
+    return condition.expression
+
+
 Columns = Mapping[str, Expr | PlainValue]
 """Columns by name."""
 
@@ -381,12 +396,15 @@ def named(
     """
     return (
         *(_own_name(column, known) for column in columns),
-        *((name, find_fields(to_expression(value), known)) for name, value in by_name.items()),
+        *((name, find_fields(alone(value), known)) for name, value in by_name.items()),
     )
 
 
 def find_fields(expression: Expression, known: Collection[str]) -> Expression:
     """Return the expression with `page.url` for a field where only `page` is among the `known`.
+
+    Raises:
+        StatementError: a text that was given alone is the name of a column.
 
     Example:
         >>> print(find_fields(ColumnRef("page.url"), ["page"]))
@@ -396,6 +414,9 @@ def find_fields(expression: Expression, known: Collection[str]) -> Expression:
     """
 
     def change(part: Expression) -> Expression | None:
+        if isinstance(part, BareText):
+            text = str(part.value)
+            return constant(text, is_column=text in known or _field(text, known) is not None)
         return _field(part.name, known) if isinstance(part, ColumnRef) else None
 
     return rewrite(expression, change)
@@ -435,4 +456,4 @@ def _aggregate(function: str, column: Expr | str | None) -> Expr:
 
 
 def _call(function: str, values: Sequence[object]) -> Expr:
-    return Expr(Call(function, tuple(to_expression(value) for value in values)))
+    return Expr(Call(function, tuple(alone(value) for value in values)))

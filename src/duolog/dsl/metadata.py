@@ -11,7 +11,7 @@ Source: Kafka Streams `ProcessorContext.recordMetadata`, `Record.withHeaders`, `
 
 from typing import Self
 
-from duolog.dsl.columns import Columns, Expr, find_fields, to_expression
+from duolog.dsl.columns import Columns, Expr, alone, find_fields, to_expression
 from duolog.dsl.python_functions import Function, call_with_columns, is_function
 from duolog.dsl.records import Records
 from duolog.plan.expressions import ColumnRef, Expression, Metadata, WallClock
@@ -87,7 +87,7 @@ class WithMetadata(Records):
         """
         given = {**(headers or {}), **named_headers}
         known = self.schema.names
-        written = tuple((name, find_fields(to_expression(of), known)) for name, of in given.items())
+        written = tuple((name, find_fields(alone(of), known)) for name, of in given.items())
         ensure_header_names(tuple(given))
         return self._then("with-headers", lambda name: SetHeaders(name, self.node, written))
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from typing import Any, Final, TypeGuard
 
-from duolog.dsl.columns import Expr, to_expression
+from duolog.dsl.columns import Expr, alone
 from duolog.dsl.schemas import type_named
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.expressions import (
@@ -77,7 +77,7 @@ def call(function: Function, *args: Expr | PlainValue, returns: object = None) -
         raise InvalidPlan(
             f"{_called(function)} has {len(parameters)} parameters, and gets {len(args)} values"
         )
-    given = tuple(to_expression(arg) for arg in args)
+    given = tuple(alone(arg) for arg in args)
     takes, types, shape = _taken(function, [(name, None) for name in parameters])
     found = PythonFunction(function, types, result_of(function, returns), takes, None, shape)
     return Expr(PythonCall(found, given), name=getattr(function, "__name__", None))

@@ -12,7 +12,7 @@ from duolog.dsl.builder import Builder
 from duolog.dsl.cogroup_nodes import Side
 from duolog.dsl.cogroups import CoGrouped
 from duolog.dsl.columns import Columns, Expr, Steps, count, named
-from duolog.dsl.folds import fold_of
+from duolog.dsl.folds import fold_of, results_of
 from duolog.dsl.global_tables import GlobalTable, global_join
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.kept import UNSAID, Kept
@@ -442,7 +442,7 @@ class Grouped:
         Raises:
             StatementError: a column is unknown, types do not fit, or a table's rows cannot be taken back.
         """
-        wanted = named(results, named_results, self._group.schema.names)
+        wanted = results_of(self._group, results, named_results, initializer)
         steps = {"subtractor": subtractor, "merger": merger}
         return self._table(fold_of(self._group, wanted, initializer, adder, **steps))
 

@@ -131,9 +131,9 @@ def rekeyed_deletions(topology: Topology) -> None:
     """A table's changelog under new keys, made of the old one: a deletion has no other columns."""
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     changes = airlines.to_stream()
-    changes.select_key(shouted=concat("code", lit("!"))).to("shouted")
+    changes.select_key(shouted=concat(col("code"), "!")).to("shouted")
     changes.select_key(first=col("code"), at=row_time() % 3).select_key(
-        again=concat("first", lit("?"))
+        again=concat(col("first"), "?")
     ).map_values("at", "name").to("again")
 
 

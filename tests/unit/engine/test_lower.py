@@ -79,7 +79,9 @@ def test_what_is_made_of_a_table_is_computed_as_its_rows_come_though_it_is_only_
     """A row that cannot be processed is then told of, as in Kafka Streams, and not passed over."""
     topology = Topology("looked-up")
     names = topology.table("names", key="k STRING", value="name STRING, pattern STRING")
-    liked = names.filter(col("name").like(col("pattern"))).map_values(twice=concat("name", "name"))
+    liked = names.filter(col("name").like(col("pattern"))).map_values(
+        twice=concat(col("name"), col("name"))
+    )
     topology.stream("s", key="k STRING", value="v STRING").join(liked).to("out")
 
     spec = lower(find_levels(topology.build()), "looked-up", cache_bytes_max=0)
