@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pytest
 from hypothesis import HealthCheck, settings
 
+import deep_run
 import flaky
 import side_by_side
 from conformance.kafka.peer import KafkaPeer
@@ -54,6 +55,7 @@ class RequireProgram(Protocol):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the long forms of the tests too")
+    deep_run.add_options(parser)
     flaky.add_option(parser, in_ci=IN_CI)
 
 
@@ -63,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(_JVM_OPTIONS)
     # Whoever runs in the background ignores it, and hands that on to the programs that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    deep_run.register(config)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Failures(config))
         config.pluginmanager.register(flaky.Again(config))

@@ -64,7 +64,7 @@ class Again:
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None, None, None]:
         first = _failed_reports(terminalreporter)
-        if not first or not self._complete(terminalreporter):
+        if not (self._limit and first) or not self._complete(terminalreporter):
             return (yield)
         if len(first) > self._limit:
             terminalreporter.write_line(
