@@ -64,11 +64,11 @@ def topics_at_jvm_start(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
 
     def open_session(config: EngineConfig, **_: object) -> None:
         admin = AdminClient({"bootstrap.servers": config.bootstrap_servers, "log_level": 0})
-        topics = admin.list_topics(timeout=10).topics
+        topics = admin.list_topics(timeout=60).topics
         seen.append({name for name in topics if not name.startswith("__")})
         asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in sorted(topics)]
         for resource, answer in admin.describe_configs(asked).items():
-            if answer.result(10)["cleanup.policy"].value == "compact":
+            if answer.result(60)["cleanup.policy"].value == "compact":
                 seen[-1].add(f"{resource.name} is compacted")
         raise JvmStarted("a JVM")
 

@@ -246,7 +246,7 @@ def test_what_a_group_did_not_get_to_write_is_read_again(duolog: Duolog) -> None
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(20) == 141
+        assert process.wait(60) == 141
     rest = duolog(*read, "-e", "-f", r"%o\n").stdout.splitlines()
 
     # Of 1 MB a pipe holds 64 KB: the rest was fetched and never written.
@@ -265,7 +265,7 @@ def test_a_reader_at_the_end_says_that_it_waits(duolog: Duolog, words: tuple[str
         assert process.stderr is not None
         told = process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
 
     assert 'at the end of topic "quiet": waiting for records' in told
 
@@ -372,7 +372,7 @@ def test_reading_goes_on_until_a_signal(
         assert process.stdout is not None
         assert process.stdout.readline() == b"1\n"
         process.send_signal(number)
-        assert process.wait(20) == status
+        assert process.wait(60) == status
 
 
 def test_a_reader_that_went_away_ends_it_quietly(duolog: Duolog) -> None:
@@ -386,5 +386,5 @@ def test_a_reader_that_went_away_ends_it_quietly(duolog: Duolog) -> None:
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(20) == 141
+        assert process.wait(60) == 141
         assert process.stderr.read() == b""

@@ -49,7 +49,7 @@ def member(duolog: Duolog, name: str, *words: str) -> Iterator[None]:
         assert "at the end of topic" in process.stderr.readline()
         yield
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
 
 
 def test_a_group_is_listed_and_described_with_its_lag(duolog: Duolog, readers: str) -> None:

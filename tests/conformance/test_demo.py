@@ -41,7 +41,7 @@ def processes_that_name(directory: Path) -> list[str]:
 
 
 def wait_until_nothing_names(directory: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while left := processes_that_name(directory):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)

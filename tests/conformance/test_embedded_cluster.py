@@ -35,7 +35,7 @@ def test_nobody_else_gets_the_port_of_a_cluster_that_is_away(
         end(cluster)
 
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection((host, int(port)), timeout=5)
+            socket.create_connection((host, int(port)), timeout=60)
         with socket.socket() as other, pytest.raises(OSError, match="in use"):
             other.bind((host, int(port)))
 

@@ -55,7 +55,7 @@ def test_a_changelog_that_was_deleted_behind_a_commit_is_missed_and_not_made_ane
     begin(state)
 
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.delete_topics(["gone-totals-changelog"])["gone-totals-changelog"].result(15)
+    admin.delete_topics(["gone-totals-changelog"])["gone-totals-changelog"].result(60)
 
     for _ in range(2):
         with pytest.raises(ChangelogMismatch, match=r'"gone-totals-changelog" of .* is missing'):
@@ -113,7 +113,7 @@ def test_before_state_comes_back_whoever_writes_is_shut_out_and_what_is_kept_is_
     writing.init_transactions(15)
     writing.begin_transaction()
     writing.produce("once-totals-changelog", b"v", b"k", partition=1)
-    assert writing.flush(15) == 0
+    assert writing.flush(60) == 0
     assert state.topics.open_partitions(counts) == ["once-totals-changelog-1"]
 
     found = state.fenced(before, before.application["shape"])
@@ -121,7 +121,7 @@ def test_before_state_comes_back_whoever_writes_is_shut_out_and_what_is_kept_is_
     assert found == before
     assert state.topics.open_partitions(counts) == []
     with pytest.raises(KafkaException):
-        writing.commit_transaction(15)
+        writing.commit_transaction(60)
 
 
 def test_what_is_committed_as_the_start_looks_is_what_comes_back(

@@ -86,10 +86,10 @@ def test_what_is_not_committed_is_no_row(
     for name, commits in [("bob", True), ("amy", False)]:
         producer.begin_transaction()
         producer.produce("paid", f'{{"city": "{name}"}}', name)
-        producer.commit_transaction(10) if commits else producer.abort_transaction(10)
+        producer.commit_transaction(60) if commits else producer.abort_transaction(60)
     producer.begin_transaction()
     producer.produce("paid", '{"city": "open"}', "eve")
-    producer.flush(10)
+    producer.flush(60)
     topology, _ = users("paid")
 
     began = time.monotonic()
@@ -99,7 +99,7 @@ def test_what_is_not_committed_is_no_row(
 
     assert names == ["bob"]
     assert time.monotonic() - began < 10
-    producer.abort_transaction(10)
+    producer.abort_transaction(60)
 
 
 def test_a_topic_whose_first_records_have_gone_is_read_from_where_it_begins(
@@ -114,7 +114,7 @@ def test_a_topic_whose_first_records_have_gone_is_read_from_where_it_begins(
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for before, names in [(1, ["amy"]), (2, [])]:
         for answer in admin.delete_records([TopicPartition("short", 0, before)]).values():
-            answer.result(10)
+            answer.result(60)
         topology, _ = users("short")
 
         found = application(cluster, topology, tmp_path).table("short").to_dicts()
@@ -370,7 +370,7 @@ class Notebook(ModuleType):
         self.shown.append(html)
 
     def wait_for(self, text: str) -> str:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not any(text in html for html in self.shown):
             assert time.monotonic() < deadline, self.shown[-1]
             time.sleep(0.02)
@@ -467,7 +467,7 @@ def test_a_table_of_a_running_application_has_the_rows_that_it_has_written(
 
 def _soon(read: Any, wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Read until what is wanted has come: real time writes a moment after it has read."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (found := read()) != wanted and time.monotonic() < deadline:
         time.sleep(0.1)
     return list(found)

@@ -66,7 +66,7 @@ class Kept:
         return restore_plan(self.engine, plan or self.plan(), self.name, kept)
 
     def delete(self, topic: str) -> None:
-        self.admin.delete_topics([topic])[topic].result(15)
+        self.admin.delete_topics([topic])[topic].result(60)
 
 
 def test_stores_entries_and_positions_are_told(cluster: EmbeddedCluster, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_another_program_and_records_that_retention_took_are_told(
         kept.client.produce(kept.visits, f"page-{number}", '{"n": 1}')
     erased: Any = kept.admin.delete_records([TopicPartition(kept.visits, 1, 2)])
     for done in erased.values():
-        done.result(15)
+        done.result(60)
 
     problems = kept.restore_plan(kept.plan(another=True)).problems
 

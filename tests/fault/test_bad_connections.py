@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from duolog.runtime.supervisor import BrokerProcess
+from waiting import wait_until
 
 
 def frame(body: bytes) -> bytes:
@@ -31,8 +32,8 @@ API_VERSIONS = frame(struct.pack(">hhih", 18, 0, 7, -1))
 
 def connect(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
-    client = socket.create_connection((host, int(port)), timeout=10)
-    client.settimeout(10)
+    client = socket.create_connection((host, int(port)), timeout=60)
+    client.settimeout(60)
     return client
 
 
@@ -62,8 +63,16 @@ def watched(tmp_path: Path) -> Iterator[BrokerProcess]:
 
 def get(broker: BrokerProcess, path: str) -> str:
     address = log_fields(broker, "metrics are served")["address"]
-    with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{address}{path}", timeout=60) as answer:
         return str(answer.read().decode())
+
+
+def both_listeners(log: Path) -> dict[str, str]:
+    """Return the advertised address of each listener; nothing unless the log names two."""
+    whole = [line for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    rows = [json.loads(line) for line in whole]
+    told = {row["listener"]: row["advertised"] for row in rows if "listener" in row}
+    return told if len(told) == 2 else {}
 
 
 def test_a_client_of_each_listener_produces_and_consumes_through_it(tmp_path: Path) -> None:
@@ -79,27 +88,25 @@ def test_a_client_of_each_listener_produces_and_consumes_through_it(tmp_path: Pa
         )
     assert broker.stdout is not None
     assert broker.stdout.readline().startswith(b"duolog broker ready on 127.0.0.1:")
-    time.sleep(0.1)
-    rows = [json.loads(line) for line in log.read_text().splitlines()]
-    told = {row["listener"]: row["advertised"] for row in rows if "listener" in row}
+    told = wait_until(lambda: both_listeners(log), "both listeners are logged")
 
     for name, address in told.items():
         admin = AdminClient({"bootstrap.servers": address})
-        (node,) = admin.list_topics(timeout=10).brokers.values()
+        (node,) = admin.list_topics(timeout=60).brokers.values()
         assert f"{node.host}:{node.port}" == address
         producer = Producer({"bootstrap.servers": address})
         producer.produce("orders", name)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
     consumer = Consumer({"bootstrap.servers": told["OUT"], "group.id": "g"})
     consumer.assign([TopicPartition("orders", 0, 0)])
-    records = [consumer.poll(10) for _ in told]
+    records = [consumer.poll(60) for _ in told]
     consumer.close()
     broker.send_signal(signal.SIGTERM)
 
     assert sorted(told) == ["IN", "OUT"]
     assert told["OUT"].startswith("127.0.0.2:")
     assert [record.value() for record in records if record] == [b"IN", b"OUT"]
-    assert broker.wait(10) == 0
+    assert broker.wait(60) == 0
     for pipe in (broker.stdin, broker.stdout):
         assert pipe is not None
         pipe.close()
@@ -116,7 +123,10 @@ def test_without_descriptors_the_broker_waits_quietly_and_serves_whom_it_has(
 
     with contextlib.ExitStack() as clients:
         waiting = [clients.enter_context(connect(watched.bootstrap_servers)) for _ in range(6)]
-        time.sleep(0.2)
+        wait_until(
+            lambda: "cannot accept connections now" in watched.log_path.read_text(),
+            "the broker runs out of descriptors",
+        )
         before = cpu_seconds(watched)
         time.sleep(1.5)
         spent = cpu_seconds(watched) - before
@@ -135,24 +145,24 @@ def cpu_seconds(broker: BrokerProcess) -> float:
 
 
 def test_limits_and_idleness_close_connections(tmp_path: Path) -> None:
-    settings = {"max.connections.per.ip": "3", "connections.max.idle.ms": "800"}
+    settings = {"max.connections.per.ip": "3", "connections.max.idle.ms": "3000"}
     with BrokerProcess(tmp_path / "data", settings=settings) as broker, contextlib.ExitStack() as s:
         clients = [s.enter_context(connect(broker.bootstrap_servers)) for _ in range(4)]
+        last_request = time.monotonic()
         served = [answers(client) for client in clients]
-        idle_since = time.monotonic()
         gone = clients[0].recv(1000)  # The rest of the answer, then the end.
         while gone:
             gone = clients[0].recv(1000)
 
         assert served == [True, True, True, False]
-        assert 0.7 < time.monotonic() - idle_since < 5
+        assert time.monotonic() - last_request > 3 / 2
 
 
 def test_a_client_that_only_sends_is_not_read_any_more_and_costs_no_memory(
     watched: BrokerProcess,
 ) -> None:
     admin = AdminClient({"bootstrap.servers": watched.bootstrap_servers})
-    admin.list_topics("orders", timeout=10)
+    admin.list_topics("orders", timeout=60)
     before = resident_bytes(watched)
     metadata = frame(struct.pack(">hhihi", 3, 1, 7, -1, -1))
     with connect(watched.bootstrap_servers) as client:
@@ -167,7 +177,7 @@ def test_a_client_that_only_sends_is_not_read_any_more_and_costs_no_memory(
 
         assert sent < 200 * 2**20
         assert resident_bytes(watched) - before < 32 * 2**20
-        assert "orders" in admin.list_topics(timeout=10).topics
+        assert "orders" in admin.list_topics(timeout=60).topics
 
 
 def resident_bytes(broker: BrokerProcess) -> int:
@@ -179,7 +189,7 @@ def test_the_endpoint_tells_what_clients_did(watched: BrokerProcess) -> None:
     producer = Producer({"bootstrap.servers": watched.bootstrap_servers})
     for _ in range(100):
         producer.produce("orders", b"x" * 100)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
     text = get(watched, "/metrics")
 
@@ -192,13 +202,13 @@ def test_the_endpoint_tells_what_clients_did(watched: BrokerProcess) -> None:
 
 def test_the_request_log_is_turned_on_and_off_by_a_signal(watched: BrokerProcess) -> None:
     os.kill(watched.pid, signal.SIGUSR1)
+    wait_until(lambda: "request log is on" in watched.log_path.read_text(), "the log is on")
     with connect(watched.bootstrap_servers) as client:
-        time.sleep(0.2)
         assert answers(client)
 
     assert log_fields(watched, "request")["api"] == "ApiVersions"
     os.kill(watched.pid, signal.SIGUSR1)
-    time.sleep(0.2)
+    wait_until(lambda: "request log is off" in watched.log_path.read_text(), "the log is off")
     lines = watched.log_path.read_text().count('"request"')
     with connect(watched.bootstrap_servers) as client:
         assert answers(client)

@@ -115,7 +115,7 @@ def test_transactions_of_a_killed_broker_are_whole_or_not_there() -> None:
     with EmbeddedCluster() as cluster:
         servers = cluster.bootstrap_servers
         admin = AdminClient({"bootstrap.servers": servers})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(10)
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(60)
         stopped = threading.Event()
         workers = [Worker(servers, f"w{n}", stopped) for n in range(WORKERS)]
         for worker in workers:

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 
 from duolog.runtime.supervisor import BrokerProcess
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module")

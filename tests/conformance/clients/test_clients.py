@@ -42,7 +42,7 @@ def read_with_confluent(servers: str, topic: str, count: int) -> list[bytes | No
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader"})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     values: list[bytes | None] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(values) < count and time.monotonic() < deadline:
         values += [message.value() for message in consumer.consume(count, 1.0)]
     consumer.close()
@@ -68,7 +68,7 @@ def test_librdkafka_writes_and_reads(broker: BrokerProcess, codec: str, idempote
             on_delivery=lambda error, _: failed.append(error) if error else None,
         )
 
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert failed == []
     values = read_with_confluent(broker.bootstrap_servers, topic, RECORDS)
     assert values == [b"value %d" % index for index in range(RECORDS)]
@@ -77,19 +77,19 @@ def test_librdkafka_writes_and_reads(broker: BrokerProcess, codec: str, idempote
 def test_librdkafka_administers_topics(broker: BrokerProcess) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
 
-    admin.create_topics([NewTopic("managed", 3, 1)])["managed"].result(10)
-    partitions = admin.list_topics(timeout=10).topics["managed"].partitions
-    admin.delete_topics(["managed"])["managed"].result(10)
+    admin.create_topics([NewTopic("managed", 3, 1)])["managed"].result(60)
+    partitions = admin.list_topics(timeout=60).topics["managed"].partitions
+    admin.delete_topics(["managed"])["managed"].result(60)
 
     assert len(partitions) == 3
-    assert "managed" not in admin.list_topics(timeout=10).topics
+    assert "managed" not in admin.list_topics(timeout=60).topics
 
 
 def test_kafka_python_writes_and_reads(broker: BrokerProcess) -> None:
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
     for index in range(RECORDS):
         producer.send("kafka-python", key=b"k", value=b"%d" % index)
-    producer.flush(20)
+    producer.flush(60)
     producer.close()
     consumer = KafkaConsumer(
         bootstrap_servers=broker.bootstrap_servers,
@@ -144,7 +144,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
             producer.poll(0.01)
         process.kill()
         producer.purge()
-        producer.flush(5)
+        producer.flush(60)
 
     with BrokerProcess(tmp_path / "data") as process:
         values = read_with_confluent(process.bootstrap_servers, "orders", len(acknowledged))
@@ -162,7 +162,7 @@ def test_a_signal_stops_the_broker_in_order(tmp_path: Path) -> None:
 
         process.send_signal(signal.SIGTERM)
 
-        output, log = process.communicate(timeout=20)
+        output, log = process.communicate(timeout=60)
     assert process.returncode == 0
     assert output == b""
     assert b"broker has stopped" in log

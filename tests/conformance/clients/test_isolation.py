@@ -39,7 +39,7 @@ def topic(broker: BrokerProcess) -> str:
     name = f"isolation-{uuid.uuid4().hex}"
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for future in admin.create_topics([NewTopic(name, 1, 1)]).values():
-        future.result(10)
+        future.result(60)
     return name
 
 
@@ -61,13 +61,13 @@ class Writer:
         self._producer.begin_transaction()
         for value in values:
             self._producer.produce(self._topic, value)
-        assert self._producer.flush(10) == 0
+        assert self._producer.flush(60) == 0
 
     def commit(self) -> None:
-        self._producer.commit_transaction(10)
+        self._producer.commit_transaction(60)
 
     def abort(self) -> None:
-        self._producer.abort_transaction(10)
+        self._producer.abort_transaction(60)
 
 
 def confluent_consumer(broker: BrokerProcess, topic: str, offset: int = 0) -> Consumer:
@@ -148,7 +148,7 @@ def test_the_end_of_a_partition_depends_on_the_isolation_level(
     def latest(level: IsolationLevel) -> int:
         newest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         futures = admin.list_offsets({partition: newest}, isolation_level=level)
-        offset: int = futures[partition].result(10).offset
+        offset: int = futures[partition].result(60).offset
         return offset
 
     assert latest(IsolationLevel.READ_UNCOMMITTED) == 4

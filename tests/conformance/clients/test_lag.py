@@ -31,7 +31,7 @@ def transactional(cluster: EmbeddedCluster, name: str) -> Producer:
 def produce(cluster: EmbeddedCluster, topic: str, value: bytes, *, partition: int) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     producer.produce(topic, value, partition=partition)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
 
 def test_a_reader_of_all_records_is_not_behind_the_markers_of_transactions(
@@ -45,7 +45,7 @@ def test_a_reader_of_all_records_is_not_behind_the_markers_of_transactions(
         producer = transactional(cluster, name)
         producer.produce("orders", b"a", partition=0)
         producer.flush()
-        producer.commit_transaction(10) if ends else producer.abort_transaction(10)
+        producer.commit_transaction(60) if ends else producer.abort_transaction(60)
     produce(cluster, "orders", b"b", partition=1)
 
     def lag(read: dict[int, int]) -> dict[str, int]:
@@ -69,7 +69,7 @@ def test_a_transaction_that_is_open_is_not_waited_for(cluster: EmbeddedCluster) 
     producer.flush()
 
     assert topics.end_offsets({"open": 1}) == {"open": {0: 0}}
-    producer.commit_transaction(10)
+    producer.commit_transaction(60)
     assert topics.end_offsets({"open": 1}) == {"open": {0: 2}}
 
 
@@ -104,7 +104,7 @@ def test_a_topic_that_was_deleted_is_not_taken_for_a_broker_that_is_away(
     topics = TopicReader(cluster.bootstrap_servers, {})
     assert topics.end_offsets({"deleted": 2}) == {"deleted": {0: 0, 1: 0}}
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.delete_topics(["deleted"])["deleted"].result(10)
+    admin.delete_topics(["deleted"])["deleted"].result(60)
 
     with pytest.raises(SourceTopicMissing, match='topic "deleted" does not exist'):
         topics.end_offsets({"deleted": 2})
@@ -131,7 +131,7 @@ def test_the_smallest_of_some_topics_says_how_large_a_record_batch_may_be(
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     small = NewTopic("small", 1, 1, config={"max.message.bytes": "5000"})
     for answer in admin.create_topics([small, NewTopic("usual", 1, 1)]).values():
-        answer.result(10)
+        answer.result(60)
     topics = TopicReader(cluster.bootstrap_servers, {})
 
     assert topics.record_batch_bytes_max(["usual", "small", "missing"]) == 5000

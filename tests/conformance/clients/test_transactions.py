@@ -42,11 +42,11 @@ def topics(broker: BrokerProcess) -> tuple[str, str]:
     names = f"in-{uuid.uuid4().hex}", f"out-{uuid.uuid4().hex}"
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for future in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
-        future.result(10)
+        future.result(60)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for number in range(RECORDS):
         producer.produce(names[0], b"%d" % number, partition=number % PARTITIONS)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     return names
 
 
@@ -63,7 +63,7 @@ def committed(broker: BrokerProcess, topic: str) -> list[int]:
     partitions = range(PARTITIONS)
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     seen, ended = [], 0
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while ended < PARTITIONS and time.monotonic() < deadline:
         for message in consumer.consume(100, 0.5):
             if message.error() is None:
@@ -78,7 +78,7 @@ def positions(broker: BrokerProcess, group: str, topic: str) -> int:
     """Return the sum of a group's committed offsets."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
     asked = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
-    found = consumer.committed(asked, timeout=10)
+    found = consumer.committed(asked, timeout=60)
     consumer.close()
     return sum(max(item.offset, 0) for item in found)
 
@@ -116,9 +116,9 @@ def test_librdkafka_copies_in_transactions(broker: BrokerProcess, topics: tuple[
         number += 1
         copy(messages)
         if number % 3 == 2:
-            producer.abort_transaction(20)
+            producer.abort_transaction(60)
             copy(messages)
-        producer.commit_transaction(20)
+        producer.commit_transaction(60)
         copied += len(messages)
     consumer.close()
 
@@ -135,16 +135,16 @@ def test_librdkafka_is_fenced_by_a_second_producer(
     old.init_transactions(20)
     old.begin_transaction()
     old.produce(target, b"1")
-    old.flush(10)
+    old.flush(60)
 
     new = Producer(settings)
     new.init_transactions(20)
     new.begin_transaction()
     new.produce(target, b"2")
-    new.commit_transaction(20)
+    new.commit_transaction(60)
 
     with pytest.raises(KafkaException) as fenced:
-        old.commit_transaction(20)
+        old.commit_transaction(60)
     assert fenced.value.args[0].fatal()
     assert committed(broker, target) == [2]
 

@@ -90,7 +90,7 @@ def begin(producer: Producer, *topics: str) -> None:
 
 
 def until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not reached():
         assert time.monotonic() < deadline, "the markers do not come"
         time.sleep(0.05)

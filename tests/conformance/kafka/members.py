@@ -202,7 +202,7 @@ class Members:
 
 def await_coordinator(client: WireClient, group_id: str) -> None:
     """Wait until the broker has made and loaded the partition that the group lies in."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     beat = {"group_id": group_id, "generation_id": 1, "member_id": "no", "group_instance_id": None}
     while True:
         found = client.ask(FIND_COORDINATOR, 3, key=group_id, key_type=0)

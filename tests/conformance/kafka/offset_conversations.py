@@ -106,7 +106,7 @@ class TransactionalMembers(Members):
     def end(self, *, commit: bool) -> None:
         """End the transaction and wait for its markers."""
         self.producer.end(4, commit=commit)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         rows = [{"name": "groups", "partition_indexes": [0, 1]}]
         while any(
             partition.error_code

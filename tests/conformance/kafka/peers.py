@@ -53,7 +53,7 @@ class KafkaPeers:
             broker.begin()
         for broker in self.brokers:
             broker.await_connection()
-        self._wait(lambda: len(self._admin().list_topics(timeout=5).brokers) == COUNT)
+        self._wait(lambda: len(self._admin().list_topics(timeout=60).brokers) == COUNT)
         return self
 
     def __exit__(
@@ -71,7 +71,7 @@ class KafkaPeers:
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the number of the broker that leads a partition, from 0; -1 where none does."""
-        told = self._admin().list_topics(topic, timeout=10).topics[topic].partitions[partition]
+        told = self._admin().list_topics(topic, timeout=60).topics[topic].partitions[partition]
         return int(told.leader) - 1
 
     def kill_leader(self, topic: str, partition: int) -> int:
@@ -96,7 +96,7 @@ class KafkaPeers:
                 raise
 
     def partitions_led_by(self, number: int) -> list[TopicPartition]:
-        topics = self._admin().list_topics(timeout=10).topics
+        topics = self._admin().list_topics(timeout=60).topics
         return [
             TopicPartition(name, partition.id)
             for name, topic in topics.items()
@@ -105,7 +105,7 @@ class KafkaPeers:
         ]
 
     def _is_whole(self) -> bool:
-        topics = self._admin().list_topics(timeout=10).topics.values()
+        topics = self._admin().list_topics(timeout=60).topics.values()
         return all(
             len(partition.isrs) == len(partition.replicas)
             for topic in topics

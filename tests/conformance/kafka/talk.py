@@ -63,7 +63,7 @@ def create_and_wait(client: WireClient, *topics: dict[str, Any]) -> None:
     """Create topics; Kafka's broker learns of them some time after its controller."""
     create(client, *topics)
     names = [{"name": topic["name"]} for topic in topics]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(
         row.error_code or any(p.error_code for p in row.partitions)
         for row in client.ask(METADATA, 5, topics=names, allow_auto_topic_creation=False).topics

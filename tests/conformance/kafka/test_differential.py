@@ -152,7 +152,7 @@ def librdkafka_errors(bootstrap_servers: str) -> list[Any]:
     def code(futures: dict[Any, Any]) -> Any:
         (future,) = futures.values()
         try:
-            future.result(20)
+            future.result(60)
         except KafkaException as error:
             return error.args[0].name()
         return None

@@ -82,7 +82,7 @@ def test_kafkas_tools_find_list_and_abort_a_transaction(broker: BrokerProcess, j
     producer.init_transactions(20)
     producer.begin_transaction()
     producer.produce("hanging", b"v")
-    producer.flush(10)
+    producer.flush(60)
 
     def tool(*arguments: str) -> str:
         name = "org.apache.kafka.tools.TransactionsCommand"
@@ -103,7 +103,7 @@ def test_kafkas_tool_reads_the_log_of_transactions(broker: BrokerProcess, java: 
     producer.init_transactions(20)
     producer.begin_transaction()
     producer.produce("dumped", b"v")
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
 
     read = java(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",

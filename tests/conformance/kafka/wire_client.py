@@ -15,7 +15,7 @@ from duolog.protocol.encoder import encoder
 from duolog.protocol.headers import API_VERSIONS, is_flexible
 from duolog.protocol.messages import entity_type
 
-TIMEOUT_S: Final = 20.0
+TIMEOUT_S: Final = 60.0
 SETTLE_S: Final = 0.3
 
 

@@ -98,7 +98,7 @@ class Run:
         found: list[Any] = []
         at_end = 0
         while at_end < PARTITIONS:
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             assert message is not None, f"{topic} cannot be read to its end"
             if message.error():
                 at_end += 1

@@ -137,7 +137,7 @@ class Bench:
         assert query.exception() is None
 
     def topics(self) -> list[str]:
-        return list(AdminClient(self._servers).list_topics(timeout=10).topics)
+        return list(AdminClient(self._servers).list_topics(timeout=60).topics)
 
     @property
     def _servers(self) -> dict[str, Any]:

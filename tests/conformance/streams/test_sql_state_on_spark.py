@@ -60,7 +60,7 @@ class Service:
         named = f"_duolog-ksql-{self.name}_query_CTAS_"
         return sorted(
             topic.removeprefix(named)
-            for topic in admin.list_topics(timeout=10).topics
+            for topic in admin.list_topics(timeout=60).topics
             if topic.startswith(named) and not topic.endswith("-epochs")
         )
 

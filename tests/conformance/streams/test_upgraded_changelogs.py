@@ -65,7 +65,7 @@ def changelogs(shop: Shop) -> list[str]:
     named = f"shop-{shop.prefix}-"
     return sorted(
         name.removeprefix(named)
-        for name in admin.list_topics(timeout=10).topics
+        for name in admin.list_topics(timeout=60).topics
         if name.startswith(named) and "changelog" in name
     )
 

@@ -197,6 +197,13 @@ class Harness:
     def turn(self) -> None:
         self.broker.loop.run_once(0.02)
 
+    def turn_until(self, holds: Callable[[], object]) -> None:
+        """Turn the loop until this holds, however much one turn does on this machine."""
+        until = monotonic() + _ANSWER_S
+        while not holds():
+            assert monotonic() < until, "it does not happen"
+            self.turn()
+
     def client(self, advertised: Address | None = None) -> Client:
         near, far = socket.socketpair()
         near.settimeout(0)

@@ -205,7 +205,7 @@ def test_what_was_being_written_is_put_in_place_when_the_broker_stops(loop: Loop
         yield
 
     def wait() -> None:
-        assert gate.wait(10)
+        assert gate.wait(60)
 
     controller.submit("a", lambda: Change(wait, None, lambda: apply("a")), lambda _: None)
     controller.submit("b", lambda: Change(lambda: None, None, lambda: apply("b")), lambda _: None)

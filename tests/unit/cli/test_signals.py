@@ -31,7 +31,7 @@ def test_the_first_signal_waits_for_the_end_of_the_work(
     def work() -> None:
         with end_by_event() as stop:
             signal.raise_signal(number)
-            assert stop.wait(5)
+            assert stop.wait(60)
             done.append("all of it")
 
     with pytest.raises(ends_by):
@@ -59,10 +59,10 @@ def test_the_second_signal_hurries_what_can_be_hurried_and_the_third_ends_it() -
     def work(*, thrice: bool) -> None:
         with end_by_event(hurried.set) as stop:
             signal.raise_signal(signal.SIGTERM)
-            assert stop.wait(5)
+            assert stop.wait(60)
             assert not hurried.is_set()
             signal.raise_signal(signal.SIGINT)
-            assert hurried.wait(5)
+            assert hurried.wait(60)
             done.append("goes on")
             if thrice:
                 signal.raise_signal(signal.SIGINT)
@@ -85,7 +85,7 @@ def test_a_signal_reaches_who_just_holds_the_lock_of_the_event() -> None:
         with end_by_event() as stop:
             with stop._cond:  # type: ignore[attr-defined]  # noqa: SLF001 - as within its wait
                 signal.raise_signal(signal.SIGINT)
-            assert stop.wait(5)
+            assert stop.wait(60)
 
     with pytest.raises(KeyboardInterrupt):
         work()

@@ -153,9 +153,9 @@ def test_an_owner_whose_python_lives_is_not_waited_for(
 
         began = time.monotonic()
         with pytest.raises(CheckpointInUse):
-            start(tmp_path, PlayedHolder(), wait_s=30)
+            start(tmp_path, PlayedHolder(), wait_s=600)
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_an_owner_that_still_starts_its_jvm_keeps_others_out(
@@ -216,10 +216,10 @@ def test_a_killed_owner_of_this_machine_is_replaced_at_once(
     holder = PlayedHolder()
 
     began = time.monotonic()
-    start(tmp_path, holder, wait_s=30, lease_s=30)
+    start(tmp_path, holder, wait_s=600, lease_s=600)
     holder.release(str(tmp_path))
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert number_of(tmp_path) == 8
 
 

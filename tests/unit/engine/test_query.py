@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duolog.engine.launch import Launcher
     from duolog.engine.topics import TopicReader
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 @pytest.fixture(autouse=True)

@@ -65,6 +65,6 @@ def test_of_two_starts_of_one_name_the_second_waits_for_the_first(tmp_path: Path
     with running.start_of(tmp_path / "one", "sums"):
         thread.start()
         assert not begun.wait(0.2)
-    thread.join(10)
+    thread.join(60)
 
     assert begun.is_set()

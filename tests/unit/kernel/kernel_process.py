@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from unit.kernel.java_program import java_command
 
-_STOP_S = 10
+_STOP_S = 60
 
 
 class KernelFailed(RuntimeError):

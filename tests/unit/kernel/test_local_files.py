@@ -97,7 +97,7 @@ class Calls:
     def made(self) -> list[tuple[str, str]]:
         """Detach, and return the calls."""
         self._process.terminate()
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=60)
         found: list[tuple[str, str]] = []
         begun: dict[str, tuple[str, str]] = {}
         for line in self._out.read_text().splitlines():

@@ -248,7 +248,7 @@ def is_alive(pid: int) -> bool:
 
 
 def wait_for_end(pid: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while is_alive(pid):
         assert time.monotonic() < deadline, "it is kept for nobody"
         time.sleep(0.05)

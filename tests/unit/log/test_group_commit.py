@@ -13,7 +13,7 @@ from duolog.record import Record, encode_batch
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 
-SECONDS_MAX: Final = 20
+SECONDS_MAX: Final = 60
 
 
 class Desk:

@@ -16,7 +16,7 @@ def test_it_starts_beside_what_else_is_done_and_is_given_up_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, share = threading.Event(), MagicMock()
-    monkeypatch.setattr(session, "open_session", lambda *_, **__: opened.wait(10) and share)
+    monkeypatch.setattr(session, "open_session", lambda *_, **__: opened.wait(60) and share)
 
     with EarlyJvm({}, tmp_path) as early:
         assert not share.close.called
@@ -43,7 +43,7 @@ def test_a_start_is_given_up_by_who_is_interrupted(
     seen: list[bool] = []
 
     def open_slowly(_config: object, *, given_up: threading.Event) -> None:
-        seen.append(given_up.wait(10))
+        seen.append(given_up.wait(60))
         raise JvmNotStarted("given up")
 
     monkeypatch.setattr(session, "open_session", open_slowly)

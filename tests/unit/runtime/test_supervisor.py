@@ -146,7 +146,7 @@ def test_the_broker_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
 
         os.kill(process.pid, signal.SIGKILL)
 
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not gone(broker_pid):
             assert time.monotonic() < deadline, f"broker {broker_pid} outlived its parent"
             time.sleep(0.02)

@@ -34,7 +34,7 @@ def test_a_look_that_fails_is_followed_by_another(
     broker.retention.start()
     broker.cleaner.start()
     RecoveryPoints(broker.timers, broker._log_manager, broker.group_commit, 0).start()  # noqa: SLF001
-    until = monotonic() + 10
+    until = monotonic() + 60
     while len(looks) < 3 and monotonic() < until:
         harness.turn()
 

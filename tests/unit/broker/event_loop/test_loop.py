@@ -107,7 +107,7 @@ def test_a_stop_that_comes_before_the_loop_runs_is_not_lost() -> None:
     runner = threading.Thread(target=loop.run, daemon=True)
 
     runner.start()
-    runner.join(5)
+    runner.join(60)
 
     assert not runner.is_alive()
     loop.close()

@@ -28,7 +28,7 @@ def get(endpoint: MetricsEndpoint, path: str, harness: Any = None) -> tuple[int,
 
     def ask() -> None:
         try:
-            with urllib.request.urlopen(f"http://{endpoint.address}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{endpoint.address}{path}", timeout=60) as answer:
                 found.append((answer.status, answer.read()))
         except urllib.error.HTTPError as error:
             with error:

@@ -88,7 +88,7 @@ def test_an_epoch_comes_with_its_phases_as_its_children(
 
     thread = spans.trace(running([[7], [7, 8]]))
     assert thread is not None
-    thread.join(10)
+    thread.join(60)
 
     path, headers, body = collector.posted[0]
     assert (path, headers["Content-Type"]) == ("/v1/traces", "application/json")
@@ -161,7 +161,7 @@ def test_an_endpoint_where_nobody_answers_is_named_and_ends_nothing(
     thread = spans.trace(running([[1], [1, 2]]))
     assert time.monotonic() - began < 1, "who starts a query does not wait"
     assert thread is not None
-    thread.join(10)
+    thread.join(60)
 
     assert not thread.is_alive()
     (warned,) = caplog.records

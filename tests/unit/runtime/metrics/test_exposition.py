@@ -34,7 +34,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApplicationsEndpoint]:
 
 
 def get(endpoint: ApplicationsEndpoint, path: str) -> bytes:
-    with urllib.request.urlopen(f"http://{endpoint.address}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{endpoint.address}{path}", timeout=60) as answer:
         body: bytes = answer.read()
     return body
 

@@ -127,7 +127,7 @@ def test_a_query_begins_at_the_ends_of_all_topics_and_knows_its_dead_letters_lat
             # The topic is there before the query is.
             "CREATE STREAM letters (k STRING KEY) WITH (kafka_topic='letters', value_format='JSON');",
         )
-        assert engine.wait_settled(20)
+        assert engine.wait_settled(60)
 
     assert starter.offsets["CSAS_O_0"] == {f"{service}x-a": {0: 1}, f"{service}x-b": {0: 0}}
     with opened() as again:

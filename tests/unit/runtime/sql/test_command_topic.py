@@ -77,7 +77,7 @@ def test_commands_that_are_gone_are_missed(opened: Open, cluster: EmbeddedCluste
         topic.append(Command(f"CREATE STREAM s{number};", number - 1))
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for done in admin.delete_records([TopicPartition(topic.name, 0, 2)]).values():
-        done.result(10)
+        done.result(60)
 
     with pytest.raises(CommandDamaged, match="offset 0"):
         list(topic.read())

@@ -19,7 +19,7 @@ from duolog.testing.client import Client
 from unit.runtime.sql.living import FakeStarter, said
 
 Opened = Callable[..., SqlEngine]
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @pytest.fixture

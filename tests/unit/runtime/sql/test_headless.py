@@ -12,7 +12,7 @@ from duolog.runtime.sql.keeper import LiveQuery
 from duolog.testing import EmbeddedCluster
 from unit.runtime.sql.living import FakeStarter, said
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @pytest.fixture

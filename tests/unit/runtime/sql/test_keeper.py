@@ -9,7 +9,7 @@ from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.runtime.sql.keeper import Keeper, Pauses, Wanted
 from unit.runtime.sql.living import FakeQuery, FakeStarter
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 TEXT = """
 CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='json', partitions=1);
 CREATE STREAM one AS SELECT * FROM s;

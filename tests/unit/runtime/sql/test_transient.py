@@ -41,7 +41,7 @@ def test_groups_of_windows_come_as_they_are_selected_and_leave_nothing(engine: S
     assert rows.columns == (("TOTAL", "INTEGER"), ("WINDOWSTART", "BIGINT"), ("ID", "INTEGER"))
     (first,) = rows
     assert first[1:] == (1000, 1)
-    topics = AdminClient({"bootstrap.servers": engine.bootstrap}).list_topics(timeout=10).topics
+    topics = AdminClient({"bootstrap.servers": engine.bootstrap}).list_topics(timeout=60).topics
     assert not [name for name in topics if name.startswith("__push-")]
     assert not [*(engine.data / "checkpoints").glob("push-*")]
 
