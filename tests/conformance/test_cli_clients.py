@@ -388,3 +388,46 @@ def test_a_reader_that_went_away_ends_it_quietly(duolog: Duolog) -> None:
         process.stdout.close()
         assert process.wait(60) == 141
         assert process.stderr.read() == b""
+
+
+def test_keys_that_are_numbers_are_written_and_read_as_kafkas_own_serializers_do(
+    cluster: EmbeddedCluster, duolog: Duolog
+) -> None:
+    client = Client(cluster.bootstrap_servers)
+    client.create_topic("numbered", partitions=1)
+
+    for words in (("--key-type", "bigint"), ("-s", "key=q")):
+        assert duolog("produce", "numbered", "-K", ":", *words, stdin="1001:a\n").returncode == 0
+    wrong = duolog("produce", "numbered", "-K", ":", "--key-type", "bigint", stdin="7:a\nx:b\n")
+    reading = ("consume", "numbered", "--from-beginning", "--until-end")
+    plain = duolog(*reading, "-o", "jsonl")
+    typed = duolog(*reading, "--key", "id BIGINT", "-o", "jsonl")
+    shown = duolog(*reading, "-s", "key=q", "-f", "%k=%v ")
+    copied = duolog(
+        "produce", "numbered", "-i", "jsonl", "--key-type", "bigint", stdin=typed.stdout
+    )
+
+    assert wrong.returncode == 1
+    assert "line 2 is not a record" in wrong.stderr
+    assert 'key "x" is not BIGINT' in wrong.stderr
+    assert "--key 'id BIGINT' reads it" in plain.stderr
+    assert [json.loads(line)["key"] for line in typed.stdout.splitlines()] == [1001, 1001, 7]
+    assert shown.stdout == "1001=a 1001=a 7=a "
+    assert copied.returncode == 0
+    keys = [record.key for record in client.read("numbered")]
+    assert keys == [n.to_bytes(8, "big") for n in (1001, 1001, 7, 1001, 1001, 7)]
+
+
+def test_csv_tells_a_null_value_from_an_empty_one(duolog: Duolog) -> None:
+    duolog("topics", "create", "gone", "-p", "1")
+    duolog(
+        "produce", "gone", "-i", "jsonl", stdin='{"key":"a","value":null}\n{"key":"","value":""}\n'
+    )
+
+    read = duolog("consume", "gone", "--from-beginning", "--until-end", "-o", "csv")
+
+    assert [line.split(",", 5)[5] for line in read.stdout.splitlines()] == [
+        "key,value",
+        "a,",
+        '"",""',
+    ]

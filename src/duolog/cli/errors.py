@@ -23,6 +23,7 @@ from duolog.core.errors import (
     SerdeError,
     StatementError,
 )
+from duolog.core.printable import for_stream
 from duolog.engine.errors import (
     BrokerUnreachable,
     ChangelogMismatch,
@@ -234,13 +235,13 @@ def report(error: BaseException) -> None:
             say(error.message, level=logging.ERROR, **told)
         case DuologError():
             click.secho("error: ", fg="red", bold=True, nl=False, err=True)
-            click.echo(error.render(), err=True)
+            click.echo(for_stream(error.render(), sys.stderr), err=True)
         case OSError() if not isinstance(error, BrokenPipeError):
             what = f'{error.strerror or error} "{error.filename}"' if error.filename else str(error)
             if says_json():
                 say(what, level=logging.ERROR)
                 return
             click.secho("error: ", fg="red", bold=True, nl=False, err=True)
-            click.echo(what, err=True)
+            click.echo(for_stream(what, sys.stderr), err=True)
         case _:
             sys.stderr.flush()

@@ -4,6 +4,7 @@ The JVM of the last application that ran stays for the next one, which so starts
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 _PROGRESS_EVERY_S: Final = 5.0
 _LOOK_EVERY_S: Final = 0.3
+_KEY_OF_ANOTHER_FORM: Final = re.compile(
+    r"its key is no KAFKA of \((?P<column>(?:`[^`]*`|\w+) (?P<type>INT|BIGINT|DOUBLE|BOOLEAN))\).*"
+)
+"""As `engine.lowering.topics` says it."""
 # What another form of the file may mend. The others, a setting or a broker, end the command.
 _OF_THE_FILE: Final = (StatementError, QueryError, KafkaError)
 
@@ -99,6 +104,8 @@ class ProgressTeller:
             if skipped.kind not in self._told:
                 self._told.add(skipped.kind)
                 say(f"  passed over: {skipped}", level=logging.WARNING)
+                if hint := _hint(skipped.reason, skipped.topic):
+                    say(f"  hint: {hint}", level=logging.WARNING)
 
 
 def load_when_right(file: "TopologyFile") -> "Topology":
@@ -208,6 +215,23 @@ class FileRunner:
 def _wait_for(file: "TopologyFile", *, runs: bool = False) -> None:
     kept = "; what ran before runs on" if runs else ""
     say(f"waiting for a change of {file.path}{kept}")
+
+
+def _hint(reason: str, topic: str | None) -> str:
+    """Return how to write records whose key cannot be read, if that is why they are passed over.
+
+    Example:
+        >>> _hint("its key is no KAFKA of (id BIGINT)", "orders")
+        "write such keys with `duolog produce orders --key-type bigint`, and read them with `duolog consume orders --key 'id BIGINT'`"
+        >>> _hint("its value is no JSON of (n INT)", "orders"), _hint("its key is no KAFKA of (name STRING)", "orders")
+        ('', '')
+    """
+    found = _KEY_OF_ANOTHER_FORM.fullmatch(reason)
+    if found is None or topic is None:
+        return ""
+    written = f"`duolog produce {topic} --key-type {found['type'].lower()}`"
+    read = f"`duolog consume {topic} --key '{found['column']}'`"
+    return f"write such keys with {written}, and read them with {read}"
 
 
 def _late(late: Mapping[str, int]) -> str:

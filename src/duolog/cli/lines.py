@@ -8,6 +8,7 @@ the JVM says before its own log begins stays as it is. Form and application are 
 """
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -15,6 +16,7 @@ from typing import Final, TypeVar
 import click
 
 from duolog.broker.log_format import JsonFormatter, log_to_stderr
+from duolog.core.printable import for_stream, json_safe
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -65,9 +67,9 @@ def say(message: str, *, level: int = logging.INFO, **fields: object) -> None:
     elif says_json():
         place = (_logger.name, level, "", 0, message.strip(), (), None)
         record = _logger.makeRecord(*place, extra=fields)
-        click.echo(JsonFormatter().format(record), err=True)
+        click.echo(json_safe(JsonFormatter().format(record)), err=True)
     else:
-        click.echo(message, err=True)
+        click.echo(for_stream(message, sys.stderr), err=True)
 
 
 def speak_of(application: str) -> None:

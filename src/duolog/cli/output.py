@@ -1,17 +1,17 @@
 """Rows on standard output, in the form that `-o` names.
 
 A table is for people; `json` is one array, `jsonl` one object per line, `csv` and `tsv` have a
-header line. The columns and their meaning are part of the interface of each command: `-o help`
+header line, and distinguish null (nothing) from the empty text (""). The columns and their meaning are part of the interface of each command: `-o help`
 prints them.
 """
 
-import csv
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import click
+
+from duolog.core.printable import for_stream, json_safe
 
 FORMATS: Final = ("table", "json", "jsonl", "csv", "tsv", "help")
 
@@ -45,24 +45,41 @@ def write_rows(rows: Sequence[Row], columns: Sequence[Column], form: str) -> Non
     names = [column.name for column in columns]
     match form:
         case "json":
-            click.echo(json.dumps([dict(row) for row in rows], indent=2, ensure_ascii=False))
+            shown = json.dumps([dict(row) for row in rows], indent=2, ensure_ascii=False)
+            click.echo(json_safe(shown))
         case "jsonl":
             for row in rows:
                 click.echo(json_line(row))
         case "csv" | "tsv":
             write_separated(rows, names, "," if form == "csv" else "\t")
         case _:
-            click.echo(text_table(rows, names), nl=False)
+            click.echo(for_stream(text_table(rows, names)), nl=False)
 
 
 def json_line(row: Row) -> str:
-    return json.dumps(dict(row), ensure_ascii=False, separators=(",", ":"))
+    return json_safe(json.dumps(dict(row), ensure_ascii=False, separators=(",", ":")))
 
 
 def write_separated(rows: Sequence[Row], names: Sequence[str], separator: str) -> None:
-    writer = csv.writer(sys.stdout, delimiter=separator, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([as_text(row.get(name)) for name in names] for row in rows)
+    click.echo(separated(list(names), separator))
+    for row in rows:
+        click.echo(for_stream(separated([row.get(name) for name in names], separator)))
+
+
+def separated(values: Sequence[object], separator: str) -> str:
+    """Return values as a line of CSV or TSV: None is nothing, and the empty text is quoted.
+
+    Example:
+        >>> separated([None, "", "a, b", 7, [None]], ",")
+        ',"","a, b",7,[null]'
+    """
+    return separator.join(_cell(value, separator) for value in values)
+
+
+def _cell(value: object, separator: str) -> str:
+    text = as_text(value)
+    plain = text and not set(text) & {separator, '"', "\r", "\n"}
+    return text if plain or value is None else '"' + text.replace('"', '""') + '"'
 
 
 def text_table(rows: Sequence[Row], names: Sequence[str]) -> str:

@@ -3,21 +3,24 @@
     {"topic", "partition", "offset", "timestamp" ms, "headers" [[name, value]…], "key", "value"}
 
 Key, value and header values are text, null, or `{"base64": "…"}` where the bytes are not UTF-8,
-so that what `consume` wrote, `produce` writes back byte for byte.
+so that what `consume` wrote, `produce` writes back byte for byte. Keys and values of other forms, such as numbers, are
+those of `field_forms`.
 """
 
-import base64
-import binascii
 import json
 import re
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from duolog.cli.json_text import compact, items_of, members_of
+from duolog.cli.field_forms import Forms, as_bytes, as_json, read_json_field
+from duolog.cli.json_bytes import from_json_text, to_json_text
+from duolog.cli.json_text import items_of, members_of
 from duolog.cli.times import TIME_MS_MAX, read_moment
 from duolog.core.errors import SerdeError
 
-JsonText = str | dict[str, str] | None
 Headers = list[tuple[str, bytes | None]]
+
+TEXT: Final = Forms()
 
 WRITTEN: Final = ("key", "value", "headers", "timestamp")
 """Fields of a JSON object that make a record; the others that `consume` writes are passed over."""
@@ -50,7 +53,7 @@ class Field(NamedTuple):
 Format = tuple[bytes | Field, ...]
 
 
-def record_object(record: TextRecord) -> dict[str, object]:
+def record_object(record: TextRecord, forms: Forms = TEXT) -> dict[str, object]:
     """Return the JSON object of a record."""
     return {
         "topic": record.topic,
@@ -58,12 +61,12 @@ def record_object(record: TextRecord) -> dict[str, object]:
         "offset": record.offset,
         "timestamp": record.timestamp_ms,
         "headers": [[name, to_json_text(value)] for name, value in record.headers],
-        "key": to_json_text(record.key),
-        "value": to_json_text(record.value),
+        "key": as_json(forms.key, record.key),
+        "value": as_json(forms.value, record.value),
     }
 
 
-def read_record_object(line: str) -> TextRecord:
+def read_record_object(line: str, forms: Forms = TEXT) -> TextRecord:
     """Read the JSON object of a record; of its fields `WRITTEN` count.
 
     A key or value that is an object, an array, a number, true or false is taken as JSON text: its digits, its names
@@ -77,8 +80,8 @@ def read_record_object(line: str) -> TextRecord:
         fields = dict(members)
         _check_fields(members)
         return TextRecord(
-            key=from_json_text(fields.get("key", "null")),
-            value=from_json_text(fields.get("value", "null")),
+            key=read_json_field(forms.key, "key", fields.get("key", "null")),
+            value=read_json_field(forms.value, "value", fields.get("value", "null")),
             headers=_headers(fields.get("headers", "null")),
             timestamp_ms=_timestamp(json.loads(fields.get("timestamp", "null"))),
         )
@@ -135,50 +138,21 @@ def _timestamp(value: Any) -> int | None:
     return time_ms
 
 
-def to_json_text(data: bytes | None) -> JsonText:
-    """Return bytes as JSON holds them.
-
-    Example:
-        >>> to_json_text(b"bob"), to_json_text(b"\\xff"), to_json_text(None)
-        ('bob', {'base64': '/w=='}, None)
-    """
-    if data is None:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
-
-
-def from_json_text(text: str) -> bytes | None:
-    """Return the bytes of which `to_json_text` made what `text` is the JSON of; other JSON stays as it is written.
-
-    Example:
-        >>> from_json_text('"bob"'), from_json_text('{"base64": "/w=="}'), from_json_text('{"n": 1.10}')
-        (b'bob', b'\\xff', b'{"n":1.10}')
-    """
-    match text[:1]:
-        case "n":
-            return None
-        case '"':
-            value: str = json.loads(text)
-            return value.encode()
-        case "{":
-            match members_of(text):
-                case [("base64", encoded)] if encoded[0] == '"':
-                    return _from_base64(json.loads(encoded))
-    return compact(text).encode()
-
-
-def render(pattern: Format, record: TextRecord) -> bytes:
-    r"""Return a record in the format.
+def render(
+    pattern: Format,
+    record: TextRecord,
+    forms: Forms = TEXT,
+    clean: Callable[[bytes], bytes] = bytes,
+) -> bytes:
+    r"""Return a record in the format; what the record holds passes through `clean`.
 
     Example:
         >>> render(parse_format("%k=%v\\n"), TextRecord(b"bob", b"42", []))
         b'bob=42\n'
     """
     return b"".join(
-        part if isinstance(part, bytes) else _field(part.letter, record) for part in pattern
+        part if isinstance(part, bytes) else clean(_field(part.letter, record, forms))
+        for part in pattern
     )
 
 
@@ -214,12 +188,12 @@ def _part(token: re.Match[str]) -> bytes | Field:
     raise ValueError(f'"{token[0]}" stands for nothing; known are {known} %% \\n \\t \\r \\0 \\xHH')
 
 
-def _field(letter: str, record: TextRecord) -> bytes:
+def _field(letter: str, record: TextRecord, forms: Forms) -> bytes:
     match letter:
         case "k":
-            return record.key or b""
+            return as_bytes(forms.key, record.key)
         case "v" | "s":
-            return record.value or b""
+            return as_bytes(forms.value, record.value)
         case "h":
             return b",".join(
                 name.encode() + b"=" + (value or b"") for name, value in record.headers
@@ -242,10 +216,3 @@ def _number_or_name(letter: str, record: TextRecord) -> object:
             return -1 if record.key is None else len(record.key)
         case _:
             return -1 if record.value is None else len(record.value)
-
-
-def _from_base64(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError(f'"{text}" is not base64') from error

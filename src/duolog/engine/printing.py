@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from py4j.protocol import Py4JError
 
+from duolog.core.printable import for_stream
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
 
 _PERIOD_S: Final = 0.1
@@ -67,7 +68,7 @@ class Printer:
 def write_printed(taken: str) -> None:
     """Write what was taken from the kernel, in its JSON form, to standard output."""
     for line in lines_of(taken):
-        sys.stdout.write(f"{line}\n")
+        sys.stdout.write(for_stream(f"{line}\n"))
     sys.stdout.flush()
 
 

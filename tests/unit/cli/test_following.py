@@ -1,10 +1,12 @@
 """`duolog run --watch`, with files that change and applications that are none."""
 
+import re
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -13,10 +15,12 @@ from duolog.cli import following
 from duolog.cli.following import FileRunner, ProgressTeller, load_when_right
 from duolog.cli.topology_file import TopologyFile
 from duolog.core.errors import ConfigError, DuologError, QueryError
+from duolog.dsl.topology import Topology
+from duolog.engine.lower import lower
 from duolog.engine.progress import Progress, Skipped
+from duolog.plan.levels import find_levels
 
 if TYPE_CHECKING:
-    from duolog.dsl.topology import Topology
     from duolog.engine.query import RunningQuery
     from duolog.runtime.application import Application
 
@@ -229,3 +233,21 @@ def test_each_reason_for_which_records_are_skipped_is_told_once_with_the_first_o
         '  passed over: cannot read 2 records of topic "orders": reason b',
     ]
     assert 'partition 0, offset 17, key ann, value {"n":' in told[1]
+
+
+def test_a_key_of_another_form_is_told_with_the_commands_that_write_and_read_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    topology = Topology("keys")
+    topology.stream("orders", key="id BIGINT", value="n INT").to("out")
+    spec = lower(find_levels(topology.build()), "keys", cache_bytes_max=0)
+    reason = re.search(r"its key is [^']*", spec["sources"][0]["corrupt"])
+    assert reason is not None
+    skipped = Skipped("deserialization", reason[0], "", 1, "orders", 0, 17, "1001", None)
+    query = SimpleNamespace(skipped=lambda: (skipped,))
+
+    ProgressTeller(cast("RunningQuery", query), quiet=False).tell_skipped()
+
+    told = capsys.readouterr().err
+    assert "hint: write such keys with `duolog produce orders --key-type bigint`" in told
+    assert "`duolog consume orders --key 'id BIGINT'`" in told

@@ -35,7 +35,7 @@ def test_a_line_without_separator_is_refused_by_its_number() -> None:
 
 
 def test_headers_and_timestamp_are_those_of_every_record() -> None:
-    records = read("1\n2\n", headers=(("a", b"b"),), timestamp_ms=7, key="k")
+    records = read("1\n2\n", headers=(("a", b"b"),), timestamp_ms=7, key=b"k")
 
     assert records == [TextRecord(b"k", value, [("a", b"b")], 7) for value in (b"1", b"2")]
 

@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duolog.cli.json_bytes import from_json_text, to_json_text
 from duolog.cli.records import (
     TextRecord,
-    from_json_text,
     parse_format,
     read_record_object,
     record_object,
     render,
-    to_json_text,
 )
 from duolog.core.errors import SerdeError
 

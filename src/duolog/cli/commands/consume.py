@@ -1,21 +1,23 @@
 """`duolog consume`: records of a topic on standard output."""
 
-import csv
-import io
 import sys
 import time
+from collections.abc import Callable
 from typing import BinaryIO, Final
 
 import click
 
 from duolog.cli import output
 from duolog.cli.cluster import Cluster, cluster_options
+from duolog.cli.field_forms import Forms, problem_of
+from duolog.cli.form_options import FormOptions, form_options
 from duolog.cli.names import complete_groups, complete_topics, no_topic_option
 from duolog.cli.options import PARTITION
 from duolog.cli.output import Column
-from duolog.cli.records import Format, TextRecord, parse_format, record_object, render
+from duolog.cli.records import TEXT, Format, TextRecord, parse_format, record_object, render
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.cli.topic_reader import Start, TopicReader, read_start
+from duolog.core.printable import bytes_for, for_stream
 
 COLUMNS: Final = (
     Column("topic", "string", "name of the topic"),
@@ -23,8 +25,8 @@ COLUMNS: Final = (
     Column("offset", "bigint", "offset of the record"),
     Column("timestamp", "bigint", "timestamp of the record in ms since 1970 UTC"),
     Column("headers", "array", "pairs of name and value; values as key and value"),
-    Column("key", "string | null", 'text; {"base64": …} if the bytes are not UTF-8'),
-    Column("value", "string | null", 'text; {"base64": …} if the bytes are not UTF-8'),
+    Column("key", "json | null", 'text, or as --key says; {"base64": …} for bytes of no such form'),
+    Column("value", "json | null", 'text, or as --value-type says; {"base64": …} as for keys'),
 )
 _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
 
@@ -58,6 +60,7 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
     help="End after N records.",
 )
 @click.option("-e", "--until-end", is_flag=True, help="End where the topic ends now.")
+@form_options(schema=True)
 @click.option("-f", "--format", "pattern", help=r"kcat's format, such as '%k=%v\n'.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of groups, offsets and the end.")
 @output.output_option
@@ -75,6 +78,7 @@ def consume(
     quiet: bool,
     form: str,
     cluster: Cluster,
+    options: FormOptions,
 ) -> None:
     """Read records from a topic and write each to standard output.
 
@@ -88,6 +92,9 @@ def consume(
       duolog consume orders --offset @10m -f '%T %k %v\\n'
       duolog consume orders --offset -5 --until-end
       duolog consume orders --group billing --from-beginning
+      duolog consume orders --from-beginning --key 'id BIGINT'
+      duolog consume orders-per-hour --from-beginning --key 'id BIGINT' --key-window 1h
+      duolog consume orders-per-hour --from-beginning --like app.py
 
     \b
     Of --format: %t topic, %p partition, %o offset, %T timestamp, %k key, %v value, %h headers,
@@ -104,14 +111,16 @@ def consume(
     if pattern is not None and form != "table":
         raise click.UsageError("-f and -o both say how a record looks: leave one out")
     layout = None if pattern is None else _read_format(pattern)
+    forms = options.forms_of(topic)
     begin = read_start(start, time.time_ns() // 1_000_000) if start else Start()
     end_in_order_on_signals()
+    say = _say_nothing if quiet else _say
     reader = TopicReader(
         topic,
         cluster,
         group=group,
         from_beginning=from_beginning,
-        say=(lambda _: None) if quiet else (lambda text: click.echo(text, err=True)),
+        say=say,
     )
     try:
         with cluster.errors(f'read topic "{topic}"'):
@@ -120,12 +129,20 @@ def consume(
             else:
                 begin = read_start("beginning", 0) if from_beginning else begin
                 reader.assign(partitions, begin, until_end=until_end)
-            writer = RecordWriter(form, layout)
+            writer = RecordWriter(form, layout, forms, say)
             for record in reader.records(limit):
                 writer.write(record)
     finally:
         reader.close()
     return None
+
+
+def _say(text: str) -> None:
+    click.echo(for_stream(text, sys.stderr), err=True)
+
+
+def _say_nothing(text: str) -> None:
+    del text
 
 
 def _read_format(pattern: str) -> Format:
@@ -136,10 +153,19 @@ def _read_format(pattern: str) -> Format:
 
 
 class RecordWriter:
-    """Writes records to standard output, each at once."""
+    """Writes records to standard output, each at once; what a person should know of their keys goes to `say`."""
 
-    def __init__(self, form: str, pattern: Format | None) -> None:
+    def __init__(
+        self,
+        form: str,
+        pattern: Format | None,
+        forms: Forms = TEXT,
+        say: Callable[[str], None] = _say_nothing,
+    ) -> None:
         self._form = form
+        self._forms = forms
+        self._say = say
+        self._told: set[str] = set()
         self._pattern = _TABLE_FORMAT if form == "table" and pattern is None else pattern
         self._out: BinaryIO = sys.stdout.buffer
         if self._pattern is None and form in {"csv", "tsv"}:
@@ -148,22 +174,35 @@ class RecordWriter:
             self._write_text("PARTITION\tOFFSET\tTIMESTAMP\tKEY\tVALUE\n")
 
     def write(self, record: TextRecord) -> None:
+        self._tell_of_form(record)
         if self._pattern is not None:
-            self._out.write(render(self._pattern, record))
-            self._out.flush()
+            line = render(
+                self._pattern, record, self._forms, lambda data: bytes_for(data, self._out)
+            )
+            self._write(line)
         elif self._form in {"csv", "tsv"}:
-            self._write_text(self._separated(list(record_object(record).values())))
+            self._write_text(self._separated(list(record_object(record, self._forms).values())))
         else:
-            self._write_text(output.json_line(record_object(record)) + "\n")
+            self._write_text(output.json_line(record_object(record, self._forms)) + "\n")
 
     def _separated(self, values: list[object]) -> str:
-        line = io.StringIO()
-        separator = "," if self._form == "csv" else "\t"
-        csv.writer(line, delimiter=separator, lineterminator="\n").writerow(
-            [output.as_text(value) for value in values]
-        )
-        return line.getvalue()
+        return output.separated(values, "," if self._form == "csv" else "\t") + "\n"
 
     def _write_text(self, text: str) -> None:
-        self._out.write(text.encode())
+        self._write(bytes_for(text.encode(), self._out))
+
+    def _write(self, data: bytes) -> None:
+        self._out.write(data)
         self._out.flush()
+
+    def _tell_of_form(self, record: TextRecord) -> None:
+        """Say once that keys or values have another form than the one that they are read in."""
+        for part, form, data in zip(
+            ("key", "value"), self._forms, (record.key, record.value), strict=True
+        ):
+            if part in self._told or data is None:
+                continue
+            problem = problem_of(form, data, part)
+            if problem:
+                self._told.add(part)
+                self._say(f"partition {record.partition}, offset {record.offset}: {problem}")

@@ -9,6 +9,7 @@ import click
 from duolog.cli.dump_log.files import file_rows, files_of
 from duolog.cli.dump_log.row import Row
 from duolog.cli.dump_log.segment import DECODERS
+from duolog.cli.output import json_line
 
 
 @click.command("dump-log")
@@ -67,7 +68,7 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
 
 def _json(path: Path, row: Row) -> str:
     line = {"file": str(path), **row}
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+    return json_line(line)
 
 
 def _text(row: Row) -> str:

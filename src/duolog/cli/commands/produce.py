@@ -14,9 +14,11 @@ from confluent_kafka import KafkaException
 
 from duolog.cli import clients
 from duolog.cli.cluster import Cluster, cluster_options
+from duolog.cli.field_forms import FieldForm, Forms, read_field
+from duolog.cli.form_options import FormOptions, form_options
 from duolog.cli.names import complete_topics, no_topic_option
 from duolog.cli.options import PARTITION
-from duolog.cli.records import TextRecord, read_record_object
+from duolog.cli.records import TEXT, TextRecord, read_record_object
 from duolog.cli.times import read_time
 from duolog.core.errors import KafkaError, SerdeError
 
@@ -35,10 +37,11 @@ class LineRules(NamedTuple):
 
     form: str = "text"
     separator: str | None = None
-    key: str | None = None
+    key: bytes | None = None
     empty_is_null: bool = False
     headers: tuple[tuple[str, bytes], ...] = ()
     timestamp_ms: int | None = None
+    forms: Forms = TEXT
 
 
 @click.command()
@@ -55,6 +58,7 @@ class LineRules(NamedTuple):
     show_default=True,
     help="`jsonl` reads the objects that `consume -o jsonl` writes.",
 )
+@form_options(schema=False)
 @click.option("-Z", "--null", "empty_is_null", is_flag=True, help="An empty key or value is null.")
 @click.option(
     "-H",
@@ -87,6 +91,7 @@ def produce(
     partition: int | None,
     quiet: bool,
     cluster: Cluster,
+    options: FormOptions,
 ) -> None:
     """Write lines of standard input as records to a topic.
 
@@ -98,6 +103,8 @@ def produce(
       echo 'hello' | duolog produce greetings
       echo 'bob:{"city": "Rome"}' | duolog produce users -K :
       echo 'bob:' | duolog produce users -K : -Z          # a null value: deletes bob
+      echo '1001:{"amount": 5}' | duolog produce orders -K : --key-type bigint
+      echo '1001:{"amount": 5}' | duolog produce orders -K : --like app.py
       duolog consume a --from-beginning --until-end -o jsonl | duolog produce b -i jsonl
 
     \b
@@ -106,13 +113,15 @@ def produce(
        "timestamp": "2013-01-01T10:15:00Z"}
     """
     _check_usage(form, separator, key, empty_is_null=empty_is_null)
+    forms = options.forms_of(topic)
     rules = LineRules(
         form=form,
         separator=_unescape(separator),
-        key=key,
+        key=None if key is None else _key_of_all(forms.key, key),
         empty_is_null=empty_is_null,
         headers=tuple(_header(text) for text in headers),
         timestamp_ms=read_time(timestamp, time.time_ns() // 1_000_000) if timestamp else None,
+        forms=forms,
     )
     sender = Sender(topic, -1 if partition is None else partition, cluster)
     if sys.stdin.isatty() and not quiet:
@@ -276,27 +285,36 @@ def read_lines(lines: Iterable[bytes], rules: LineRules) -> Iterator[TextRecord]
 def read_line(line: bytes, rules: LineRules) -> TextRecord:
     """Read one record from a line without its end."""
     if rules.form == "jsonl":
-        record = read_record_object(_as_utf8(line))
+        record = read_record_object(_as_utf8(line), rules.forms)
         return record._replace(
             headers=[*record.headers, *rules.headers],
             timestamp_ms=rules.timestamp_ms or record.timestamp_ms,
         )
-    key = rules.key.encode() if rules.key is not None else None
-    value = line
+    key, value = rules.key, line
     if rules.separator:
-        key, separator, value = line.partition(rules.separator.encode())
+        text, separator, value = line.partition(rules.separator.encode())
         if not separator:
             raise SerdeError(
                 "a line is not a record",
                 detail=f'"{line.decode(errors="replace")}" has no "{rules.separator}".',
                 hint="Write key, separator, value; or leave -K out for records without key.",
             )
+        nothing = rules.empty_is_null and not text
+        key = None if nothing else read_field(rules.forms.key, "key", text)
+    nothing = rules.empty_is_null and not value
     return TextRecord(
         key=None if rules.empty_is_null and not key else key,
-        value=None if rules.empty_is_null and not value else value,
+        value=None if nothing else read_field(rules.forms.value, "value", value),
         headers=list(rules.headers),
         timestamp_ms=rules.timestamp_ms,
     )
+
+
+def _key_of_all(form: FieldForm, key: str) -> bytes:
+    try:
+        return read_field(form, "key", key.encode())
+    except SerdeError as error:
+        raise click.BadParameter(f"-k: {error.detail}") from None
 
 
 def _as_utf8(line: bytes) -> str:

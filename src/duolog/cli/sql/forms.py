@@ -3,13 +3,11 @@
 table      for people, in columns; rows of many columns one below the other
 vertical   for people, each row on lines of its own
 json       an object for each row, on one line
-csv        the names, then the rows
+csv        the names, then the rows; null is nothing, the empty text ""
 
 What a statement says in words goes to standard error in the last two, so that a program reads rows only.
 """
 
-import csv
-import io
 import itertools
 import shutil
 import sys
@@ -18,8 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from duolog.cli.output import separated
 from duolog.cli.sql.table import Table, cells
 from duolog.cli.sql.values import csv_of, json_of, text_of
+from duolog.core.printable import for_stream, json_safe
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.answers import Answer, Rows
@@ -42,14 +42,14 @@ def write(answer: "Answer", form: str, *, titled: bool = False) -> int:
 
     if isinstance(answer, Message):
         if answer.text:
-            click.echo(answer.text, err=form in {"json", "csv"})
+            click.echo(for_stream(answer.text), err=form in {"json", "csv"})
         return 0
     counted = _Counted(answer)
     with answer:
         if titled and answer.title and form in {"table", "vertical"}:
             click.echo(answer.title)
         for line in _WRITERS[form](answer, counted):
-            click.echo(line)
+            click.echo(for_stream(line))
     return counted.count
 
 
@@ -105,7 +105,7 @@ def _vertical(answer: "Rows", rows: _Counted) -> Iterator[str]:
 def _json(answer: "Rows", rows: _Counted) -> Iterator[str]:
     names = [name for name, _ in answer.columns]
     for row in rows:
-        yield json_of(dict(zip(names, row, strict=True)))
+        yield json_safe(json_of(dict(zip(names, row, strict=True))))
 
 
 def _csv(answer: "Rows", rows: _Counted) -> Iterator[str]:
@@ -114,10 +114,8 @@ def _csv(answer: "Rows", rows: _Counted) -> Iterator[str]:
         yield _csv_line([csv_of(value) for value in row])
 
 
-def _csv_line(values: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
-    return line.getvalue()
+def _csv_line(values: Sequence[str | None]) -> str:
+    return separated(values, ",")
 
 
 def _width() -> int | None:

@@ -16,6 +16,7 @@ import click
 
 from duolog.cli.errors import report
 from duolog.core.errors import DuologError, StatementError
+from duolog.core.printable import for_stream
 
 if TYPE_CHECKING:
     from duolog.ksql.errors import SqlError
@@ -49,7 +50,7 @@ def tell(
     click.secho("error: ", fg="red", bold=True, nl=False, err=True)
     shown = sys.stderr.isatty() if caret is None else caret
     for line in lines_of(error, text, file=file, names=names, caret=shown):
-        click.echo(line, err=True)
+        click.echo(for_stream(line, sys.stderr), err=True)
 
 
 def lines_of(

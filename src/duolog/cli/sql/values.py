@@ -79,11 +79,11 @@ def json_of(value: object) -> str:
             return json.dumps(text_of(value), ensure_ascii=False)
 
 
-def csv_of(value: object) -> str:
-    """Return a value as a cell of CSV: nothing for null, JSON for what has parts."""
+def csv_of(value: object) -> str | None:
+    """Return a value as a cell of CSV: None for null, JSON for what has parts."""
     match value:
         case None:
-            return ""
+            return None
         case Mapping() | list() | tuple():
             return json_of(value)
         case str():
