@@ -175,9 +175,26 @@ _HOME = {
 }
 
 
+_ELSEWHERE = {
+    "sum": "sum_",
+    "min": "min_",
+    "max": "max_",
+    "mean": "avg",
+    "median": 'percentile("amount", 0.5)',
+    "nunique": "count_distinct",
+    "countDistinct": "count_distinct",
+    "window": "tumbling or hopping",
+    "StreamsBuilder": "Topology",
+    "KafkaStreams": "Application",
+    "TopologyTestDriver": "duolog.testing.TopologyDriver",
+    "TopologyDriver": "duolog.testing.TopologyDriver",
+}
+
+
 def __getattr__(name: str) -> object:
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        meant = f"; write {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
     return getattr(import_module(_HOME.get(name, "duolog.dsl.columns")), name)
 
 

@@ -303,9 +303,24 @@ def _unknown_type(word: str) -> StatementError:
             detail="Spark cannot read a time of day from a topic yet.",
             hint='Keep it as STRING ("10:00:01"), which has the same order, or as INT milliseconds.',
         )
-    nearest = get_close_matches(word.upper(), known, n=1, cutoff=0.5)
+    meant = _ELSEWHERE.get(word.upper()) or _ELSEWHERE.get(word.upper().rstrip("0123456789"))
+    nearest = [meant] if meant else get_close_matches(word.upper(), known, n=1, cutoff=0.5)
     return StatementError(
         f'unknown type "{word}"',
         detail=f"The types are {', '.join(known)}.",
         hint=f'Did you mean "{nearest[0]}"?' if nearest else "",
     )
+
+
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("TEXT", "STR", "CHAR", "OBJECT", "UUID", "JSON", "UTF", "CATEGORY"), "STRING"),
+    **dict.fromkeys(("LONG", "INT", "UINT"), "BIGINT"),
+    **dict.fromkeys(("SHORT", "SMALLINT", "TINYINT", "INT32", "INT16", "INT8"), "INT"),
+    **dict.fromkeys(("FLOAT", "REAL", "NUMBER"), "DOUBLE"),
+    "NUMERIC": "DECIMAL(38,18)",
+    **dict.fromkeys(("BINARY", "VARBINARY", "BLOB", "BYTEA"), "BYTES"),
+    **dict.fromkeys(("DATETIME", "TIMESTAMPTZ"), "TIMESTAMP"),
+    **dict.fromkeys(("LIST",), "ARRAY"),
+    **dict.fromkeys(("DICT"), "MAP"),
+}
+"""Names of types in Python, pandas, Polars and other databases, without their number of bits: `int64`, `text`."""

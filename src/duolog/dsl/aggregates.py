@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from duolog.dsl.columns import Expr, to_expression
+from duolog.dsl.short_tracebacks import short_tracebacks_of
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Aggregate, ColumnRef, Expression
 
@@ -238,3 +239,6 @@ def _aggregate(function: str, column: Expr | str, *others: Expr | str, **options
 
 def _column(column: Expr | str) -> Expression:
     return ColumnRef(column) if isinstance(column, str) else to_expression(column)
+
+
+short_tracebacks_of(globals())

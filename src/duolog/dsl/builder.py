@@ -107,7 +107,14 @@ class Builder:
         """Yield the nodes of one kind, in order."""
         return (node for node in self._nodes if isinstance(node, kind))
 
-    def ensure_own(self, node: Node) -> None:
+    def ensure_own(self, handle: object) -> None:
+        """Raise a StatementError where this is not a stream or table, or one of another topology."""
+        node = getattr(handle, "node", None)
+        if not isinstance(node, Node):
+            raise InvalidPlan(
+                f"{handle!r} is not a stream or a table",
+                hint="Give what topology.stream(...) or topology.table(...) has returned.",
+            )
         if node not in self._nodes:
             raise InvalidPlan(
                 f'"{node}" belongs to another topology',

@@ -9,6 +9,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from duolog.dsl.builder import Builder
 from duolog.dsl.cogroup_nodes import Side, cogrouping_fold, common_group, ensure_same_groups
 from duolog.dsl.columns import Columns, Expr, named
+from duolog.dsl.handles import Groups
 from duolog.dsl.texts import ensure_not_kept
 from duolog.plan.aggregates import Fold
 from duolog.plan.durations import Duration
@@ -41,7 +42,7 @@ class InGroups(Protocol[TableT_co]):
     def _table(self, folded: Fold) -> TableT_co: ...
 
 
-class CoGrouped(Generic[TableT]):
+class CoGrouped(Groups, Generic[TableT]):
     """Groups of several streams: `aggregate` makes one table of all. Made by `Grouped.cogroup`."""
 
     def __init__(self, builder: Builder, first: InGroups[TableT], sides: tuple[Side, ...]) -> None:

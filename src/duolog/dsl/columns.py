@@ -11,7 +11,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from duolog.core.errors import StatementError
+from duolog.dsl.foreign_names import OF_COLUMNS
+from duolog.dsl.handles import Handle
 from duolog.dsl.schemas import type_named
+from duolog.dsl.short_tracebacks import short_tracebacks_of
 from duolog.dsl.texts import BareText, bare, constant
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import (
@@ -33,10 +36,12 @@ from duolog.plan.literals import PlainValue
 from duolog.plan.types import Type
 
 
-class Expr:
+class Expr(Handle):
     """A column, or what is computed from columns. Made by `col`, `lit` and operators."""
 
     __slots__ = ("expression", "name")
+
+    _foreign = OF_COLUMNS
 
     def __init__(self, expression: Expression, name: str | None = None) -> None:
         self.expression = expression
@@ -239,6 +244,9 @@ class Expr:
         """The same under another name."""
         return Expr(self.expression, name)
 
+    def _called(self) -> str:
+        return "a column"
+
     def _with(self, function: str, *others: object) -> "Expr":
         return Expr(Call(function, (self.expression, *map(to_expression, others))))
 
@@ -365,7 +373,21 @@ def to_expression(value: object) -> Expression:
 
 def alone(value: object) -> Expression:
     """Return what `to_expression` does, for a value that is not an operand: a text may be meant as a column."""
+    if callable(value) and not isinstance(value, Expr):
+        raise _no_column(value)
     return bare(value) if isinstance(value, str) else to_expression(value)
+
+
+def _no_column(given: object) -> TypeMismatch:
+    if not callable(given):
+        return TypeMismatch(f"{given!r} is not a column", hint='Write "dest" or col("dest").')
+    name = getattr(given, "__name__", type(given).__name__)
+    own = {"sum": "sum_", "min": "min_", "max": "max_"}.get(name)
+    function = name if name.isidentifier() else "function"
+    return TypeMismatch(
+        f"{name} is a function of Python, not a column",
+        hint=f'Write {own}("amount").' if own else f'Write call({function}, col("amount")).',
+    )
 
 
 def _condition(condition: object) -> Expression:
@@ -439,6 +461,8 @@ def _field(name: str, known: Collection[str]) -> Expression | None:
 def _own_name(column: str | Expr, known: Collection[str]) -> Named:
     if isinstance(column, str):
         column = col(column)
+    if not isinstance(column, Expr):
+        raise _no_column(column)
     if column.name is None:
         raise InvalidPlan(
             f"{column.expression} has no name",
@@ -457,3 +481,6 @@ def _aggregate(function: str, column: Expr | str | None) -> Expr:
 
 def _call(function: str, values: Sequence[object]) -> Expr:
     return Expr(Call(function, tuple(alone(value) for value in values)))
+
+
+short_tracebacks_of(globals())

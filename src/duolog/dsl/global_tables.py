@@ -5,17 +5,17 @@ Source: Kafka Streams `GlobalKTable`.
 
 from collections.abc import Callable
 from typing import Literal as OneOf
-from typing import NoReturn
 
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr, col, find_fields
+from duolog.dsl.handles import Handle
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.plan.expressions import ColumnRef, Expression
 from duolog.plan.nodes import GlobalTableJoin, GlobalTableSource, Node
 from duolog.plan.schema import Schema
 
 
-class GlobalTable:
+class GlobalTable(Handle):
     """A table that every task has whole, made by `Topology.global_table`.
 
     Streams look it up: `stream.join(table, on=...)`, `stream.left_join(table, on=...)`.
@@ -35,10 +35,13 @@ class GlobalTable:
         """The store that keeps its rows, for `application.store(name)`."""
         return self.node.store
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(
-            f"a global table has no {name}: streams look it up, stream.join(table, on=...); "
-            "for anything else read the topic with topology.table(...)"
+    def _called(self) -> str:
+        return "a global table"
+
+    def _hint(self, _name: str) -> str:
+        return (
+            "Look it up from a stream: stream.join(table, on=...). "
+            "For anything else read the topic with topology.table(...)."
         )
 
     def __repr__(self) -> str:

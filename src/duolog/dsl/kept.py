@@ -31,12 +31,18 @@ class Kept:
             retention_ms=None if retention is None else milliseconds(retention, "retention"),
         )
 
-    def windowed(self, windows: Windows, emit: Emit, idle: Duration | None) -> Self:
+    def windowed(self, windows: object, emit: Emit, idle: Duration | None) -> Self:
         """Return this in windows.
 
         Raises:
             StatementError: results leave neither on update nor on close.
         """
+        if not isinstance(windows, Windows):
+            said = f'"{windows}"' if isinstance(windows, str) else '"1 hour"'
+            raise InvalidPlan(
+                f"{windows!r} does not say what kind of windows there are",
+                hint=f"Write windowed_by(tumbling({said})); others are hopping, sliding, session and calendar.",
+            )
         if emit not in EMITS:
             raise InvalidPlan(
                 f"results cannot leave {emit!r}", hint='Write emit="on update" or emit="on close".'

@@ -13,8 +13,6 @@ def merged(builder: Builder, streams: Sequence[Node]) -> Merge:
     Raises:
         StatementError: one is of another topology, or their columns differ.
     """
-    for stream in streams:
-        builder.ensure_own(stream)
     first, *others = streams
     alike = (first, *(_in_order_of(builder, first, other) for other in others))
     return builder.add("merge", lambda name: Merge(name, alike))

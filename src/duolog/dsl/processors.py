@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from duolog.dsl.records import Records
 from duolog.dsl.schemas import Declared, declared_schema
+from duolog.dsl.short_tracebacks import short_traceback
 from duolog.functions.processors import FixedKeyProcessor, Processor
 from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.durations import Duration, milliseconds
@@ -25,6 +26,7 @@ Columns = tuple[Declared | None, Declared]
 """Key and value columns; a key of None: that of the stream."""
 
 
+@short_traceback
 def key_value_store(
     name: str, *, key: Declared, value: Declared, timestamped: bool = False
 ) -> KeptStore:
@@ -40,6 +42,7 @@ def key_value_store(
     return KeptStore(name, "key-value", schema.key, schema.value, timestamped=timestamped)
 
 
+@short_traceback
 def window_store(
     name: str, *, key: Declared, value: Declared, size: Duration, retention: Duration
 ) -> KeptStore:
@@ -57,6 +60,7 @@ def window_store(
     return KeptStore(name, "window", schema.key, schema.value, kept_ms, size_ms)
 
 
+@short_traceback
 def session_store(name: str, *, key: Declared, value: Declared, retention: Duration) -> KeptStore:
     """Return a store of values by key and session, for processors (`SessionStore`); `retention` counts from their ends."""
     schema = declared_schema(key, value)
@@ -65,6 +69,7 @@ def session_store(name: str, *, key: Declared, value: Declared, retention: Durat
     )
 
 
+@short_traceback
 def versioned_store(name: str, *, key: Declared, value: Declared, history: Duration) -> KeptStore:
     """Return a store of values by key that knows what they were before, for processors (`VersionedStore`).
 

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeGuard
 
 from duolog.dsl.columns import Expr, alone
 from duolog.dsl.schemas import type_named
+from duolog.dsl.short_tracebacks import short_traceback
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.expressions import (
     ColumnRef,
@@ -46,6 +47,7 @@ _VECTORS: Final[dict[tuple[str, str], Takes]] = {
 _BESIDE: Final = ("timestamp", "key", "value")
 
 
+@short_traceback
 def call(function: Function, *args: Expr | PlainValue, returns: object = None) -> Expr:
     """Return what a function in Python gives for these values of each record.
 
@@ -169,7 +171,7 @@ Part = tuple[tuple[Expression, ...], tuple[Column, ...] | None]
 
 
 def _part(name: str, schema: Schema, function: Function) -> Part:
-    known = {column.name for column in schema.columns}
+    known = [column.name for column in schema.columns]
     if name in known:
         return (ColumnRef(name),), None
     if name == "timestamp":
@@ -179,7 +181,13 @@ def _part(name: str, schema: Schema, function: Function) -> Part:
         if name == "key" and len(columns) == 1:
             return (ColumnRef(columns[0].name),), None
         return tuple(ColumnRef(column.name) for column in columns), columns
-    raise unknown_name(f"column for the parameter of {_called(function)}", name, [*known, *_BESIDE])
+    error = unknown_name(
+        f"column for the parameter of {_called(function)}", name, [*known, *_BESIDE]
+    )
+    error.hint = error.hint or (
+        "Call the parameter as a column, or `value`: a dict of the value's columns, lambda value: ...."
+    )
+    raise error
 
 
 def _taken(

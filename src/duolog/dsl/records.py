@@ -1,12 +1,14 @@
 """What streams and tables have in common: filter, new values, a topic to go to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from duolog.core.errors import DuologError
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr, find_fields, named
 from duolog.dsl.elements import free_name
+from duolog.dsl.foreign_names import OF_RECORDS
+from duolog.dsl.handles import Handle
 from duolog.dsl.html import plan_html
 from duolog.dsl.python_functions import (
     Function,
@@ -35,8 +37,11 @@ Partitioner = Expr | Callable[..., int | None]
 """What chooses a partition: an expression over a record, or a function of its key or of columns."""
 
 
-class Records:
+class Records(Handle):
     """A handle on a node of the plan: the base of `Stream` and `Table`."""
+
+    _foreign = OF_RECORDS
+    __iter__ = None  # Because [...] alone would make it a sequence.
 
     def __init__(self, builder: Builder, node: Node) -> None:
         self.builder = builder
@@ -156,6 +161,10 @@ class Records:
                     hint=f'Write to("{topic}"), once for each topic.',
                 )
             return None, ()
+        if not isinstance(topic, Expr):
+            raise TypeMismatch(
+                f"{topic!r} is not a topic", hint='Write to("orders"), with the name of the topic.'
+            )
         if isinstance(topics, str) or not topics:
             raise InvalidPlan(
                 f"which topics may {topic.expression} name?",
@@ -258,6 +267,24 @@ class Records:
                 hint="Start one: Application(topology, …).start(). Its rows are read from its topic.",
             )
         return self.builder.running
+
+    def __getitem__(self, wanted: object) -> NoReturn:
+        """Refuse what pandas would take: a column, several, or a condition."""
+        if isinstance(wanted, str):
+            hint = f'Write col("{wanted}") for the column, as in filter(col("{wanted}").is_not_null()).'
+        elif isinstance(wanted, Expr):
+            hint = "Write filter(condition)."
+        elif isinstance(wanted, list | tuple):
+            hint = f"Write map_values({', '.join(map(repr, wanted))})."
+        else:
+            hint = "Write filter(condition), or print(limit=10) to see records as they pass."
+        raise InvalidPlan(f"{self._called()} has no [...]", hint=hint)
+
+    def _called(self) -> str:
+        return "a table" if self.node.is_table else "a stream"
+
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(self.node.schema.names)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.node}: {self.schema}>"

@@ -30,6 +30,8 @@ class Rerouted(Records):
             >>> print(web.merge(store).schema)
             key (id BIGINT) value (item STRING, n INT)
         """
+        for other in others:
+            self.builder.ensure_own(other)
         streams = (self.node, *(other.node for other in others))
         return type(self)(self.builder, merged(self.builder, streams))
 

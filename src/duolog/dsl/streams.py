@@ -6,7 +6,7 @@
 Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStream`, `KGroupedTable`.
 """
 
-from typing import NoReturn, Self
+from typing import Self
 
 from duolog.dsl.builder import Builder
 from duolog.dsl.cogroup_nodes import Side
@@ -14,6 +14,7 @@ from duolog.dsl.cogroups import CoGrouped
 from duolog.dsl.columns import Columns, Expr, Steps, count, named
 from duolog.dsl.folds import fold_of, results_of
 from duolog.dsl.global_tables import GlobalTable, global_join
+from duolog.dsl.handles import Groups
 from duolog.dsl.joins import JoinedNames, On, Select, ensure_keys_named_alike
 from duolog.dsl.kept import UNSAID, Kept
 from duolog.dsl.metadata import WithMetadata
@@ -187,7 +188,7 @@ class Stream(Reshaped, Rerouted, WithMetadata):
         prefix: str,
         select: Select | None,
     ) -> "Stream":
-        self.builder.ensure_own(other.node)
+        self.builder.ensure_own(other)
         time.ensure_fits(kind, self.node, other.node)
         if isinstance(other, GlobalTable):
             assert kind != "outer"
@@ -320,9 +321,8 @@ class Table(PresentRows):
         limits = {"max_records": max_records, "max_bytes": max_bytes}
         return suppressed(self, time_limit, until=until, **limits, when_full=when_full, store=store)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        hint = ": use to_stream() first" if hasattr(Stream, name) else ""
-        raise AttributeError(f"a table has no {name}{hint}")
+    def _hint(self, name: str) -> str:
+        return "Use to_stream() first." if hasattr(Stream, name) else ""
 
     def to_stream(self) -> Stream:
         """Return the changes as a stream of new rows; a deleted row is a null value."""
@@ -344,15 +344,10 @@ def _grouped(records: Records, keys: tuple[Named, ...]) -> "Grouped":
     )
 
 
-class Grouped:
+class Grouped(Groups):
     """Records in groups: `count` or `aggregate` makes them a table keyed by the group."""
 
-    def __init__(
-        self,
-        builder: Builder,
-        group: GroupBy,
-        kept: Kept = UNSAID,
-    ) -> None:
+    def __init__(self, builder: Builder, group: GroupBy, kept: Kept = UNSAID) -> None:
         self._builder = builder
         self._group = group
         self._kept = kept

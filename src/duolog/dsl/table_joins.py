@@ -25,8 +25,8 @@ def join_tables(
     select: Select | None,
 ) -> TableT:
     """Add the nodes of a join of two tables, and return the table that they make."""
+    table.builder.ensure_own(other)
     builder, left, right = table.builder, table.node, other.node
-    builder.ensure_own(right)
     keys = _foreign_key(left, right, on)
     names = JoinedNames(left, right, prefix)
     values = names.all_columns() if select is None else names.select(select)

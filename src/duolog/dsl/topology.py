@@ -10,7 +10,9 @@ from typing import Literal
 from duolog.core.windowed_key import WindowedKey
 from duolog.dsl.builder import Builder
 from duolog.dsl.columns import Expr
+from duolog.dsl.foreign_names import OF_TOPOLOGIES
 from duolog.dsl.global_tables import GlobalTable
+from duolog.dsl.handles import Handle
 from duolog.dsl.merges import merged
 from duolog.dsl.metadata import source_times
 from duolog.dsl.python_functions import Function
@@ -30,7 +32,7 @@ from duolog.plan.times import Invalid
 from duolog.plan.windows import Windows
 
 
-class Topology:
+class Topology(Handle):
     """A program over streams and tables, under the name that its state is kept by.
 
     Example:
@@ -49,6 +51,8 @@ class Topology:
               aggregate-3: by user: visits = count(*), kept in aggregate-3-store
                 sink-4: to topic visits-by-user, key KAFKA (user STRING) value JSON (visits BIGINT)
     """
+
+    _foreign = OF_TOPOLOGIES
 
     def __init__(self, name: str) -> None:
         self.name = name

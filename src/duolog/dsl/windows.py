@@ -5,6 +5,7 @@ Source: Kafka Streams `TimeWindows`, `SessionWindows`, `SlidingWindows`, `Unlimi
 
 import datetime as dt
 
+from duolog.dsl.short_tracebacks import short_tracebacks_of
 from duolog.plan.calendar_windows import CalendarWindows, Unit
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
@@ -135,3 +136,6 @@ def instant_ms(instant: dt.datetime | str) -> int:
             hint=f'Say where: "{at.isoformat()}+00:00", or a datetime with tzinfo.',
         )
     return (at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
+
+
+short_tracebacks_of(globals())

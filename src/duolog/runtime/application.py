@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from duolog.core.addresses import whole_servers
+from duolog.dsl.short_tracebacks import short_tracebacks
 from duolog.runtime.data_dirs import data_dir_of, local_part_of
 from duolog.runtime.metrics.here import tell_others
 from duolog.runtime.metrics.spans import trace
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 Mode = Literal["auto", "micro-batch", "real-time"]
 
 
+@short_tracebacks
 class Application:
     """Runs one topology against one Kafka cluster.
 

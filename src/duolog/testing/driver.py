@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from duolog.core.errors import QueryError
+from duolog.dsl.short_tracebacks import short_tracebacks
 from duolog.dsl.topology import Topology
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.nodes import AggregateNode, Node, Plan, Process, Sink, Source
@@ -73,6 +74,7 @@ class Evaluator(Protocol):
     def close(self) -> None: ...
 
 
+@short_tracebacks
 class TopologyDriver:
     """Runs a topology on records that a test pipes in.
 
@@ -280,6 +282,7 @@ class TopologyDriver:
         self._written[record.topic].append(written)
 
 
+@short_tracebacks
 class InputTopic:
     """A source topic of a driver. Made by `TopologyDriver.input_topic`."""
 

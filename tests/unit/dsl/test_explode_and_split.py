@@ -180,7 +180,7 @@ def test_what_cannot_be_is_told_with_the_users_line(make, message: str, hint: st
 def test_a_table_says_how_it_becomes_a_stream(name: str) -> None:
     table = Topology("t").table("t", key="k STRING", value="items ARRAY<INT>")
 
-    with pytest.raises(AttributeError, match=f"no {name}: use to_stream"):
+    with pytest.raises(AttributeError, match=rf'no "{name}"\nhint: Use to_stream\(\)'):
         getattr(table, name)
     assert not hasattr(table, "exlpode")
 

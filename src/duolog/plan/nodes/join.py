@@ -18,7 +18,7 @@ from duolog.plan.nodes.node import (
     typed_columns,
 )
 from duolog.plan.schema import Schema
-from duolog.plan.types import render_columns
+from duolog.plan.types import Column, render_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class StreamTableJoin(Node):
                 f'cannot join stream "{self.stream}" with table "{self.table}"',
                 detail=f"The stream's key is ({render_columns(self.stream.schema.key)}), the "
                 f"table's ({render_columns(self.table.schema.key)}).",
-                hint="Give the stream the table's key with select_key(...).",
+                hint=key_hint(self.stream.schema.key, self.table.schema.key),
             )
         if self.grace_ms is not None:
             ensure_history(self.table, self.grace_ms)
@@ -106,6 +106,24 @@ def table_names_in(expressions: Iterable[Expression]) -> Names:
     """Return the columns of the joined table that expressions read."""
     parts = (part for expression in expressions for part in walk(expression))
     return frozenset(part.name for part in parts if isinstance(part, TableColumnRef))
+
+
+def key_hint(left: tuple[Column, ...], right: tuple[Column, ...]) -> str:
+    """Return how the left side of a join gets a key of the right side's types.
+
+    Example:
+        >>> from duolog.plan.types import BIGINT, STRING
+        >>> key_hint((Column("id", STRING),), (Column("id", BIGINT),))
+        'Write select_key(id=col("id").cast("BIGINT")) before the join, or declare both keys alike.'
+    """
+    if not left or len(left) != len(right):
+        return "Give the stream the other side's key with select_key(...)."
+    keys = (
+        f'{has.name}=col("{has.name}")'
+        + ("" if has.type == wanted.type else f'.cast("{wanted.type}")')
+        for has, wanted in zip(left, right, strict=True)
+    )
+    return f"Write select_key({', '.join(keys)}) before the join, or declare both keys alike."
 
 
 def ensure_same_windows(left: Node, right: Node) -> None:

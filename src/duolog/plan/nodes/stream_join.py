@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Named
 from duolog.plan.join_window import JoinWindow
-from duolog.plan.nodes.join import ensure_same_windows
+from duolog.plan.nodes.join import ensure_same_windows, key_hint
 from duolog.plan.nodes.node import Node, ensure_stream
 from duolog.plan.nodes.two_sides import JoinKind, JoinOfSides, SideOfJoin
 from duolog.plan.types import Column, render_columns
@@ -51,7 +51,7 @@ class StreamJoinSide(SideOfJoin):
             raise InvalidPlan(
                 f'cannot join stream "{self.left}" with stream "{self.right}" by key',
                 detail=f"Their keys are ({render_columns(keys[0])}) and ({render_columns(keys[1])}).",
-                hint="Give both keys of the same types with select_key(...).",
+                hint=key_hint(*keys),
             )
         assert self.schema is not None
 

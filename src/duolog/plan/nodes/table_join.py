@@ -43,8 +43,9 @@ class JoinSide(SideOfJoin):
                 f'cannot join table "{self.left}" with table "{self.right}" by key',
                 detail=f"Their keys are ({render_columns(self.left.schema.key)}) and "
                 f"({render_columns(self.right.schema.key)}).",
-                hint="Declare them alike; or make one anew under a key of these types: "
-                "to_stream().select_key(...).to_table().",
+                hint="Declare both keys alike, or give one table another key: "
+                "to_stream().select_key(...).to_table(). "
+                "If a column of the left table has the other key, name it: join(table, on=...).",
             )
         assert self.schema is not None
 
