@@ -14,7 +14,13 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from duolog.core.errors import DuologError
-from duolog.engine.errors import FileSystemFailed, QueryFailed
+from duolog.engine.errors import (
+    BrokerUnreachable,
+    ExecutorsMissing,
+    FileSystemFailed,
+    JvmNotStarted,
+    QueryFailed,
+)
 from duolog.engine.jars import COMPILE_AGAIN
 
 _CAUSES_MAX: Final = 20
@@ -123,6 +129,8 @@ _JVM_AWAY: Final = frozenset(
         "Py4JNetworkError",
     }
 )
+# Errors of ours for what is away and may come back.
+_AWAY: Final = (BrokerUnreachable, ExecutorsMissing, FileSystemFailed, JvmNotStarted)
 # What Spark says where an executor has gone: its own words for it, those of a task that was just speaking with one, or
 # those of the next epoch of real time, which finds less room than the one before.
 _EXECUTOR_AWAY: Final = re.compile(
@@ -181,7 +189,7 @@ def to_query_failed(
     if isinstance(error, QueryFailed):
         return error
     if isinstance(error, DuologError):
-        away = any(isinstance(of, FileSystemFailed) for of in (error, error.__cause__))
+        away = any(isinstance(of, _AWAY) for of in (error, error.__cause__))
         detail, hint = error.detail, error.hint
         return QueryFailed(
             error.message, query_id=query_id, detail=detail, hint=hint, may_pass=away

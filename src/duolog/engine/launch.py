@@ -296,6 +296,10 @@ class Launcher:
     def jvm_has_ended(self) -> bool:
         return self.session.has_ended
 
+    @property
+    def how_jvm_ended(self) -> str:
+        return self.session.how_it_ended
+
     def counters(self) -> Counters:
         """Return what the kernel has counted since `reset_counters`, in this JVM and those of executors."""
         return Counters.of(self.counted())

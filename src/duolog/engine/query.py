@@ -25,7 +25,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from duolog.engine.batch_bounds import UNKNOWN_RECORD_BYTES, records_max_by_topic
+from duolog.core.errors import DuologError
 from duolog.engine.calling import Call
 from duolog.engine.errors import (
     BrokerUnreachable,
@@ -43,6 +43,7 @@ from duolog.engine.side_threads import SideThreads
 from duolog.engine.slots import release_slots
 from duolog.engine.topic_ids import TopicWatch
 from duolog.engine.topics import GLANCE_S, TIMEOUT_S, EndOffsets, TopicReader
+from duolog.engine.trigger_bounds import TriggerBounds
 from duolog.plan.key_functions import KeyFunction
 
 logger: Final = logging.getLogger(__name__)
@@ -51,7 +52,8 @@ State = Literal["starting", "catching-up", "running", "restarting", "stopped", "
 
 STOP_TIMEOUT_S: Final = 90.0
 JVM_IS_GONE: Final = (Py4JError, ConnectionError)
-_SPARK_FAILED: Final = (QueryFailed, PySparkException, *JVM_IS_GONE)
+# Failures that may pass by themselves; `to_query_failed` decides for each.
+_MAY_PASS: Final = (DuologError, PySparkException, *JVM_IS_GONE)
 _NO_ENDS: Final = (BrokerUnreachable, SourceTopicMissing)
 _POLL_S: Final = 0.05
 _STARTS_WITHIN_S: Final = 1.0
@@ -60,8 +62,6 @@ _STARTS_WITHIN_S: Final = 1.0
 _LOOK_S: Final = 2
 # One that has had nothing to do for long is looked at less often: fifty idle ones cost a third of what they did.
 _LOOK_AT_IDLE_S: Final = 8
-# Micro-batches may be so much larger than planned before new bounds are worth a new start.
-_OUTGROWN: Final = 2.0
 
 
 @dataclass(slots=True)
@@ -89,15 +89,11 @@ class RunningQuery:
     _failure: QueryFailed | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _trouble: str = ""
-    _bytes_max: int = 0
+    _bounds: TriggerBounds = field(default_factory=TriggerBounds)
     _earlier: Counters = field(default_factory=Counters)
     """What was counted by JVMs that have gone."""
     _counted: Counters = field(default_factory=Counters)
     """What the JVM had counted when it was asked last."""
-    _seen: Counters = field(default_factory=Counters)
-    _epoch_seen: int = -1
-    _guessed: dict[str, int] = field(default_factory=dict)
-    """The bounds of topics whose records' size was not known."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _spark_query: StreamingQuery | None = None
@@ -132,7 +128,7 @@ class RunningQuery:
             QueryFailed: Spark or the kernel refuses the query.
         """
         self.launcher.reset_counters()
-        self._bytes_max = self.launcher.config.bytes_per_trigger_max
+        self._bounds.bytes_max = self.launcher.config.bytes_per_trigger_max
         try:
             self._launch(self._first_trigger())
         except BaseException:
@@ -284,6 +280,8 @@ class RunningQuery:
         of = self.launcher
         told = as_told_of_jvm(error) if of.jvm_has_ended else error
         failed = to_query_failed(told, of.application_id, of.log_path, of.places)
+        if of.jvm_has_ended and not isinstance(error, DuologError):
+            failed.detail = f"{failed.detail} {of.how_jvm_ended}".lstrip()
         # Behind a pause Spark may stumble over what its successor has written, in words of its own.
         return taken_over(failed, of.taken_over_by) if of.taken_over_by else failed
 
@@ -296,8 +294,15 @@ class RunningQuery:
         restarts = Restarts(self.launcher.config.task_timeout_ms / 1000)
         restarts.started()
         following: Trigger | None = None
+        failed: QueryFailed | None = None
+        pause_s = 0.0
         while not self._stopping.is_set():
             try:
+                if failed is not None:
+                    following = self._restart(failed, pause_s)
+                    failed = None
+                    if following is None:
+                        return
                 if following is not None:
                     self._launch(following)
                     restarts.started()
@@ -305,13 +310,18 @@ class RunningQuery:
                 if following is None:
                     return
             except Exception as error:
-                # The JVM may go at any time, also while nothing waits for Spark.
-                if not isinstance(error, _SPARK_FAILED) and not self.launcher.jvm_has_ended:
+                # The JVM may go at any time, also while nothing waits for Spark, or while another one starts.
+                if not isinstance(error, _MAY_PASS) and not self.launcher.jvm_has_ended:
                     raise
                 if self._stopping.is_set():
                     return
-                failed = self._to_failed(error)
-                following = self._restart(failed, restarts.pause_s(failed))
+                last, failed = failed, self._to_failed(error)
+                # A restart that failed still has to do what the first failure asked for.
+                failed.out_of_memory |= last is not None and last.out_of_memory
+                found = restarts.pause_s(failed)
+                if found is None and not failed.misplaced:
+                    raise failed from error
+                pause_s = found or 0.0
 
     def _await_spark(self) -> Trigger | None:
         """Wait for the end of the Spark query; tell what is to follow it."""
@@ -320,7 +330,7 @@ class RunningQuery:
         while not self._spark_query.awaitTermination(look_s) and not self._beside.failure:
             self._look_at_topics(self._spark_query)
             self._note_commits()
-            epoch_before = self._epoch_seen
+            epoch_before = self._bounds.epoch_seen
             if self._needs_new_bounds():
                 logger.info("micro-batches are not as large as planned: begin with new bounds")
                 self._spark_query.stop()
@@ -330,7 +340,7 @@ class RunningQuery:
             if lacks_slots and self.has_room():
                 self._spark_query.stop()
                 return self._first_trigger()
-            look_s = self._next_look_s(look_s, is_idle=self._epoch_seen == epoch_before)
+            look_s = self._next_look_s(look_s, is_idle=self._bounds.epoch_seen == epoch_before)
         if self._beside.failure is not None:
             raise self._beside.failure
         if self._state != "catching-up" or self._stopping.is_set():
@@ -357,11 +367,10 @@ class RunningQuery:
                 spark_query.stop()
                 raise
 
-    def _restart(self, error: QueryFailed, pause_s: float | None) -> Trigger | None:
-        """Wait, and make ready for another start; tell what is to be started.
+    def _restart(self, error: QueryFailed, pause_s: float) -> Trigger | None:
+        """Wait, and prepare another start; return its trigger, or None if the query is being stopped.
 
-        Raises:
-            QueryFailed: the query is not to be started again, or no broker is there yet.
+        Raises whatever a start raises: a JVM that is killed while it starts, say.
         """
         if error.misplaced:
             logger.info("%s: from here on records are shuffled to their tasks", error.message)
@@ -369,8 +378,6 @@ class RunningQuery:
             # Spark tells of a failure before it lets go of the query's name.
             self._stop_spark()
             return self._first_trigger()
-        if pause_s is None:
-            raise error
         logger.warning("%s; another start in %.0f s", error.message, pause_s)
         self._trouble, self._state = error.message, "restarting"
         self.launcher.close_transactions()
@@ -382,7 +389,7 @@ class RunningQuery:
             self.launcher = self.renewed()
             self._earlier, self._counted = self._counted.added_to(self._earlier), Counters()
         if error.out_of_memory:
-            self._bytes_max = max(1, self._bytes_max // 2)
+            self._bounds.halve()
             # Not before the checkpoint is claimed: another process may have taken it over.
             self.launcher.checkpoint.forget_planned()
         return self._first_trigger()
@@ -408,7 +415,7 @@ class RunningQuery:
         # Before the checkpoint is read: an epoch may be committed that it does not tell of yet.
         self.launcher.open_transactions(trigger, batch_bytes)
         self._committed = self.launcher.checkpoint.committed_positions()
-        bounds = {} if trigger == "real-time" else self._bounds()
+        bounds = {} if trigger == "real-time" else self._plan_bounds()
         with self._lock:
             if self._stopping.is_set():
                 return
@@ -417,7 +424,7 @@ class RunningQuery:
             self._state = "catching-up" if trigger == "available-now" else "running"
             self._trouble = ""
 
-    def _bounds(self) -> dict[str, int]:
+    def _plan_bounds(self) -> dict[str, int]:
         """Return how many records of each topic a micro-batch is to read at most.
 
         Raises:
@@ -434,40 +441,21 @@ class RunningQuery:
                 hint=error.hint,
                 may_pass=True,
             ) from error
-        self._seen, self._epoch_seen = self._count(), -1
+        seen = self._count()
         backlogs = self.topics.backlogs(self._committed, ends)
         for topic in self.launcher.global_topics:  # Each task holds a copy in memory.
             tasks = self.launcher.spec["tasks"]
             known = backlogs[topic]
             backlogs[topic] = replace(known, mean_bytes=known.mean_bytes * tasks)
-        mean_bytes = self._seen.added_to(self._earlier).mean_bytes
-        found = records_max_by_topic(
-            backlogs,
-            records_max=self.launcher.config.offsets_per_trigger_max,
-            bytes_max=self._bytes_max,
-            unknown_bytes=mean_bytes or UNKNOWN_RECORD_BYTES,
-        )
-        unknown = [topic for topic in found if not (backlogs[topic].mean_bytes or mean_bytes)]
-        self._guessed = {topic: found[topic] for topic in unknown}
-        return found
+        records_max = self.launcher.config.offsets_per_trigger_max
+        mean_bytes = seen.added_to(self._earlier).mean_bytes
+        return self._bounds.plan(backlogs, seen, mean_bytes, records_max)
 
     def _needs_new_bounds(self) -> bool:
-        """Tell whether the last micro-batch was far larger than it may be, or a guess keeps it small.
-
-        Its records are as large as those read since the last look, by the kernel that has counted
-        the bytes; how many it had, Spark tells.
-        """
-        before, seen = self._seen, self._count()
         report = self._report() if self._trigger != "real-time" else None
-        if report is None or report.epoch_id == self._epoch_seen:
-            return False
-        self._seen, self._epoch_seen = seen, report.epoch_id
-        if any(report.records_by_topic.get(topic) for topic in self._guessed):
-            # How many it has read tells nothing: Spark shares a bound out and rounds each share down.
-            left = lag_of(*self.reach(GLANCE_S))
-            if any(left.get(topic, 0) >= guess for topic, guess in self._guessed.items()):
-                return True
-        return report.records_in * seen.since(before).mean_bytes > _OUTGROWN * self._bytes_max
+        return self._bounds.are_outgrown(
+            report, self._count(), lambda: lag_of(*self.reach(GLANCE_S))
+        )
 
     def _report(self) -> Report | None:
         last = self._spark_query.lastProgress if self._spark_query is not None else None

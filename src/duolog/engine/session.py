@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -48,6 +49,11 @@ _LAST_MOMENT_S: Final = 2
 
 _LAST_WORDS_BYTES: Final = 2000
 
+_KILLED_HINT: Final = (
+    "The system kills processes when it runs out of memory: give the machine more, "
+    'or lower the setting "driver.memory.bytes".'
+)
+
 # What a JVM is started with, by the names that a user gives them.
 _FIXED: Final = {
     "master": "master",
@@ -79,6 +85,11 @@ class _Running:
     @property
     def has_ended(self) -> bool:
         return self.java_process is not None and self.java_process.poll() is not None
+
+    @property
+    def how_it_ended(self) -> str:
+        """A sentence about the end of the JVM; empty while it runs."""
+        return _how_ended(self.java_process.poll()) if self.has_ended else ""
 
     def stop(self) -> None:
         left = executors_left_in(self.config.master, self.spark)
@@ -152,6 +163,11 @@ class Session:
     def has_ended(self) -> bool:
         """Whether the JVM is gone, by itself or because something killed it."""
         return self._running.has_ended
+
+    @property
+    def how_it_ended(self) -> str:
+        """A sentence about the end of the JVM; empty while it runs."""
+        return self._running.how_it_ended
 
     def end_now(self) -> None:
         """Kill the JVM, unless others have a share in it; whoever waits for it, as `close` does, goes on at once.
@@ -281,21 +297,53 @@ def _start(config: EngineConfig, extra: Mapping[str, str], given_up: threading.E
         undo.callback(_forget_gateway, gateway)
         undo.callback(_let_it_write, gateway, end)
         _ensure_wanted(given_up)
-        _let_it_end_with_us(gateway)
-        guard.dismiss()
-        try:
+        with _lives(gateway.proc):
+            _let_it_end_with_us(gateway)
+            guard.dismiss()
             context = SparkContext(conf=conf, gateway=gateway)
-        except (Py4JError, ConnectionError) as error:
-            if not _has_ended(gateway.proc):
-                raise
-            # As by a signal to all processes of a group.
-            raise JvmNotStarted("the JVM ended while Spark started in it") from error
-        _ensure_wanted(given_up)
-        spark = SparkSession(context)
-        _register_kernel(spark)
-        await_executors(spark, config, given_up.is_set)
+            _ensure_wanted(given_up)
+            spark = SparkSession(context)
+            _register_kernel(spark)
+            await_executors(spark, config, given_up.is_set)
         kept = undo.pop_all()
     return _Running(spark, gateway.jvm, kept, gateway.proc, config, end)
+
+
+@contextlib.contextmanager
+def _lives(process: Any) -> Iterator[None]:
+    """Raise JvmNotStarted for whatever fails within because the JVM has ended: PySpark then stumbles over anything."""
+    try:
+        yield
+    except JvmNotStarted:
+        raise
+    except Exception as error:
+        # As by a signal to all processes of a group.
+        if not _has_ended(process):
+            raise
+        raise JvmNotStarted(
+            "the JVM ended while Spark started in it",
+            detail=_how_ended(process.poll()),
+            hint=_of_killed(process.poll()),
+        ) from error
+
+
+def _how_ended(status: int) -> str:
+    """Return a sentence about the exit status of a JVM.
+
+    Example:
+        >>> _how_ended(-9), _how_ended(3)
+        ('The JVM was killed by SIGKILL.', 'The JVM ended with exit status 3.')
+    """
+    if status >= 0:
+        return f"The JVM ended with exit status {status}."
+    try:
+        return f"The JVM was killed by {signal.Signals(-status).name}."
+    except ValueError:
+        return f"The JVM was killed by signal {-status}."
+
+
+def _of_killed(status: int | None) -> str:
+    return _KILLED_HINT if status == -signal.SIGKILL else ""
 
 
 def _has_ended(process: Any) -> bool:
@@ -326,33 +374,39 @@ def _launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Ja
     try:
         gateway: JavaGateway = launch_gateway(conf, popen)  # type: ignore[no-untyped-call]
     except PySparkException as error:
-        _kill_launched(error)  # It has ended, and its pipe is open.
-        raise _not_started(Path(log.name) if log else None, said_before) from error
+        status = _kill_launched(error)  # It has ended, and its pipe is open.
+        raise _not_started(Path(log.name) if log else None, said_before, status) from error
     except BaseException as error:
         _kill_launched(error)
         raise
     return gateway
 
 
-def _kill_launched(error: BaseException) -> None:
-    """Kill the JVM whose launch was cut short, by Ctrl-C say.
+def _kill_launched(error: BaseException) -> int | None:
+    """Kill the JVM whose launch was cut short, by Ctrl-C say; return the exit status of one that had ended before.
 
     PySpark keeps the process to itself until it is ready, and removes the directory that the JVM is
     to answer in: it would fail of that, and stay for good.
     """
+    status = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         for value in frame.f_locals.values():
             if isinstance(value, subprocess.Popen) and value.pid is not None:
+                found = value.poll()
+                status = found if status is None else status
                 with value:  # Closes its pipe, and waits.
                     value.kill()
+    return status
 
 
-def _not_started(log: Path | None, said_before: int) -> JvmNotStarted:
+def _not_started(log: Path | None, said_before: int, status: int | None) -> JvmNotStarted:
     said = log.read_bytes()[said_before:][-_LAST_WORDS_BYTES:] if log else b""
+    how = "" if status is None else _how_ended(status)
+    log_hint = f"The engine's log is {log}." if log else ""
     return JvmNotStarted(
         "the JVM did not start",
-        detail=said.decode(errors="replace").strip(),
-        hint=f"The engine's log is {log}." if log else "",
+        detail=f"{how} {said.decode(errors='replace').strip()}".strip(),
+        hint=f"{_of_killed(status)} {log_hint}".strip(),
     )
 
 

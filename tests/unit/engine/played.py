@@ -53,6 +53,7 @@ class PlayedLauncher:
     forgotten: int = 0
     bytes_in: int = 0
     jvm_has_ended: bool = False
+    how_jvm_ended: str = "The JVM was killed by SIGKILL."
     log_path: Path | None = None
     written_topics: tuple[str, ...] = ("delays",)
     batch_bytes: list[int | None] = field(default_factory=list)
@@ -70,6 +71,7 @@ class PlayedLauncher:
     """Until it is set, starts hang."""
     hangs: threading.Event = field(default_factory=threading.Event)
     refuses: Exception | None = None
+    refuses_once: list[Exception] = field(default_factory=list)
 
     @property
     def checkpoint(self) -> "PlayedLauncher":
@@ -101,6 +103,8 @@ class PlayedLauncher:
             raise AssertionError("nobody has cancelled the start")
         if self.refuses is not None:
             raise self.refuses
+        if self.refuses_once:
+            raise self.refuses_once.pop()
         self.started.append(trigger)
         self.batch_bytes.append(batch_bytes)
         self.bounds.append(dict(records_max))

@@ -13,6 +13,8 @@ from duolog.engine.batch_bounds import UNKNOWN_RECORD_BYTES
 from duolog.engine.errors import (
     BrokerUnreachable,
     CheckpointInUse,
+    ExecutorsMissing,
+    JvmNotStarted,
     QueryFailed,
     SourceTopicMissing,
 )
@@ -262,6 +264,63 @@ def test_a_jvm_that_goes_between_two_queries_of_spark_is_replaced_too(
     query.stop()
 
     assert query.state == "stopped"
+
+
+@pytest.mark.parametrize(
+    "stumbled_over",
+    [
+        JvmNotStarted("the JVM ended while Spark started in it"),
+        ExecutorsMissing("the cluster gives no executor"),
+        BrokerUnreachable("no broker answers"),
+        ConnectionRefusedError("no JVM"),
+        AttributeError("'NoneType' has no attribute 'java'"),
+    ],
+)
+def test_a_jvm_that_is_killed_while_it_is_started_again_is_started_once_more(
+    stumbled_over: Exception,
+) -> None:
+    """The query failed for good, 12 s into the 300 s of task.timeout.ms."""
+    launcher, second = PlayedLauncher(), PlayedLauncher()
+    made: list[Any] = [stumbled_over, stumbled_over, second]
+    query = start(launcher, "micro-batch", PlayedTopics(end=10**6, mean_bytes=3500.0))
+    query.renewed = MagicMock(side_effect=made)
+    launcher.jvm_has_ended = True
+    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
+    launcher.queries[-1].stop()
+
+    assert second.live.wait(WAIT_S)
+    query.stop()
+
+    assert query.state == "stopped"
+    [before], [after] = launcher.bounds, second.bounds
+    assert after["flights"] == before["flights"] // 2, "it was out of memory, perhaps"
+
+
+def test_a_broker_that_is_away_when_a_query_is_started_again_is_waited_for() -> None:
+    launcher = PlayedLauncher()
+    query = start(launcher, "micro-batch")
+    launcher.refuses_once = [BrokerUnreachable('topic "t" cannot be read or written')]
+    launcher.queries[-1].failure = QueryFailed("away", query_id="flights", may_pass=True)
+    launcher.live.clear()
+    launcher.queries[-1].stop()
+
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    assert query.state == "stopped"
+
+
+def test_a_query_whose_jvm_was_killed_says_by_which_signal() -> None:
+    launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
+    query = start(launcher, "micro-batch")
+    launcher.jvm_has_ended = True
+    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
+    launcher.queries[-1].stop()
+
+    with pytest.raises(QueryFailed) as caught:
+        query.wait(WAIT_S)
+
+    assert "The JVM was killed by SIGKILL." in (caught.value.detail or "")
 
 
 def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> None:

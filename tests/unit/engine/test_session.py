@@ -97,6 +97,25 @@ def test_a_start_that_is_given_up_ends_at_once_and_leaves_no_jvm(
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
+@pytest.mark.parametrize("signalled", ["KILL", "TERM"])
+def test_a_jvm_that_is_killed_before_it_answers_says_by_which_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signalled: str
+) -> None:
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text(f"#!/bin/sh\nkill -{signalled} $$\n")
+    submit.chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setattr(session, "connector_jars", lambda _connector: ())
+    monkeypatch.setattr(session, "_running", None)
+
+    with pytest.raises(JvmNotStarted) as caught:
+        open_session(EngineConfig("127.0.0.1:1", tmp_path))
+
+    assert f"The JVM was killed by SIG{signalled}." in (caught.value.detail or "")
+    assert ("driver.memory.bytes" in (caught.value.hint or "")) == (signalled == "KILL")
+
+
 @pytest.fixture
 def busy() -> Iterator[subprocess.Popen[bytes]]:
     """A process that goes on for a second after its standard input has ended."""
