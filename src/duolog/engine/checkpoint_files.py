@@ -2,9 +2,11 @@
 
 Spark reads the last entries of its logs and raises a bare Java error over one that is empty or cut. Over one that is
 missing, as in a directory that was half copied, it says nothing: it begins anew, or on older state.
-Looked at before it starts, and nothing is mended: only a person knows whether a copy is at hand.
+Looked at before it starts, and nothing is mended: only a person knows whether a copy is at hand. Nor does Spark compare the
+checksums next to these files (`checksums`): a flipped bit is found here.
 
     metadata            who the query is                   damaged: its state cannot be found
+    sources/S/0         where the first start began        damaged: records before that cannot be told from lost ones
     offsets/N           what micro-batch N reads           of one that is not committed: it is planned anew
     commits/N           micro-batch N is done              damaged: it is computed again
     state/O/P/V_ID.*    what operator O of task P keeps    missing: V is the last commit's, and so are the ids
@@ -16,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from duolog.engine.checksums import matches_checksum
 from duolog.engine.errors import (
     CheckpointDamaged,
     CheckpointMismatch,
@@ -26,6 +29,7 @@ from duolog.engine.state_schemas import ensure_schemas
 
 Json = dict[str, Any]
 
+DIFFERS: Final = "Its content differs from its checksum."
 REMOVE_ALL: Final = (
     "Bring a copy of the checkpoint back, or remove the checkpoint to compute everything again from "
     "the topics."
@@ -119,21 +123,24 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
     committed = numbers_in(spark_dir / "commits")
     if (metadata := spark_dir / "metadata").exists():
         read_json(metadata, application_id)
+        _ensure_sum(metadata, application_id, "It says whose state it is.")
     elif committed:
         raise _missing(metadata, application_id, "It says whose state it is.")
     _ensure_logs_fit(spark_dir, application_id, committed, numbers_in(spark_dir / "offsets"))
     for number in committed[-1:]:
         path = spark_dir / "commits" / str(number)
-        if not _is_entry(path):
+        if not is_whole_entry(path):
             lost = f"It says that micro-batch {number} is done."
             hint = (
                 f"Remove it and .{number}.crc beside it: the micro-batch is computed again, and its "
                 "results are written again."
             )
             raise damaged(path, application_id, lost, hint)
+    for path in sorted(spark_dir.glob("sources/*/[0-9]*")):
+        _ensure_sum(path, application_id, "It says where the first start began.")
     for number in numbers_in(spark_dir / "offsets")[-2:]:
         path = spark_dir / "offsets" / str(number)
-        if _is_entry(path):
+        if is_whole_entry(path):
             continue
         lost = f"It says what micro-batch {number} reads."
         if number in committed:
@@ -143,6 +150,11 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
     if committed:
         _ensure_state(spark_dir, committed[-1], application_id)
         ensure_schemas(spark_dir, application_id)
+
+
+def _ensure_sum(path: Path, application_id: str, lost: str) -> None:
+    if not matches_checksum(path):
+        raise damaged(path, application_id, f"{lost} {DIFFERS}", REMOVE_ALL)
 
 
 def _missing(
@@ -218,8 +230,8 @@ def numbers_in(log: Path) -> list[int]:
     return sorted(int(path.name) for path in log.glob("[0-9]*") if path.name.isdigit())
 
 
-def _is_entry(path: Path) -> bool:
-    """Tell whether a file is a whole entry: a line with a version, then lines of JSON or `-`."""
+def is_whole_entry(path: Path) -> bool:
+    """Tell whether a file is a whole entry, as it was written: a line with a version, then lines of JSON or `-`."""
     try:
         version, *lines = path.read_text().splitlines()
         for line in lines:
@@ -227,4 +239,4 @@ def _is_entry(path: Path) -> bool:
                 json.loads(line)
     except ValueError:
         return False
-    return version.startswith("v") and bool(lines)
+    return version.startswith("v") and bool(lines) and matches_checksum(path)

@@ -8,6 +8,8 @@ The transaction is what decides (`Transactions` in the kernel). It is committed 
 
     marker                            what has happened                   what is done
     of an epoch in commits            all is done, or nothing was written nothing
+    of an epoch before a prepared.N   the marker topic was truncated      refused
+      that is in commits
     of the epoch behind commits       a crash behind the transaction      prepared.N becomes commits/N, once all of the
                                                                           executors' transactions are committed (`parts`)
     of a later epoch                  a copy of the checkpoint, older     refused
@@ -23,8 +25,9 @@ from typing import Any, Final, Self
 
 from duolog.engine.checkpoint import PREPARED, Checkpoint
 from duolog.engine.checkpoint_files import last_commit, read_json, writing
-from duolog.engine.durable import make_durable_dir, write_durably
-from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.checksums import write_with_checksum
+from duolog.engine.durable import make_durable_dir
+from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch, LogTruncated
 from duolog.engine.parts import Part
 from duolog.engine.prepared_entry import read_prepared
 
@@ -39,6 +42,8 @@ class Marker:
     epoch: int = NO_EPOCH
     parts: tuple[Part, ...] = ()
     """On a cluster, the transactions of executors that are committed with it."""
+    prepared: str = ""
+    """The SHA-256 of the entry that the epoch prepared; empty if it is not known."""
 
     @classmethod
     def parse(cls, markers: Mapping[str, Mapping[str, Any]]) -> Self:
@@ -47,7 +52,8 @@ class Marker:
         if found is None:
             return cls()
         parts = tuple(Part.parse(part) for part in found.get("parts", ()))
-        return cls(str(found["query"]), int(found["epoch"]), parts)
+        digest = str(found.get("prepared", ""))
+        return cls(str(found["query"]), int(found["epoch"]), parts, digest)
 
 
 def marker_topic(name: str) -> str:
@@ -66,13 +72,14 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
     Raises:
         CheckpointMismatch: results were committed that it does not know of; they would be written again.
         CheckpointDamaged: what Spark is to know of the last epoch cannot be read.
+        LogTruncated: the marker topic has lost its last records.
     """
     if marker.epoch == NO_EPOCH:
-        return
+        return _ensure_marker_is_whole(checkpoint, marker, topic)
     application_id = checkpoint.directory.name
     if marker.query != query_id(checkpoint):
         if checkpoint.takes_over() == (marker.query, marker.epoch):
-            return
+            return None
         before = checkpoint.spark_dir_before_upgrade
         if before is None or marker.query != _query_id(before, application_id):
             raise _not_its_own(checkpoint, topic, "They were written with another checkpoint.")
@@ -82,10 +89,10 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
                 topic,
                 "A crash came behind its last transaction; start it once as it was before the upgrade.",
             )
-        return
+        return None
     last = last_committed(checkpoint)
     if marker.epoch <= last:
-        return
+        return _ensure_marker_is_whole(checkpoint, marker, topic)
     if marker.epoch > last + 1 or not checkpoint.prepared(marker.epoch).is_file():
         known = f"epoch {last}" if last >= 0 else "the start"
         raise _not_its_own(
@@ -98,7 +105,44 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
         raise _not_its_own(
             checkpoint, topic, f"Epoch {marker.epoch} was committed, and {offsets} is not there."
         )
-    read_prepared(checkpoint.prepared(marker.epoch), marker.epoch, application_id)
+    _read_prepared(checkpoint, marker)
+    return None
+
+
+def _read_prepared(checkpoint: Checkpoint, marker: Marker) -> str:
+    path, application_id = checkpoint.prepared(marker.epoch), checkpoint.directory.name
+    return read_prepared(path, marker.epoch, application_id, digest=marker.prepared)
+
+
+def _ensure_marker_is_whole(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
+    """Raise LogTruncated if the marker topic lacks an epoch that it has had: its entry is there, which comes after it."""
+    done = (of for of in _prepared_epochs(checkpoint) if _has_become_entry(checkpoint, of))
+    marked = max(done, default=NO_EPOCH)
+    if marked <= marker.epoch:
+        return
+    application_id = checkpoint.directory.name
+    known = "no epoch" if marker.epoch == NO_EPOCH else f"epoch {marker.epoch}"
+    raise LogTruncated(
+        f'topic "{topic}" of application "{application_id}" has lost records',
+        query_id=application_id,
+        detail=f"It tells of {known}; epoch {marked} was committed to it. Results that were committed in the same "
+        "transactions may be lost too.",
+        hint=f"Restore the broker's data. To compute everything again, run `duolog state reset {application_id}`.",
+    )
+
+
+def _has_become_entry(checkpoint: Checkpoint, epoch: int) -> bool:
+    """Tell whether the prepared entry of an epoch stands in Spark's log: it came there after its transaction."""
+    entry = checkpoint.spark_dir / "commits" / str(epoch)
+    with contextlib.suppress(FileNotFoundError, CheckpointDamaged, CheckpointMismatch):
+        prepared = read_prepared(checkpoint.prepared(epoch), epoch, checkpoint.directory.name)
+        return entry.read_text() == prepared
+    return False
+
+
+def _prepared_epochs(checkpoint: Checkpoint) -> list[int]:
+    names = (path.name for path in checkpoint.directory.glob(f"{PREPARED}[0-9]*"))
+    return [int(name.removeprefix(PREPARED)) for name in names if name[len(PREPARED) :].isdigit()]
 
 
 def is_behind(checkpoint: Checkpoint, marker: Marker) -> bool:
@@ -122,17 +166,15 @@ def finish(checkpoint: Checkpoint, marker: Marker) -> bool:
     behind = marker.epoch != NO_EPOCH and is_behind(checkpoint, marker)
     if behind:
         commits = checkpoint.spark_dir / "commits"
-        entry = read_prepared(
-            checkpoint.prepared(marker.epoch), marker.epoch, checkpoint.directory.name
-        )
+        entry = _read_prepared(checkpoint, marker)
         with writing(checkpoint.directory, checkpoint.directory.name):
             make_durable_dir(commits)
-            # The checksum of another entry would make this one unreadable.
-            (commits / f".{marker.epoch}.crc").unlink(missing_ok=True)
-            write_durably(commits / str(marker.epoch), entry)
-    for path in checkpoint.directory.glob(f"{PREPARED}[0-9]*"):
-        with contextlib.suppress(OSError):
-            path.unlink()
+            write_with_checksum(commits / str(marker.epoch), entry)
+    for number in _prepared_epochs(checkpoint):
+        # The last one that counts stays: it shows later how far the marker had come.
+        if not (is_own and number == marker.epoch):
+            with contextlib.suppress(OSError):
+                checkpoint.prepared(number).unlink()
     return behind
 
 

@@ -20,6 +20,7 @@ DuologError
    ├─ NotRepartitionable     its state cannot be given to another number of tasks
    ├─ SlotsMissing           real-time mode does not fit the free slots
    └─ QueryFailed            Spark ended the query; keeps Spark's error class
+      ├─ LogTruncated       a topic is shorter than a position in it that is kept elsewhere
       └─ TopicRecreated     a topic of its own was deleted under it
          ├─ ChangelogLost         the changelog of a store
          ├─ ResultTopicRecreated  one that it writes
@@ -124,6 +125,10 @@ class QueryFailed(QueryError):
         self.may_pass = may_pass
         self.out_of_memory = out_of_memory
         self.misplaced = misplaced
+
+
+class LogTruncated(QueryFailed):
+    """A topic has lost records at its end: a position in it that is kept elsewhere is not there any more."""
 
 
 class TopicRecreated(QueryFailed):

@@ -13,6 +13,7 @@ from typing import Any, Final
 from duolog.engine.checkpoint import OF_SPARKS, SPARK_DIR, Checkpoint
 from duolog.engine.checkpoint_files import ensure_readable, last_commit, read_json, writing
 from duolog.engine.checkpoint_positions import as_kept, positions_in
+from duolog.engine.checksums import write_with_checksum
 from duolog.engine.commit_topic import Committed
 from duolog.engine.durable import make_durable_dir, remove_tree, sync_dir, write_durably
 from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch
@@ -201,7 +202,7 @@ class LoggedCheckpoint:
                     if path.name not in (str(commit), f".{commit}.crc"):
                         path.unlink()
                 remove_tree(self.spark_dir / "sources")
-                write_durably(self.spark_dir / "offsets" / str(commit), offsets)
+                write_with_checksum(self.spark_dir / "offsets" / str(commit), offsets)
             (self.directory / _RESTORING).unlink()
             sync_dir(self.directory)
 

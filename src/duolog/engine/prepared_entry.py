@@ -4,7 +4,8 @@
     v2
     {…}
 
-The kernel writes it (`PreparedEntry`). Files of before had no first line, and are the entry as it is.
+The kernel writes it (`PreparedEntry`), and names its SHA-256 in the marker: one of another attempt, put back by hand, is
+not taken for the one that was committed. Files of before had no first line, and are the entry as it is.
 """
 
 import hashlib
@@ -25,8 +26,8 @@ _HINT: Final = (
 )
 
 
-def read_prepared(path: Path, epoch: int, application_id: str) -> str:
-    """Return the entry.
+def read_prepared(path: Path, epoch: int, application_id: str, *, digest: str = "") -> str:
+    """Return the entry; `digest` is the SHA-256 that the marker names, empty if it names none.
 
     Raises:
         CheckpointDamaged: it is not what was written.
@@ -35,7 +36,7 @@ def read_prepared(path: Path, epoch: int, application_id: str) -> str:
     content = path.read_bytes()
     first, _, entry = content.partition(b"\n")
     head = _HEAD.fullmatch(first)
-    if head is None and _ENTRY.match(content):
+    if head is None and _ENTRY.match(content) and not digest:
         return content.decode()
     if head is not None and int(head[1]) > FORMAT:
         raise CheckpointMismatch(
@@ -46,4 +47,7 @@ def read_prepared(path: Path, epoch: int, application_id: str) -> str:
         )
     if head is None or hashlib.sha256(entry).hexdigest().encode() != head[2]:
         raise damaged(path, application_id, _LOST.format(epoch), _HINT)
+    if digest and head[2].decode() != digest:
+        lost = f"{_LOST.format(epoch)} It is that of another attempt: the marker names the SHA-256 {digest}."
+        raise damaged(path, application_id, lost, _HINT)
     return entry.decode()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from duolog.engine.durable import write_durably
+from duolog.engine.checksums import matches_checksum, write_with_checksum
 from duolog.engine.errors import CheckpointDamaged
 
 _PATHS: Final = "stateSchemaFilePaths"
@@ -34,7 +34,7 @@ def lead_here(directory: Path) -> None:
     """
     for path in _entries(directory, "*/state"):
         content = _read(path)
-        if content is None:
+        if content is None or not matches_checksum(path):
             continue
         changed = False
         for stores in content[1]:
@@ -43,9 +43,7 @@ def lead_here(directory: Path) -> None:
                 changed |= own != store.get(_PATHS, [])
                 store |= {_PATHS: own}
         if changed:
-            # A checksum beside it is that of the old text; without one the text counts.
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-            write_durably(path, content[0] + "\n" + _text(content[2]))
+            write_with_checksum(path, content[0] + "\n" + _text(content[2]))
 
 
 def ensure_schemas(spark_dir: Path, application_id: str) -> None:
@@ -56,7 +54,7 @@ def ensure_schemas(spark_dir: Path, application_id: str) -> None:
     """
     for path in _entries(spark_dir, "state"):
         content = _read(path)
-        if content is None:
+        if content is None or not matches_checksum(path):
             raise _failed(path, application_id, "is damaged")
         for stores in content[1]:
             for one in (one for store in stores for one in store.get(_PATHS, ())):
@@ -67,7 +65,7 @@ def ensure_schemas(spark_dir: Path, application_id: str) -> None:
                     raise _failed(path, application_id, "is damaged")
                 if not place.exists():
                     raise _failed(place, application_id, "is missing")
-                if place.stat().st_size == 0:
+                if place.stat().st_size == 0 or not matches_checksum(place):
                     raise _failed(place, application_id, "is damaged")
 
 

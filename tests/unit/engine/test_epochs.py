@@ -1,13 +1,15 @@
 """Marker against checkpoint: what counts after an end at any place, on files alone."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 from duolog.engine.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checksums import matches_checksum
 from duolog.engine.epochs import NO_EPOCH, Marker, ensure_goes_on, finish, last_committed
-from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch, LogTruncated
 
 QUERY = "6f1c"
 OTHER = "9a02"
@@ -48,8 +50,8 @@ def test_an_epoch_whose_transaction_was_committed_is_put_down_as_done(tmp_path: 
 
     assert finish(checkpoint, Marker(QUERY, 5))
     assert (checkpoint.spark_dir / "commits" / "5").read_text() == "v2\nprepared 5"
-    assert not (checkpoint.spark_dir / "commits" / ".5.crc").exists()
-    assert not list(checkpoint.directory.glob("prepared.*"))
+    assert matches_checksum(checkpoint.spark_dir / "commits" / "5")
+    assert [path.name for path in checkpoint.directory.glob("prepared.*")] == ["prepared.5"]
 
 
 def test_the_first_epoch_of_all_is_put_down_too(tmp_path: Path) -> None:
@@ -90,6 +92,45 @@ def test_a_checkpoint_that_does_not_know_of_results_is_refused(
 
     assert why in refused.value.detail
     assert '"orders-epochs"' in refused.value.hint
+
+
+@pytest.mark.parametrize("left", [Marker(), Marker(QUERY, 3)])
+def test_a_marker_topic_that_has_lost_its_last_records_is_refused(
+    tmp_path: Path, left: Marker
+) -> None:
+    """It was taken for epochs that had written nothing, whose results were lost with it."""
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=5, prepared=(5,))
+    assert finish(checkpoint, Marker(QUERY, 5))
+
+    with pytest.raises(LogTruncated, match='topic "orders-epochs"') as refused:
+        ensure_goes_on(checkpoint, left, "orders-epochs")
+
+    assert "epoch 5 was committed to it" in refused.value.detail
+    assert "duolog state reset orders" in refused.value.hint
+    ensure_goes_on(checkpoint, Marker(QUERY, 5), "orders-epochs")
+
+
+def test_what_another_attempt_prepared_does_not_count_against_the_marker(tmp_path: Path) -> None:
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=4, prepared=(4,))
+
+    ensure_goes_on(checkpoint, Marker(QUERY, 3), "orders-epochs")
+
+
+def test_the_prepared_entry_of_another_attempt_is_not_taken_for_the_committed_one(
+    tmp_path: Path,
+) -> None:
+    """Put back from a copy, it was taken for it: whatever state it named then counted."""
+    checkpoint = checkpoint_at(tmp_path, committed=4, planned=5)
+    entries = [b"v2\nof the first attempt", b"v2\nof the second attempt"]
+    digests = [hashlib.sha256(entry).hexdigest() for entry in entries]
+    kept = b"duolog-prepared 1 %s\n%s" % (digests[0].encode(), entries[0])
+    checkpoint.prepared(5).write_bytes(kept)
+
+    for call in (finish, lambda of, marker: ensure_goes_on(of, marker, "orders-epochs")):
+        with pytest.raises(CheckpointDamaged, match=r"prepared\.5") as refused:
+            call(checkpoint, Marker(QUERY, 5, prepared=digests[1]))
+    assert "another attempt" in refused.value.detail
+    assert finish(checkpoint, Marker(QUERY, 5, prepared=digests[0]))
 
 
 def test_a_copy_without_the_offsets_of_the_epoch_is_refused(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_restored_checkpoint_goes_on_from_the_offsets_that_were_committed(
     logged.end_restore(committed_at(10))
 
     assert logged.is_whole()
-    assert [path.name for path in (logged.spark_dir / "offsets").iterdir()] == ["2"]
+    assert sorted(path.name for path in (logged.spark_dir / "offsets").iterdir()) == [".2.crc", "2"]
     assert [path.name for path in (logged.spark_dir / "commits").iterdir()] == ["2"]
     assert not (logged.spark_dir / "sources").exists()
     assert logged.checkpoint.committed_positions() == {"t": {0: 10}}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from duolog.engine.checksums import matches_checksum, write_with_checksum
 from duolog.engine.errors import CheckpointDamaged
 from duolog.engine.state_schemas import ensure_schemas, lead_here
 
@@ -31,8 +32,8 @@ def written(checkpoint: Path) -> Path:
         ],
         "operatorPropertiesJson": json.dumps({"stateName": "größte"}),
     }
-    entry_of(checkpoint).write_text(f"v2\n{json.dumps(content, ensure_ascii=False)}")
-    entry_of(checkpoint).with_name(".0.crc").write_text("of the old text")
+    text = f"v2\n{json.dumps(content, ensure_ascii=False)}"
+    write_with_checksum(entry_of(checkpoint), text)
     return checkpoint
 
 
@@ -56,7 +57,7 @@ def test_a_checkpoint_that_was_moved_or_copied_leads_to_schemas_of_its_own(
     assert led(after) == f"file:{schema_of(after)}"
     told = json.loads(entry_of(after).read_text().splitlines()[1])
     assert told["operatorPropertiesJson"] == json.loads(line)["operatorPropertiesJson"]
-    assert [path.name for path in entry_of(after).parent.iterdir()] == ["0"], "no old checksum"
+    assert matches_checksum(entry_of(after)), "it has a checksum of its own"
     if not moved:
         assert led(before) == f"file:{schema_of(before)}"
 
@@ -109,7 +110,7 @@ def test_what_cannot_be_read_is_named_and_stays_as_it_is(
 def test_schemas_of_another_file_system_are_left_to_it(tmp_path: Path) -> None:
     checkpoint = written(tmp_path / "shop")
     text = entry_of(checkpoint).read_text().replace("file:", "hdfs://there")
-    entry_of(checkpoint).write_text(text)
+    write_with_checksum(entry_of(checkpoint), text)
 
     lead_here(checkpoint)
     ensure_schemas(checkpoint / "spark", "shop")

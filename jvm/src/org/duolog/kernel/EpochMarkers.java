@@ -28,6 +28,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * <pre>
  *   topic  APPLICATION-epochs, one partition, compacted
  *   key    epoch   value  {"query": Spark's id of the query, "epoch": its number,
+ *                         "prepared": SHA-256 of the entry that is kept for a start,
  *                         "parts": [{"id", "producer", "epoch"}…], on a cluster: what is committed with it}
  *   key    owner   value  {"claim", "host", "pid", "checkpoint"}
  * </pre>
@@ -40,6 +41,7 @@ final class EpochMarkers {
   static final String EPOCH = "epoch";
   static final String OWNER = "owner";
   static final String PARTS = "parts";
+  static final String PREPARED = "prepared";
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Duration PATIENCE = Duration.ofSeconds(15);

@@ -23,13 +23,15 @@ final class PreparedEntry {
 
   private PreparedEntry() {}
 
-  /** Copies an entry to {@code to}; on a disk it is not durable yet. */
-  static void write(Path entry, Path to) throws IOException {
+  /** Copies an entry to {@code to}, which is not durable yet on a disk; returns its SHA-256. */
+  static String write(Path entry, Path to) throws IOException {
     byte[] content = Remote.read(entry);
     ByteArrayOutputStream out = new ByteArrayOutputStream();
-    out.write((HEAD + digest(content) + "\n").getBytes(StandardCharsets.US_ASCII));
+    String digest = digest(content);
+    out.write((HEAD + digest + "\n").getBytes(StandardCharsets.US_ASCII));
     out.write(content);
     Remote.write(to, out.toByteArray());
+    return digest;
   }
 
   private static String digest(byte[] content) {

@@ -82,6 +82,7 @@ public final class Transactions implements EpochWriter {
   private final KafkaProducer<byte[], byte[]> producer;
   private long epoch = NONE;
   private Path prepared;
+  private String preparedDigest;
   private Path outlived;
 
   /** Of executors; null where all tasks are in this JVM. */
@@ -277,7 +278,7 @@ public final class Transactions implements EpochWriter {
       return;
     }
     prepared = prepared(number);
-    PreparedEntry.write(entry, prepared);
+    preparedDigest = PreparedEntry.write(entry, prepared);
     unsynced.add(prepared);
     unsynced.add(prepared.getParent());
   }
@@ -294,6 +295,7 @@ public final class Transactions implements EpochWriter {
       }
     }
     Map<String, Object> marker = marker(queryId(), number);
+    marker.put(EpochMarkers.PREPARED, preparedDigest);
     ProducerRecord<byte[], byte[]> told = CommitTopic.inTransaction(checkpoint, number);
     try {
       uninterruptibly(
