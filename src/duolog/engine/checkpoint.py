@@ -13,7 +13,6 @@ state means; a checkpoint of another shape would be read as if it were this one'
 pinned at the first start and compared at each later one. What a shape is stands in `store_layouts`.
 """
 
-import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from duolog.engine.checkpoint_files import (
     ensure_readable,
     ensure_there,
     ensure_unused,
+    fingerprint,
     last_commit,
     numbers_in,
     other_format,
@@ -492,8 +492,3 @@ class Checkpoint:
 
 def _has_committed(spark_dir: Path) -> bool:
     return last_commit(spark_dir) is not None
-
-
-def fingerprint(content: object) -> str:
-    """Return a short name for what is kept; equal contents have equal names."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -13,6 +13,7 @@ checksums next to these files (`checksums`): a flipped bit is found here.
 """
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -240,3 +241,8 @@ def is_whole_entry(path: Path) -> bool:
     except ValueError:
         return False
     return version.startswith("v") and bool(lines) and matches_checksum(path)
+
+
+def fingerprint(content: object) -> str:
+    """Return a short name for what is kept; equal contents have equal names."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -56,7 +56,7 @@ from duolog.engine.upgrades.rebuild import take_over
 from duolog.engine.upgrades.upgrade import How, Upgrade
 from duolog.engine.upgrades.upgrading import Lowered, Upgrading
 from duolog.engine.versions import versions
-from duolog.engine.watched_topics import watch_over
+from duolog.engine.watched_topics import ensure_changelogs_whole, ensure_logs_whole, watch_over
 from duolog.plan.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
 
@@ -99,9 +99,7 @@ class Engine:
         self._session()
 
     def check(self, plan: Plan, application_id: str, upgrade: How | None = None) -> None:
-        """Raise what `start` would, as far as it can be told without Spark; changes nothing.
-
-        A start says it anyway, after the seconds that a JVM takes.
+        """Raise what `start` would raise seconds later, as far as that is known without Spark; changes nothing.
 
         Raises:
             ConfigError, SourceTopicMissing, BrokerUnreachable, CheckpointInUse, CheckpointMismatch,
@@ -122,7 +120,9 @@ class Engine:
                 return found.ensure_allowed(upgrade)
         topic_ids = self._topics.topic_ids(lowered.counts)
         checkpoint.ensure_fits(application_id, lowered.shape, topic_ids)
-        return logged.ensure_same_setting()
+        logged.ensure_same_setting()
+        kept = self._topics, checkpoint, lowered.counts
+        return ensure_logs_whole(*kept, of_sql=bool(self.config.internal_prefix))
 
     def reserve(self, application_id: str) -> None:
         """Keep other processes of this machine from starting the application until this engine closes.
@@ -357,6 +357,7 @@ class Engine:
             # Who asks for it by hand says that its changelogs are whole, whose they ever were.
             logged.ensure_restores(lost, shape, from_others=restores)
             lost = logged.fenced(lost, shape, from_others=restores)
+            ensure_changelogs_whole(self._topics, checkpoint, of_sql=bool(config.internal_prefix))
         begun = None if lost is None else logged.put_back(lost)
         slots = slots_of(session.spark, self.config.master)
         prepared = self._prepare(plan, checkpoint, mode, slots, counts, config=config)

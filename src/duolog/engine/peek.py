@@ -43,6 +43,8 @@ class Ahead:
 
     records: int = 0
     bytes: int = 0
+    first_ms: int | None = None
+    """The timestamp of the first record."""
     reached_end: bool = False
     """Whether the end of the partition came before the last record that was asked for."""
 
@@ -107,6 +109,8 @@ def _take(ahead: Ahead, message: Message) -> bool:
     """Count a message; tell whether it was the last of its partition."""
     error = message.error()
     if error is None:
+        if not ahead.records:
+            ahead.first_ms = message.timestamp()[1]
         ahead.records += 1
         ahead.bytes += len(message.key() or b"") + len(message.value() or b"")
         return False

@@ -30,6 +30,7 @@ from duolog.engine.calling import Call
 from duolog.engine.errors import (
     BrokerUnreachable,
     CheckpointNotWritable,
+    LogTruncated,
     QueryFailed,
     SourceTopicMissing,
     TopicRecreated,
@@ -257,6 +258,8 @@ class RunningQuery:
         try:
             self._run()
             self._note_commits()
+            if self.watch is not None:
+                self.watch.note(self._positions)
             self._state = "stopped"
         except Exception as error:  # noqa: BLE001 - a query that nobody waits for must not look well
             self._failure = error if isinstance(error, QueryFailed) else self._to_failed(error)
@@ -275,6 +278,11 @@ class RunningQuery:
         with contextlib.suppress(CheckpointNotWritable):
             # Once it was, it stays so.
             self._has_committed = self._has_committed or self.launcher.checkpoint.note_commits()
+
+    def _positions(self) -> tuple[EndOffsets, EndOffsets]:
+        """Return how far each source partition is read, and how far that is committed."""
+        committed = self._reported_positions()
+        return merge_positions(committed, self._committed_positions()), committed
 
     def _to_failed(self, error: Exception) -> QueryFailed:
         of = self.launcher
@@ -362,8 +370,8 @@ class RunningQuery:
             spark_query.stop()
         elif self.watch is not None:
             try:
-                self.watch.look()
-            except TopicRecreated:
+                self.watch.look(self._positions)
+            except (TopicRecreated, LogTruncated):
                 spark_query.stop()
                 raise
 
@@ -411,6 +419,8 @@ class RunningQuery:
         return "available-now"
 
     def _launch(self, trigger: Trigger) -> None:
+        if self.watch is not None:
+            self.watch.ensure_whole(self.launcher.checkpoint.planned_positions())
         batch_bytes = self.topics.record_batch_bytes_max(self.launcher.written_topics)
         # Before the checkpoint is read: an epoch may be committed that it does not tell of yet.
         self.launcher.open_transactions(trigger, batch_bytes)

@@ -10,12 +10,25 @@ not compacted, with other partitions, without what was written before. It is com
 So does a changelog, and nothing tells what it lacks before state is to come back from it. Where brokers make no topics it is gone.
 """
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.engine.errors import ChangelogLost, ResultTopicRecreated, SourceTopicRecreated
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from duolog.core.errors import DuologError
+from duolog.engine.errors import (
+    BrokerUnreachable,
+    ChangelogLost,
+    ResultTopicRecreated,
+    SourceTopicMissing,
+    SourceTopicRecreated,
+)
+from duolog.engine.log_watch import LogWatch
+from duolog.engine.topics import EndOffsets
 
 LOOK_EVERY_S: Final = 5.0
 
@@ -48,13 +61,18 @@ class TopicWatch:
     """Tells which of some topics a broker says that it does not have."""
     of_sql: bool = False
     """Whether it is a query of SQL's."""
+    sources: Collection[str] = ()
+    """The topics that it reads."""
+    logs: LogWatch | None = None
+    """Compares positions with their logs."""
     _missed: frozenset[str] = frozenset()
     _asked_at: float = field(default_factory=time.monotonic)
 
-    def look(self) -> None:
-        """Do nothing where this was asked a moment ago.
+    def look(self, positions: Callable[[], tuple[EndOffsets, EndOffsets]] | None = None) -> None:
+        """Do nothing where this was asked a moment ago. `positions` gives those that were read, and those that are committed.
 
         Raises:
+            LogTruncated: a log is shorter than a position in it.
             SourceTopicRecreated: a topic has another id.
             ResultTopicRecreated: one that is written has.
             ChangelogLost: a changelog has, or is gone.
@@ -75,6 +93,30 @@ class TopicWatch:
                     f"changes from there on; `duolog state reset {self.application_id}` has all of it written again.",
                 )
         self._look_at_changelogs(found)
+        self._look_at_logs(positions, found)
+
+    def ensure_whole(self, positions: EndOffsets) -> None:
+        """Compare the logs with positions that are read on from; raises LogTruncated."""
+        if self.logs is not None:
+            # It may have stopped to read a topic, as after an upgrade.
+            read = {topic: at for topic, at in positions.items() if topic in self.sources}
+            self.logs.ensure_whole(read)
+
+    def note(self, positions: Callable[[], tuple[EndOffsets, EndOffsets]]) -> None:
+        """Keep the positions of a query that ends, as far as that can be."""
+        # What was noted while it ran stands.
+        with contextlib.suppress(DuologError, PySparkException, Py4JError, ConnectionError):
+            self._look_at_logs(positions, self.ask({**self.kept, **self.changelogs}))
+
+    def _look_at_logs(
+        self,
+        positions: Callable[[], tuple[EndOffsets, EndOffsets]] | None,
+        topic_ids: Mapping[str, str],
+    ) -> None:
+        if self.logs is not None and positions is not None:
+            # What a broker does not tell is told at a later look.
+            with contextlib.suppress(BrokerUnreachable, SourceTopicMissing):
+                self.logs.look(*positions(), topic_ids)
 
     def _look_at_changelogs(self, found: Mapping[str, str]) -> None:
         for topic, known in self.changelogs.items():

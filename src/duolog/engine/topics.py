@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
@@ -31,6 +32,7 @@ from confluent_kafka.admin import (
 from duolog.engine.batch_bounds import Backlog
 from duolog.engine.errors import BrokerUnreachable, LeaderMissing, SourceTopicMissing
 from duolog.engine.peek import Peek, Position
+from duolog.engine.record_looks import RecordLooks
 
 TIMEOUT_S: Final = 15.0
 # Where the answer is only shown, nobody waits long for it.
@@ -79,6 +81,18 @@ EndOffsets = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> the offset that the next record gets."""
 
 
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """An offset at one end of a log, and the leader epoch that a broker tells with it (-1: none)."""
+
+    offset: int
+    leader_epoch: int = -1
+
+    @classmethod
+    def of(cls, found: ListOffsetsResultInfo) -> "LogEnd":
+        return cls(found.offset, -1 if found.leader_epoch is None else found.leader_epoch)
+
+
 class TopicReader:
     """Answers about the topics of one broker. Threads: any."""
 
@@ -88,6 +102,8 @@ class TopicReader:
         self._opened: AdminClient | None = None
         self._opening = threading.Lock()
         self._peek = Peek(bootstrap_servers, client_options)
+        self.looks: Final = RecordLooks(bootstrap_servers, client_options)
+        """Looks at records that were read before."""
         self._behind: dict[Position, int] = {}
         # Where nothing follows, by partition: the position, and the end that was true for.
         self._empty: dict[Position, tuple[int, int]] = {}
@@ -228,25 +244,51 @@ class TopicReader:
         timeout_s: float,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> dict[str, dict[int, int]]:
+        wanted = [(topic, n) for topic, count in partition_counts.items() for n in range(count)]
         ends: dict[str, dict[int, int]] = {topic: {} for topic in partition_counts}
-        asked = [
-            TopicPartition(topic, partition)
-            for topic, count in partition_counts.items()
-            for partition in range(count)
-        ]
+        for (topic, number), found in self._list_offsets(
+            wanted, spec, timeout_s, isolation
+        ).items():
+            ends[topic][number] = found.offset
+        return ends
+
+    def log_ends(
+        self, partitions: Collection[Position], *, committed: bool
+    ) -> dict[Position, LogEnd]:
+        """Return where logs end, or with `committed` before a transaction that is still open; raises as `end_offsets`."""
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        return self._list_offsets(partitions, latest, TIMEOUT_S, isolation)
+
+    def log_begins(self, partitions: Collection[Position]) -> dict[Position, int]:
+        """Return the first offset of each log that is kept; raises as `end_offsets`."""
+        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+        found = self._list_offsets(partitions, earliest, TIMEOUT_S, IsolationLevel.READ_UNCOMMITTED)
+        return {at: begin.offset for at, begin in found.items()}
+
+    def _list_offsets(
+        self,
+        partitions: Collection[Position],
+        spec: OffsetSpec,
+        timeout_s: float,
+        isolation: IsolationLevel,
+    ) -> dict[Position, LogEnd]:
+        ends: dict[Position, LogEnd] = {}
+        asked = [TopicPartition(*at) for at in partitions]
         deadline = time.monotonic() + timeout_s
         while asked:
             again = []
             left_s = max(_AGAIN_S, deadline - time.monotonic())
             for at, answer in self._ask_offsets(asked, spec, left_s, isolation):
                 try:
-                    ends[at.topic][at.partition] = answer.result(timeout_s).offset
+                    found = answer.result(timeout_s)
+                    ends[at.topic, at.partition] = LogEnd.of(found)
                 except (KafkaException, TimeoutError) as error:
                     if _code(error) in _TOPIC_IS_GONE:
                         told = f"The broker at {self._bootstrap_servers} does not know it any more."
                         raise self._missing([at.topic], told) from error
                     if _code(error) not in _LEADER_CHANGES or time.monotonic() > deadline:
-                        raise self._no_ends(partition_counts, error) from error
+                        raise self._no_ends({at[0] for at in partitions}, error) from error
                     again.append(at)
             if asked := again:
                 time.sleep(_AGAIN_S)
@@ -317,6 +359,21 @@ class TopicReader:
                 sum(part.bytes for part in parts) / records if records else 0.0,
             )
         return found
+
+    def event_time_left_ms(self, positions: EndOffsets, ends: EndOffsets) -> int | None:
+        """Return the time from the first record behind a position to the last record of all; None if no look tells."""
+        behind = {
+            (topic, number): positions.get(topic, {}).get(number, 0)
+            for topic, offsets in ends.items()
+            for number, end in offsets.items()
+            if positions.get(topic, {}).get(number, 0) < end
+        }
+        ahead = self._peek.ahead(behind, records_max=1).values()
+        firsts = [one.first_ms for one in ahead if one.first_ms is not None]
+        lasts = self.looks.last_before({at: ends[at[0]][at[1]] for at in behind}).values()
+        if not firsts or not lasts:
+            return 0 if behind and all(one.reached_end for one in ahead) else None
+        return max(0, max(last.timestamp_ms for last in lasts) - min(firsts))
 
     def record_batch_bytes_max(self, topics: Iterable[str]) -> int | None:
         """Return the largest record batch that all these topics take; None where none says it."""

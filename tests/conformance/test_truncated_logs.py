@@ -1,0 +1,197 @@
+"""Logs that have become shorter than positions in them, on a broker whose data is replaced by an older copy."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from duolog.engine.errors import CheckpointDamaged, LogTruncated
+from duolog.engine.log_marks import MARKS_FILE
+from duolog.engine.log_watch import LogWatch
+from duolog.engine.topics import TopicReader
+from duolog.testing import Client, EmbeddedCluster
+
+pytestmark = pytest.mark.timeout(120)
+
+READ: Final = 30
+BACKED_UP: Final = 10
+
+
+class Logs:
+    """A broker with a topic of two partitions, an older copy of its data, and an application that has read it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.cluster = EmbeddedCluster(directory / "broker", settings={"durability": "os"})
+        self.checkpoint = directory / "checkpoints" / "orders"
+        self.checkpoint.mkdir(parents=True)
+
+    def begin(self) -> None:
+        """Write records, back the broker up, and write more."""
+        self.cluster.__enter__()
+        Client(self.cluster.bootstrap_servers).create_topic("in", partitions=2)
+        Client(self.cluster.bootstrap_servers).create_topic("totals-changelog", partitions=1)
+        self.write(BACKED_UP)
+        self.cluster.stop()
+        shutil.copytree(self.directory / "broker", self.directory / "backup")
+        self.cluster.restart()
+        self.write(READ - BACKED_UP)
+
+    def write(self, records: int, of: str = "order") -> None:
+        client = Client(self.cluster.bootstrap_servers)
+        for topic in ("in", "totals-changelog"):
+            for number in range(records):
+                client.produce(topic, f"k{number}", f"{of} {number}")
+
+    def restore(self, starts: int = 1) -> None:
+        """Replace the broker's data by the copy; its leader epochs count from there."""
+        self.cluster.stop()
+        shutil.rmtree(self.directory / "broker")
+        shutil.copytree(self.directory / "backup", self.directory / "broker")
+        for _ in range(starts - 1):
+            self.cluster.restart()
+            self.cluster.stop()
+        self.cluster.restart()
+
+    def watch(self, changelogs: tuple[str, ...] = ()) -> LogWatch:
+        topics = TopicReader(self.cluster.bootstrap_servers, {})
+        return LogWatch(topics, self.checkpoint, dict.fromkeys(changelogs, 1), "Write it anew.")
+
+    @property
+    def positions(self) -> dict[str, dict[int, int]]:
+        topics = TopicReader(self.cluster.bootstrap_servers, {})
+        return topics.end_offsets({"in": 2})
+
+    def ids(self) -> dict[str, str]:
+        topics = TopicReader(self.cluster.bootstrap_servers, {})
+        return topics.topic_ids(["in", "totals-changelog"])
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[Logs]:
+    logs = Logs(tmp_path)
+    logs.begin()
+    yield logs
+    logs.cluster.__exit__(None, None, None)
+
+
+def test_a_log_that_ends_before_a_position_is_refused_by_name(logs: Logs) -> None:
+    """The application said that it had caught up, and skipped all new records up to the position."""
+    read = logs.positions
+    logs.watch().ensure_whole(read)
+    logs.restore()
+    logs.write(2)
+    left = logs.positions
+
+    with pytest.raises(LogTruncated, match='"in" has lost records that application "orders"') as of:
+        logs.watch().ensure_whole(read)
+
+    partition = min(n for n in (0, 1) if left["in"][n] < read["in"][n])
+    assert (
+        f"Partition {partition} ends at offset {left['in'][partition]}, and was read up to "
+        f"offset {read['in'][partition]}."
+    ) in of.value.detail
+    assert "`duolog state reset orders`" in of.value.hint
+
+
+@pytest.mark.parametrize("starts", [1, 3], ids=["leader epochs used before", "new leader epochs"])
+def test_a_log_that_has_grown_over_a_position_again_is_refused(logs: Logs, starts: int) -> None:
+    read = logs.positions
+    logs.watch().look(read, read, logs.ids())
+    logs.restore(starts)
+    logs.write(READ, of="later order")
+
+    with pytest.raises(LogTruncated) as refused:
+        logs.watch().ensure_whole(read)
+
+    told = ("is not the one that was read", "its log was truncated below offset")
+    assert any(part in refused.value.detail for part in told)
+
+
+def test_a_running_query_ends_at_the_next_look(logs: Logs) -> None:
+    read = logs.positions
+    watch = logs.watch()
+    watch.look(read, read, logs.ids())
+    logs.restore()
+    logs.write(READ, of="later order")
+
+    with pytest.raises(LogTruncated):
+        watch.look(logs.positions, read, logs.ids())
+
+
+def test_what_a_running_query_has_read_and_not_committed_is_compared_too(logs: Logs) -> None:
+    read = logs.positions
+    begun = {"in": {0: 1, 1: 1}}
+    watch = logs.watch()
+    watch.look(read, begun, logs.ids())
+    logs.restore()
+
+    with pytest.raises(LogTruncated):
+        watch.look(read, begun, logs.ids())
+
+    logs.watch().ensure_whole(begun)
+
+
+def test_a_broker_that_has_lost_nothing_is_gone_on_with(logs: Logs) -> None:
+    read = logs.positions
+    watch = logs.watch()
+    watch.look(read, read, logs.ids())
+    for _ in range(2):
+        logs.cluster.restart()
+        logs.write(5)
+        watch.look(logs.positions, read, logs.ids())
+
+    logs.watch().ensure_whole(read)
+
+
+def test_records_that_retention_has_deleted_are_not_missed(logs: Logs) -> None:
+    read = logs.positions
+    logs.watch().look(read, read, logs.ids())
+    logs.write(5)
+    ends = logs.positions["in"]
+    admin = AdminClient({"bootstrap.servers": logs.cluster.bootstrap_servers})
+    deleted = admin.delete_records([TopicPartition("in", n, at) for n, at in ends.items()])
+    for done in deleted.values():
+        done.result(30)
+
+    logs.watch().ensure_whole(read)
+
+
+def test_a_topic_that_was_made_anew_is_another_one(logs: Logs) -> None:
+    """Another check refuses it, in its own words."""
+    read = logs.positions
+    logs.watch().look(read, read, logs.ids())
+    admin = AdminClient({"bootstrap.servers": logs.cluster.bootstrap_servers})
+    admin.delete_topics(["in"])["in"].result(30)
+    Client(logs.cluster.bootstrap_servers).create_topic("in", partitions=2)
+
+    logs.watch().ensure_whole({"in": {0: 0, 1: 0}})
+
+
+def test_a_changelog_that_has_lost_entries_is_refused(logs: Logs) -> None:
+    """A restore would have brought back older state, without a word."""
+    logs.watch(("totals-changelog",)).look({}, {}, logs.ids())
+    logs.restore()
+    logs.write(2)
+
+    with pytest.raises(LogTruncated, match='changelog "totals-changelog"') as refused:
+        logs.watch(("totals-changelog",)).ensure_whole({})
+
+    assert (
+        f"ends at offset {BACKED_UP + 2}, and was read up to offset {READ}" in refused.value.detail
+    )
+    assert "Write it anew." in refused.value.hint
+    logs.watch().ensure_whole({})
+
+
+def test_positions_with_a_flipped_bit_are_named(logs: Logs) -> None:
+    logs.watch().look(logs.positions, logs.positions, logs.ids())
+    path = logs.checkpoint / MARKS_FILE
+    path.write_text(path.read_text().replace("[", "[1", 1))
+
+    with pytest.raises(CheckpointDamaged, match=MARKS_FILE):
+        logs.watch().ensure_whole({})
