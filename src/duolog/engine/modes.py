@@ -1,12 +1,12 @@
 """Which mode a query runs in, and why.
 
     micro-batch   highest throughput, inputs merged by timestamp
-    real-time     milliseconds, records as they arrive; what a start finds is read in one
-                  micro-batch pass first
-    auto          micro-batches until the lag is small, then real time on the same checkpoint;
-                  micro-batches for good where real time does not fit
+    real-time     milliseconds, records as they arrive; what a start finds is read in
+                  micro-batch passes first, until little event time is left (`going_live`)
+    auto          the same, and until few records are left; micro-batches for good where real
+                  time does not fit
 
-The pass before real time is not for speed. After a crash or a stop in mid-epoch a start reads table
+The passes before real time are not for speed. After a crash or a stop in mid-epoch a start reads table
 rows and stream records of that epoch again; only micro-batches merge them by timestamp, and in real
 time a stream record could overtake the table row that it joins.
 
@@ -30,7 +30,7 @@ class ChosenMode:
     catches_up: bool
     why: str
     waits_for_lag: bool = True
-    """Whether it catches up until the lag is small, or reads once what the start found."""
+    """Whether the number of records that are left counts, and not their event time alone."""
 
 
 def choose_mode(

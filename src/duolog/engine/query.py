@@ -36,6 +36,7 @@ from duolog.engine.errors import (
     TopicRecreated,
 )
 from duolog.engine.failures import as_told_of_jvm, taken_over, to_query_failed
+from duolog.engine.going_live import GoingLive
 from duolog.engine.launch import Launcher, Trigger
 from duolog.engine.modes import ChosenMode
 from duolog.engine.progress import Counters, Progress, Report, Skipped, lag_of, merge_positions
@@ -101,6 +102,7 @@ class RunningQuery:
     _committed: EndOffsets = field(default_factory=dict)
     """Where the current Spark query began."""
     _has_committed: bool = False
+    _going_live: GoingLive = field(default_factory=lambda: GoingLive(0, None))
     _last_busy: Report | None = None
     _last_progress: Progress = field(default_factory=lambda: Progress("micro-batch", "starting"))
 
@@ -403,6 +405,9 @@ class RunningQuery:
         return self._first_trigger()
 
     def _first_trigger(self) -> Trigger:
+        config = self.launcher.config
+        records_max = config.auto_lag_records_max if self.chosen.waits_for_lag else None
+        self._going_live = GoingLive(config.auto_lag_ms, records_max)
         return "available-now" if self.chosen.catches_up else self.chosen.live
 
     def _next_trigger(self) -> Trigger | None:
@@ -410,13 +415,12 @@ class RunningQuery:
             return None if self.is_done() else "available-now"
         if self.chosen.live == "real-time" and not self.has_room():
             return "micro-batch"
-        if not self.chosen.waits_for_lag:
-            return self.chosen.live
-        lag = lag_of(*self.reach(TIMEOUT_S))
         # Where the broker tells no lag Spark catches up once more, or says what is wrong.
-        if lag and sum(lag.values()) <= self.launcher.config.auto_lag_records_max:
-            return self.chosen.live
-        return "available-now"
+        read, ends = self.reach(TIMEOUT_S)
+        is_near = self._going_live.is_near(
+            lag_of(read, ends), lambda: self.topics.event_time_left_ms(read, ends)
+        )
+        return self.chosen.live if is_near else "available-now"
 
     def _launch(self, trigger: Trigger) -> None:
         if self.watch is not None:

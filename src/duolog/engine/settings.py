@@ -32,6 +32,7 @@ CACHE_BYTES_MAX_DEFAULT: Final = 10 * MIB
 STATE_MEMORY_BYTES_MAX_DEFAULT: Final = 256 * MIB
 DRIVER_MEMORY_BYTES_DEFAULT: Final = 2 * GIB
 AUTO_LAG_RECORDS_MAX_DEFAULT: Final = 10_000
+AUTO_LAG_MS_DEFAULT: Final = 1000
 PYTHON_TIMEOUT_MS_DEFAULT: Final = MINUTE_MS
 PYTHON_MEMORY_BYTES_MAX_DEFAULT: Final = 2 * GIB
 LOG_AND_CONTINUE: Final = "log_and_continue"
@@ -137,6 +138,15 @@ ENGINE_SETTINGS: Final = Settings(
             Kind.LONG,
             "Mode auto goes live in real time once it is behind by no more than this.",
             at_least(1),
+        ),
+        Setting(
+            "auto.lag.ms",
+            AUTO_LAG_MS_DEFAULT,
+            Kind.LONG,
+            "Event time between the oldest unread record and the newest one at which modes auto and real-time go live. "
+            "Before that they read in micro-batches, which merge partitions by timestamp; in real time each partition is "
+            "read at its own pace. They also go live once another pass does not come nearer.",
+            at_least(0),
         ),
         Setting(
             "deserialization.exception.handler",
@@ -280,6 +290,7 @@ class EngineConfig:
     state_memory_bytes_max: int = STATE_MEMORY_BYTES_MAX_DEFAULT
     driver_memory_bytes: int = DRIVER_MEMORY_BYTES_DEFAULT
     auto_lag_records_max: int = AUTO_LAG_RECORDS_MAX_DEFAULT
+    auto_lag_ms: int = AUTO_LAG_MS_DEFAULT
     connector: str = ""
     errors: ErrorHandling = ErrorHandling()
     interval_ms: int = MICRO_BATCH_INTERVAL_MS
@@ -354,6 +365,7 @@ class EngineConfig:
             state_memory_bytes_max=_whole(values["state.memory.max.bytes"]),
             driver_memory_bytes=memory_bytes,
             auto_lag_records_max=_whole(values["auto.lag.records.max"]),
+            auto_lag_ms=_whole(values["auto.lag.ms"]),
             connector=str(values["connector"]),
             log_format=str(values["logging.format"]),
             errors=ErrorHandling(

@@ -156,6 +156,8 @@ class PlayedTopics:
     partitions: int = 1
     """How many there are by now; each that was added has 5 records."""
     waited_s: list[float] = field(default_factory=list)
+    left_ms: list[int] = field(default_factory=list)
+    """The event time that is left at each look; nothing once these are told."""
 
     def record_batch_bytes_max(self, topics: tuple[str, ...]) -> int:
         assert topics == ("delays",)
@@ -183,6 +185,9 @@ class PlayedTopics:
 
     def without_what_is_no_record(self, positions: Positions, _ends: Positions) -> Positions:
         return positions
+
+    def event_time_left_ms(self, _positions: Positions, _ends: Positions) -> int | None:
+        return self.left_ms.pop(0) if self.left_ms else 0
 
     def backlogs(self, _positions: Positions, ends: Positions) -> dict[str, Backlog]:
         return {topic: Backlog(offsets[0], self.mean_bytes) for topic, offsets in ends.items()}

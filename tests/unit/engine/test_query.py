@@ -91,15 +91,40 @@ def test_what_is_to_end_reads_in_passes_until_it_has_come_far_enough() -> None:
     assert launcher.started == ["available-now"] * 3
 
 
-def test_real_time_reads_once_what_the_start_found_and_goes_live_however_much_has_come() -> None:
-    """Read in real time, flights of an epoch cut off overtook the table rows that they join."""
+@pytest.mark.parametrize(
+    ("left_ms", "passes"),
+    [
+        ([], 1),
+        ([60_000, 20_000, 900], 3),
+        ([60_000, 7_000, 3_000, 2_800], 4),
+        ([60_000, 60_000], 2),
+    ],
+)
+def test_real_time_reads_in_passes_while_they_come_nearer_in_event_time(
+    left_ms: list[int], passes: int
+) -> None:
+    """Read in real time, flights of an epoch cut off overtook the table rows that they join.
+
+    What has come during the pass was then read unevenly, and windows closed before all of it was there.
+    """
     launcher = PlayedLauncher()
 
-    query = start(launcher, "real-time")
+    query = start(launcher, "real-time", PlayedTopics(10**6, left_ms=left_ms))
     assert launcher.live.wait(WAIT_S)
     query.stop()
 
-    assert launcher.started == ["available-now", "real-time"]
+    assert launcher.started == [*["available-now"] * passes, "real-time"]
+
+
+def test_few_records_of_many_minutes_are_not_read_in_real_time() -> None:
+    """At 30 records a second 10,000 of them are five minutes: windows of these were missing or too small."""
+    launcher = PlayedLauncher()
+
+    query = start(launcher, "auto", PlayedTopics(60_000 + 9_000, left_ms=[300_000, 200]))
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    assert launcher.started == ["available-now", "available-now", "real-time"]
 
 
 def test_auto_does_not_go_live_on_a_lag_that_nobody_told() -> None:
