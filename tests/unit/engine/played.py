@@ -5,12 +5,19 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import MagicMock
 
 from duolog.engine.batch_bounds import Backlog
 from duolog.engine.errors import BrokerUnreachable, QueryFailed
+from duolog.engine.modes import choose_mode
 from duolog.engine.progress import Counters
-from duolog.engine.settings import EngineConfig
+from duolog.engine.query import RunningQuery
+from duolog.engine.settings import EngineConfig, Mode
+
+if TYPE_CHECKING:
+    from duolog.engine.launch import Launcher
+    from duolog.engine.topics import TopicReader
 
 Positions = Mapping[str, Mapping[int, int]]
 
@@ -191,3 +198,20 @@ class PlayedTopics:
 
     def backlogs(self, _positions: Positions, ends: Positions) -> dict[str, Backlog]:
         return {topic: Backlog(offsets[0], self.mean_bytes) for topic, offsets in ends.items()}
+
+
+def start(
+    launcher: PlayedLauncher,
+    mode: Mode,
+    topics: PlayedTopics | None = None,
+    second: PlayedLauncher | None = None,
+) -> RunningQuery:
+    query = RunningQuery(
+        cast("Launcher", cast("Any", launcher)),
+        cast("TopicReader", cast("Any", topics or PlayedTopics())),
+        choose_mode(mode, needed=5, free=62, slots_total=64),
+        {"flights": 1},
+        None if second is None else lambda: cast("Launcher", cast("Any", second)),
+    )
+    query.start()
+    return query

@@ -3,7 +3,6 @@
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
-from unittest.mock import MagicMock
 
 import pytest
 from pyspark.errors import PySparkException
@@ -12,17 +11,13 @@ from duolog.engine import restarts
 from duolog.engine.batch_bounds import UNKNOWN_RECORD_BYTES
 from duolog.engine.errors import (
     BrokerUnreachable,
-    CheckpointInUse,
-    ExecutorsMissing,
-    JvmNotStarted,
     QueryFailed,
     SourceTopicMissing,
 )
-from duolog.engine.modes import choose_mode
 from duolog.engine.query import RunningQuery
-from duolog.engine.settings import EngineConfig, Mode
+from duolog.engine.settings import EngineConfig
 from duolog.engine.upgrades.rebuild import BESIDE
-from unit.engine.played import PlayedLauncher, PlayedTopics
+from unit.engine.played import PlayedLauncher, PlayedTopics, start
 
 if TYPE_CHECKING:
     from duolog.engine.launch import Launcher
@@ -34,23 +29,6 @@ WAIT_S = 60
 @pytest.fixture(autouse=True)
 def _pauses_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restarts, "PAUSE_FIRST_S", 0.01)
-
-
-def start(
-    launcher: PlayedLauncher,
-    mode: Mode,
-    topics: PlayedTopics | None = None,
-    second: PlayedLauncher | None = None,
-) -> RunningQuery:
-    query = RunningQuery(
-        cast("Launcher", cast("Any", launcher)),
-        cast("TopicReader", cast("Any", topics or PlayedTopics())),
-        choose_mode(mode, needed=5, free=62, slots_total=64),
-        {"flights": 1},
-        None if second is None else lambda: cast("Launcher", cast("Any", second)),
-    )
-    query.start()
-    return query
 
 
 def test_auto_catches_up_until_the_lag_is_small_and_then_goes_live() -> None:
@@ -220,134 +198,6 @@ def test_a_jvm_that_went_away_is_a_failure_and_not_a_silence() -> None:
 AWAY: Final = type("TimeoutException", (ConnectionError,), {})("a batch has expired")
 
 
-def test_a_query_whose_broker_is_away_starts_again_when_it_is_back() -> None:
-    """After 67 s without its broker a query had ended, and nothing started it again."""
-    launcher, topics = PlayedLauncher(), PlayedTopics()
-    query = start(launcher, "micro-batch", topics)
-    topics.away = 3
-    launcher.live.clear()
-    launcher.queries[-1].failure = AWAY
-    launcher.queries[-1].stop()
-
-    assert launcher.live.wait(WAIT_S)
-    query.stop()
-
-    assert launcher.started == ["micro-batch", "micro-batch"]
-    assert (query.state, query.exception()) == ("stopped", None)
-
-
-def test_a_query_that_waits_for_its_broker_says_so_and_can_be_stopped() -> None:
-    launcher, topics = PlayedLauncher(), PlayedTopics(away=0)
-    query = start(launcher, "micro-batch", topics)
-    topics.away = 1_000_000
-    launcher.queries[-1].failure = AWAY
-    launcher.queries[-1].stop()
-    while not (waiting := query.progress()).trouble:
-        time.sleep(0.005)
-
-    query.stop()
-
-    assert waiting.state == "restarting"
-    assert waiting.lag_records == {}
-    assert waiting.trouble == 'application "flights" failed: TimeoutException: a batch has expired'
-    assert query.state == "stopped"
-
-
-def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> None:
-    launcher, second = PlayedLauncher(), PlayedLauncher()
-    query = start(launcher, "micro-batch", PlayedTopics(end=10**6, mean_bytes=3500.0), second)
-    launcher.jvm_has_ended = True
-    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
-    launcher.queries[-1].stop()
-
-    assert second.live.wait(WAIT_S)
-    query.stop()
-
-    [before], [after] = launcher.bounds, second.bounds
-    assert before["flights"] == EngineConfig("", Path()).bytes_per_trigger_max // 3500
-    assert after["flights"] == before["flights"] // 2
-    assert (launcher.forgotten, second.forgotten) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    "stumbled_over",
-    [
-        ConnectionRefusedError("no JVM"),
-        # While another query starts the next JVM, PySpark has none: the query failed for good.
-        AttributeError("'NoneType' has no attribute 'java'"),
-    ],
-)
-def test_a_jvm_that_goes_between_two_queries_of_spark_is_replaced_too(
-    stumbled_over: Exception,
-) -> None:
-    launcher, second = PlayedLauncher(), PlayedLauncher()
-    topics = PlayedTopics(in_the_way=[None, stumbled_over])
-    launcher.jvm_has_ended = True
-
-    query = start(launcher, "auto", topics, second)
-    assert second.live.wait(WAIT_S)
-    query.stop()
-
-    assert query.state == "stopped"
-
-
-@pytest.mark.parametrize(
-    "stumbled_over",
-    [
-        JvmNotStarted("the JVM ended while Spark started in it"),
-        ExecutorsMissing("the cluster gives no executor"),
-        BrokerUnreachable("no broker answers"),
-        ConnectionRefusedError("no JVM"),
-        AttributeError("'NoneType' has no attribute 'java'"),
-    ],
-)
-def test_a_jvm_that_is_killed_while_it_is_started_again_is_started_once_more(
-    stumbled_over: Exception,
-) -> None:
-    """The query failed for good, 12 s into the 300 s of task.timeout.ms."""
-    launcher, second = PlayedLauncher(), PlayedLauncher()
-    made: list[Any] = [stumbled_over, stumbled_over, second]
-    query = start(launcher, "micro-batch", PlayedTopics(end=10**6, mean_bytes=3500.0))
-    query.renewed = MagicMock(side_effect=made)
-    launcher.jvm_has_ended = True
-    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
-    launcher.queries[-1].stop()
-
-    assert second.live.wait(WAIT_S)
-    query.stop()
-
-    assert query.state == "stopped"
-    [before], [after] = launcher.bounds, second.bounds
-    assert after["flights"] == before["flights"] // 2, "it was out of memory, perhaps"
-
-
-def test_a_broker_that_is_away_when_a_query_is_started_again_is_waited_for() -> None:
-    launcher = PlayedLauncher()
-    query = start(launcher, "micro-batch")
-    launcher.refuses_once = [BrokerUnreachable('topic "t" cannot be read or written')]
-    launcher.queries[-1].failure = QueryFailed("away", query_id="flights", may_pass=True)
-    launcher.live.clear()
-    launcher.queries[-1].stop()
-
-    assert launcher.live.wait(WAIT_S)
-    query.stop()
-
-    assert query.state == "stopped"
-
-
-def test_a_query_whose_jvm_was_killed_says_by_which_signal() -> None:
-    launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
-    query = start(launcher, "micro-batch")
-    launcher.jvm_has_ended = True
-    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
-    launcher.queries[-1].stop()
-
-    with pytest.raises(QueryFailed) as caught:
-        query.wait(WAIT_S)
-
-    assert "The JVM was killed by SIGKILL." in (caught.value.detail or "")
-
-
 def test_a_query_whose_records_grow_begins_anew_with_smaller_micro_batches() -> None:
     launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6)
     query = start(launcher, "micro-batch", topics)
@@ -419,24 +269,6 @@ def test_progress_waits_for_a_broker_that_is_away_for_seconds_only() -> None:
     )
 
 
-def test_counts_go_on_when_the_jvm_is_replaced() -> None:
-    launcher, second = PlayedLauncher(), PlayedLauncher()
-    query = start(launcher, "micro-batch", second=second)
-    launcher.position = 1000
-    assert query.progress().records_in == 1000
-    launcher.jvm_has_ended = True
-    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
-    launcher.queries[-1].stop()
-    assert second.live.wait(WAIT_S)
-
-    second.position = 500
-    progress = query.progress()
-    query.stop()
-
-    assert progress.records_in == 1500
-    assert progress.lag_records == {"flights": 149_500}
-
-
 def test_a_topic_that_was_deleted_is_named_to_those_who_wait() -> None:
     """It was told that no broker answers."""
     topics = PlayedTopics()
@@ -459,23 +291,6 @@ def test_many_small_micro_batches_between_two_looks_are_not_one_large_one() -> N
     query.stop()
 
     assert len(launcher.bounds) == 1
-
-
-def test_a_checkpoint_that_another_process_has_taken_over_is_left_alone() -> None:
-    launcher = PlayedLauncher()
-    query = start(launcher, "micro-batch", second=PlayedLauncher())
-    taken = CheckpointInUse("runs in another process", detail="It does.", hint="Stop it.")
-    query.renewed = MagicMock(side_effect=taken)
-    launcher.jvm_has_ended = True
-    launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
-    launcher.queries[-1].stop()
-
-    with pytest.raises(QueryFailed) as failed:
-        query.wait(WAIT_S)
-
-    told = failed.value
-    assert (told.message, told.detail, told.hint) == (taken.message, taken.detail, taken.hint)
-    assert launcher.forgotten == 0
 
 
 def test_what_is_printed_is_written_while_it_runs_and_to_the_last_record(
@@ -517,17 +332,6 @@ def test_an_idle_query_is_looked_at_less_and_less_often() -> None:
     assert looks == [2, 4, 8, 8, 8]
     assert query._next_look_s(8, is_idle=False) == 2  # noqa: SLF001
     query.stop()
-
-
-def test_a_query_whose_checkpoint_was_taken_over_says_so_whatever_spark_stumbled_over() -> None:
-    launcher = PlayedLauncher(taken_over_by="process 7 on host other")
-    query = start(launcher, "auto", PlayedTopics(in_the_way=[None, ZeroDivisionError("oops")]))
-
-    with pytest.raises(QueryFailed, match="another process writes to its checkpoint") as failed:
-        query.wait(WAIT_S)
-
-    assert "process 7 on host other" in failed.value.detail
-    assert "oops" in failed.value.detail
 
 
 def test_a_start_that_fails_leaves_no_producers_behind() -> None:
