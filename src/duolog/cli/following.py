@@ -10,19 +10,24 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from duolog.cli.errors import report
-from duolog.cli.lines import say, speak_of
+from duolog.cli.lines import say, says_json, speak_of
+from duolog.cli.progress_lines import ProgressLines, counted_streams
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import KafkaError, QueryError, StatementError
+from duolog.runtime.reach import BrokerWatch
 
 if TYPE_CHECKING:
     from duolog.cli.topology_file import TopologyFile
     from duolog.dsl.topology import Topology
+    from duolog.engine.progress import Progress
     from duolog.engine.query import RunningQuery
     from duolog.engine.restore import Restored
     from duolog.runtime.application import Application
 
 _PROGRESS_EVERY_S: Final = 5.0
 _LOOK_EVERY_S: Final = 0.3
+_LOOK_AT_BROKER_EVERY_S: Final = 1.0
+_MEANWHILE: Final = "the application waits for it"
 _KEY_OF_ANOTHER_FORM: Final = re.compile(
     r"its key is no KAFKA of \((?P<column>(?:`[^`]*`|\w+) (?P<type>INT|BIGINT|DOUBLE|BOOLEAN))\).*"
 )
@@ -57,18 +62,49 @@ def tell_restored(restored: "Restored") -> None:
     say(f'application "{restored.application_id}" {verb} its stores: {restored}')
 
 
-def follow(query: "RunningQuery", *, quiet: bool) -> None:
+def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> None:
     """Stay until the query ends, with a line about progress every few seconds.
 
     Raises:
         QueryError: the query failed.
     """
-    teller = ProgressTeller(query, quiet=quiet)
-    try:
-        while not query.wait(_PROGRESS_EVERY_S):
-            teller.tell()
-    finally:
-        teller.tell_skipped()
+    with counted_streams():
+        teller = ProgressTeller(query, quiet=quiet)
+        watcher = Watcher(teller, BrokerWatch(bootstrap_servers, _MEANWHILE))
+        try:
+            while not query.wait(_LOOK_AT_BROKER_EVERY_S):
+                watcher.look()
+        finally:
+            teller.tell_skipped()
+
+
+class Watcher:
+    """Tells how a query gets on every few seconds, and of its broker as soon as it goes away or is back."""
+
+    def __init__(
+        self,
+        teller: "ProgressTeller",
+        broker: BrokerWatch,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._teller = teller
+        self._broker = broker
+        self._clock = clock
+        self._tell_at = clock() + _PROGRESS_EVERY_S
+        self._look_at = clock()
+
+    def look(self) -> None:
+        """Tell what there is to tell by now; called about every second, or more often."""
+        if self._clock() >= self._look_at:
+            lines = self._broker.look()
+            self._look_at = self._clock() + _LOOK_AT_BROKER_EVERY_S
+            for line in lines:
+                say(line, level=logging.INFO if self._broker.answers else logging.WARNING)
+            if lines:
+                self._tell_at = self._clock()
+        if self._clock() >= self._tell_at:
+            self._teller.tell(broker_answers=self._broker.answers)
+            self._tell_at = self._clock() + _PROGRESS_EVERY_S
 
 
 class ProgressTeller:
@@ -78,26 +114,39 @@ class ProgressTeller:
         self._query = query
         self._quiet = quiet
         self._told: set[object] = set()
+        self._lines = ProgressLines()
 
-    def tell(self) -> None:
+    def tell(self, *, broker_answers: bool = True) -> None:
         """Write a line, and one more for each new reason, unless it is to be quiet."""
         if self._quiet:
             return
         now = self._query.progress()
-        say(
+        lag = now.lag_records_total if broker_answers else None
+        text = (
             f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
-            f"lag {now.lag_records_total:,}{_kept(now.state_rows)}{_skipped(now.skipped)}{_late(now.late)}"
-            + (f"; waits for its next start: {now.trouble}" if now.trouble else ""),
+            f"lag {'?' if lag is None else f'{lag:,}'}{_kept(now.state_rows)}{_skipped(now.skipped)}{_late(now.late)}"
+            + (f"; waits for its next start: {now.trouble}" if now.trouble else "")
+        )
+        if says_json():
+            self._say_as_json(text, now, lag)
+        else:
+            self._lines.show([text])
+        self.tell_skipped()
+
+    def _say_as_json(self, text: str, now: "Progress", lag: int | None) -> None:
+        if not self._lines.changed([text]):
+            return
+        say(
+            text,
             state=now.state,
             mode=now.mode,
             records_in=now.records_in,
             records_out=now.records_out,
-            lag_records=now.lag_records_total,
+            lag_records=lag,
             records_skipped=now.records_skipped,
             records_late=sum(now.late.values()),
             state_rows=now.state_rows,
         )
-        self.tell_skipped()
 
     def tell_skipped(self) -> None:
         for skipped in () if self._quiet else self._query.skipped():
@@ -154,9 +203,10 @@ class FileRunner:
             ConfigError, BrokerUnavailable: what no change of the file can mend.
         """
         try:
-            while True:
-                self._start(topology)
-                topology = self._changed_topology()
+            with counted_streams():
+                while True:
+                    self._start(topology)
+                    topology = self._changed_topology()
         finally:
             say("stopping …")
             if self._application is not None:
@@ -192,8 +242,7 @@ class FileRunner:
                 _wait_for(self._file, runs=self._query is not None)
 
     def _await_change(self) -> None:
-        told_at = time.monotonic()
-        teller = self._query and ProgressTeller(self._query, quiet=self._quiet)
+        watcher = self._watcher()
         while not self._file.has_changed():
             if self._query is None:
                 time.sleep(_LOOK_EVERY_S)
@@ -206,10 +255,15 @@ class FileRunner:
                 ended = True
             if ended:
                 self._query = None
-            elif teller and time.monotonic() - told_at >= _PROGRESS_EVERY_S:
-                teller.tell()
-                told_at = time.monotonic()
+            elif watcher:
+                watcher.look()
         self._file.wait_until_still()
+
+    def _watcher(self) -> Watcher | None:
+        if self._query is None or self._application is None:
+            return None
+        broker = BrokerWatch(self._application.bootstrap_servers, _MEANWHILE)
+        return Watcher(ProgressTeller(self._query, quiet=self._quiet), broker)
 
 
 def _wait_for(file: "TopologyFile", *, runs: bool = False) -> None:

@@ -87,7 +87,7 @@ class Progress:
     trouble: str = ""
     """Why the query waits for its next start, while its state is `restarting`."""
     lag_records: Mapping[str, int] = field(default_factory=dict)
-    """For each source topic: records that are in it and not yet read."""
+    """For each source topic: records that are in it and not yet read; nothing if no broker says so."""
     state_rows: int | None = None
     """Rows of all stores, as they were counted last; None where none was."""
 
@@ -96,8 +96,9 @@ class Progress:
         return sum(self.skipped.values())
 
     @property
-    def lag_records_total(self) -> int:
-        return sum(self.lag_records.values())
+    def lag_records_total(self) -> int | None:
+        """Records that are not yet read; None if no broker says where topics end."""
+        return sum(self.lag_records.values()) if self.lag_records else None
 
 
 @dataclass(frozen=True, slots=True)

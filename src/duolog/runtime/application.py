@@ -100,6 +100,11 @@ class Application:
         assert self._query is not None, "the application was not started"
         return self._query
 
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of its brokers."""
+        return self._bootstrap_servers
+
     def create_source_topics(self) -> list[str]:
         """Make the source topics that are missing; return their names.
 

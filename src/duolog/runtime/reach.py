@@ -98,6 +98,33 @@ def problems_of(bootstrap_servers: str, then: Callable[[socket.socket], str] = _
     return "; ".join(f"{server}: {problem}" for server, problem in problems.items())
 
 
+class BrokerWatch:
+    """Tells when a broker goes away and when it is back.
+
+    Args:
+        bootstrap: its addresses.
+        meanwhile: what happens until it is back, for the line that says that it has gone.
+    """
+
+    def __init__(
+        self, bootstrap: str, meanwhile: str, problems_of: Callable[[str], str] = problems_of
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._meanwhile = meanwhile
+        self._problems_of = problems_of
+        self.answers = True
+
+    def look(self) -> list[str]:
+        """Return a line if something has changed since the last look."""
+        problems = self._problems_of(self._bootstrap)
+        before, self.answers = self.answers, not problems
+        if before == self.answers:
+            return []
+        if problems:
+            return [f"no broker answers at {self._bootstrap}: {problems}; {self._meanwhile}"]
+        return [f"a broker answers again at {self._bootstrap}"]
+
+
 def _knock(
     server: str,
     host: str,

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from duolog.cli import following
-from duolog.cli.following import FileRunner, ProgressTeller, load_when_right
+from duolog.cli.following import FileRunner, ProgressTeller, Watcher, load_when_right
 from duolog.cli.topology_file import TopologyFile
 from duolog.core.errors import ConfigError, DuologError, QueryError
 from duolog.dsl.topology import Topology
 from duolog.engine.lower import lower
 from duolog.engine.progress import Progress, Skipped
 from duolog.plan.levels import find_levels
+from duolog.runtime.reach import BrokerWatch
 
 if TYPE_CHECKING:
     from duolog.engine.query import RunningQuery
@@ -45,6 +46,7 @@ class FakeApplication:
     fails: list[DuologError]
     wait: Callable[[float], bool]
     query: "FakeApplication" = field(init=False)
+    bootstrap_servers: str = "127.0.0.1:1"
 
     def create_source_topics(self) -> list[str]:
         return ["source"]
@@ -227,9 +229,9 @@ def test_each_reason_for_which_records_are_skipped_is_told_once_with_the_first_o
 
     told = capsys.readouterr().err.splitlines()
     assert [line.split(";")[0] for line in told] == [
-        "micro-batch, running: 0 records in, 0 out, lag 0, skipped 2 (deserialization 2)",
+        "micro-batch, running: 0 records in, 0 out, lag ?, skipped 2 (deserialization 2)",
         '  passed over: cannot read 2 records of topic "orders": reason a',
-        "micro-batch, running: 0 records in, 0 out, lag 0, skipped 4 (deserialization 4)",
+        "micro-batch, running: 0 records in, 0 out, lag ?, skipped 4 (deserialization 4)",
         '  passed over: cannot read 2 records of topic "orders": reason b',
     ]
     assert 'partition 0, offset 17, key ann, value {"n":' in told[1]
@@ -251,3 +253,63 @@ def test_a_key_of_another_form_is_told_with_the_commands_that_write_and_read_it(
     told = capsys.readouterr().err
     assert "hint: write such keys with `duolog produce orders --key-type bigint`" in told
     assert "`duolog consume orders --key 'id BIGINT'`" in told
+
+
+class Moving:
+    """A query whose progress a test sets."""
+
+    def __init__(self) -> None:
+        self.records_in = 0
+
+    def progress(self) -> Progress:
+        lag = {"orders": 7}
+        return Progress("real-time", "running", records_in=self.records_in, lag_records=lag)
+
+    def skipped(self) -> tuple[Skipped, ...]:
+        return ()
+
+
+def test_on_a_pipe_a_line_about_progress_is_repeated_only_when_something_changes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    query = Moving()
+    teller = ProgressTeller(cast("RunningQuery", query), quiet=False)
+
+    for records_in in (0, 0, 5, 5, 5):
+        query.records_in = records_in
+        teller.tell()
+
+    assert capsys.readouterr().err.splitlines() == [
+        "real-time, running: 0 records in, 0 out, lag 7",
+        "real-time, running: 5 records in, 0 out, lag 7",
+    ]
+
+
+def test_a_dead_broker_is_told_within_five_seconds_with_an_unknown_lag(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now = 0.0
+    problems = ""
+    broker = BrokerWatch("b:1", "it waits", lambda _: problems)
+    teller = ProgressTeller(cast("RunningQuery", Moving()), quiet=False)
+    watcher = Watcher(teller, broker, lambda: now)
+
+    def told_after(seconds: int) -> list[str]:
+        nonlocal now
+        for _ in range(seconds):
+            now += 1
+            watcher.look()
+        return capsys.readouterr().err.splitlines()
+
+    before = told_after(12)
+    problems = "refused"
+    gone = told_after(3)
+    problems = ""
+    back = told_after(3)
+
+    assert before == ["real-time, running: 0 records in, 0 out, lag 7"]
+    assert gone == [
+        "no broker answers at b:1: refused; it waits",
+        "real-time, running: 0 records in, 0 out, lag ?",
+    ]
+    assert back == ["a broker answers again at b:1", before[0]]

@@ -146,7 +146,7 @@ def run(
         application = running.enter_context(application_of(topology))
         query = begin(application, create_topics=create_topics)
         running.callback(say_stopping)
-        follow(query, quiet=quiet)
+        follow(query, application.bootstrap_servers, quiet=quiet)
     return None
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -197,15 +198,15 @@ def _talk(opening: "Opening", shell: "Shell", directory: Path) -> int:
 def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
     """Run the queries of a file until Ctrl-C, which is an end in order; a second one is in a hurry."""
     from duolog.cli.errors import exit_status  # noqa: PLC0415 - as above
+    from duolog.cli.progress_lines import counted_streams  # noqa: PLC0415
     from duolog.cli.signals import end_by_event, say_stopping  # noqa: PLC0415
     from duolog.cli.sql.running import Failed  # noqa: PLC0415
     from duolog.ksql.errors import SqlError  # noqa: PLC0415
-    from duolog.runtime.sql.headless import run_script  # noqa: PLC0415
 
     try:
-        with end_by_event(opening.end_now) as stop:
+        with end_by_event(opening.end_now) as stop, counted_streams():
             try:
-                run_script(opening.engine(), path, say if says_json() else click.echo, stop=stop)
+                _run(opening.engine(), path, stop)
             finally:
                 if stop.is_set():
                     say_stopping()
@@ -214,6 +215,23 @@ def _go_on(opening: "Opening", path: Path, shell: "Shell") -> int:
         shell.tell(Failed(error, read_text_file(path), str(path)))
         return exit_status(error) or 1
     return 0
+
+
+def _run(engine: "SqlEngine", path: Path, stop: Event) -> None:
+    """Run a script, with lines about its queries in the form that was asked for."""
+    from duolog.cli.progress_lines import ProgressLines  # noqa: PLC0415 - as above
+    from duolog.runtime.sql.headless import run_script  # noqa: PLC0415
+
+    lines = ProgressLines(sys.stdout)
+
+    def say_changed(block: list[str]) -> None:
+        for line in lines.changed(block):
+            say(line)
+
+    if says_json():
+        run_script(engine, path, say, stop=stop, tell_progress=say_changed)
+    else:
+        run_script(engine, path, click.echo, stop=stop, tell_progress=lines.show)
 
 
 def _defined(name: str, value: str) -> str:

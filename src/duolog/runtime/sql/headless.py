@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -26,7 +27,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.nodes import place_of
 from duolog.ksql.session import parse
 from duolog.ksql.types import type_from
-from duolog.runtime.reach import problems_of
+from duolog.runtime.reach import BrokerWatch
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.keeper import LiveQuery
@@ -47,8 +48,11 @@ def run_script(
     *,
     every_s: float = 5.0,
     stop: threading.Event | None = None,
+    tell_progress: Callable[[list[str]], None] | None = None,
 ) -> None:
     """Run the statements of a file and all queries of the service, until `stop` is set; `tell` gets lines for people.
+
+    `tell_progress` gets the lines about all queries every few seconds; by default `tell` gets each of them.
 
     Raises:
         SqlError: a statement cannot be read, or cannot run; the queries of those before it stay in the catalog.
@@ -68,14 +72,18 @@ def run_script(
         for query in engine.queries():
             if query.id not in begun:
                 tell(f"{query.id} is not in {file.name}, and goes on: TERMINATE ends it")
-        _report(engine, tell, every_s, stop)
+        _report(engine, tell, tell_progress or partial(_tell_each, tell), every_s, stop)
 
 
 def _report(
-    engine: SqlEngine, tell: Callable[[str], None], every_s: float, stop: threading.Event
+    engine: SqlEngine,
+    tell: Callable[[str], None],
+    tell_progress: Callable[[list[str]], None],
+    every_s: float,
+    stop: threading.Event,
 ) -> None:
     """Tell of the queries now and then, and of a broker that goes away or is back within seconds."""
-    reporter, broker = Reporter(engine), BrokerWatch(engine.bootstrap)
+    reporter, broker = Reporter(engine), BrokerWatch(engine.bootstrap, "its queries wait for it")
     due_at = time.monotonic() + every_s
     while not stop.wait(min(every_s, _LOOK_S)):
         for line in broker.look():
@@ -83,27 +91,12 @@ def _report(
         if time.monotonic() >= due_at:
             due_at = time.monotonic() + every_s
             # Without a broker their progress cannot be asked for.
-            for line in reporter.lines(with_progress=broker.answers):
-                tell(line)
+            tell_progress(reporter.lines(with_progress=broker.answers))
 
 
-class BrokerWatch:
-    """Tells when a broker goes away and when it is back."""
-
-    def __init__(self, bootstrap: str, problems_of: Callable[[str], str] = problems_of) -> None:
-        self._bootstrap = bootstrap
-        self._problems_of = problems_of
-        self.answers = True
-
-    def look(self) -> list[str]:
-        """Return a line if something has changed since the last look."""
-        problems = self._problems_of(self._bootstrap)
-        before, self.answers = self.answers, not problems
-        if before == self.answers:
-            return []
-        if problems:
-            return [f"no broker answers at {self._bootstrap}: {problems}; its queries wait for it"]
-        return [f"a broker answers again at {self._bootstrap}"]
+def _tell_each(tell: Callable[[str], None], lines: list[str]) -> None:
+    for line in lines:
+        tell(line)
 
 
 @contextmanager
@@ -278,7 +271,7 @@ class Reporter:
             told.append(f"{rate:,.0f} events/s")
             lag = now.lag_records_total
             behind = f", about {lag / rate:,.0f} s" if lag and rate else ""
-            told.append(f"lag {lag:,} records{behind}")
+            told.append("lag ?" if lag is None else f"lag {lag:,} records{behind}")
             if now.records_skipped:
                 told.append(f"{now.records_skipped:,} passed over")
         if query.error:
