@@ -1,5 +1,6 @@
 """`duolog topics`, `produce` and `consume` against Duolog's broker, as a person calls them."""
 
+import base64
 import json
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from confluent_kafka import Producer
@@ -27,17 +29,24 @@ def duolog(cluster: EmbeddedCluster) -> Duolog:
     return Duolog(cluster.bootstrap_servers)
 
 
-def test_a_topic_is_created_listed_described_and_deleted(duolog: Duolog) -> None:
+def test_a_topic_is_created_listed_described_and_deleted(
+    cluster: EmbeddedCluster, duolog: Duolog
+) -> None:
     assert duolog("topics", "create", "life", "-p", "3", "-c", "retention.ms=-1").returncode == 0
 
     listed = json.loads(duolog("topics", "list", "-o", "json").stdout)
     described = duolog("topics", "describe", "life", "-o", "jsonl")
+    folders = {path.name for path in (cluster.data_dir / "topics").iterdir()}
     deleted = duolog("topics", "delete", "life", "--yes")
 
     assert {"topic": "life", "partitions": 3} in listed
     rows = [json.loads(line) for line in described.stdout.splitlines()]
     assert [row["partition"] for row in rows] == [0, 1, 2]
     assert "retention.ms=-1" in described.stderr
+    assert rows[0]["configs"]["retention.ms"] == "-1"
+    folder = f"topics/{UUID(bytes=base64.urlsafe_b64decode(rows[0]['topic_id'] + '=='))}"
+    assert f"topic id {rows[0]['topic_id']}: in {folder} of a Duolog broker" in described.stderr
+    assert Path(folder).name in folders
     assert deleted.returncode == 0
     assert "life" not in duolog("topics", "list").stdout
 

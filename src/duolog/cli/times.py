@@ -9,6 +9,8 @@ import click
 TIME_MS_MAX: Final = 2**62
 """As far as clients count."""
 
+_DATE_DIGITS: Final = 8
+_EPOCH_YEAR: Final = 1970
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGO: Final = re.compile(r"(\d+)(ms|s|m|h|d)")
 _ISO: Final = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
@@ -39,15 +41,30 @@ def read_time(text: str, now_ms: int) -> int:
 def read_moment(text: str) -> int:
     """Return milliseconds since 1970: from digits or from RFC 3339, in UTC if no zone is given.
 
+    Eight digits that are a date since 1970 are that date, as in ISO 8601, and not milliseconds of 1970.
+
+    Example:
+        >>> read_moment("20260101") == read_moment("2026-01-01"), read_moment("20261301")
+        (True, 20261301)
+
     Raises:
         ValueError: it is neither, or before 1970, or beyond what a record can bear.
     """
-    if text.isdecimal():
+    if text.isdecimal() and not _is_date(text):
         return _in_range(int(text), text)
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return _in_range(round(moment.timestamp() * 1000), text)
+
+
+def _is_date(digits: str) -> bool:
+    if len(digits) != _DATE_DIGITS:
+        return False
+    try:
+        return datetime.fromisoformat(digits).year >= _EPOCH_YEAR
+    except ValueError:
+        return False
 
 
 def _in_range(time_ms: int, text: str) -> int:

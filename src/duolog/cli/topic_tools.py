@@ -1,19 +1,22 @@
 """What the commands about topics and groups share: metadata, offsets, questions, NAME=VALUE."""
 
+import base64
 import shlex
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
+from uuid import UUID
 
 import click
-from confluent_kafka import TopicPartition
+from confluent_kafka import TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec
 
 from duolog.cli.cluster import Cluster
 from duolog.core.errors import KafkaError
 
 _UNKNOWN_TOPIC: Final = 3
+_NO_ID: Final = UUID(int=0)
 
 EARLIEST: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -37,6 +40,32 @@ def read_metadata(
     if topic is not None and topic not in metadata.topics:
         raise no_topic(topic, metadata.topics)
     return metadata
+
+
+def read_topic_id(client: AdminClient, cluster: Cluster, topic: str) -> str | None:
+    """Return the id of a topic as Kafka writes it; None if the broker does not say it.
+
+    Raises:
+        KafkaError: no broker answers, or it refuses.
+    """
+    with cluster.errors(f'describe topic "{topic}"'):
+        futures = client.describe_topics(TopicCollection([topic]))
+        topic_id = str(cluster.first_result(futures.values()).topic_id)
+    return None if UUID(bytes=_bytes_of(topic_id)) == _NO_ID else topic_id
+
+
+def folder_of(topic_id: str) -> str:
+    """Return where a broker of Duolog keeps a topic, below its data directory.
+
+    Example:
+        >>> folder_of("AAAAAAAAAAAAAAAAAAAAAg")
+        'topics/00000000-0000-0000-0000-000000000002'
+    """
+    return f"topics/{UUID(bytes=_bytes_of(topic_id))}"
+
+
+def _bytes_of(topic_id: str) -> bytes:
+    return base64.urlsafe_b64decode(f"{topic_id}==")
 
 
 def no_topic(topic: str, known: Iterable[str]) -> KafkaError:

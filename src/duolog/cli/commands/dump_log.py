@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from duolog.cli.dump_log.files import file_rows, files_of
+from duolog.cli.dump_log.files import file_rows, files_of, nothing_in
 from duolog.cli.dump_log.row import Row
 from duolog.cli.dump_log.segment import DECODERS
 from duolog.cli.output import json_line
@@ -38,7 +38,7 @@ def dump_log(*, paths: tuple[Path, ...], records: bool, kind: str | None, as_jso
     """Show what stands in the files of a log, and where they are damaged.
 
     FILE is a segment (.log), an index (.index, .timeindex, .txnindex), a recovery point, a file of
-    leader epochs, a journal, or the directory of a partition. A broker may run meanwhile: the end
+    leader epochs, a journal, or the directory of a partition. `duolog topics describe` names that of a topic. A broker may run meanwhile: the end
     of a file that it writes then seems cut off. The status is 1 when something is damaged.
 
     \b
@@ -61,7 +61,9 @@ def dump_log(*, paths: tuple[Path, ...], records: bool, kind: str | None, as_jso
 def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from files_of(path)
+            if not (files := files_of(path)):
+                raise nothing_in(path)
+            yield from files
         else:
             yield path
 

@@ -147,8 +147,7 @@ def _read_target(name: str, value: Any) -> Target:
     now_ms = time.time_ns() // 1_000_000
     if name == "to_time":
         time_ms = read_time(value, now_ms)
-        moment = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        return Target("--to-datetime", moment, time_ms)
+        return Target("--to-datetime", _moment(time_ms), time_ms)
     if name == "by_duration":
         try:
             age_ms = read_duration(value)
@@ -157,6 +156,14 @@ def _read_target(name: str, value: Any) -> Target:
         return Target("--by-duration", f"PT{age_ms / 1000:g}S", max(0, now_ms - age_ms))
     option = f"--{name.replace('_', '-')}"
     return Target(option) if value is True else Target(option, str(value), number=value)
+
+
+def _moment(time_ms: int) -> str:
+    """Return a time as Kafka's own tool takes it; one that no calendar has, in ms."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError):
+        return str(time_ms)
 
 
 def _places(

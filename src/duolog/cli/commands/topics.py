@@ -21,9 +21,11 @@ from duolog.cli.topic_tools import (
     EARLIEST,
     LATEST,
     confirm,
+    folder_of,
     read_assignment,
     read_metadata,
     read_offsets,
+    read_topic_id,
     show_equivalent,
 )
 from duolog.core.errors import KafkaError
@@ -38,8 +40,16 @@ DESCRIBE_COLUMNS = (
     Column("log_start_offset", "bigint", "first offset that is kept; nothing without a leader"),
     Column("high_watermark", "bigint", "offset after the last record that can be read"),
     Column("records", "bigint", "high_watermark - log_start_offset; compaction may leave fewer"),
+    Column(
+        "topic_id", "string | null", "id of the topic, the same for each partition; not in a table"
+    ),
+    Column(
+        "configs", "object", "settings of the topic that differ from the default; not in a table"
+    ),
 )
+_NOT_IN_A_TABLE = {"topic_id", "configs"}
 _ALREADY_EXISTS = 36
+_STORAGE_ERROR = 56
 
 
 @click.group()
@@ -144,7 +154,7 @@ def create(
 @output.output_option
 @cluster_options
 def describe(*, topic: str, form: str, cluster: Cluster) -> None:
-    """Show the partitions of a topic, and the configs that differ from the default."""
+    """Show the partitions of a topic, its id, and the configs that differ from the default."""
     if form == "help":
         return click.echo(output.help_text(DESCRIBE_COLUMNS), nl=False)
     client = cluster.admin()
@@ -156,15 +166,21 @@ def describe(*, topic: str, form: str, cluster: Cluster) -> None:
         first = read_offsets(client, cluster, places, EARLIEST)
         last = read_offsets(client, cluster, places, LATEST)
         configs = _configs(client, cluster, topic)
+        topic_id = read_topic_id(client, cluster, topic)
     rows = [
         _partition_row(
             number, leaders[number], first.get((topic, number)), last.get((topic, number))
         )
+        | {"topic_id": topic_id, "configs": configs}
         for number in sorted(leaders)
     ]
+    if topic_id is not None:
+        click.echo(f"topic id {topic_id}: in {folder_of(topic_id)} of a Duolog broker", err=True)
     for name, value in configs.items():
         click.echo(f"{name}={value}", err=True)
-    return output.write_rows(rows, DESCRIBE_COLUMNS, form)
+    hidden = _NOT_IN_A_TABLE if form == "table" else ()
+    columns = [column for column in DESCRIBE_COLUMNS if column.name not in hidden]
+    return output.write_rows(rows, columns, form)
 
 
 @topics.command()
@@ -192,10 +208,25 @@ def delete(
         return
     if not yes:
         confirm(f"Delete {', '.join(names)} and all their records?")
+    ids = {name: read_topic_id(client, cluster, name) for name in names}
     for name, future in client.delete_topics(list(names)).items():
-        with cluster.errors(f'delete topic "{name}"'):
-            cluster.first_result([future])
+        try:
+            with cluster.errors(f'delete topic "{name}"'):
+                cluster.first_result([future])
+        except KafkaError as error:
+            if error.code == _STORAGE_ERROR:
+                error.hint = _how_to_free_space(ids[name])
+            raise
         click.echo(f'deleted topic "{name}"', err=True)
+
+
+def _how_to_free_space(topic_id: str | None) -> str:
+    where = f" The topic's own files are in {folder_of(topic_id)}." if topic_id else ""
+    return (
+        "The broker cannot write to its disk, which may be full; its log says what failed. Free space there by "
+        f"removing or moving what is not the broker's, then delete the topic again.{where} Do not remove files of the "
+        "broker while it runs."
+    )
 
 
 def _partition_row(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -21,6 +22,8 @@ from duolog.log.recovery_point import EPOCHS_FILE_NAME, POINT_FILE_NAME, read_re
 _OFFSET_ENTRY: Final = Struct(">II")
 _TIME_ENTRY: Final = Struct(">qI")
 _ABORTED_ENTRY: Final = Struct(">hqqqq")
+_NAME: Final = "name="
+_SHOWN_MAX: Final = 5
 
 KINDS: Final = (
     ".log", ".index", ".timeindex", ".txnindex", ".journal", POINT_FILE_NAME, EPOCHS_FILE_NAME,
@@ -54,6 +57,29 @@ def files_of(directory: Path) -> list[Path]:
         or path.suffix in {".log", ".journal"}
         or (path.suffix in _INDEXES and path.stem.isdigit())
     )
+
+
+def nothing_in(directory: Path) -> ConfigError:
+    """Return the error for a directory without files that can be dumped; it names directories below it that have some."""
+    found = islice(_partitions_below(directory), _SHOWN_MAX + 1)
+    shown = [
+        f"{directory_name} ({topic})" if topic else directory_name
+        for directory_name, topic in found
+    ]
+    more = ", …" if len(shown) > _SHOWN_MAX else ""
+    hint = "Name the directory of a partition, topics/ID/0 in a data directory, or a file."
+    if shown:
+        hint = f"Name a partition: {', '.join(shown[:_SHOWN_MAX])}{more}."
+    return ConfigError(f'directory "{directory}" has no files of a log', hint=hint)
+
+
+def _partitions_below(directory: Path) -> Iterator[tuple[str, str]]:
+    """Yield the directories of partitions at most three levels below, and the names of their topics."""
+    for pattern in ("*", "*/*", "*/*/*"):
+        for path in sorted(directory.glob(pattern)):
+            if path.is_dir() and path.name.isdigit() and files_of(path):
+                names = [one.name.removeprefix(_NAME) for one in path.parent.glob(f"{_NAME}*")]
+                yield str(path), names[0] if names else ""
 
 
 def _offset_index(path: Path) -> Iterator[Row]:

@@ -241,6 +241,26 @@ def test_records_of_the_coordinators_are_read(tmp_path: Path) -> None:
 def test_another_file_is_refused_with_the_names_that_are_known(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("x")
 
-    assert run(tmp_path).output == ""
     with pytest.raises(ConfigError, match="is not one of a log"):
         run(tmp_path / name)
+
+
+def test_a_directory_without_logs_says_so_and_names_partitions_below_it(directory: Path) -> None:
+    data = directory.parents[2]
+
+    with pytest.raises(ConfigError, match="has no files of a log") as caught:
+        run(data)
+    with pytest.raises(ConfigError) as of_topics:
+        run(directory.parents[1])
+
+    assert caught.value.hint == f"Name a partition: {directory} (t)."
+    assert of_topics.value.hint == caught.value.hint
+
+
+def test_a_directory_of_something_else_is_refused_with_what_to_name(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+
+    with pytest.raises(ConfigError, match="has no files of a log") as caught:
+        run(tmp_path)
+
+    assert "topics/ID/0" in caught.value.hint
