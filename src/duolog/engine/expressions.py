@@ -5,7 +5,8 @@
     topic, partition, offset, headers            of the record that set off the one at hand
 
 Positions and not names, so that any column name is safe, and a topology's names never meet Spark's.
-The functions of the plan compute what Spark's do, so most are written under their own name.
+The functions of the plan compute what Spark's do, so most are written under their own name. Comparisons of DOUBLEs are
+Java's and Python's.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from typing import Final
 from duolog.engine.formats import encode
 from duolog.engine.python_functions import lower_call, lower_result
 from duolog.engine.sql import literal, quoted, spark_type, text
+from duolog.engine.sql_functions.comparing import compared
 from duolog.engine.sql_functions.registry import lower_sql_function
 from duolog.engine.steps import lower_step
 from duolog.plan.expressions import (
@@ -36,11 +38,11 @@ from duolog.plan.expressions import (
     type_of,
 )
 from duolog.plan.formats import JSON
-from duolog.plan.functions import BLANKS
+from duolog.plan.functions import BLANKS, common_type
 from duolog.plan.schema import Schema
 from duolog.plan.sql.registry import PLAN_FUNCTIONS, PREFIX
 from duolog.plan.steps import STEPS
-from duolog.plan.types import INT, Column, Decimal, Map, Struct
+from duolog.plan.types import DOUBLE, INT, Column, Decimal, Map, Struct
 
 _INFIX: Final = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "LIKE"}
 
@@ -137,7 +139,10 @@ def lower_expression(  # noqa: PLR0911, PLR0912 - a table of cases
             types = [type_of(arg, names.scope) for arg in args]
             return lower_step(function, [_argument(arg, names) for arg in args], types)
         case Call(function, args):
-            return _call(function, [lower_expression(arg, names) for arg in args])
+            lowered = [lower_expression(arg, names) for arg in args]
+            if function in _COMPARISONS and _of_doubles(args, names):
+                return _COMPARISONS[function](lowered)
+            return _call(function, lowered)
         case _:
             raise AssertionError(f"{expression} has no value in a single record")
 
@@ -186,6 +191,10 @@ def value_names(columns: tuple[Column, ...]) -> list[str]:
 
 def _numbered(columns: tuple[Column, ...], letter: str) -> dict[str, str]:
     return {column.name: f"{letter}{index}" for index, column in enumerate(columns)}
+
+
+def _of_doubles(args: Sequence[Expression], names: Names) -> bool:
+    return common_type(tuple(type_of(arg, names.scope) for arg in args), "=") == DOUBLE
 
 
 def _item(arg: Expression, key: Expression, names: Names) -> str:
@@ -237,6 +246,21 @@ def _split(args: list[str]) -> str:
     return f"array_remove(split({args[0]}, {text('[' + BLANKS + ']+')}), '')"
 
 
+def _comparison(sign: str) -> Callable[[list[str]], str]:
+    return lambda args: compared(sign, *args)
+
+
+def _between(args: list[str]) -> str:
+    value, low, high = args
+    return f"({compared('>=', value, low)} AND {compared('<=', value, high)})"
+
+
+_COMPARISONS: Final[dict[str, Callable[[list[str]], str]]] = {
+    **{sign: _comparison(sign) for sign in ("=", "<>", "<", "<=", ">", ">=")},
+    "BETWEEN": _between,
+    "IN": lambda args: f"({' OR '.join(compared('=', args[0], one) for one in args[1:])})",
+}
+"""Comparisons of DOUBLEs, to which NaN is what it is in Java and in Python."""
 _SPECIAL: Final[dict[str, Callable[[list[str]], str]]] = {
     "IS_NULL": lambda args: f"({args[0]} IS NULL)",
     "IS_NOT_NULL": lambda args: f"({args[0]} IS NOT NULL)",

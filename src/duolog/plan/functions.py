@@ -116,7 +116,8 @@ def _adjusted(precision: int, scale: int) -> Decimal:
     return Decimal(DECIMAL_PRECISION_MAX, kept)
 
 
-def _decimal_result(name: str, left: Decimal, right: Decimal) -> Decimal:
+def decimal_result(name: str, left: Decimal, right: Decimal) -> Decimal:
+    """Return the type of an arithmetic operation on two DECIMALs."""
     (p1, s1), (p2, s2) = (left.precision, left.scale), (right.precision, right.scale)
     match name:
         case "+" | "-":
@@ -144,7 +145,7 @@ def _arithmetic(name: str, types: Types) -> Type:
     if DOUBLE in known:
         return DOUBLE
     if any(isinstance(of, Decimal) for of in known):
-        return _decimal_result(name, *(decimal_of(of) for of in known))
+        return decimal_result(name, *(decimal_of(of) for of in known))
     return DOUBLE if name == "/" else common_type(tuple(known), name)
 
 

@@ -18,6 +18,7 @@ _EXPONENT_MAX: Final = 1_000_000_000
 _LONG_DIGITS: Final = 19
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_BLANKS: Final = "".join(map(chr, range(33)))
 _WORDS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 EXACT: Final = Context(prec=2 * LENGTH_MAX, traps=[Inexact])
 _PLAIN_EXPONENT_MIN: Final = -6
@@ -42,10 +43,12 @@ def truncated(text: str, least: int, most: int) -> int:
 
 
 def real(text: str) -> float:
-    if text in _WORDS:
-        return _WORDS[text]
-    _ensure_number(text)
-    return float(text)
+    """Return the DOUBLE that a text holds; blanks around it do not count, as to Java's `Double.parseDouble`."""
+    trimmed = text if len(text) > LENGTH_MAX else text.strip(_BLANKS)
+    if trimmed in _WORDS:
+        return _WORDS[trimmed]
+    _ensure_number(trimmed)
+    return float(trimmed)
 
 
 def decimal(text: str, of: Decimal) -> PythonDecimal:

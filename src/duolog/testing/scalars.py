@@ -3,7 +3,7 @@
 Each takes the values of its arguments and the type of its result; values have been widened to
 one type before. Null is None, and conditions have three values.
 
-Source: Spark SQL with ansi off; one function here for each name of the registry.
+Source: Spark SQL with ansi off, but Java for comparisons with NaN; one function here for each name of the registry.
 """
 
 import math
@@ -141,23 +141,28 @@ def _fits(values: Sequence[Value], of: Type) -> Value:
 
 
 def _comparison(holds: Callable[[Value, Value], bool]) -> Scalar:
-    return lambda values, _of: holds(order_key(values[0]), order_key(values[1]))
+    return lambda values, _of: holds(*map(_compared, values[:2]))
+
+
+def _compared(value: Value) -> Value:
+    """Return what comparisons see: a NaN as in Java and Python, and what holds other values by their order."""
+    return value if isinstance(value, float) else order_key(value)
 
 
 def _in(values: Sequence[Value], _of: Type) -> bool | None:
     value, *among = values
     if value is None:
         return None
-    return either([None if one is None else order_key(one) == order_key(value) for one in among])
+    return either([None if one is None else _compared(one) == _compared(value) for one in among])
 
 
 def _between(values: Sequence[Value], _of: Type) -> bool | None:
     value, low, high = values
     if value is None:
         return None
-    key = order_key(value)
-    above = None if low is None else order_key(low) <= key
-    below = None if high is None else key <= order_key(high)
+    key = _compared(value)
+    above = None if low is None else _compared(low) <= key
+    below = None if high is None else key <= _compared(high)
     return both([above, below])
 
 

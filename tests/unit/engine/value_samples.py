@@ -31,7 +31,7 @@ NUMBERS: Final[dict[str, object]] = {
     "LN(0)": -math.inf,
     "LOG(1E0)": 0.0,
     "LOG(2, 8)": math.log(8) / math.log(2),
-    "LOG(1, 8)": math.inf,
+    "IFNULL(LOG(1, 8), 0) > 0": False,
     "SQRT(16)": 4.0,
     "POWER(2, 10)": 1024.0,
     "COT(0)": math.inf,

@@ -69,6 +69,7 @@ def test_nulls_are_written_and_missing_fields_are_read_as_null() -> None:
         ("A BIGINT", '{"A":1e3}', (1000,)),
         ("A DOUBLE", '{"A":"1.5"}', (1.5,)),
         ("A DOUBLE", '{"A":"-Infinity"}', (-math.inf,)),
+        ("A DOUBLE", '{"A":" 1.5\\n"}', (1.5,)),
         ("A DECIMAL(4,2)", '{"A":10}', (Decimal("10.00"),)),
         ("A DECIMAL(4,2)", '{"A":"1.500"}', (Decimal("1.50"),)),
         ("A DECIMAL(4,2)", '{"A":0e10}', (Decimal("0.00"),)),

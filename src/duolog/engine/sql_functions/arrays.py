@@ -49,7 +49,7 @@ def _of_sets(name: str, otherwise: Listed) -> Lowering:
 
 def _joined(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
     delimiter = f"coalesce({args[1]}, '')" if len(args) > 1 else "','"
-    return f"array_join(transform({args[0]}, e -> CAST(e AS STRING)), {delimiter}, 'null')"
+    return f"duolog_joined(transform({args[0]}, e -> CAST(e AS STRING)), {delimiter})"
 
 
 def _sorted(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
@@ -64,14 +64,15 @@ def _sorted(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 
 def _series(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
     assert isinstance(result, Array), result
-    of = spark_type(result.element)
-    first, last = (f"CAST({arg} AS {of})" for arg in args[:2])
+    first, last = (f"CAST({arg} AS BIGINT)" for arg in args[:2])
     if len(args) == 2:
-        return f"sequence({first}, {last})"
-    step = f"CAST({args[2]} AS {of})"
+        series = f"duolog_series({first}, {last}, if({first} <= {last}, 1L, -1L))"
+        return f"CAST({series} AS {spark_type(result)})"
+    step = f"CAST({args[2]} AS BIGINT)"
     # Null by a step of 0, or away from the last one.
     leads = f"{step} <> 0 AND ({first} = {last} OR ({first} < {last}) = ({step} > 0))"
-    return f"CASE WHEN {leads} THEN sequence({first}, {last}, {step}) END"
+    series = f"duolog_series({first}, {last}, {step})"
+    return f"CASE WHEN {leads} THEN CAST({series} AS {spark_type(result)}) END"
 
 
 def _slice(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:

@@ -15,12 +15,14 @@ from duolog.engine.sql import quoted, spark_type, text
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
+    DATE,
     INT,
     NULL,
     STRING,
     TIME,
     TIMESTAMP,
     Array,
+    Decimal,
     Map,
     Struct,
     Type,
@@ -29,6 +31,11 @@ from duolog.plan.types import (
 _DAY_MS: Final = 24 * 60 * 60 * 1000
 _TIME: Final = "^[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?$"
 _TRUE: Final = "^(t(r(ue?)?)?|y(es?)?)$"
+_YEAR: Final = "^[0-9]{4}(-.*)?$"
+_BOUNDS: Final = {
+    DATE: ("DATE '0001-01-01'", "DATE '9999-12-31'"),
+    TIMESTAMP: ("TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"),
+}
 _WHOLE: Final = "^[+-]?[0-9]+$"
 _ISO: Final = "yyyy-MM-dd'T'HH:mm:ss.SSS"
 
@@ -105,10 +112,17 @@ def _read(value: str, wanted: Type) -> str:
     if wanted == TIME:
         moment = f"CAST(concat('1970-01-01T', {plain}) AS TIMESTAMP)"
         return f"CASE WHEN {plain} RLIKE {text(_TIME)} THEN CAST(unix_millis({moment}) AS INT) END"
-    return f"CAST({plain} AS {spark_type(wanted)})"
+    read = f"CAST({plain} AS {spark_type(wanted)})"
+    if wanted in _BOUNDS:
+        # Spark takes a time without a date for one of today.
+        least, most = _BOUNDS[wanted]
+        return f"CASE WHEN {plain} RLIKE {text(_YEAR)} AND {read} BETWEEN {least} AND {most} THEN {read} END"
+    return read
 
 
-def written(value: str, of: Type, depth: int = 0) -> str:
+def written(  # noqa: PLR0911 - a table of cases
+    value: str, of: Type, depth: int = 0
+) -> str:
     """Return a value as a text, as Java writes it; null of null."""
     match of:
         case Array(element=element):
@@ -133,6 +147,8 @@ def written(value: str, of: Type, depth: int = 0) -> str:
             return f"date_format({value}, {text(_ISO)})"
         case _ if of == TIME:
             return _time_text(value)
+        case Decimal():
+            return f"duolog_decimal_text({value})"
         case _:
             return value if of == STRING else f"CAST({value} AS STRING)"
 

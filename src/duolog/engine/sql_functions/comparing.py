@@ -1,7 +1,34 @@
-"""Values of all types in a form that Spark can compare: maps, which it cannot, as sorted entries."""
+"""Comparisons that Spark lacks, or makes otherwise.
+
+DOUBLE    NaN is neither equal to, less than, nor greater than any number; to Spark it is the greatest
+MAP       as its sorted entries, which Spark can compare
+"""
+
+from collections.abc import Mapping
+from typing import Final
 
 from duolog.engine.sql import quoted, text
 from duolog.plan.types import Array, Map, Struct, Type, map_in
+
+_OF_DOUBLES: Final[Mapping[str, str]] = {
+    "=": "equal",
+    "<>": "unequal",
+    "< or >": "apart",
+    "<": "less",
+    "<=": "lessOrEqual",
+    ">": "greater",
+    ">=": "greaterOrEqual",
+}
+
+
+def compared(sign: str, left: str, right: str) -> str:
+    """Return the comparison of two numbers, one of them a DOUBLE, as Java makes it; null if a side is.
+
+    Example:
+        >>> compared("<", "v0", "30D")
+        'duolog_less(v0, 30D)'
+    """
+    return f"duolog_{_OF_DOUBLES[sign]}({left}, {right})"
 
 
 def comparable(value: str, of: Type) -> str:

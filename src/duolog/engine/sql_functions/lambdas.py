@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from duolog.engine.sql import spark_type, text
 from duolog.engine.sql_functions.lowering import Lowering
-from duolog.plan.types import Array, Type
+from duolog.plan.types import BYTES, STRING, Array, Map, Type
 
 _NAME: Final = r"`(?:[^`]|``)*`"
 _LAMBDA: Final = re.compile(rf"\(?({_NAME}(?:, {_NAME})*)\)? -> (.*)\Z", re.DOTALL)
@@ -55,6 +55,9 @@ def _reduce(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     parameters, body = _parts(function)
     # Spark wants the type of the start in each step.
     body = f"CAST({body} AS {spark_type(result)})"
+    if result in {STRING, BYTES} or isinstance(result, Array | Map):
+        # A state that doubles with each element would soon take all memory.
+        body = f"duolog_bounded({body}, {text(spark_type(result))})"
     if isinstance(types[0], Array):
         elements, (state, element) = given, parameters
     else:

@@ -67,10 +67,11 @@ MATHEMATICAL_FUNCTIONS: Final[Mapping[str, Lowering]] = {
     **{
         name: _same(name.lower())
         for name in (
-            *("ACOS", "ASIN", "ATAN", "ATAN2", "CBRT", "COS", "COSH", "DEGREES", "EXP", "PI"),
+            *("ACOS", "ASIN", "ATAN", "CBRT", "COS", "COSH", "DEGREES", "EXP", "PI"),
             *("POWER", "RADIANS", "SIN", "SINH", "SQRT", "TAN", "TANH"),
         )
     },
+    "ATAN2": _same("duolog_atan2"),
     "COT": _same("cot"),
     "LN": plain("duolog_ln({0})"),
     "LOG": _logarithm,

@@ -5,6 +5,7 @@ from typing import Final
 
 from duolog.engine.sql import quoted, spark_type, text
 from duolog.engine.sql_functions.casts import lower_cast
+from duolog.engine.sql_functions.comparing import compared
 from duolog.engine.sql_functions.lowering import Lowering, plain
 from duolog.plan.types import (
     BIGINT,
@@ -20,6 +21,7 @@ from duolog.plan.types import (
 )
 
 _BY_JAVA: Final = {"/": "duolog_divide", "%": "duolog_remainder"}
+_APART: Final = "< or >"
 _NO_ESCAPE: Final = "\x01"
 """What no pattern holds: without ESCAPE nothing is escaped, and Spark would take the backslash."""
 
@@ -48,7 +50,34 @@ def _operand(of: Type, result: Type) -> str:
 
 
 def _comparison(sign: str) -> Lowering:
-    return plain("coalesce({0} " + sign + " {1}, false)")
+    def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
+        if DOUBLE in types:
+            return f"coalesce({compared(_APART if sign == '<>' else sign, *args)}, false)"
+        return f"coalesce({args[0]} {sign} {args[1]}, false)"
+
+    return lower
+
+
+def _equality(sign: str) -> Lowering:
+    of_doubles = _comparison(sign)
+    of_others = _of_comparable("coalesce({0} " + sign + " {1}, false)")
+    return lambda args, types, result: (of_doubles if DOUBLE in types else of_others)(
+        args, types, result
+    )
+
+
+def _distinct(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
+    if DOUBLE not in types:
+        return _of_comparable("(NOT {0} <=> {1})")(args, types, result)
+    left, right = args
+    one_is_null = f"({left} IS NULL) <> ({right} IS NULL)"
+    return f"coalesce({compared(_APART, left, right)}, {one_is_null})"
+
+
+def _in(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
+    found = _of_comparable("{0} IN ({others})")(args, types, result)
+    not_nan = f" AND NOT isnan({args[0]})" if types[0] == DOUBLE else ""
+    return f"coalesce({found}{not_nan}, false)"
 
 
 def _of_comparable(template: str) -> Lowering:
@@ -90,6 +119,15 @@ def _like(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
     return f"coalesce({args[0]} LIKE {args[1]} ESCAPE {escape}, false)"
 
 
+def _element(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
+    """Count from 1; there is none at 0, and none beyond an INT."""
+    array, place = args
+    if types[1] == INT:
+        return f"try_element_at({array}, nullif({place}, 0))"
+    near = f"{place} BETWEEN {-(2**31) + 1} AND {2**31 - 1} AND {place} <> 0"
+    return f"try_element_at({array}, CAST(CASE WHEN {near} THEN {place} END AS INT))"
+
+
 def _map(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
     """Java's maps have null keys, written as null; Spark's have none."""
     assert isinstance(result, Map), result
@@ -121,18 +159,17 @@ OPERATORS: Final[Mapping[str, Lowering]] = {
             "GREATER_THAN_OR_EQUAL": ">=",
         },
     ),
-    "EQUAL": _of_comparable("coalesce({0} = {1}, false)"),
-    "NOT_EQUAL": _of_comparable("coalesce({0} <> {1}, false)"),
-    "IS_DISTINCT_FROM": _of_comparable("(NOT {0} <=> {1})"),
-    "IN": _of_comparable("coalesce({0} IN ({others}), false)"),
+    "EQUAL": _equality("="),
+    "NOT_EQUAL": _equality("<>"),
+    "IS_DISTINCT_FROM": _distinct,
+    "IN": _in,
     "LIKE": _like,
     "NEGATE": plain("(- {0})"),
     "PRESENT": plain("coalesce({0}, raise_error('null in arithmetic'))"),
     "ATTEMPT": plain("duolog_try({0})"),
     "JOIN": plain("concat({all})"),
     "CAST": lower_cast,
-    # Counted from 1; there is none at 0.
-    "ELEMENT": plain("try_element_at({0}, CAST(nullif({1}, 0) AS INT))"),
+    "ELEMENT": _element,
     "ARRAY": plain("array({all})"),
     "MAP": _map,
     "STRUCT": _struct,

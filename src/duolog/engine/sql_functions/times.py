@@ -10,7 +10,8 @@ _ZONE: Final = "'UTC'"
 
 
 def _moved(name: str, sign: str) -> Lowering:
-    return plain(f"duolog_add_to_{name}({{0}}, {sign}({{1}}), {{2}})")
+    moved = f"duolog_add_to_{name}({{0}}, {sign}({{1}}), {{2}})"
+    return plain(moved if name == "time" else f"duolog_near_{name}({moved})")
 
 
 def _with_zone(template: str) -> Lowering:
@@ -28,7 +29,7 @@ def _or_now(of_value: str, of_now: str) -> Lowering:
 
 
 TIME_FUNCTIONS: Final[Mapping[str, Lowering]] = {
-    "CONVERT_TZ": plain("duolog_convert_zone({0}, {1}, {2})"),
+    "CONVERT_TZ": plain("duolog_near_timestamp(duolog_convert_zone({0}, {1}, {2}))"),
     "DATEADD": _moved("date", ""),
     "DATESUB": _moved("date", "-"),
     "TIMEADD": _moved("time", ""),
@@ -38,11 +39,13 @@ TIME_FUNCTIONS: Final[Mapping[str, Lowering]] = {
     "FORMAT_DATE": plain("duolog_date_text({0}, {1})"),
     "FORMAT_TIME": plain("duolog_time_text({0}, {1})"),
     "FORMAT_TIMESTAMP": _with_zone("duolog_timestamp_text({}, {}, {})"),
-    "PARSE_DATE": plain("duolog_text_date({0}, {1})"),
+    "PARSE_DATE": plain("duolog_near_date(duolog_text_date({0}, {1}))"),
     "PARSE_TIME": plain("duolog_text_time({0}, {1})"),
-    "PARSE_TIMESTAMP": _with_zone("timestamp_millis(duolog_text_millis({}, {}, {}))"),
-    "FROM_DAYS": plain("date_from_unix_date({0})"),
-    "FROM_UNIXTIME": plain("timestamp_millis({0})"),
+    "PARSE_TIMESTAMP": _with_zone(
+        "duolog_near_timestamp(timestamp_millis(duolog_text_millis({}, {}, {})))"
+    ),
+    "FROM_DAYS": plain("duolog_near_date(date_from_unix_date({0}))"),
+    "FROM_UNIXTIME": plain("duolog_near_timestamp(timestamp_millis({0}))"),
     "UNIX_DATE": _or_now("unix_date({0})", "CAST(floor(duolog_now() / 86400000) AS INT)"),
     "UNIX_TIMESTAMP": _or_now("unix_millis({0})", "duolog_now()"),
     "DATETOSTRING": plain("duolog_days_text({0}, {1})"),

@@ -37,7 +37,7 @@ public final class Bytes {
     if (length < 0 || padding.length == 0) {
       return null;
     }
-    Texts.ensureLength(length);
+    Limits.ensureLength(length);
     byte[] padded = new byte[length];
     int kept = Math.min(bytes.length, length);
     int first = at > 0 ? 0 : kept;

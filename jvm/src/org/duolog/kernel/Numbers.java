@@ -1,9 +1,12 @@
 package org.duolog.kernel;
 
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.math.RoundingMode;
 import java.util.Locale;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -14,6 +17,10 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>Source: ksqlDB's documentation of ROUND, TRUNC and GEO_DISTANCE.
  */
 public final class Numbers {
+  /** No DOUBLE and no DECIMAL has a digit farther from the point. */
+  private static final int PLACES_MAX = 1100;
+
+  private static final BigInteger FAR = BigInteger.valueOf(Integer.MAX_VALUE);
   private static final double EARTH_RADIUS_KM = 6371;
   private static final double EARTH_RADIUS_MILES = 3959;
   private static final Set<String> KILOMETRES =
@@ -34,18 +41,34 @@ public final class Numbers {
 
   /** Without the digits behind these places. */
   public static double truncate(double value, int places) {
-    return BigDecimal.valueOf(value).setScale(places, RoundingMode.DOWN).doubleValue();
+    return at(BigDecimal.valueOf(value), places, RoundingMode.DOWN).doubleValue();
   }
 
   /** As {@link #truncate}, as a DECIMAL of this size. */
   public static Decimal truncateDecimal(Decimal value, int places, int precision, int scale) {
-    BigDecimal cut = value.toJavaBigDecimal().setScale(places, RoundingMode.DOWN);
-    return fit(cut, precision, scale);
+    return fit(at(value.toJavaBigDecimal(), places, RoundingMode.DOWN), precision, scale);
   }
 
-  /** The logarithm to a base. */
+  /** The elements from the first to the last in steps, which lead there. */
+  public static ArrayData series(long first, long last, long step) {
+    BigInteger way = BigInteger.valueOf(last).subtract(BigInteger.valueOf(first));
+    BigInteger steps = way.divide(BigInteger.valueOf(step));
+    int count = Limits.ensureElements(steps.min(FAR).longValue() + 1);
+    long[] series = new long[count];
+    for (int i = 0; i < count; i++) {
+      series[i] = first + i * step;
+    }
+    return UnsafeArrayData.fromPrimitiveArray(series);
+  }
+
+  /** A DECIMAL with all digits of its scale, and never an exponent. */
+  public static UTF8String text(Decimal value) {
+    return UTF8String.fromString(value.toJavaBigDecimal().toPlainString());
+  }
+
+  /** The logarithm to a base; NaN to a base of 0 or 1, which has none. */
   public static double log(double base, double value) {
-    return Math.log(value) / Math.log(base);
+    return base == 0 || base == 1 ? Double.NaN : Math.log(value) / Math.log(base);
   }
 
   /** How far it is between two places on the globe, along its surface. */
@@ -75,7 +98,12 @@ public final class Numbers {
 
   private static BigDecimal rounded(BigDecimal value, int places) {
     RoundingMode mode = value.signum() < 0 ? RoundingMode.HALF_DOWN : RoundingMode.HALF_UP;
-    return value.setScale(places, mode);
+    return at(value, places, mode);
+  }
+
+  /** A place beyond all digits changes nothing, or leaves 0, and needs no digits of its own. */
+  private static BigDecimal at(BigDecimal value, int places, RoundingMode mode) {
+    return value.setScale(Math.max(-PLACES_MAX, Math.min(PLACES_MAX, places)), mode);
   }
 
   private static Decimal fit(BigDecimal value, int precision, int scale) {

@@ -15,7 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class RegularExpressions {
   private static final int ALL = -1;
-  private static final Recent<Pattern> PATTERNS = new Recent<>(Pattern::compile);
+  private static final int PATTERN_LENGTH_MAX = 10_000;
+  private static final Recent<Pattern> PATTERNS = new Recent<>(RegularExpressions::compiled);
 
   private RegularExpressions() {}
 
@@ -50,7 +51,16 @@ public final class RegularExpressions {
   /** {@code $1} stands for the first group of what is replaced. */
   public static UTF8String replace(UTF8String text, UTF8String pattern, UTF8String by) {
     return over(
-        pattern, text, matcher -> UTF8String.fromString(matcher.replaceAll(by.toString())));
+        pattern,
+        text,
+        matcher -> {
+          StringBuilder replaced = new StringBuilder();
+          while (matcher.find()) {
+            matcher.appendReplacement(replaced, by.toString());
+            Limits.ensureLength(replaced.length());
+          }
+          return UTF8String.fromString(matcher.appendTail(replaced).toString());
+        });
   }
 
   /** The parts between what is found, empty ones too; an empty pattern parts all characters. */
@@ -69,6 +79,15 @@ public final class RegularExpressions {
           }
           return new GenericArrayData(parts.toArray());
         });
+  }
+
+  private static Pattern compiled(String pattern) {
+    if (pattern.length() > PATTERN_LENGTH_MAX) {
+      throw new IllegalArgumentException(
+          "a regular expression of " + pattern.length() + " characters is too long, expected at most "
+              + PATTERN_LENGTH_MAX);
+    }
+    return Pattern.compile(pattern);
   }
 
   /** Java's expressions descend once for each character that a group repeats over. */

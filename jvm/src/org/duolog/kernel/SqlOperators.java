@@ -3,29 +3,71 @@ package org.duolog.kernel;
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.TryEval;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What SQL's operators are where Spark's are otherwise: DOUBLE by zero is infinite or no number, and a
- * function that fails is null in its place, with the rest of the record as it is.
+ * Operators that differ from Spark's: a DOUBLE divided by zero is infinite or NaN, NaN compares as in Java, and a
+ * function that fails is null in its place, with the rest of the record unchanged.
  *
  * <p>Called by the code that Spark generates. Source: the Java Language Specification 15.17; ksqlDB's
  * documentation of errors in expressions.
  */
 public final class SqlOperators {
+  /** Of DOUBLEs, as Java's operators compare them; to Spark, NaN equals itself and is the greatest. */
+  private static final List<String> COMPARISONS =
+      List.of("equal", "unequal", "apart", "less", "lessOrEqual", "greater", "greaterOrEqual");
+
   private SqlOperators() {}
 
   static void register(FunctionRegistry registry) {
     registry.createOrReplaceTempFunction(
-        "duolog_try", arguments -> new TryEval(arguments.apply(0)), "scala_udf");
-    ofDoubles(registry, "duolog_divide", "divide");
-    ofDoubles(registry, "duolog_remainder", "remainder");
+        "duolog_try", arguments -> new Attempt(arguments.apply(0)), "scala_udf");
+    ofDoubles(registry, "duolog_divide", "divide", DataTypes.DoubleType);
+    ofDoubles(registry, "duolog_remainder", "remainder", DataTypes.DoubleType);
+    ofDoubles(registry, "duolog_atan2", "atan2", DataTypes.DoubleType);
+    for (String comparison : COMPARISONS) {
+      ofDoubles(registry, "duolog_" + comparison, comparison, DataTypes.BooleanType);
+    }
+  }
+
+  public static boolean equal(double left, double right) {
+    return left == right;
+  }
+
+  public static boolean unequal(double left, double right) {
+    return left != right;
+  }
+
+  /** The {@code <>} of ksqlDB, which is false if a side is NaN. */
+  public static boolean apart(double left, double right) {
+    return left < right || left > right;
+  }
+
+  public static boolean less(double left, double right) {
+    return left < right;
+  }
+
+  public static boolean lessOrEqual(double left, double right) {
+    return left <= right;
+  }
+
+  public static boolean greater(double left, double right) {
+    return left > right;
+  }
+
+  public static boolean greaterOrEqual(double left, double right) {
+    return left >= right;
+  }
+
+  /** Spark's own makes 0.0 of -0.0 first. */
+  public static double atan2(double y, double x) {
+    return Math.atan2(y, x);
   }
 
   public static double divide(double left, double right) {
@@ -36,7 +78,8 @@ public final class SqlOperators {
     return left % right;
   }
 
-  private static void ofDoubles(FunctionRegistry registry, String name, String method) {
+  private static void ofDoubles(
+      FunctionRegistry registry, String name, String method, DataType gives) {
     List<AbstractDataType> inputs = List.of(DataTypes.DoubleType, DataTypes.DoubleType);
     Seq<AbstractDataType> types = CollectionConverters.asScala(inputs).toSeq();
     registry.createOrReplaceTempFunction(
@@ -44,7 +87,7 @@ public final class SqlOperators {
         (Seq<Expression> arguments) ->
             new StaticInvoke(
                 SqlOperators.class,
-                DataTypes.DoubleType,
+                gives,
                 method,
                 arguments,
                 types,

@@ -46,8 +46,10 @@ final class TextNumbers {
     return within(number.toBigInteger(), min, max);
   }
 
+  /** Blanks around it do not count, as to {@link Double#parseDouble}. */
   static double real(String text) {
-    switch (text) {
+    String trimmed = text.length() > LENGTH_MAX ? text : text.trim();
+    switch (trimmed) {
       case "NaN":
         return Double.NaN;
       case "Infinity":
@@ -55,8 +57,8 @@ final class TextNumbers {
       case "-Infinity":
         return Double.NEGATIVE_INFINITY;
       default:
-        ensureNumber(text);
-        return Double.parseDouble(text);
+        ensureNumber(trimmed);
+        return Double.parseDouble(trimmed);
     }
   }
 

@@ -3,6 +3,7 @@ package org.duolog.kernel;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.StringJoiner;
 import java.util.UUID;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
@@ -20,7 +21,6 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class Texts {
   private static final int ALL = -1;
-  private static final int LENGTH_MAX = 100_000_000;
   private static final Pattern ESCAPES = Pattern.compile("(\\\\u[0-9a-fA-F]{4})+");
 
   private Texts() {}
@@ -108,17 +108,10 @@ public final class Texts {
   }
 
   private static String padding(String padding, int length) {
-    ensureLength(length);
+    Limits.ensureLength(length);
     return length <= 0
         ? ""
         : padding.repeat((length - 1) / padding.length() + 1).substring(0, length);
-  }
-
-  /** One argument of a record must not cost the memory of all. */
-  static void ensureLength(int length) {
-    if (length > LENGTH_MAX) {
-      throw new IllegalArgumentException("nothing is padded to a length of " + length);
-    }
   }
 
   /**
@@ -146,7 +139,36 @@ public final class Texts {
 
   /** An empty part is found before and behind each character. */
   public static UTF8String replace(UTF8String text, UTF8String part, UTF8String by) {
-    return UTF8String.fromString(text.toString().replace(part.toString(), by.toString()));
+    String value = text.toString();
+    String wanted = part.toString();
+    String other = by.toString();
+    ensureReplaced(value, wanted, other);
+    return UTF8String.fromString(value.replace(wanted, other));
+  }
+
+  private static void ensureReplaced(String value, String wanted, String other) {
+    long count = wanted.isEmpty() ? value.length() + 1L : value.length() / wanted.length();
+    if (value.length() + count * other.length() <= Limits.LENGTH_MAX) {
+      return;
+    }
+    if (!wanted.isEmpty()) {
+      count = 0;
+      for (int at = value.indexOf(wanted); at >= 0; at = value.indexOf(wanted, at + wanted.length())) {
+        count++;
+      }
+    }
+    Limits.ensureLength(value.length() + count * (other.length() - wanted.length()));
+  }
+
+  /** The elements with the delimiter between two; one that is null is written {@code null}. */
+  public static UTF8String joined(ArrayData elements, UTF8String delimiter) {
+    StringJoiner joined = new StringJoiner(delimiter.toString());
+    for (int i = 0; i < elements.numElements(); i++) {
+      String one = elements.isNullAt(i) ? "null" : elements.getUTF8String(i).toString();
+      Limits.ensureLength((long) joined.length() + delimiter.numChars() + one.length());
+      joined.add(one);
+    }
+    return UTF8String.fromString(joined.toString());
   }
 
   /** Without the blanks and control characters at both ends. */

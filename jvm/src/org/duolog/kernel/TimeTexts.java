@@ -90,7 +90,10 @@ public final class TimeTexts {
             .atZone(ZoneId.of(from.toString()))
             .withZoneSameInstant(ZoneId.of(to.toString()));
     Instant moved = there.toLocalDateTime().toInstant(ZoneOffset.UTC);
-    return ChronoUnit.MICROS.between(Instant.EPOCH, moved);
+    // Not ChronoUnit.MICROS.between, whose nanoseconds overflow after 292 years.
+    return Math.addExact(
+        Math.multiplyExact(moved.getEpochSecond(), TimeUnit.SECONDS.toMicros(1)),
+        TimeUnit.NANOSECONDS.toMicros(moved.getNano()));
   }
 
   private static UTF8String ofInstant(Instant instant, UTF8String pattern, UTF8String zone) {

@@ -44,6 +44,23 @@ public final class TimeUnits {
     return day.toEpochDay() * dayMicros + Math.floorMod(micros, dayMicros);
   }
 
+  /** Of the years 1 to 9999, as the serdes read dates; any other fails. */
+  public static int nearDate(int days) {
+    if (days < KsqlJson.DAYS_MIN || days > KsqlJson.DAYS_MAX) {
+      throw new IllegalArgumentException("a date is not of the years 1 to 9999: day " + days);
+    }
+    return days;
+  }
+
+  /** Of the years 1 to 9999, as the serdes read timestamps; any other fails. */
+  public static long nearTimestamp(long micros) {
+    long millis = Math.floorDiv(micros, MICROS);
+    if (millis < JsonValue.TIMESTAMP_MS_MIN || millis > JsonValue.TIMESTAMP_MS_MAX) {
+      throw new IllegalArgumentException("a timestamp is not of the years 1 to 9999: " + millis + " ms");
+    }
+    return micros;
+  }
+
   private static long millis(ChronoUnit unit, int count) {
     return unit.getDuration().toMillis() * count;
   }

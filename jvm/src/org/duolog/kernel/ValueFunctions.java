@@ -50,6 +50,14 @@ final class ValueFunctions {
     register("round_at", Numbers.class, "round", DOUBLE, DOUBLE, INT);
     register("truncate_at", Numbers.class, "truncate", DOUBLE, DOUBLE, INT);
     register("distance", Numbers.class, "distance", DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, TEXT);
+    register(
+        "series", Numbers.class, "series", DataTypes.createArrayType(BIGINT, false), BIGINT, BIGINT, BIGINT);
+    register("joined", Texts.class, "joined", TEXT, DataTypes.createArrayType(TEXT), TEXT);
+    registerBounded();
+    add(
+        "decimal_text",
+        arguments ->
+            call(Numbers.class, "text", TEXT, arguments, List.of(DecimalType$.MODULE$), true));
     registerDecimal("round_decimal", "roundDecimal");
     registerDecimal("truncate_decimal", "truncateDecimal");
     registerOther("random", Math.class, "random", DOUBLE);
@@ -75,6 +83,8 @@ final class ValueFunctions {
     register("add_to_time", TimeUnits.class, "addToTime", INT, TEXT, INT, INT);
     register(
         "add_to_timestamp", TimeUnits.class, "addToTimestamp", TIMESTAMP, TEXT, INT, TIMESTAMP);
+    register("near_date", TimeUnits.class, "nearDate", DATE, DATE);
+    register("near_timestamp", TimeUnits.class, "nearTimestamp", TIMESTAMP, TIMESTAMP);
     registerOther("now", System.class, "currentTimeMillis", BIGINT);
   }
 
@@ -120,6 +130,17 @@ final class ValueFunctions {
               true,
               true,
               true);
+        });
+  }
+
+  /** duolog_bounded(value, 'TYPE') */
+  private void registerBounded() {
+    add(
+        "bounded",
+        arguments -> {
+          DataType type = DataType.fromDDL(((Literal) arguments.apply(1)).value().toString());
+          Seq<Expression> value = seq(List.of(arguments.apply(0)));
+          return call(Limits.class, "bounded", type, value, List.of(type), true);
         });
   }
 

@@ -1,0 +1,16 @@
+"""The largest value that one call of a function may make.
+
+Without a limit, one record with a large argument would take the memory of a process and end all queries in it. A call that
+would make more fails, so it is null. The kernel's `Limits` has the same limits.
+"""
+
+from typing import Final
+
+LENGTH_MAX: Final = 16 << 20
+"""Characters of a text, or bytes."""
+
+ELEMENTS_MAX: Final = 1 << 20
+"""Elements of an array, or entries of a map."""
+
+PATTERN_LENGTH_MAX: Final = 10_000
+"""Characters of a regular expression."""
